@@ -17,6 +17,7 @@ import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { measureUpstreams, watchUpstreams } from "./dispatch/upstream/watch.ts";
 import { drainListener, publicListener, reasonOf } from "./endpoints/endpoints.ts";
 import { explainFor } from "./endpoints/explain/questions.ts";
+import { Notices } from "./notices/notices.ts";
 import { createOverload } from "./overload/overload.ts";
 import { KeyUses } from "./request/key-uses.ts";
 import { LeftStreams } from "./request/read-on.ts";
@@ -118,9 +119,21 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
   const away = new AwayLog(clock, log);
+  const notices = new Notices({
+    settings: settings.notices,
+    delivers: serves !== "clients",
+    generation: () => generation,
+    clock,
+    metrics,
+    log,
+    random: randomBytes,
+    jitter: Math.random,
+    fetch,
+  });
   const opened = await openStore(settings.store, {
     warn: (message) => log.warn({}, message),
     onConnectionFailed: (reason) => away.failed(reason),
+    notices: notices.writer,
     ...options.storeTimes,
   });
   await demandFitness(opened, away);
@@ -139,6 +152,9 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     clock,
     metrics,
     log,
+    onStoreOlder: (isOlder: boolean) => {
+      if (isOlder && serves !== "clients") notices.note("books_off", { finding: "store_older" });
+    },
   };
   const charging = await openCharging(chargingParts).catch(async (error) => {
     stopWatching();
@@ -146,6 +162,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     throw error;
   });
   const { journal, settler } = charging;
+  notices.start(charging.store);
   const journaled = (open: Store) =>
     journaledStore(open, journal, ({ kind, id }, error) =>
       log.error(
@@ -155,13 +172,23 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     );
   // One process of several does what is needed once.
   const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
-  const ledgerWatch = serves === "clients" ? undefined : watchLedger({ store, clock, metrics, log });
+  const ledgerWatch =
+    serves === "clients"
+      ? undefined
+      : watchLedger({
+          store,
+          clock,
+          metrics,
+          log,
+          onUnbalanced: (account, findings) =>
+            notices.note("books_off", { finding: "ledger_unbalanced", account_id: account, findings: `${findings}` }),
+        });
   const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
     random: Math.random,
-    ...watchUpstreams({ metrics, log }),
+    ...watchUpstreams({ metrics, log, tell: (kind, data) => notices.note(kind, data) }),
   });
   const tracing = settings.traces
     ? (await import("./telemetry/otlp.ts")).createTracing(settings.traces, Math.random, BUILD.version)
@@ -223,6 +250,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   ];
   const measure = () => {
     charging.measure();
+    notices.measure();
     overload.measure();
     measureUpstreams(dispatcher.report(), metrics);
     if (serves !== "clients") metrics.measureBuild(BUILD, generation);
@@ -240,6 +268,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     running: () => ({ ...BUILD, node: process.versions.node, generation }),
     explain: (ask) => explainFor(ask, charging.store, parts),
     upstreams: options.upstreams ?? (() => dispatcher.report()),
+    notices,
     adminToken,
     random: randomBytes,
     metrics: async (accept) => {
@@ -261,6 +290,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     await keyUses.close();
     stopWatching();
     await Promise.all([claims?.stop(), ledgerWatch?.stop()]);
+    await notices.stop();
     await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
     overload.stop();
     await orphanJournals?.close();
@@ -273,6 +303,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     settings = kept;
     generation++;
     metrics.expectUpstreams(kept.upstreams.keys());
+    notices.apply(kept.notices);
     return { generation, ...diffSettings(started, next) };
   };
   const prepared: Omit<PreparedGateway, "open"> = {

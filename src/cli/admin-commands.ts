@@ -38,6 +38,7 @@ const ACCOUNT_FACTS = {
   available_usd: "Available USD",
   spent_usd: "Spent USD",
   topped_up_usd: "Topped up USD",
+  notify_below_usd: "Notice below USD",
   created_at: "Created",
 };
 

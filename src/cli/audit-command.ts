@@ -21,6 +21,10 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   "account.create": (name, of) => `create the account ${name} with the plan ${of("plan")}`,
   "account.set_plan": (name, of) => `give the account ${name} the plan ${of("plan")}`,
   "account.set_limits": (name) => `limit what ${name} spends`,
+  "account.notify": (name, of) =>
+    of("below_usd") === "none"
+      ? `leave it to the configuration below which balance of ${name} there is a notice`
+      : `have a notice when the balance of ${name} goes below ${of("below_usd")} USD`,
   "account.adjust": (name, of) => `correct the balance of ${name} by ${of("usd")} USD: ${of("note")} (id ${of("id")})`,
   topup: (name, of) => `top up ${name} by ${of("usd")} USD (payment ${of("id")})`,
   "key.create": (name, of) => `create a key for ${name} in the group ${of("group")}`,
@@ -41,6 +45,8 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   "code.void": (id) => `void the code ${id}`,
   "code.redeem": (name) => `redeem a code for ${name}`,
   "ledger.archive": (name, of) => `archive the ledger of ${name} up to line ${of("through")}`,
+  "webhook.test": () => "send a test notice to the receiver",
+  "webhook.retry": () => "try again what waits for the receiver",
   "store.confirm": (seen) => `confirm the store as it is (${seen})`,
 };
 
@@ -48,6 +54,7 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
 const SAID: Readonly<Record<string, readonly string[]>> = {
   "account.create": ["plan"],
   "account.set_plan": ["plan"],
+  "account.notify": ["below_usd"],
   "account.adjust": ["usd", "id", "note"],
   topup: ["usd", "id"],
   "key.create": ["group"],

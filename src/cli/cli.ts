@@ -25,6 +25,7 @@ import type { Keyboard } from "./init/questions.ts";
 import * as keys from "./key-commands.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
 import { type AccountLimitOptions, type KeyLimitOptions, limitAccount, limitKey } from "./limits/limit-commands.ts";
+import * as webhook from "./notices/webhook-commands.ts";
 import { LISTING_FORMATS, type ListingOptions } from "./output/listing.ts";
 import { bold, type ProgressOut, showsColours, Terminal } from "./output/terminal.ts";
 import { RECONCILE, type ReconcileOptions, reconcile } from "./reconcile-command.ts";
@@ -177,6 +178,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addSpendingCommands(program, ask);
   addExplainCommand(program, ask);
   addStoreCommands(program, ask);
+  addWebhookCommands(program, ask);
   addSightCommands(program, ask);
   addGuideCommands(program, io);
   addExamples(program);
@@ -307,7 +309,9 @@ const NOTHING_CHANGED = "Interrupted; nothing was changed.";
 const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on where this one has stopped.";
 
 function addAccountCommands(program: Command, ask: Ask): void {
-  const account = program.command("account").description("accounts: create, list, show, set-plan, limit, adjust");
+  const account = program
+    .command("account")
+    .description("accounts: create, list, show, set-plan, limit, adjust, notify");
   account
     .command("create <name>")
     .description("create an account; harmless to repeat")
@@ -347,6 +351,30 @@ function addAccountCommands(program: Command, ask: Ask): void {
     .action((name: string, options: { usd: string; id: string; note: string }) =>
       ask((c) => admin.adjust(c, { account: name, ...options })),
     );
+  account
+    .command("notify <name>")
+    .description("set below which balance there is a notice, by the webhook of the configuration")
+    .requiredOption("--below <amount>", "US dollars; 0 is never, none what the configuration says")
+    .action((name: string, { below }: { below: string }) => ask((c) => webhook.setThreshold(c, name, below)));
+}
+
+function addWebhookCommands(program: Command, ask: Ask): void {
+  const group = program.command("webhook").description("notices: test their receiver, see what waits, try again");
+  group
+    .command("test")
+    .description("send a signed test notice now; 1 when the receiver does not take it")
+    .action(() => ask(webhook.testWebhook));
+  group
+    .command("list")
+    .description("what waits, how old it is and why; all accounts unless a page is asked for")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "accounts that a page looks at, at most 200")
+    .addOption(listingFormat())
+    .action((options: admin.PageOptions & ListingOptions) => ask((c) => webhook.listWaiting(c, options)));
+  group
+    .command("retry")
+    .description("try everything that waits again, now")
+    .action(() => ask(webhook.retryWebhook));
 }
 
 function addKeyCommands(program: Command, ask: Ask): void {

@@ -94,6 +94,8 @@ export const DEFAULTS = {
   /** Calls of each hosted tool that a hold covers, and that a request is charged for at most. */
   toolCallsHeld: 10,
   toolCallsMax: 50,
+  /** How long before its end a card is told of. */
+  cardEndsWithinMs: 24 * 60 * MINUTE_MS,
   /** Share of the traffic among routes of one priority. */
   routeWeight: 1,
   /** Lower is tried first. */
@@ -147,6 +149,11 @@ export const LIMITS = {
   /** A system text that a rule adds; its tokens are paid for with each request. */
   systemTextBytesMax: 64 * 1024,
   sealingKeysMax: 8,
+  /** Secrets that sign notices at once: one, and those that come and go while it is changed. */
+  webhookSecretsMax: 4,
+  webhookKeyBytesMin: 24,
+  webhookKeyBytesMax: 64,
+  cardEndsWithinMsMax: 90 * 24 * 60 * MINUTE_MS,
   trustProxyMax: 64,
   corsOriginsMax: 64,
   storeNodesMax: 32,

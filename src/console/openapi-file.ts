@@ -25,6 +25,7 @@ export async function openApiFileText(): Promise<string> {
     storeStatus: nobody,
     confirmStore: nobody,
     upstreams: nobody,
+    notices: { status: nobody, laneOf: nobody, test: nobody, retry: nobody },
     running: nobody,
   });
   await app.ready();

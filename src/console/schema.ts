@@ -391,6 +391,8 @@ export const NewGift = Type.Object(
 );
 export const NewRedemption = Type.Object({ code: CodeText }, closed);
 export const NewAccount = Type.Object({ name: Name, plan: Type.Optional(Configured) }, closed);
+/** `null`: as the configuration says. */
+export const NewThreshold = Type.Object({ below_usd: Type.Union([Usd, Type.Null()]) }, closed);
 export const NewPlan = Type.Object({ plan: Configured }, closed);
 export const NewKey = Type.Object(
   {

@@ -28,6 +28,7 @@ import { keyRoutes } from "./routes/keys.ts";
 import { ledgerRoutes } from "./routes/ledger.ts";
 import { limitRoutes } from "./routes/limits.ts";
 import { markRoutes } from "./routes/marks.ts";
+import { type NoticeSender, noticeRoutes } from "./routes/notices.ts";
 import { type StoreKeeper, storeRoutes } from "./routes/store.ts";
 import { type UpstreamWatcher, upstreamRoutes } from "./routes/upstreams.ts";
 import { usageRoutes } from "./routes/usage.ts";
@@ -55,7 +56,7 @@ const VALIDATION = {
   keywords: ["x-remedy"],
 };
 
-export interface ConsoleOptions extends ConsoleParts, Explainer, StoreKeeper, UpstreamWatcher, Identity {
+export interface ConsoleOptions extends ConsoleParts, Explainer, NoticeSender, StoreKeeper, UpstreamWatcher, Identity {
   /** Undefined: only programs on this machine may administer. */
   readonly adminToken: Secret | undefined;
   /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
@@ -141,6 +142,7 @@ function addAdminRoutes(app: FastifyInstance, options: ConsoleOptions, { who }: 
     explainRoutes,
     storeRoutes,
     upstreamRoutes,
+    noticeRoutes,
     versionRoutes,
   ].flatMap((make) => make(options));
   const document = () => app.swagger();

@@ -19,6 +19,7 @@ export interface AdminRecord {
     | "account_create"
     | "account_plan"
     | "account_limits"
+    | "account_notify"
     | "credit"
     | "key_create"
     | "key_change"

@@ -16,6 +16,9 @@ import {
   checkKeyHash,
   checkLimits,
   checkName,
+  checkNotice,
+  checkNotifyBelow,
+  checkOutbox,
   checkRotation,
   checkSettle,
   checkTag,
@@ -69,6 +72,10 @@ const CHECKS: Checks = {
     checkLimits(limits);
   },
   readAccountBudgets: checkTag,
+  setNotifyBelow(tag, below) {
+    checkTag(tag);
+    checkNotifyBelow(below);
+  },
   createKey(tag, { id, hash, group, name, expiresAtMs }) {
     checkTag(tag);
     checkKeyHash(hash);
@@ -129,6 +136,16 @@ const CHECKS: Checks = {
   archiveLedger(tag, ask) {
     checkTag(tag);
     checkArchive(ask);
+  },
+  addNotice(outbox, notice) {
+    checkOutbox(outbox);
+    checkNotice(notice);
+  },
+  readNotices: checkOutbox,
+  takeNotice: checkOutbox,
+  pageNotices: undefined,
+  leaseNotices({ holder }) {
+    checkName(holder, "a holder");
   },
   inspect: checkTag,
   countEpoch: undefined,

@@ -11,6 +11,7 @@ import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./ledger/opening.ts";
 import { limitsText, readLimitsText } from "./limits.ts";
+import { GATEWAY_OUTBOX, type NewNotice, type Outbox } from "./notices.ts";
 import type { KeyChange, KeyRotation, KeyUse } from "./records.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import {
@@ -26,6 +27,7 @@ import { startOfDay } from "./sums/day-sums.ts";
 /** The longest name, id or note that is stored. */
 const TEXT_CHARS_MAX = 16_384;
 const NAME_CHARS_MAX = 256;
+const NOTICE_FACTS_MAX = 16;
 /** All kinds of tokens of one request together, each of which is believed up to TOKEN_COUNT_MAX. */
 const TOKENS_MAX = 8 * TOKEN_COUNT_MAX;
 /** A page of a listing, and of the ledger. */
@@ -84,6 +86,23 @@ export function checkRotation(rotation: KeyRotation): void {
   checkKeyHash(rotation.hash);
   const ms = "untilMs" in rotation ? rotation.untilMs : rotation.overlapMs;
   demand(isCount(ms, Number.MAX_SAFE_INTEGER), "the old value of a key works for whole milliseconds");
+}
+
+/** An account's tag, or nothing for the gateway's own queue. */
+export function checkOutbox(outbox: Outbox): void {
+  if (outbox !== GATEWAY_OUTBOX) checkTag(outbox);
+}
+
+export function checkNotice({ kind, ref, data }: NewNotice): void {
+  checkName(kind, "a kind of notice");
+  checkName(ref, "what a notice tells of");
+  const facts = Object.entries(data);
+  demand(facts.length <= NOTICE_FACTS_MAX, "a notice has few facts");
+  for (const fact of facts.flat()) demand(fact.length <= NAME_CHARS_MAX, "a notice's facts are short");
+}
+
+export function checkNotifyBelow(below: bigint | undefined): void {
+  demand(below === undefined || isAmount(below), "a threshold is an amount");
 }
 
 export function checkKeyHash(hash: string): void {

@@ -17,6 +17,7 @@ import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
 import type { AccountFigures, FiguresAsk, MarksPage, RecordNames } from "./figures.ts";
 import type { ArchiveOutcome } from "./ledger/opening.ts";
+import type { NewNotice, Outbox, WaitingAccount, WaitingNotices } from "./notices.ts";
 import type {
   Account,
   AccountName,
@@ -122,6 +123,9 @@ interface OperatorStore {
   setAccountLimits(tag: AccountTag, limits: string, revision?: number): Promise<Account | undefined>;
   /** What is spent and held of the account's budgets, by `budgetField`. Undefined when there is no such account. */
   readAccountBudgets(tag: AccountTag): Promise<AccountBudgets | undefined>;
+
+  /** Below which balance there is a notice (notices.ts); undefined: as the configuration says. */
+  setNotifyBelow(tag: AccountTag, below: NanoUsd | undefined, revision?: number): Promise<Account | undefined>;
 
   /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
   createKey(tag: AccountTag, key: NewKeyRecord): Promise<Key | undefined>;
@@ -274,6 +278,21 @@ interface UpkeepStore extends Epochs {
     tag: AccountTag,
     ask: { readonly after: number; readonly opening: LedgerLine },
   ): Promise<ArchiveOutcome>;
+
+  /**
+   * Adds a notice (notices.ts) that no other step writes.
+   * @param once whether it is added only the first time, for good; else a call that is repeated adds another one, which its
+   * receiver knows for the same.
+   */
+  addNotice(outbox: Outbox, notice: NewNotice, once: boolean): Promise<"added" | "known" | "none">;
+  /** The oldest notices that wait, committed. */
+  readNotices(outbox: Outbox, limit: number): Promise<WaitingNotices>;
+  /** Takes a notice, and all before it, out of the queue; harmless to repeat. */
+  takeNotice(outbox: Outbox, seq: number): Promise<void>;
+  /** Accounts by name, those of them that have something waiting: `limit` is how many are looked at. */
+  pageNotices(cursor: string | undefined, limit: number): Promise<Page<WaitingAccount>>;
+  /** Whether this holder delivers notices for so long, on the store's clock; with `force` in any case. */
+  leaseNotices(lease: { readonly holder: string; readonly ms: number; readonly force: boolean }): Promise<boolean>;
 
   /**
    * The whole state of an account; undefined when there is none. Sweeps nothing, changes nothing. For tests: it takes as

@@ -2,6 +2,7 @@
 import type { StoreSettings } from "../values/settings.ts";
 import type { Store } from "./contract.ts";
 import { openEmbedded } from "./embedded/store.ts";
+import type { NoticeWriter } from "./notices.ts";
 
 /** How long the first try of a step on Redis may take, milliseconds. */
 const COMMAND_TIMEOUT_MS = 400;
@@ -20,6 +21,8 @@ export interface OpenOptions {
   readonly stepTimeoutMs?: number;
   /** Refuse a Redis without an append-only file, instead of a warning. */
   readonly demandAof?: boolean;
+  /** What notices the store writes, and who is told that some wait; none are written without it. */
+  readonly notices?: NoticeWriter | undefined;
 }
 
 /**
@@ -30,7 +33,7 @@ export interface OpenOptions {
 export async function openStore(settings: StoreSettings, options: OpenOptions = {}): Promise<Store> {
   const { now = Date.now, warn = () => undefined, onConnectionFailed = () => undefined, demandAof = false } = options;
   const { commandTimeoutMs = COMMAND_TIMEOUT_MS, stepTimeoutMs = STEP_TIMEOUT_MS } = options;
-  if (settings.kind === "embedded") return openEmbedded(settings.dir, now);
+  if (settings.kind === "embedded") return openEmbedded(settings.dir, now, options.notices);
   // Its client is a tenth of all code: read by those only who have a Redis.
   const { openRedis } = await import("./redis/store.ts");
   return openRedis(
@@ -38,5 +41,6 @@ export async function openStore(settings: StoreSettings, options: OpenOptions = 
     { tryMs: commandTimeoutMs, totalMs: stepTimeoutMs },
     { warn, demandAof },
     onConnectionFailed,
+    options.notices,
   );
 }

@@ -4,6 +4,7 @@ import type { KeyState } from "../values/idempotency.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { BudgetCounts } from "./budgets.ts";
+import type { Notice, WaitingNotices } from "./notices.ts";
 import type { UsageCounts } from "./sums/token-sums.ts";
 
 export interface Account {
@@ -23,6 +24,10 @@ export interface Account {
   readonly topped: bigint;
   /** The number of its last ledger line; 0 before the first. */
   readonly lines: number;
+  /** Below which balance there is a notice; undefined: as the configuration says. */
+  readonly notifyBelow: NanoUsd | undefined;
+  /** As planRevision, of the threshold; 0 before it was ever set. */
+  readonly notifyRevision: number;
   readonly createdAtMs: number;
 }
 
@@ -282,6 +287,11 @@ export interface AccountState {
   readonly settled: readonly string[];
   readonly ledger: readonly LedgerLine[];
   readonly payments: readonly string[];
+  /** Notices that wait, and what was noted once. */
+  readonly notices: Pick<WaitingNotices, "taken" | "last"> & {
+    readonly waiting: readonly Notice[];
+    readonly marks: readonly string[];
+  };
   /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */
   readonly days: Readonly<Record<string, Readonly<Record<string, NanoUsd>>>>;
   /** The same, of requests and tokens; what was charged before counts were kept has none. */

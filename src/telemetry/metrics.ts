@@ -8,6 +8,7 @@ import {
   type OpenMetricsContentType,
   Registry,
 } from "prom-client";
+import { NOTICE_KINDS } from "../values/settings.ts";
 
 /** First token: from a twentieth of a second to two minutes. */
 const FIRST_TOKEN_BUCKETS_S = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
@@ -36,7 +37,7 @@ export interface MetricsPage {
 function aggregatorOf(name: string): "min" | "max" | "sum" | "first" {
   if (addedOnce(name)) return "first";
   if (/(_up|_healthy|_success)$/.test(name)) return "min";
-  return /pressure|breaker|older|oldest|ratio|^ledger_|^accounts_|^entitlements_/.test(name) ? "max" : "sum";
+  return /pressure|breaker|older|oldest|stopped|ratio|^ledger_|^accounts_|^entitlements_/.test(name) ? "max" : "sum";
 }
 
 /** Whether all processes do it together, so that the parent's own number counts for all. */
@@ -53,15 +54,8 @@ export type Metrics = ReturnType<typeof createMetrics>;
 const REASONING_REFUSED =
   "Attempts that an upstream refused for reasoning that it did not make, and whether it was asked again without.";
 
-/** Makes the registry of one process and every metric in it. */
-export function createMetrics() {
-  // Exemplars exist in OpenMetrics only; the second registry writes the same metrics in the older text form.
-  const registry = new Registry<OpenMetricsContentType>();
-  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-  const registers = [registry];
-  collectDefaultMetrics({ register: registry });
-  // Gauges under a counter's name, which Prometheus' own check refuses; each has a sibling with a label per type.
-  for (const kind of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+/** What makes metrics under the program's name. */
+function makersOn(registers: Registry<OpenMetricsContentType>[]) {
   const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
     new Counter({
       name: `tollgate_${name}`,
@@ -79,6 +73,19 @@ export function createMetrics() {
     buckets: number[],
     enableExemplars = false,
   ) => new Histogram({ name: `tollgate_${name}`, help, labelNames, buckets, registers, enableExemplars });
+  return { counter, gauge, histogram };
+}
+
+/** Makes the registry of one process and every metric in it. */
+export function createMetrics() {
+  // Exemplars exist in OpenMetrics only; the second registry writes the same metrics in the older text form.
+  const registry = new Registry<OpenMetricsContentType>();
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  // Gauges under a counter's name, which Prometheus' own check refuses; each has a sibling with a label per type.
+  for (const kind of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+  const { counter, gauge, histogram } = makersOn(registers);
 
   let holdsNano = 0n;
   /** Pairs of an upstream and a model: no more than the configurations have had. */
@@ -211,6 +218,11 @@ export function createMetrics() {
     entitlementsExpiring: gauge("entitlements_expiring", "Running time cards that end within the time named.", [
       "within",
     ]),
+    noticesDelivered: counter("notices_delivered_total", "Notices that their receiver took, by kind.", ["kind"]),
+    noticeFailures: counter("notice_failures_total", "Tries to deliver a notice that failed, by cause.", ["cause"]),
+    noticesLost: counter("notices_lost_total", "Notices that nobody gets any more, by cause.", ["cause"]),
+    noticesOldest: gauge("notices_oldest_seconds", "Age of the oldest notice that is known to wait."),
+    noticesStopped: gauge("notices_stopped", "1 while none is sent, since the receiver has answered 410."),
     storeSeconds: histogram("store_seconds", "Time of a store operation.", ["operation"], ADDED_BUCKETS_S),
     storeOlder: gauge("store_older", "1 while the store lacks data and waits for the operator."),
     storeUp: gauge("store_up", "1 while the store answers."),
@@ -297,10 +309,17 @@ export function createMetrics() {
   }
   // What serves was read without a complaint.
   metrics.configLastReloadSuccess.set(1);
-  // Rates see the first event only when the series was there before it.
+  showAtZero(metrics);
+  return metrics;
+}
+
+/** Rates see the first event only when the series was there before it. */
+function showAtZero(metrics: Metrics): void {
   for (const result of ["accepted", "refused"]) metrics.configReloads.inc({ result }, 0);
   for (const point of ["accept", "headers", "body", "upstream"]) metrics.shed.inc({ point }, 0);
   for (const cause of WORKER_ENDS) metrics.workerEnds.inc({ cause }, 0);
   for (const outcome of ["failed", "blocked"]) metrics.codeFailures.inc({ outcome }, 0);
-  return metrics;
+  for (const kind of NOTICE_KINDS) metrics.noticesDelivered.inc({ kind }, 0);
+  for (const cause of ["answer", "timeout", "connection"]) metrics.noticeFailures.inc({ cause }, 0);
+  for (const cause of ["dropped", "given_up"]) metrics.noticesLost.inc({ cause }, 0);
 }

@@ -116,6 +116,30 @@ export interface TraceSettings {
   readonly exportEveryMs: number;
 }
 
+/** What a receiver can be told of, by its name in the configuration and in what is sent. */
+export const NOTICE_KINDS = [
+  "balance_low",
+  "card_ending",
+  "budget_reached",
+  "key_suspended",
+  "upstream_out",
+  "upstream_back",
+  "books_off",
+] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** Whom the gateway tells of what happens, by signed webhooks (docs/notices.md). */
+export interface NoticeSettings {
+  /** Paths and queries of receivers are often what lets one in. */
+  readonly url: Secret;
+  /** `whsec_` and a key in base64, at least one; each signs. */
+  readonly secrets: readonly Secret[];
+  readonly kinds: ReadonlySet<NoticeKind>;
+  /** Nano-dollars, of accounts without a threshold of their own; undefined: they have none. */
+  readonly balanceBelowNano: number | undefined;
+  readonly cardEndsWithinMs: number;
+}
+
 /** Where this process is full (docs/overload.md); undefined: derived from the machine and the upstreams. */
 interface OverloadSettings {
   /** Admitted requests that are being answered. */
@@ -155,6 +179,8 @@ export interface Settings {
   readonly log: { readonly level: "silent" | "error" | "warn" | "info" | "debug" };
   /** Undefined: no traces, and nothing is paid for them. */
   readonly traces: TraceSettings | undefined;
+  /** Undefined: nobody is told of anything, and nothing is written for it. */
+  readonly notices: NoticeSettings | undefined;
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
   readonly catalog: Catalog;
 }

@@ -76,7 +76,7 @@ test("ARCHITECTURE.md names every room", () => {
 test("docs/log.md lists every event that the log names, and no other", () => {
   const documented = [...read("docs/log.md").matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name as string);
   // An event of the log stands first in its line's facts; a stream's events have types, not names like these.
-  const rooms = "src/{*,{console,settle,workers,request,store,overload,endpoints,telemetry}/**/*}.ts";
+  const rooms = "src/{*,{console,notices,settle,workers,request,store,overload,endpoints,telemetry}/**/*}.ts";
   const sources = globSync(rooms).map(read).join("\n");
   const written = sources.matchAll(/\bevent: "([a-z_]+)"|undefined, "([a-z_]+)"\)/g);
   const names = [...new Set([...written].map(([, named, alarmed]) => (named ?? alarmed) as string))];

@@ -25,6 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   simulator: ["values", "wire"],
   cli: ["convert", "store", "values"],
   console: ["settle", "store", "telemetry", "values", "wire"],
+  notices: ["store", "telemetry", "values"],
   overload: ["accept", "settle", "telemetry", "values"],
   request: [...Object.keys(STAGES), "overload", "store", "telemetry", "values"],
   endpoints: [...Object.keys(STAGES), "console", "request", "store", "telemetry", "values", "wire"],

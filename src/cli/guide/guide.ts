@@ -115,6 +115,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   explain: ["tollgate explain --key-id key_0123456789abcdefgh --model big-1 --protocol chat --max-tokens 4000"],
   store: ["tollgate store status"],
+  "account notify": ["tollgate account notify alice --below 5.00", "tollgate account notify alice --below none"],
+  webhook: ["tollgate webhook test", "tollgate webhook list"],
   audit: ["tollgate audit --limit 20"],
   upstreams: ["tollgate upstreams --json"],
   completion: [

@@ -17,6 +17,7 @@ import {
 } from "./addresses.ts";
 import { type KnownNames, readCatalog } from "./catalog.ts";
 import { readHeaderValues } from "./headers.ts";
+import { readNotices } from "./notices.ts";
 import { readUsd } from "./prices.ts";
 import type { Loose, LooseConfig, Reader } from "./reader.ts";
 import { readUpstream } from "./upstream.ts";
@@ -67,6 +68,7 @@ export function compile(reader: Reader, file: LooseConfig, known: KnownNames, so
     corsOrigins: readEach(reader, ["cors_origins"], file.cors_origins, readOrigin),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
     traces: readTraces(reader, file),
+    notices: readNotices(reader, file.notices),
     upstreams: new Map(
       Object.entries(file.upstreams ?? {}).flatMap(([name, upstream]) =>
         upstream ? [[name, readUpstream(reader, ["upstreams", name], name, upstream, sources)]] : [],

@@ -1,5 +1,6 @@
 /** The whole of `tollgate.yaml` as a schema; `tollgate.schema.json` is generated from it. */
 
+import { NOTICE_KINDS } from "../../values/settings.ts";
 import { formatSize } from "../compile/units.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { cards, groups, models, plans } from "./catalog.ts";
@@ -241,6 +242,43 @@ export const configSchema = section(
               { description: "Upstreams that get a traceparent header.", default: [], max: LIMITS.upstreamsMax },
               plainName("An upstream's name."),
             ),
+          ),
+        },
+      ),
+    ),
+    notices: optional(
+      section(
+        { description: "Whom the gateway tells of what happens, by signed webhooks. Without this section nobody." },
+        {
+          url: secret({
+            description: "Where they are sent; https unless it is on this machine.",
+            examples: ["https://hooks.example/tollgate"],
+          }),
+          secrets: listOf(
+            {
+              description: "What they are signed with; several while one takes the place of another.",
+              max: LIMITS.webhookSecretsMax,
+            },
+            secret({
+              description: "whsec_ and 24 to 64 bytes in base64.",
+              examples: ["$" + "{TOLLGATE_WEBHOOK_SECRET}", "file:/run/webhook-secret"],
+            }),
+          ),
+          kinds: optional(
+            listOf(
+              { description: "What is told; everything when left out.", max: NOTICE_KINDS.length },
+              oneOf({ description: "A kind of notice." }, NOTICE_KINDS),
+            ),
+          ),
+          balance_below: optional(
+            usd({
+              description: "A balance that goes below this many US dollars is told of; an account may have its own.",
+              examples: ["5.00"],
+            }),
+          ),
+          card_ends_within: after("How long before its end a time card is told of.", DEFAULTS.cardEndsWithinMs),
+          allow_http: optional(
+            flag({ description: "Whether they may go to another machine unencrypted.", default: false }),
           ),
         },
       ),

@@ -21,6 +21,7 @@ const ACCOUNT = {
   spent_usd: usd("Everything ever charged to the balance", "2.50"),
   topped_up_usd: usd("Everything ever topped up or adjusted", "12.50"),
   limits: ACCOUNT_LIMITS,
+  notify_below_usd: orNull(usd("Below which balance there is a notice; null: as the configuration says", "5.00")),
   created_at: instant("When it was created."),
 };
 

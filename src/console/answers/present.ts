@@ -43,6 +43,7 @@ export function showAccount(account: Account): AccountAnswer {
     spent_usd: formatUsd(account.spent),
     topped_up_usd: formatUsd(account.topped),
     limits: showAccountLimits(account.limits),
+    notify_below_usd: account.notifyBelow === undefined ? null : formatUsd(account.notifyBelow),
     created_at: showInstant(account.createdAtMs),
   };
 }

@@ -10,15 +10,30 @@ const MS_PER_S = 1_000;
 
 type Listening = Pick<Required<DispatcherOptions>, "onWarning" | "onEjected" | "onReturned" | "onWaited">;
 
+interface Watching {
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Tells who wants to be told of it (docs/notices.md). */
+  readonly tell?: (kind: "upstream_out" | "upstream_back", data: Readonly<Record<string, string>>) => void;
+}
+
 /** The dispatcher's listeners. */
-export function watchUpstreams({ metrics, log }: { readonly metrics: Metrics; readonly log: Log }): Listening {
+export function watchUpstreams({ metrics, log, tell }: Watching): Listening {
+  /** Those that are out and told of: a probe that fails is no news. */
+  const out = new Set<string>();
   return {
     onWarning: (warning) => log.warn({ ...warning, ...lookAt(warning) }, "an upstream needs the operator"),
     onEjected(upstream, { reason, restMs, repeated }) {
       metrics.upstreamEjections.inc({ upstream, reason });
       log.warn({ upstream, reason, rest_ms: Math.round(restMs), repeated }, "an upstream is passed over for now");
+      if (repeated === 1 || !out.has(upstream))
+        tell?.("upstream_out", { upstream, reason, rest_seconds: `${Math.ceil(restMs / MS_PER_S)}` });
+      out.add(upstream);
     },
-    onReturned: (upstream) => log.info({ upstream }, "an upstream answers again"),
+    onReturned(upstream) {
+      log.info({ upstream }, "an upstream answers again");
+      if (out.delete(upstream)) tell?.("upstream_back", { upstream });
+    },
     onWaited: (upstream, waitedMs) => metrics.queueWait.observe({ upstream }, waitedMs / MS_PER_S),
   };
 }

@@ -42,6 +42,7 @@ type Writes = Pick<
   | "createAccount"
   | "setPlan"
   | "setAccountLimits"
+  | "setNotifyBelow"
   | "createKey"
   | "changeKey"
   | "rotateKey"
@@ -88,7 +89,15 @@ function accountWrites(
   note: Note,
 ): Pick<
   Writes,
-  "createAccount" | "setPlan" | "setAccountLimits" | "createKey" | "changeKey" | "rotateKey" | "revokeKey" | "credit"
+  | "createAccount"
+  | "setPlan"
+  | "setAccountLimits"
+  | "setNotifyBelow"
+  | "createKey"
+  | "changeKey"
+  | "rotateKey"
+  | "revokeKey"
+  | "credit"
 > {
   const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke") =>
     note(kind, `${key.id}:${key.revision}`, key);
@@ -107,6 +116,12 @@ function accountWrites(
         if (!account) return;
         const { limits, limitsRevision: revision } = account;
         await note("account_limits", `${tag}:${revision}`, { tag, limits, revision });
+      }),
+    setNotifyBelow: (...ask) =>
+      noted(store.setNotifyBelow(...ask), async (account) => {
+        if (!account) return;
+        const { tag, notifyBelow: below, notifyRevision: revision } = account;
+        await note("account_notify", `${tag}:${revision}`, { tag, below, revision });
       }),
     createKey: (tag, asked) =>
       noted(store.createKey(tag, asked), async (key) => {

@@ -31,6 +31,8 @@ export interface ChargingParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Called when the store is found to have lost data, and when that is over. */
+  readonly onStoreOlder?: (isOlder: boolean) => void;
   /** What the machine gives; a simulation has a disk and chances of its own. */
   readonly machine?: ChargingMachine;
 }
@@ -84,7 +86,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     clock,
     log,
     random: machine.random,
-    onChange: (stopped) => metrics.storeOlder.set(stopped ? 1 : 0),
+    onChange(stopped) {
+      metrics.storeOlder.set(stopped ? 1 : 0);
+      parts.onStoreOlder?.(stopped);
+    },
   }).catch(async (error) => {
     await journal.close();
     throw error;

@@ -16,6 +16,7 @@ type ReplayStore = Pick<
   | "getAccount"
   | "setPlan"
   | "setAccountLimits"
+  | "setNotifyBelow"
   | "createKey"
   | "changeKey"
   | "rotateKey"
@@ -69,6 +70,10 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   },
   async account_limits(facts, store) {
     const account = await store.setAccountLimits(facts.tag(), facts.text("limits"), facts.count("revision"));
+    return account === undefined ? NO_ACCOUNT : undefined;
+  },
+  async account_notify(facts, store) {
+    const account = await store.setNotifyBelow(facts.tag(), facts.amountOrNone("below"), facts.count("revision"));
     return account === undefined ? NO_ACCOUNT : undefined;
   },
   async key_create(facts, store) {

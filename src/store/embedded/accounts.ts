@@ -1,12 +1,13 @@
 /** Accounts of the embedded store: create, find, list, plan, payments. */
 import type { AccountTag } from "../../values/key.ts";
-import { NANO_USD_MAX, nanoUsd } from "../../values/money.ts";
+import { NANO_USD_MAX, type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { AccountBudgets, Store } from "../contract.ts";
 import { creditAccounts } from "../names.ts";
 import type { Account, AccountName, Page } from "../records.ts";
 import { budgetsOfAccount } from "./budgets.ts";
 import type { Context } from "./context.ts";
+import { noteBalance } from "./notices.ts";
 import { appendLine, findAccountRow, toAccount } from "./rows.ts";
 
 export function createAccount(
@@ -95,6 +96,23 @@ export function readAccountBudgets(context: Context, tag: AccountTag): AccountBu
   return findAccountRow(context.db, tag) && budgetsOfAccount(context, tag);
 }
 
+export function setNotifyBelow(
+  context: Context,
+  tag: AccountTag,
+  below: NanoUsd | undefined,
+  replayed?: number,
+): Account | undefined {
+  const { db } = context;
+  const row = findAccountRow(db, tag);
+  if (row === undefined) return undefined;
+  if (replayed !== undefined && replayed <= row.notifyRevision) return getAccount(context, tag);
+  const revision = replayed ?? Math.max(row.notifyRevision + 1, context.nowMs());
+  db.commitFull(() =>
+    db.run("UPDATE accounts SET notify_below = ?, notify_revision = ? WHERE tag = ?", below ?? null, revision, tag),
+  );
+  return getAccount(context, tag);
+}
+
 export function credit(
   context: Context,
   tag: AccountTag,
@@ -115,6 +133,7 @@ export function credit(
   db.commitFull(() => {
     db.run("UPDATE accounts SET bal = bal + ?1, topped = topped + ?1 WHERE tag = ?2", payment.amount, tag);
     db.run("INSERT INTO payments (tag, id, amount) VALUES (?, ?, ?)", tag, payment.id, payment.amount);
+    noteBalance(context, tag, account, { balance, ref: payment.id, nowMs });
     appendLine(db, tag, {
       atMs: nowMs,
       kind: payment.kind,

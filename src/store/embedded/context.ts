@@ -1,5 +1,6 @@
 /** What every operation of the embedded store works on. */
 import type { AccountTag } from "../../values/key.ts";
+import type { NoticeWriter } from "../notices.ts";
 import type { Entitlement } from "../records.ts";
 import type { Database, Row } from "./database.ts";
 import { emptyLive, type Live } from "./live.ts";
@@ -25,8 +26,11 @@ export class Context {
   readonly #live = new Map<AccountTag, Live>();
   readonly #remembered = new Map<AccountTag, Remembered>();
 
-  constructor(db: Database, now: () => number) {
+  readonly notices: NoticeWriter | undefined;
+
+  constructor(db: Database, now: () => number, notices?: NoticeWriter) {
     this.db = db;
+    this.notices = notices;
     this.#now = now;
   }
 

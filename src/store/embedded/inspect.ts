@@ -11,6 +11,7 @@ import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { toDaySum, toUpstreamDaySum } from "./days.ts";
 import { listKeys } from "./idempotency.ts";
+import { noticesState } from "./notices.ts";
 import { findAccountRow, toAccount, toEntitlement, toKey, toLedgerLine } from "./rows.ts";
 
 export function readLedger(context: Context, tag: AccountTag, afterSeq: number, limit: number): LedgerLine[] {
@@ -55,6 +56,7 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
     settled: texts("SELECT rid FROM settled WHERE tag = ? AND expires >= ? ORDER BY rid", "rid", nowMs),
     ledger: db.all("SELECT * FROM ledger WHERE tag = ? ORDER BY seq", tag).map(toLedgerLine),
     payments: texts("SELECT id FROM payments WHERE tag = ? ORDER BY id", "id"),
+    notices: noticesState(context, tag),
     idempotency: listKeys(db, tag, nowMs),
     ...daysOf(context, tag),
   };

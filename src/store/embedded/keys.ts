@@ -5,6 +5,7 @@ import type { Key, KeyChange, KeyRotation, KeyUse, KeyView, ListedKey, NewKeyRec
 import { budgetsOf, budgetsOfAccount } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
+import { noteNotice } from "./notices.ts";
 import { findAccountRow, toKey } from "./rows.ts";
 
 export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyView | undefined {
@@ -164,7 +165,7 @@ function rewriteKey(
   const changed = decide(key);
   if (changed === undefined) return key;
   const { db } = context;
-  db.commitFull(() =>
+  db.commitFull(() => {
     db.run(
       "UPDATE keys SET grp = ?, name = ?, status = ?, expires = ?, limits = ?, caps = ?, revision = ? WHERE tag = ? AND id = ?",
       changed.group,
@@ -176,8 +177,12 @@ function rewriteKey(
       changed.revision,
       tag,
       keyId,
-    ),
-  );
+    );
+    if (changed.status !== "suspended" || key.status === "suspended") return;
+    const { name, group, revision } = changed;
+    const data = { key: keyId, name, group };
+    noteNotice(context, tag, { kind: "key_suspended", ref: `${keyId}:${revision}`, data }, context.nowMs());
+  });
   return changed;
 }
 

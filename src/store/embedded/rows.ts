@@ -25,6 +25,8 @@ export interface AccountRow {
   readonly spent: bigint;
   readonly topped: bigint;
   readonly seq: number;
+  readonly notifyBelow: bigint | undefined;
+  readonly notifyRevision: number;
   readonly createdAtMs: number;
 }
 
@@ -41,6 +43,8 @@ export function findAccountRow(db: Database, tag: AccountTag): AccountRow | unde
     spent: big(row, "spent"),
     topped: big(row, "topped"),
     seq: whole(row, "seq"),
+    notifyBelow: row.notify_below === null ? undefined : big(row, "notify_below"),
+    notifyRevision: whole(row, "notify_revision"),
     createdAtMs: whole(row, "created"),
   };
 }
@@ -59,6 +63,8 @@ export function toAccount(tag: AccountTag, row: AccountRow, live: Live): Account
     spent: nanoUsd(row.spent),
     topped: row.topped,
     lines: row.seq,
+    notifyBelow: row.notifyBelow === undefined ? undefined : nanoUsd(row.notifyBelow),
+    notifyRevision: row.notifyRevision,
     createdAtMs: row.createdAtMs,
   };
 }

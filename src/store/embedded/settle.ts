@@ -29,6 +29,7 @@ import { budgetRest, type CountedRequest, limitsNow, spend } from "./budgets.ts"
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
 import { addHold, type Live, releaseHold, sweepHolds } from "./live.ts";
+import { noteBalance } from "./notices.ts";
 import { type AccountRow, findEntitlement, insertLine } from "./rows.ts";
 
 /** Each so many settlements delete expired marks, so many of them at most. */
@@ -150,6 +151,7 @@ function post(context: Context, ask: SettleAsk, { account, shares, hold, nowMs }
   if (after !== account) {
     const { balance, spent, seq } = after;
     db.run("UPDATE accounts SET bal = ?, spent = ?, seq = ? WHERE tag = ?", balance, spent, seq, ask.tag);
+    noteBalance(context, ask.tag, account, { balance, ref: ask.requestId, nowMs });
   }
   if (ask.entitlement !== undefined && shares.charged > 0n) {
     const { entitlement, tag } = ask;

@@ -4,6 +4,7 @@
  */
 import { type Calls, checkedCalls } from "../calls.ts";
 import { type Store, StoreError } from "../contract.ts";
+import type { NoticeWriter } from "../notices.ts";
 import * as accounts from "./accounts.ts";
 import { admit, extend } from "./admit.ts";
 import { archiveLedger } from "./archive.ts";
@@ -16,6 +17,7 @@ import * as epoch from "./epoch.ts";
 import { listRecords, readFigures, readLimits } from "./figures.ts";
 import { inspect, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
+import * as notices from "./notices.ts";
 import { settle } from "./settle.ts";
 
 /**
@@ -23,11 +25,12 @@ import { settle } from "./settle.ts";
  * @param now milliseconds since the epoch: the store's clock.
  * @throws StoreError when the folder is in use or cannot be opened.
  */
-export function openEmbedded(dir: string, now: () => number): Store {
+export function openEmbedded(dir: string, now: () => number, noticeWriter?: NoticeWriter): Store {
   return embeddedOver(
     new Context(
       answering(() => openDatabase(dir)),
       now,
+      noticeWriter,
     ),
   );
 }
@@ -69,6 +72,7 @@ const CALLS: Calls<Context> = {
   setPlan: accounts.setPlan,
   setAccountLimits: accounts.setAccountLimits,
   readAccountBudgets: accounts.readAccountBudgets,
+  setNotifyBelow: accounts.setNotifyBelow,
   createKey: keys.createKey,
   listKeys: keys.listKeys,
   changeKey: keys.changeKey,
@@ -98,6 +102,12 @@ const CALLS: Calls<Context> = {
   pageMarks: () => ({ items: [], next: undefined }),
   readLedger,
   archiveLedger,
+  addNotice: notices.addNotice,
+  readNotices: notices.readNotices,
+  takeNotice: notices.takeNotice,
+  pageNotices: notices.pageNotices,
+  // The folder is one process's.
+  leaseNotices: () => true,
   inspect,
   countEpoch: (context, _part, known, fresh) => epoch.countEpoch(context, known, fresh),
   stopEpoch: (context, _part, id) => epoch.stopEpoch(context, id),

@@ -19,6 +19,7 @@ const WRITES = [
   "createAccount",
   "setPlan",
   "setAccountLimits",
+  "setNotifyBelow",
   "createKey",
   "changeKey",
   "rotateKey",
@@ -32,6 +33,9 @@ const WRITES = [
   "redeem",
   "finishClaims",
   "archiveLedger",
+  "addNotice",
+  "takeNotice",
+  "leaseNotices",
 ] as const satisfies readonly (keyof Store)[];
 
 /** The writes of a store, each of which waits for the gate. */

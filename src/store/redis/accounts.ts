@@ -1,12 +1,13 @@
 /** Accounts, keys and payments on Redis. */
 import { randomBytes } from "node:crypto";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
-import { nanoUsd } from "../../values/money.ts";
+import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { budgetField } from "../budgets.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { AccountBudgets, Store } from "../contract.ts";
 import { BUDGET_SPANS } from "../limits.ts";
 import { accountId, creditAccounts, KEY_VALUES_MAX } from "../names.ts";
+import { type NoticeWriter, termsText } from "../notices.ts";
 import type {
   Account,
   AccountName,
@@ -34,6 +35,13 @@ import {
 } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
+
+/** For writes of which there may be something to tell. */
+interface Noting {
+  readonly runner: Runner;
+  readonly scripts: Scripts;
+  readonly notices: NoticeWriter | undefined;
+}
 
 /**
  * The account first, then its name in the index, which decides between two of the same name; the loser's account goes
@@ -152,6 +160,18 @@ type KeyReadReply = [string, string, string, string, string, string[][], string,
 const budgetFields = (ofAccount: boolean, keyId: string): string[] =>
   BUDGET_SPANS.map((span) => budgetField({ span, ofAccount }, keyId));
 
+export async function setNotifyBelow(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  below: NanoUsd | undefined,
+  replayed?: number,
+): Promise<Account | undefined> {
+  const values = [`${below ?? ""}`, `${replayed ?? ""}`];
+  const reply = await runner.script(scripts["account-notify"], [accountKey(tag)], values);
+  return reply === "set" ? readAccount(runner, tag) : undefined;
+}
+
 export async function readKey(
   runner: Runner,
   scripts: Scripts,
@@ -198,8 +218,7 @@ export async function listKeys(runner: Runner, tag: AccountTag): Promise<ListedK
 
 /** @param replayed the revision of a change that is made again. */
 export async function changeKey(
-  runner: Runner,
-  scripts: Scripts,
+  { runner, scripts, notices }: Noting,
   tag: AccountTag,
   keyId: string,
   { group, name, status, expiresAtMs, limits, caps }: Omit<KeyChange, "status"> & { readonly status?: Key["status"] },
@@ -209,8 +228,12 @@ export async function changeKey(
   const changed = Object.entries({ group, name, status, expires, limits, caps }).flatMap(([field, text]) =>
     text === undefined ? [] : [field, text],
   );
-  const values = [keyId, `${replayed ?? ""}`, ...changed];
-  return keyOfReply(tag, await runner.script(scripts["key-change"], [accountKey(tag)], values));
+  const values = [keyId, `${replayed ?? ""}`, ...changed, termsText(notices?.terms())];
+  const reply = await runner.script(scripts["key-change"], [accountKey(tag)], values);
+  if (reply === null) return undefined;
+  const [key, noticed] = reply as readonly [string, string];
+  if (noticed === "1") notices?.noted(tag);
+  return toKey(tag, key);
 }
 
 /** Keys whose uses one script notes; Lua's stack takes some thousand values. */
@@ -248,8 +271,7 @@ function keyOfReply(tag: AccountTag, reply: unknown): Key | undefined {
 }
 
 export async function credit(
-  runner: Runner,
-  scripts: Scripts,
+  { runner, scripts, notices }: Noting,
   tag: AccountTag,
   payment: Parameters<Store["credit"]>[1],
 ): ReturnType<Store["credit"]> {
@@ -259,9 +281,10 @@ export async function credit(
   const reply = (await runner.script(
     scripts.credit,
     [accountKey(tag), paymentsKey(tag), ledgerKey(tag)],
-    [id, `${amount}`, `${size}`, kind, debit, credited, note, `${TOTAL_MAX}`],
-  )) as readonly [string, string?];
-  const [outcome, balance = "0"] = reply;
+    [id, `${amount}`, `${size}`, kind, debit, credited, note, `${TOTAL_MAX}`, termsText(notices?.terms())],
+  )) as readonly [string, string?, string?];
+  const [outcome, balance = "0", noticed] = reply;
+  if (noticed === "1") notices?.noted(tag);
   if (outcome === "credited" || outcome === "duplicate") return { outcome, balance: nanoUsd(BigInt(balance)) };
   return { outcome: outcome as "mismatch" | "refused" | "unknown_account" };
 }

@@ -7,6 +7,7 @@ import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX } from "../checks.ts";
 import { type HoldRecord, holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
+import { noticeOfTexts } from "../notices.ts";
 import type { AccountState, DaySum, Entitlement, LedgerLine, UpstreamDaySum } from "../records.ts";
 import { type DaySums, daySumsAsState } from "../sums/day-sums.ts";
 import { readLedger } from "./archive.ts";
@@ -57,6 +58,14 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
     settled: suffixes(keys, settledKey(tag, "")),
     ledger,
     payments: Object.keys(payments).sort(),
+    notices: {
+      taken: Number(fields.ntaken ?? 0),
+      last: Number(fields.nseq ?? 0),
+      waiting: entriesOf(fields, "n:")
+        .map(([, json]) => noticeOfTexts(JSON.parse(json) as string[]))
+        .sort((a, b) => a.seq - b.seq),
+      marks: entriesOf(fields, "nm:").map(([mark]) => mark),
+    },
     idempotency: await idempotencyOf(runner, tag, suffixes(keys, idempotencyKey(tag, ""))),
     ...(await daysOf(runner, tag, suffixes(keys, dayKey(tag, "")))),
   };

@@ -66,5 +66,12 @@ export const CLAIMS = "{idx:codes}:claims";
 /** A string of a second: written after a write to a key, in its slot, for replicas to confirm. */
 export const fenceKey = (key: string): string => `epoch:fence:${/\{.+?\}/.exec(key)?.[0] ?? `{${key}}`}`;
 
+/**
+ * A hash: the gateway's own queue of notices; and a string of a moment: who delivers. Beside the marks of histories, since
+ * users of Redis may have these keys already.
+ */
+export const GATEWAY_NOTICES = "epoch:{notices}";
+export const NOTICES_LEASE = "epoch:{notices}:lease";
+
 /** A hash: the mark of this history of a part of the store. */
 export const epochKey = (part: string): string => `epoch:{${part}}`;

@@ -28,6 +28,8 @@ export const ACCOUNT_FIELDS = [
   "created",
   "lim",
   "lim_rev",
+  "nb",
+  "nb_rev",
 ] as const;
 
 /**
@@ -56,6 +58,8 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     spent: nanoUsd(BigInt(fields.spent ?? 0)),
     topped: BigInt(fields.topped ?? 0),
     lines: Number(fields.seq ?? 0),
+    notifyBelow: fields.nb ? nanoUsd(BigInt(fields.nb)) : undefined,
+    notifyRevision: Number(fields.nb_rev ?? 0),
     createdAtMs: Number(fields.created),
   };
 }

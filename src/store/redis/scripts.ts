@@ -19,19 +19,20 @@ const LIMITS = ["limits", "budgets"] as const;
 const PARTS = {
   admit: [...CHANGING, "key", ...LIMITS, "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
   extend: [...CHANGING, ...LIMITS, "holds", "sweep", "card"],
-  settle: [...CHANGING, ...LIMITS, "buckets", "holds", "sweep", "card", "idempotency", "ledger"],
+  settle: [...CHANGING, "notices", ...LIMITS, "buckets", "holds", "sweep", "card", "idempotency", "ledger"],
   "account-create": ["common"],
   "account-drop": [],
   "account-plan": ["common"],
   "account-limits": ["common"],
+  "account-notify": ["common"],
   "name-reserve": [],
   "names-read": [],
   "key-create": ["common"],
-  "key-change": ["common", "key"],
+  "key-change": ["common", "key", "notices"],
   "key-rotate": ["common", "key"],
   "key-uses": [],
   "key-read": ["common", "key", "card", "cards", "card-texts"],
-  credit: [...CHANGING, "ledger"],
+  credit: [...CHANGING, "notices", "ledger"],
   grant: [...CHANGING, "card", "cards", "card-texts", "ledger"],
   "cards-read": ["common", "card", "cards", "card-texts"],
   "limits-read": ["common", "holds"],
@@ -50,6 +51,10 @@ const PARTS = {
   "claim-drop": [],
   "claim-list": ["common"],
   epoch: ["common"],
+  "notice-add": ["common", "notices"],
+  "notice-take": ["common", "notices"],
+  "notices-read": ["common", "notices"],
+  "notice-lease": [],
   rights: [],
 } as const;
 
@@ -66,6 +71,7 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   "names-read",
   "upstreams-page",
   "claim-list",
+  "notices-read",
   "rights",
 ]);
 

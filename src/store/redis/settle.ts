@@ -2,6 +2,7 @@
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { attemptAccounts, countField, dayField, limitScope, settleAccounts, upstreamField } from "../names.ts";
+import { type NoticeWriter, termsText } from "../notices.ts";
 import {
   chargedInstead,
   SETTLE_HORIZON_MS,
@@ -25,7 +26,12 @@ import {
 } from "./keys.ts";
 import type { Scripts } from "./scripts.ts";
 
-export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): Promise<SettleAnswer> {
+export async function settle(
+  runner: Runner,
+  scripts: Scripts,
+  ask: SettleAsk,
+  notices: NoticeWriter | undefined,
+): Promise<SettleAnswer> {
   const { tag } = ask;
   const keys = [
     accountKey(tag),
@@ -37,12 +43,14 @@ export async function settle(runner: Runner, scripts: Scripts, ask: SettleAsk): 
     dayCountsKey(tag, utcDay(ask.admittedAtMs)),
     ...(ask.idempotency ? [idempotencyKey(tag, ask.idempotency.key)] : []),
   ];
-  const reply = await runner.script(scripts.settle, keys, settleArguments(ask));
-  return toAnswer(reply as readonly string[]);
+  const values = settleArguments(ask, termsText(notices?.terms()));
+  const reply = (await runner.script(scripts.settle, keys, values)) as readonly string[];
+  if (reply[4] === "1") notices?.noted(tag);
+  return toAnswer(reply);
 }
 
-/** In the order in which the script reads them. */
-function settleArguments(ask: SettleAsk): readonly string[] {
+/** In the order in which the script reads them. @param told what is to be told of. */
+function settleArguments(ask: SettleAsk, told: string): readonly string[] {
   const accounts = settleAccounts(ask);
   const counts = countsOf(ask);
   return [
@@ -78,6 +86,7 @@ function settleArguments(ask: SettleAsk): readonly string[] {
       return [`${attempt.amount}`, debit, credit, attempt.memo];
     }),
     ...leftTexts(ask),
+    /* the last */ told,
   ];
 }
 

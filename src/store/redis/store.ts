@@ -1,6 +1,7 @@
 /** The store on Redis: single, Sentinel or Cluster. One script and one round trip per step. */
 import { type Calls, checkedCalls } from "../calls.ts";
 import type { Store } from "../contract.ts";
+import type { NoticeWriter } from "../notices.ts";
 import { overlay } from "../overlay.ts";
 import * as accounts from "./accounts.ts";
 import { admit, extend } from "./admit.ts";
@@ -18,6 +19,7 @@ import { listRecords, readFigures, readLimits } from "./figures.ts";
 import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { pageMarks } from "./marks.ts";
+import * as notices from "./notices.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
 
@@ -27,6 +29,7 @@ export async function openRedis(
   limits: StepLimits,
   fitness: FitnessOptions,
   onConnectionFailed: (reason: string) => void,
+  noticeWriter?: NoticeWriter,
 ): Promise<Store> {
   const scripts = loadScripts();
   const connection = await connect(settings, limits.tryMs, (error) => onConnectionFailed(error.message));
@@ -35,7 +38,7 @@ export async function openRedis(
     new Runner(open, limits, new Rights(open, neededRights(scripts, sharded), scripts.rights));
   const runner = runnerOn(connection);
   const beside = () => runnerOn(connectBeside(settings, limits.tryMs));
-  return redisStore({ runner, scripts, fitness, parts: epochPartsOf(sharded), beside });
+  return redisStore({ runner, scripts, fitness, parts: epochPartsOf(sharded), beside, notices: noticeWriter });
 }
 
 interface ScriptContext {
@@ -43,13 +46,14 @@ interface ScriptContext {
   readonly scripts: Scripts;
   /** For the steps of one write: waits for replicas; undefined where none is waited for. Made anew for each write. */
   readonly confirm: () => Confirm | undefined;
+  readonly notices: NoticeWriter | undefined;
 }
 
 /** Answers from the server: by a script, where something is decided or written. */
 const CALLS: Calls<ScriptContext> = {
   admit: ({ runner, scripts }, ask) => admit(runner, scripts, ask),
   extend: ({ runner, scripts }, ask) => extend(runner, scripts, ask),
-  settle: ({ runner, scripts }, ask) => settle(runner, scripts, ask),
+  settle: ({ runner, scripts, notices }, ask) => settle(runner, scripts, ask, notices),
   readKey: ({ runner, scripts }, tag, hash) => accounts.readKey(runner, scripts, tag, hash),
   readLimits: ({ runner, scripts }, tag, scope) => readLimits(runner, scripts, tag, scope),
   createAccount: ({ runner, scripts }, account) => accounts.createAccount(runner, scripts, account),
@@ -64,14 +68,15 @@ const CALLS: Calls<ScriptContext> = {
   readAccountBudgets: ({ runner }, tag) => accounts.readAccountBudgets(runner, tag),
   createKey: ({ runner, scripts }, tag, key) => accounts.createKey(runner, scripts, tag, key),
   listKeys: ({ runner }, tag) => accounts.listKeys(runner, tag),
-  changeKey: ({ runner, scripts }, tag, keyId, change, revision) =>
-    accounts.changeKey(runner, scripts, tag, keyId, change, revision),
+  setNotifyBelow: ({ runner, scripts }, tag, below, revision) =>
+    accounts.setNotifyBelow(runner, scripts, tag, below, revision),
+  changeKey: (context, tag, keyId, change, revision) => accounts.changeKey(context, tag, keyId, change, revision),
   noteKeyUses: ({ runner, scripts }, tag, uses) => accounts.noteKeyUses(runner, scripts, tag, uses),
   rotateKey: ({ runner, scripts }, tag, keyId, rotation, revision) =>
     accounts.rotateKey(runner, scripts, tag, keyId, rotation, revision),
-  revokeKey: ({ runner, scripts }, tag, keyId, revision) =>
-    accounts.changeKey(runner, scripts, tag, keyId, { status: "revoked" }, revision),
-  credit: ({ runner, scripts }, tag, payment) => accounts.credit(runner, scripts, tag, payment),
+  revokeKey: (context, tag, keyId, revision) =>
+    accounts.changeKey(context, tag, keyId, { status: "revoked" }, revision),
+  credit: (context, tag, payment) => accounts.credit(context, tag, payment),
   grant: ({ runner, scripts }, tag, entitlement) => cards.grant(runner, scripts, tag, entitlement),
   listCards: ({ runner, scripts }, tag, ended) => cards.listCards(runner, scripts, tag, ended),
   createCodes: ({ runner, scripts }, ...ask) => codes.createCodes(runner, scripts, ...ask),
@@ -92,6 +97,11 @@ const CALLS: Calls<ScriptContext> = {
   pageMarks: ({ runner, scripts }, tag, cursor) => pageMarks(runner, scripts, tag, cursor),
   readLedger: ({ runner }, tag, afterSeq, limit) => readLedger(runner, tag, afterSeq, limit),
   archiveLedger: ({ runner, scripts }, tag, ask) => archiveLedger(runner, scripts, tag, ask),
+  addNotice: (context, outbox, notice, once) => notices.addNotice(context, outbox, notice, once),
+  readNotices: ({ runner, scripts }, outbox, limit) => notices.readNotices(runner, scripts, outbox, limit),
+  takeNotice: ({ runner, scripts }, outbox, seq) => notices.takeNotice(runner, scripts, outbox, seq),
+  pageNotices: ({ runner }, cursor, limit) => notices.pageNotices(runner, cursor, limit),
+  leaseNotices: ({ runner, scripts }, lease) => notices.leaseNotices(runner, scripts, lease),
   inspect: ({ runner }, tag) => inspect(runner, tag),
   countEpoch({ runner, scripts }, part, known, fresh) {
     const values = known ? [known.id, `${known.countMin}`, ""] : ["", "0", fresh];
@@ -112,18 +122,22 @@ interface RedisStoreParts {
   readonly parts: number;
   /** Opens a connection for operators' writes; undefined for the store that has it. */
   readonly beside: (() => Runner) | undefined;
+  /** Undefined: nothing is noted for anybody. */
+  readonly notices: NoticeWriter | undefined;
 }
 
-function redisStore({ runner, scripts, fitness, parts, beside }: RedisStoreParts): Store {
+function redisStore({ beside, ...shared }: RedisStoreParts): Store {
+  const { runner, scripts, fitness, parts, notices: noticeWriter } = shared;
   const health = new HealthCheck(runner, fitness);
   const context: ScriptContext = {
     runner,
     scripts,
     confirm: () => (beside ? undefined : confirmOn(runner.connection)),
+    notices: noticeWriter,
   };
   let confirming: { readonly runner: Runner; readonly store: Store } | undefined;
   const openConfirming = (own: Runner) => {
-    const one = redisStore({ runner: own, scripts, fitness, parts, beside: undefined });
+    const one = redisStore({ ...shared, runner: own, beside: undefined });
     return { runner: own, store: overlay(one, confirmedWrites(one, own.connection)) };
   };
   const store: Store = {

@@ -17,6 +17,8 @@ const AUDIT_EVERY_MS = 3_600_000;
 /** How long requests have the process for themselves after a page of lines, or after some small steps. */
 const PAUSE_MS = 50;
 const SMALL_STEPS = 8;
+/** Accounts that are off and told of; further ones are told of with every audit. */
+const TOLD_MAX = 10_000;
 /** Accounts whose names are listed at a time. */
 const PAGE_ACCOUNTS = 100;
 /** A store that does not answer is asked again after these waits; then the audit is cut off until the next hour. */
@@ -37,8 +39,16 @@ interface LedgerWatch {
 type WatchedStore = AuditStore & Pick<Store, "listAccountNames" | "listCards">;
 
 /** Starts the hourly audit; the first begins a minute after the start. */
-export function watchLedger(parts: { store: WatchedStore; clock: Clock; metrics: Metrics; log: Log }): LedgerWatch {
-  const { store, clock, metrics, log } = parts;
+export function watchLedger(parts: {
+  store: WatchedStore;
+  clock: Clock;
+  metrics: Metrics;
+  log: Log;
+  /** Called for an account whose ledger does not balance, once until it does. */
+  onUnbalanced?: (account: string, findings: number) => void;
+}): LedgerWatch {
+  const { store, clock, metrics, log, onUnbalanced } = parts;
+  const told = new Set<string>();
   let running = Promise.resolve();
   let stopped = false;
   let cancelTimer = () => {};
@@ -87,9 +97,15 @@ export function watchLedger(parts: { store: WatchedStore; clock: Clock; metrics:
   };
 
   const isBalanced = (found: AccountAudit): boolean => {
-    if (found.outcome === "balanced") return true;
-    const { tag, findings, findingCount } = found;
-    log.error({ account: accountId(tag), findings, findingCount }, "the ledger of an account does not balance");
+    const account = accountId(found.tag);
+    if (found.outcome === "balanced") {
+      told.delete(account);
+      return true;
+    }
+    const { findings, findingCount } = found;
+    if (!told.has(account)) onUnbalanced?.(account, findingCount);
+    if (told.size < TOLD_MAX) told.add(account);
+    log.error({ account, findings, findingCount }, "the ledger of an account does not balance");
     return false;
   };
 

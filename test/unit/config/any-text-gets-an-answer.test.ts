@@ -10,6 +10,7 @@ const ENV = {
   TOLLGATE_SEALING_KEY: "0123456789abcdef0123456789abcdef",
   EAST_KEY: "east-credential",
   WEST_KEY: "west-credential",
+  TOLLGATE_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, "w").toString("base64")}`,
 };
 
 /** Settings, or problems that stand inside the file; nothing is thrown. */

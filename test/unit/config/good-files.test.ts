@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { demoConfig, formatProblem, loadConfig } from "../../../src/config/config.ts";
-import type { Settings } from "../../../src/values/settings.ts";
+import { NOTICE_KINDS, type Settings } from "../../../src/values/settings.ts";
 
 const ENV = {
   TOLLGATE_ADMIN_TOKEN: "admin-token-0123456789",
   TOLLGATE_SEALING_KEY: "0123456789abcdef0123456789abcdef",
   EAST_KEY: "east-credential",
   WEST_KEY: "west-credential",
+  TOLLGATE_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, "w").toString("base64")}`,
 };
 
 function settingsOf(text: string): Settings {
@@ -107,6 +108,28 @@ test("defaults that depend on other values", () => {
   assert.deepEqual([east?.capabilities.stop, west?.capabilities.stop], ["native", "emulate"]);
   assert.deepEqual([east?.capabilities.efforts, west?.capabilities.efforts], [[], []]);
   assert.equal(west?.capabilities.maxTokensField, "max_completion_tokens");
+});
+
+test("notices go where the file says, signed with one secret or several, of every kind unless some are named", () => {
+  const secret = `whsec_${Buffer.alloc(32, "k").toString("base64")}`;
+  const of = (section: string) => settingsOf(`${least}notices: ${section}\n`).notices;
+  const bare = of(`{url: "https://hooks.example/in?for=us", secrets: [${secret}]}`);
+  assert.equal(bare?.url.reveal(), "https://hooks.example/in?for=us");
+  assert.deepEqual(
+    bare?.secrets.map((one) => one.reveal()),
+    [secret],
+  );
+  assert.deepEqual([...(bare?.kinds ?? [])], [...NOTICE_KINDS]);
+  assert.deepEqual([bare?.balanceBelowNano, bare?.cardEndsWithinMs], [undefined, 86_400_000]);
+  const local = of(
+    `{url: "http://[::1]:9/x", secrets: [${secret}, ${secret}], kinds: [books_off], balance_below: 5, card_ends_within: 7d}`,
+  );
+  assert.deepEqual([...(local?.kinds ?? [])], ["books_off"]);
+  assert.deepEqual([local?.secrets.length, local?.balanceBelowNano], [2, 5_000_000_000]);
+  assert.equal(local?.cardEndsWithinMs, 7 * 86_400_000);
+  assert.equal(settingsOf(least).notices, undefined);
+  const plain = of(`{url: "http://hooks.example/x", secrets: [${secret}], allow_http: true}`);
+  assert.equal(plain?.url.reveal(), "http://hooks.example/x");
 });
 
 test("an upstream says how its prompt cache is treated, a model or route has the last word", () => {

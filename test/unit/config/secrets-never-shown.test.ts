@@ -19,6 +19,7 @@ site: ${value}
 body_bytes_max: ${value}
 drain: {lame_duck: ${value}}
 cors_origins: [${value}]
+notices: {url: ${value}, secrets: [${value}], kinds: [${value}], balance_below: ${value}, card_ends_within: ${value}}
 upstreams:
   east: {protocol: ${value}, base_url: ${value}, api_key: ${value}, headers: {x-a: ${value}}, tls: {ca_file: ${value}, cert_file: ${value}, key_file: ${value}}}
 plans: {free: {}}

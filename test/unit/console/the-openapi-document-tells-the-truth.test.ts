@@ -73,6 +73,11 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("POST", "/admin/v1/accounts", 409, { name: "alice", plan: "pro" });
   await ask("POST", "/admin/v1/accounts", 400, { name: "!" });
   await ask("PUT", "/admin/v1/accounts/{name}/plan", 200, { plan: "pro" }, { name: "alice" });
+  await ask("PUT", "/admin/v1/accounts/{name}/notify", 200, { below_usd: "5.00" }, { name: "alice" });
+  await ask("PUT", "/admin/v1/accounts/{name}/notify", 404, { below_usd: null }, { name: "nobody" });
+  await ask("GET", "/admin/v1/notices", 200);
+  await ask("POST", "/admin/v1/notices/test", 409);
+  await ask("POST", "/admin/v1/notices/retry", 409);
   const payment = { usd: "10.00", id: "pay_1" };
   await ask("POST", "/admin/v1/accounts/{name}/topups", 201, payment, { name: "alice" });
   await ask("POST", "/admin/v1/accounts/{name}/topups", 200, payment, { name: "alice" });

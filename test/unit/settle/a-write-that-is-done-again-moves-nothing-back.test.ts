@@ -8,6 +8,7 @@ import { journaledStore } from "../../../src/settle/journal/journaled-store.ts";
 import type { AdminRecord } from "../../../src/settle/journal.ts";
 import { replay } from "../../../src/settle/recovery/replayed-writes.ts";
 import type { Store } from "../../../src/store/contract.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
 import { openStandingStore } from "../console/test-store.ts";
 import { codeHashOf, hashOf, tagOf } from "../store/asks.ts";
 
@@ -29,6 +30,7 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
   await writes.createAccount({ tag: TAG, name: "alice", plan: "free" });
   await writes.setPlan(TAG, "pro");
   await writes.setPlan(TAG, "free");
+  for (const below of [5n, 7n]) await writes.setNotifyBelow(TAG, nanoUsd(below));
   await writes.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
   await writes.createKey(TAG, { id: "key_2", hash: hashOf("2"), group: "big" });
   for (const group of ["cards", "big", "other"]) await writes.changeKey(TAG, "key_1", { group });
@@ -50,6 +52,7 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
   const kinds = new Set(records.map(({ kind }) => kind));
   assert.deepEqual([...kinds].sort(), [
     "account_create",
+    "account_notify",
     "account_plan",
     "code",
     "credit",
@@ -116,6 +119,21 @@ test("a store that has lost a batch and a gift gets them back, also after the la
     ["code_d redeemed", "code_e void", "code_f unused"],
   );
   assert.ok(had.lines.includes("gifts:day ent_gift_1 sorry"), had.lines.join());
+});
+
+test("a store that has lost a threshold gets it back, and the last one that was set", async (t) => {
+  const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
+  const records: AdminRecord[] = [];
+  const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
+  const writes = journaledStore(store, journal, (_, error) => assert.fail(String(error)));
+  await writes.createAccount({ tag: TAG, name: "alice", plan: "pro" });
+  for (const below of [5n, 7n]) await writes.setNotifyBelow(TAG, nanoUsd(below));
+  for (const record of [...records, ...records.toReversed()])
+    assert.equal(await replay(record, emptied), undefined, record.kind);
+  assert.equal((await emptied.getAccount(TAG))?.notifyBelow, 7n);
+  await writes.setNotifyBelow(TAG, undefined);
+  for (const record of records.toReversed()) assert.equal(await replay(record, emptied), undefined, record.kind);
+  assert.equal((await emptied.getAccount(TAG))?.notifyBelow, undefined);
 });
 
 test("a store that has lost a key gets it back with its name, its end and its suspension", async (t) => {

@@ -9,6 +9,7 @@ import { PATIENT } from "./benches.ts";
 import {
   differences,
   type Keyspace,
+  NOTICES_OF_SCENES,
   openTheatre,
   type Played,
   play,
@@ -21,7 +22,8 @@ import { documented, tablesOf } from "./stops-table.ts";
 
 let theatre: Theatre;
 before(async () => {
-  const open = (url: string) => openStore({ kind: "redis", url: new Secret(url) }, PATIENT);
+  const open = (url: string) =>
+    openStore({ kind: "redis", url: new Secret(url) }, { ...PATIENT, notices: NOTICES_OF_SCENES });
   theatre = await openTheatre(Object.values(loadScripts()), open);
 });
 after(() => theatre.close());

@@ -13,6 +13,7 @@ import {
   differences,
   finishOthers,
   type Keyspace,
+  NOTICES_OF_SCENES,
   openTheatre,
   SCENES,
   type Scene,
@@ -25,7 +26,8 @@ import {
 
 let theatre: Theatre;
 before(async () => {
-  const open = (url: string) => openStore({ kind: "redis", url: new Secret(url) }, PATIENT);
+  const open = (url: string) =>
+    openStore({ kind: "redis", url: new Secret(url) }, { ...PATIENT, notices: NOTICES_OF_SCENES });
   theatre = await openTheatre(Object.values(loadScripts()), open);
 });
 after(() => theatre.close());

@@ -3,8 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Store } from "../../../src/store/contract.ts";
+import type { NoticeWriter } from "../../../src/store/notices.ts";
 import { type OpenOptions, openStore } from "../../../src/store/open.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
 import { Secret } from "../../../src/values/secret.ts";
+import { NOTICE_KINDS } from "../../../src/values/settings.ts";
 import { startRedis, startRedisCluster, startSentinel, type TestRedis } from "../../rig/redis.ts";
 import type { Bench } from "./contract.ts";
 
@@ -13,13 +16,19 @@ const START_MS = Date.UTC(2026, 5, 1, 12);
 /** For tests that are not about time: a step may take as long as a busy machine needs, and is not tried again. */
 export const PATIENT = { commandTimeoutMs: 20_000, stepTimeoutMs: 40_000 } as const;
 
+/** Tells of everything, and of balances below 300. */
+export const NOTICES: NoticeWriter = {
+  terms: () => ({ kinds: new Set(NOTICE_KINDS), balanceBelow: nanoUsd(300n) }),
+  noted: () => undefined,
+};
+
 export const openUrl = (redis: TestRedis, options: OpenOptions = {}): Promise<Store> =>
   openStore({ kind: "redis", url: new Secret(redis.url) }, options);
 
 export async function embeddedBench(): Promise<Bench & { readonly dir: string }> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-embedded-"));
   let nowMs = START_MS;
-  const store = await openStore({ kind: "embedded", dir: join(dir, "data") }, { now: () => nowMs });
+  const store = await openStore({ kind: "embedded", dir: join(dir, "data") }, { now: () => nowMs, notices: NOTICES });
   return {
     dir: join(dir, "data"),
     store,
@@ -46,7 +55,7 @@ export async function redisBench(
   let nowMs = START_MS;
   redis.setTime(nowMs);
   const url = new Secret(`redis://${user}127.0.0.1:${redis.port}`);
-  const store = await openStore({ kind: "redis", url }, PATIENT);
+  const store = await openStore({ kind: "redis", url }, { ...PATIENT, notices: NOTICES });
   return {
     redis,
     store,
@@ -70,7 +79,10 @@ export async function clusterBench(): Promise<Bench> {
   const cluster = await startRedisCluster();
   const { nodes } = cluster;
   const none = { username: undefined, password: undefined };
-  const store = await openStore({ kind: "redis-cluster", nodes, tls: false, ...none }, PATIENT);
+  const store = await openStore(
+    { kind: "redis-cluster", nodes, tls: false, ...none },
+    { ...PATIENT, notices: NOTICES },
+  );
   const close = async () => {
     await store.close();
     await cluster.stop();
@@ -83,7 +95,10 @@ export async function sentinelBench(): Promise<Bench> {
   const sentinel = await startSentinel("tollgate", primary);
   const sentinels = [{ host: "127.0.0.1", port: sentinel.port }];
   const none = { username: undefined, password: undefined };
-  const store = await openStore({ kind: "redis-sentinel", sentinels, name: "tollgate", ...none }, PATIENT);
+  const store = await openStore(
+    { kind: "redis-sentinel", sentinels, name: "tollgate", ...none },
+    { ...PATIENT, notices: NOTICES },
+  );
   const close = async () => {
     await store.close();
     await sentinel.stop();

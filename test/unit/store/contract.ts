@@ -10,6 +10,7 @@ import { extensionTests, extensionTimeTests } from "./contract-extend.ts";
 import { figureTests } from "./contract-figures.ts";
 import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
 import { limitTests } from "./contract-limits.ts";
+import { noticeTests } from "./contract-notices.ts";
 import { recordTests } from "./contract-records.ts";
 import { settlementTests, settlementTimeTests } from "./contract-settle.ts";
 
@@ -44,6 +45,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     archiveRefusalTests(ask);
     costTests(ask);
     figureTests(ask);
+    noticeTests(ask);
     if (!clock) return;
     limitTests(ask);
     budgetTimeTests(ask);

@@ -196,6 +196,15 @@ class Run {
           store.createKey(tag, { id: `key_${tag}${o.key}`, hash: hashOf(`${o.key}`), group: o.group }),
         );
         return;
+      case "notify": {
+        const revision = o.replayedFromMs === undefined ? undefined : this.#nowMs + o.replayedFromMs;
+        await this.#both((store) => store.setNotifyBelow(tag, o.below, revision));
+        return;
+      }
+      case "takeNotice":
+        await this.#both((store) => store.takeNotice(tag, o.seq));
+        await this.#both((store) => store.readNotices(tag, 3));
+        return;
       case "plan":
         await this.#both((store) => store.setPlan(tag, o.plan));
         return;

@@ -105,6 +105,8 @@ test("a folder of the version without codes is taken over with everything in it"
     const tag = await makeAccount(store, "Older", { funds: 7n });
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
+    old.exec("DROP TABLE notices; DROP TABLE notice_queues; DROP TABLE notice_marks;");
+    for (const column of ["below", "revision"]) old.exec(`ALTER TABLE accounts DROP COLUMN notify_${column};`);
     old.exec("DROP TABLE former_keys; DROP TABLE key_uses; DROP TABLE budgets;");
     old.exec("DROP TABLE codes; DROP TABLE code_batches; ALTER TABLE entitlements DROP COLUMN card;");
     old.exec("DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
@@ -119,6 +121,7 @@ test("a folder of the version without codes is taken over with everything in it"
     store = await openStore({ kind: "embedded", dir });
     assert.equal((await store.getAccount(tag))?.balance, 7n);
     assert.deepEqual((await store.listCodes(undefined, 10)).items, []);
+    assert.deepEqual((await store.inspect(tag))?.notices, { taken: 0, last: 0, waiting: [], marks: [] });
     const [key] = await store.listKeys(tag);
     assert.deepEqual([key?.name, key?.status, key?.expiresAtMs], ["", "normal", undefined]);
     await store.close();

@@ -11,7 +11,16 @@ import type * as open from "../../../src/store/open.ts";
 import type * as scripts from "../../../src/store/redis/scripts.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { PATIENT } from "./benches.ts";
-import { differences, type Keyspace, openTheatre, type Played, play, SCENES, type Scene } from "./stops.ts";
+import {
+  differences,
+  type Keyspace,
+  NOTICES_OF_SCENES,
+  openTheatre,
+  type Played,
+  play,
+  SCENES,
+  type Scene,
+} from "./stops.ts";
 
 /** What a place in the keyspace is about, for people; the first that fits. */
 const AREAS: readonly (readonly [RegExp, string])[] = [
@@ -26,6 +35,8 @@ const AREAS: readonly (readonly [RegExp, string])[] = [
   [/^\{a:.*\} (e|ep|eh|es)\b/, "card"],
   [/^\{a:.*\} (k|ki):/, "key"],
   [/^\{a:.*\} plan/, "plan"],
+  [/^\{a:.*\} (n:|nm:|nseq|ntaken)/, "notice"],
+  [/^\{a:.*\} nb/, "threshold"],
   [/^\{a:.*\}:h /, "hold"],
   [/^\{a:.*\}:hx /, "expiry"],
   [/^\{a:.*\}:d:/, "settled mark"],
@@ -45,6 +56,7 @@ const AREAS: readonly (readonly [RegExp, string])[] = [
   [/^\{idx:codes\}:b:/, "batch"],
   [/^\{idx:codes\}:batches /, "batch in order"],
   [/^c:/, "code"],
+  [/^epoch:\{notices\}/, "who delivers"],
   [/^epoch:/, "mark of the history"],
 ];
 
@@ -164,7 +176,7 @@ if (import.meta.main) {
   const { openStore } = (await of("src/store/open.ts")) as typeof open;
   const { loadScripts } = (await of("src/store/redis/scripts.ts")) as typeof scripts;
   const theatre = await openTheatre(Object.values(loadScripts()), (url) =>
-    openStore({ kind: "redis", url: new Secret(url) }, PATIENT),
+    openStore({ kind: "redis", url: new Secret(url) }, { ...PATIENT, notices: NOTICES_OF_SCENES }),
   );
   try {
     const played = new Map<Scene, Played>();

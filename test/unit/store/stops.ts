@@ -9,9 +9,11 @@ import { connect } from "node:net";
 import type { AdmitAsk } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { ARCHIVE_AGE_MS } from "../../../src/store/ledger/opening.ts";
+import type { NoticeTerms, NoticeWriter } from "../../../src/store/notices.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import type { CodeHash } from "../../../src/values/code.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
+import { NOTICE_KINDS } from "../../../src/values/settings.ts";
 import { startRedis } from "../../rig/redis.ts";
 import { endOfMessage } from "../../rig/resp.ts";
 import { type ScriptStopper, type StoppableScript, startScriptStopper } from "../../rig/script-stopper.ts";
@@ -50,6 +52,16 @@ export interface Scene {
   readonly orphan?: true;
   prepare(stage: Stage): Promise<void>;
   act(stage: Stage): Promise<unknown>;
+}
+
+let wanted: NoticeTerms | undefined;
+/** For the stores of a theatre: only scenes that say so tell anybody of anything. */
+export const NOTICES_OF_SCENES: NoticeWriter = { terms: () => wanted, noted: () => undefined };
+
+/** Before a scene: what it does is told of. */
+async function told(prepare: Promise<void>): Promise<void> {
+  await prepare;
+  wanted = { kinds: new Set(NOTICE_KINDS), balanceBelow: nanoUsd(990n) };
 }
 
 const FULL = terms({ requestsPerMinute: 60, tokensPerMinute: 6_000, concurrency: 5 });
@@ -117,6 +129,7 @@ async function expired(stage: Stage, earlier = async () => {}): Promise<void> {
   stage.clock(LATE_MS);
 }
 
+const ENDING = { kind: "card_ending", ref: "c0", data: { card: "c0" } } as const;
 const CODES = [1, 2].map((n) => ({ id: `code${n}`, hash: codeHashOf(`code${n}`) }));
 const CODE = CODES[0]?.hash as CodeHash;
 const FACTS = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, starts: "at_redemption" } as const;
@@ -299,6 +312,7 @@ export const SCENES: readonly Scene[] = [
       leaves(1, charged ? 17n : 18n),
     ),
   ),
+  settles("a charge that is told of", (s) => told(account(s).then(() => admit(s, ask(1)))), charge(1)),
   settles("a voided request that was never admitted", (s) => account(s), charge(1, { amount: 0n, voided: true })),
   settles(
     "a charge of 0",
@@ -355,6 +369,12 @@ export const SCENES: readonly Scene[] = [
     prepare: (s) => account(s),
     act: ({ store }) => store.credit(TAG, { id: "p1", amount: -500n, kind: "adjust", note: "" }),
   },
+  {
+    name: "an adjustment that is told of",
+    script: "credit",
+    prepare: (s) => told(account(s)),
+    act: ({ store }) => store.credit(TAG, { id: "p1", amount: -500n, kind: "adjust", note: "" }),
+  },
   { name: "a card", script: "grant", prepare: (s) => account(s), act: (s) => card(s, "c0", 300n) },
   {
     name: "a card behind another",
@@ -405,6 +425,41 @@ export const SCENES: readonly Scene[] = [
     script: "key-change",
     prepare: (s) => account(s),
     act: ({ store }) => store.changeKey(TAG, `key_${NAME}`, { group: "cards" }, START_MS + 5),
+  },
+  {
+    name: "a suspension that is told of",
+    script: "key-change",
+    prepare: (s) => told(account(s)),
+    act: ({ store }) => store.changeKey(TAG, `key_${NAME}`, { status: "suspended" }, START_MS + 5),
+  },
+  {
+    name: "a threshold",
+    script: "account-notify",
+    prepare: (s) => account(s),
+    act: ({ store }) => store.setNotifyBelow(TAG, nanoUsd(7n), START_MS + 5),
+  },
+  {
+    name: "a notice",
+    script: "notice-add",
+    prepare: (s) => account(s),
+    act: ({ store }) => store.addNotice(TAG, ENDING, true),
+  },
+  {
+    name: "a delivered notice",
+    script: "notice-take",
+    prepare: async (s) => {
+      await account(s);
+      await s.store.addNotice(TAG, ENDING, true);
+    },
+    act: ({ store }) => store.takeNotice(TAG, 1),
+    // What is left of a notice that was taken is in nobody's way, and the next one writes over it.
+    step: true,
+  },
+  {
+    name: "who delivers notices",
+    script: "notice-lease",
+    prepare: async () => {},
+    act: ({ store }) => store.leaseNotices({ holder: "one", ms: 1_000, force: false }),
   },
   {
     name: "a key's value",
@@ -501,6 +556,7 @@ export async function openTheatre(
       return new Map(shown.sort(([a], [b]) => (a < b ? -1 : 1)));
     },
     async clear() {
+      wanted = undefined;
       await redis.command("FLUSHALL");
       clock(0);
     },

@@ -25,6 +25,7 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
     createAccount: (account) => sure([accountKey(account.tag), NAME_INDEX], () => store.createAccount(account)),
     setPlan: (tag, ...ask) => sure([accountKey(tag)], () => store.setPlan(tag, ...ask)),
     setAccountLimits: (tag, ...ask) => sure([accountKey(tag)], () => store.setAccountLimits(tag, ...ask)),
+    setNotifyBelow: (tag, ...ask) => sure([accountKey(tag)], () => store.setNotifyBelow(tag, ...ask)),
     createKey: (tag, ...ask) => sure([accountKey(tag)], () => store.createKey(tag, ...ask)),
     changeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.changeKey(tag, ...ask)),
     rotateKey: (tag, ...ask) => sure([accountKey(tag)], () => store.rotateKey(tag, ...ask)),

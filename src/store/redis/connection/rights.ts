@@ -23,6 +23,8 @@ const ANY = "*";
 /** What the scripts call the keys that they are given. A key that a script calls otherwise is a defect. */
 const KEYS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   account: [keys.accountKey(ANY_TAG)],
+  outbox: [keys.accountKey(ANY_TAG), keys.GATEWAY_NOTICES],
+  lease: [keys.NOTICES_LEASE],
   holds: [keys.holdsKey(ANY_TAG)],
   expiries: [keys.expiriesKey(ANY_TAG)],
   settled: [keys.settledKey(ANY_TAG, ANY)],

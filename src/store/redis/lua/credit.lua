@@ -1,5 +1,5 @@
 -- Adds or takes funds, once per payment id.
--- KEYS account payments ledger; ARGV id, amount (signed), size of the amount, kind, debit, credit, note, most in total
+-- KEYS account payments ledger; ARGV id, amount (signed), size of the amount, kind, debit, credit, note, most in total, and what is to be told of (notices.lua)
 local payments, ledger = KEYS[2], KEYS[3]
 local size = amount(ARGV[3])
 if not size then return bad('amount') end
@@ -23,7 +23,8 @@ if paid then
   if paid ~= ARGV[2] then return { 'mismatch' } end
   return { 'duplicate', bal }
 end
-local after = stored_number(bal, account .. ' bal') + moved
+local before = stored_number(bal, account .. ' bal')
+local after = before + moved
 if not (after - stored_number(held, account .. ' held') >= 0 and after <= AMOUNT_MAX) then return { 'refused' } end
 topped = plus(topped, ARGV[2], account .. ' topped')
 local most = ARGV[8]
@@ -32,8 +33,10 @@ if not (is_negative or #topped < #most or (#topped == #most and topped <= most))
 
 bal = text(after)
 seq = text(stored_number(seq, account .. ' seq') + 1)
-change({ 'bal', bal, 'topped', topped, 'seq', seq }, {
+local fields = { 'bal', bal, 'topped', topped, 'seq', seq }
+note_balance(fields, now, before, after, ARGV[1])
+change(fields, {
   { 'HSET', payments, ARGV[1], ARGV[2] },
   line(ledger, seq, text(now), ARGV[4], ARGV[5], ARGV[6], text(size), bal, ARGV[1], '', '', '', ARGV[7]),
 }, {}, {})
-return { 'credited', bal }
+return { 'credited', bal, noticed and '1' or '' }

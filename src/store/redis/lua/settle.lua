@@ -19,7 +19,7 @@ local counts, attempts = tonumber(ARGV[24]), tonumber(ARGV[25])
 local base, plain, tries = 27, counts, 28 + 2 * counts
 if ARGV[27] == '1' then plain = counts - 3 end
 -- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 24, 27 and those
--- behind it what the charge adds to the counts; else ''.
+-- behind it what the charge adds to the counts; else ''. The last of all: what is to be told of (notices.lua).
 local left = tries + 4 * attempts
 
 if not owed or not lost then return bad('amount') end
@@ -162,6 +162,7 @@ if not voided then
       bal = text(funds - charged)
       fields[n + 1], fields[n + 2] = 'bal', bal
       fields[n + 3], fields[n + 4] = 'spent', plus(spent, paid, account .. ' spent')
+      note_balance(fields, now, funds, funds - charged, rid)
     else
       fields[n + 1] = 'ep:' .. entitlement
       fields[n + 2] = text(stored_number(spent, account .. ' ep:' .. entitlement) + charged)
@@ -242,4 +243,4 @@ if writes then
   fields[n + 1], fields[n + 2] = 'seq', text(last)
 end
 change(fields, steps, zeros, before)
-return { 'settled', paid, text(rest), bal }
+return { 'settled', paid, text(rest), bal, noticed and '1' or '' }

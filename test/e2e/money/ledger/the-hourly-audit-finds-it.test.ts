@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { testConfig } from "../../../rig/config.ts";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
+import { webhookSecret } from "../notices/receiver.ts";
 
 const NOT_BALANCED = "the ledger of an account does not balance";
 
@@ -17,7 +19,9 @@ async function untilGauge(here: GatewayHere, name: string, value: number): Promi
 
 test("a doctored account raises the gauge at the next audit, and is named in the log", async (t) => {
   const clock = new HandClock();
-  const here = await startGatewayHere({ clock });
+  // Nobody takes notices there, so that they can be looked at where they wait.
+  const notices = { url: "http://127.0.0.1:9/", secrets: [webhookSecret("one")] };
+  const here = await startGatewayHere({ clock, config: (places) => testConfig(places, { notices }) });
   t.after(() => here.close());
   assert.ok(here.settings.store.kind === "embedded");
   const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));
@@ -40,6 +44,15 @@ test("a doctored account raises the gauge at the next audit, and is named in the
   assert.equal(line.account, `acct_${doctored.tag}`);
   assert.equal((line.findings as { line: number }[])[0]?.line, 240);
   await untilGauge(here, "ledger_unbalanced_accounts", 1);
+  clock.advance(3_600_000);
+  while (here.log.filter(({ msg }) => msg === NOT_BALANCED).length < 2) await setImmediate();
+  await untilGauge(here, "ledger_unbalanced_accounts", 1);
+  const { notices: told } = await here.store.readNotices("", 5);
+  assert.deepEqual(
+    told.map(({ kind, data }) => [kind, data.finding, data.account_id, data.findings]),
+    [["books_off", "ledger_unbalanced", `acct_${doctored.tag}`, "4"]],
+    "told of once, however often it is found",
+  );
 
   db.prepare("UPDATE ledger SET amount = amount - 1 WHERE tag = ? AND seq = 240").run(doctored.tag);
   await here.store.credit(sound.tag, { id: "more", amount: 1_000_000_000n, kind: "topup", note: "" });

@@ -40,6 +40,8 @@ const GOOD_DAY: Readonly<Record<string, string>> = {
   tollgate_accounts_low: "0+0x100",
   'tollgate_entitlements_expiring{within="1d"}': "0+0x100",
   'tollgate_code_failures_total{outcome="blocked"}': "0+0x100",
+  tollgate_notices_oldest_seconds: "30+0x100",
+  tollgate_notices_stopped: "0+0x100",
 };
 
 /** The one series that is different on an alert's bad day; the whole day is bad, at one sample a minute. */
@@ -76,6 +78,8 @@ const BAD_DAYS: Readonly<Record<string, readonly [series: string, values: string
   TollgateFundsRunOut: ['tollgate_requests_total{cause="insufficient_balance",status="403",group="g"}', "0+2x100"],
   TollgateAccountsNearEmpty: ["tollgate_accounts_low", "2+0x100"],
   TollgateCardsExpiring: ['tollgate_entitlements_expiring{within="1d"}', "3+0x100"],
+  TollgateNoticesLate: ["tollgate_notices_oldest_seconds", "4000+0x100"],
+  TollgateNoticesStopped: ["tollgate_notices_stopped", "1+0x100"],
   TollgateCodesGuessed: ['tollgate_code_failures_total{outcome="blocked"}', "0+1x100"],
 };
 

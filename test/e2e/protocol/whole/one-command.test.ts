@@ -18,9 +18,15 @@ const PORTS = { TOLLGATE_LISTEN: "127.0.0.1:0", TOLLGATE_ADMIN: "127.0.0.1:0" };
 const INHERITED = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("TOLLGATE_")));
 
 /** What the example configuration takes from the environment. */
-const SECRETS = Object.fromEntries(
-  ["TOLLGATE_ADMIN_TOKEN", "TOLLGATE_SEALING_KEY", "EAST_KEY", "WEST_KEY"].map((name) => [name, name.padEnd(40, "x")]),
-);
+const SECRETS = {
+  ...Object.fromEntries(
+    ["TOLLGATE_ADMIN_TOKEN", "TOLLGATE_SEALING_KEY", "EAST_KEY", "WEST_KEY"].map((name) => [
+      name,
+      name.padEnd(40, "x"),
+    ]),
+  ),
+  TOLLGATE_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, "w").toString("base64")}`,
+};
 
 interface Demo {
   readonly child: ChildProcess;

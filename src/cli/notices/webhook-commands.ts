@@ -1,0 +1,61 @@
+/** `tollgate webhook` and `tollgate account notify`: notices, their receiver, and below which balance there is one. */
+import type { JsonObject } from "../../values/json-object.ts";
+import { type AdminClient, segment } from "../admin-client.ts";
+import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
+import { type ListingOptions, listing } from "../output/listing.ts";
+import { type Column, cell } from "../output/table.ts";
+
+const COLUMNS: readonly Column[] = [
+  { title: "ACCOUNT", member: "account" },
+  { title: "WAITING", member: "waiting", right: true },
+  { title: "DROPPED", member: "dropped", right: true },
+  { title: "OLDEST", member: "oldest_kind" },
+  { title: "OF, UTC", member: "oldest_at" },
+  { title: "FAILURES", member: "failures", right: true },
+  { title: "LAST ERROR", member: "last_error" },
+  { title: "NEXT TRY, UTC", member: "next_try_at" },
+];
+
+export async function testWebhook(admin: AdminClient): Promise<CommandResult> {
+  const { body } = await admin.call("POST", "/notices/test", {});
+  const { id, delivered, status, milliseconds, reason, advice } = body;
+  const how = delivered === true ? `taken with ${cell(status)}` : `not taken: ${cell(reason)}`;
+  const text = `The test notice ${cell(id)} was ${how}, after ${cell(milliseconds)} ms.\n${cell(advice)}\n`;
+  return delivered === true
+    ? { json: body, text }
+    : { json: body, text, failure: "The receiver does not take notices." };
+}
+
+export async function listWaiting(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
+  const body = await pageOrAll(admin, "/notices", options, {});
+  const rows = itemsOf(body).map((row) => ({ ...row, account: row.account ?? "(the gateway)" }));
+  const text = listing(options, COLUMNS, rows, "No notice waits.") + (isPlain(options) ? receiverWords(body) : "");
+  return withMore(body, text, (next) => `More accounts: tollgate webhook list --cursor ${next}\n`);
+}
+
+const isPlain = ({ format }: ListingOptions): boolean => format === undefined || format === "table";
+
+function receiverWords({ receiver, delivering, stopped }: JsonObject): string {
+  if (typeof receiver !== "string") return "The configuration names no receiver.\n";
+  if (typeof stopped === "string") return `None is sent to ${receiver} any more: ${stopped}. tollgate webhook retry\n`;
+  return delivering === true
+    ? `This gateway delivers to ${receiver}.\n`
+    : `Another gateway delivers to ${receiver}; failures that it has seen are not shown here.\n`;
+}
+
+export async function retryWebhook(admin: AdminClient): Promise<CommandResult> {
+  const { body } = await admin.call("POST", "/notices/retry", {});
+  return { json: body, text: "What waits is tried again now. See what is left with: tollgate webhook list\n" };
+}
+
+/** @param below US dollars, or `none` for what the configuration says. */
+export async function setThreshold(admin: AdminClient, name: string, below: string): Promise<CommandResult> {
+  const sent = below === "none" ? null : below;
+  const { body } = await admin.call("PUT", `/accounts/${segment(name)}/notify`, { below_usd: sent });
+  const { name: shown, notify_below_usd: set } = body;
+  const text =
+    typeof set === "string"
+      ? `There is a notice when the balance of ${cell(shown)} goes below ${set} USD.\n`
+      : `There is a notice of ${cell(shown)}'s balance as the configuration says.\n`;
+  return { json: body, text };
+}

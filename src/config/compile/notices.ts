@@ -1,0 +1,57 @@
+/** The `notices` section: whom the gateway tells, by which secrets it signs, and of what. */
+import { Secret } from "../../values/secret.ts";
+import { NOTICE_KINDS, type NoticeSettings } from "../../values/settings.ts";
+import { DEFAULTS, LIMITS } from "../defaults.ts";
+import type { ConfigFile } from "../schema/schema.ts";
+import { isLocal, type ParsedText } from "./addresses.ts";
+import { readUsd } from "./prices.ts";
+import type { Loose, Reader } from "./reader.ts";
+
+type NoticesFile = Loose<NonNullable<ConfigFile["notices"]>>;
+
+/** @returns undefined when nobody is to be told. */
+export function readNotices(reader: Reader, notices: NoticesFile | undefined): NoticeSettings | undefined {
+  if (notices === undefined) return undefined;
+  const { url, secrets = [], kinds = NOTICE_KINDS, balance_below: below, allow_http: mayBePlain = false } = notices;
+  const lists = { secrets, kinds };
+  for (const name of ["secrets", "kinds"] as const)
+    if (lists[name].length === 0) reader.refuse(["notices", name], "must have at least one entry");
+  const balanceBelow = readUsd(reader, ["notices", "balance_below"], below);
+  return {
+    url: reader.read(["notices", "url"], url, (text) => readReceiver(text, mayBePlain)) ?? new Secret(""),
+    secrets: secrets.flatMap((secret, index) => {
+      const read = reader.read(["notices", "secrets", index], secret, readWebhookSecret);
+      return read === undefined ? [] : read;
+    }),
+    kinds: new Set(kinds.filter((kind) => kind !== undefined)),
+    balanceBelowNano: balanceBelow === undefined ? undefined : Number(balanceBelow),
+    cardEndsWithinMs: reader.durationMs(
+      ["notices", "card_ends_within"],
+      notices.card_ends_within,
+      DEFAULTS.cardEndsWithinMs,
+      LIMITS.cardEndsWithinMsMax,
+    ),
+  };
+}
+
+/** What the receiver shows who reads it is the operator's affair, so its path and query are kept as a secret is. */
+function readReceiver(text: string, mayBePlain: boolean): ParsedText<Secret> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) return { wrong: "must be an https:// URL" };
+  if (url.username || url.password) return { wrong: "must not carry credentials: the signature says who sends" };
+  if (url.hash) return { wrong: "must not carry a fragment" };
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (url.protocol === "http:" && !mayBePlain && !isLocal({ kind: "tcp", host, port: 0 })) {
+    return { wrong: "must be https:// unless it is on this machine: set allow_http to send all the same" };
+  }
+  return { value: new Secret(url.href) };
+}
+
+/** `whsec_` and the key in base64, 24 to 64 bytes, as Standard Webhooks has it. */
+function readWebhookSecret(text: string): ParsedText<Secret> {
+  const [, encoded = ""] = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(text) ?? [];
+  const bytes = Buffer.from(encoded, "base64").length;
+  if (bytes >= LIMITS.webhookKeyBytesMin && bytes <= LIMITS.webhookKeyBytesMax) return { value: new Secret(text) };
+  const size = `${LIMITS.webhookKeyBytesMin} to ${LIMITS.webhookKeyBytesMax} bytes`;
+  return { wrong: `must be whsec_ and ${size} in base64: echo "whsec_$(openssl rand -base64 32)" makes one` };
+}

@@ -1,0 +1,199 @@
+/**
+ * Notices: what waits for their receiver, a test of it, another try, and below which balance an account has one. Delivery is
+ * the caller's to bring.
+ */
+import { GATEWAY_OUTBOX, NOTICES_PAGE_MAX, type Outbox, waitingCount } from "../../store/notices.ts";
+import { formatUsd, NANO_USD_MAX, nanoUsd, parseUsd } from "../../values/money.ts";
+import { AccountShape } from "../answers/answers.ts";
+import { NoticesPage, NoticeTestShape, RetriedShape, type WaitingNoticeAnswer } from "../answers/notices.ts";
+import { showAccount } from "../answers/present.ts";
+import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
+import { AccountPath, AccountsQuery, NewThreshold, Type } from "../schema.ts";
+import { accountNamed, readLimit } from "./accounts.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** How the delivery of one account goes at this gateway. */
+interface DeliveryState {
+  readonly failures: number;
+  readonly nextInMs: number;
+  readonly reason: string | undefined;
+}
+
+export interface NoticeSender {
+  readonly notices?: {
+    /** Undefined: there is no receiver. */
+    readonly status: () =>
+      | { readonly receiver: string; readonly isLeader: boolean; readonly stopped: string | undefined }
+      | undefined;
+    readonly laneOf: (outbox: Outbox) => DeliveryState | undefined;
+    /** Sends a message that tells of nothing; undefined without a receiver. */
+    readonly test: () => Promise<
+      | {
+          readonly id: string;
+          readonly outcome: "taken" | "gone" | "failed";
+          readonly status: number | undefined;
+          readonly ms: number;
+          readonly reason: string;
+        }
+      | undefined
+    >;
+    /** Tries everything again now, at this gateway; false without a receiver. Rejects with StoreError. */
+    readonly retry: () => Promise<boolean>;
+  };
+}
+
+const SAFE_TO_REPEAT = "Repeat the request: it changes nothing when it was already made.";
+
+export function noticeRoutes(parts: ConsoleParts & NoticeSender): readonly ConsoleRoute[] {
+  const { store, notices } = parts;
+  return [
+    route({
+      method: "PUT",
+      path: "/accounts/:name/notify",
+      id: "setNotifyBelow",
+      summary: "Set below which balance an account has a notice",
+      description:
+        "`null`: as the configuration says. A balance that is below it already is told of when it was above again.",
+      answers: { 200: AccountShape },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      body: NewThreshold,
+      write: {
+        what: "account.notify",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => ({ below_usd: body.below_usd ?? "none" }),
+        whenUnknown: SAFE_TO_REPEAT,
+      },
+      async handle({ params, body }) {
+        const below = body.below_usd === null ? undefined : readThreshold(body.below_usd);
+        const before = await accountNamed(store, params.name);
+        const after = await store.setNotifyBelow(before.tag, below === undefined ? undefined : nanoUsd(below));
+        if (after === undefined) throw noSuchAccount(params.name);
+        return { status: 200, body: showAccount(after), repeated: before.notifyBelow === below };
+      },
+    }),
+    ...(notices ? deliveryRoutes(parts, notices) : []),
+  ];
+}
+
+function waitingRoute({ store, clock }: ConsoleParts, notices: NonNullable<NoticeSender["notices"]>): ConsoleRoute {
+  const rowOf = async (outbox: Outbox): Promise<WaitingNoticeAnswer | undefined> => {
+    const waiting = await store.readNotices(outbox, 1);
+    const [head] = waiting.notices;
+    if (!head) return undefined;
+    const lane = notices.laneOf(outbox);
+    const nextMs = lane && clock.wallMs() + lane.nextInMs;
+    return {
+      account: outbox === GATEWAY_OUTBOX ? null : waiting.name,
+      waiting: waitingCount(waiting),
+      dropped: head.seq - waiting.taken - 1,
+      oldest_kind: head.kind,
+      oldest_at: new Date(head.atMs).toISOString(),
+      failures: lane?.failures ?? 0,
+      last_error: lane?.reason ?? null,
+      next_try_at: nextMs === undefined || !lane?.failures ? null : new Date(nextMs).toISOString(),
+    };
+  };
+  return route({
+    method: "GET",
+    path: "/notices",
+    id: "listNotices",
+    summary: "What waits for the receiver of notices, by account",
+    description:
+      "A page looks at up to `limit` accounts and shows those of them that have something waiting; the first page begins " +
+      "with what is of no account. Failures are those that this gateway has seen.",
+    answers: { 200: NoticesPage },
+    query: Type.Object(
+      { cursor: AccountsQuery.properties.cursor, limit: AccountsQuery.properties.limit },
+      { additionalProperties: false },
+    ),
+    async handle({ query }) {
+      const limit = readLimit(query.limit, NOTICES_PAGE_MAX);
+      const page = await store.pageNotices(query.cursor, limit);
+      const boxes: Outbox[] = [
+        ...(query.cursor === undefined ? [GATEWAY_OUTBOX] : []),
+        ...page.items.map(({ tag }) => tag),
+      ];
+      const rows = await Promise.all(boxes.map(rowOf));
+      const status = notices.status();
+      const body = {
+        receiver: status?.receiver ?? null,
+        delivering: status?.isLeader ?? false,
+        stopped: status?.stopped ?? null,
+        items: rows.filter((row) => row !== undefined),
+        next: page.next ?? null,
+      };
+      return { status: 200, body };
+    },
+  });
+}
+
+function deliveryRoutes(parts: ConsoleParts, notices: NonNullable<NoticeSender["notices"]>): readonly ConsoleRoute[] {
+  return [
+    waitingRoute(parts, notices),
+    route({
+      method: "POST",
+      path: "/notices/test",
+      id: "testNotices",
+      summary: "Send a signed test notice to the receiver, now",
+      description: "It goes past what waits, is sent once, and tells of nothing.",
+      answers: { 200: NoticeTestShape },
+      refusals: { 409: "`no_receiver`." },
+      write: { what: "webhook.test", target: () => "receiver", whenUnknown: SAFE_TO_REPEAT },
+      async handle() {
+        const sent = await notices.test();
+        if (!sent) throw noReceiver();
+        const { id, outcome, status = null, ms, reason } = sent;
+        const body = { id, delivered: outcome === "taken", status, milliseconds: ms, reason, advice: adviceOn(sent) };
+        return { status: 200, body };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/notices/retry",
+      id: "retryNotices",
+      summary: "Try everything that waits for the receiver again, now",
+      description:
+        "At this gateway, which takes over the delivery where another one had it; also behind an answer 410.",
+      answers: { 200: RetriedShape },
+      refusals: { 409: "`no_receiver`." },
+      write: { what: "webhook.retry", target: () => "receiver", whenUnknown: SAFE_TO_REPEAT },
+      async handle() {
+        if (!(await notices.retry())) throw noReceiver();
+        return { status: 200, body: { delivering: notices.status()?.isLeader ?? false } };
+      },
+    }),
+  ];
+}
+
+/** @throws AdminRefusal 400 */
+function readThreshold(text: string): bigint {
+  const amount = parseUsd(text);
+  if (amount !== undefined) return amount;
+  const rule = `an amount of at most ${formatUsd(NANO_USD_MAX)}: digits, and up to nine decimals after a point`;
+  throw malformed(
+    "below_usd",
+    rule,
+    'Write it like "5.00"; "0" is no notice, and null is what the configuration says.',
+  );
+}
+
+function noReceiver(): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "no_receiver",
+    "The configuration names no receiver of notices.",
+    "Name one in the section notices: its url and the secrets that sign.",
+  );
+}
+
+/** What to look at when a test was not taken. */
+function adviceOn({ outcome, status }: { readonly outcome: string; readonly status: number | undefined }): string {
+  if (outcome === "taken") return "The receiver took it. Whether it has verified the signature, its own log says.";
+  if (status === undefined) return "Look at the url of notices, and whether this machine can reach it.";
+  if (status === 401 || status === 403) return "Compare the secret of notices with the one that the receiver has.";
+  if (status === 404 || status === 405) return "Look at the path of the url of notices, and that it takes POST.";
+  if (status >= 300 && status < 400) return "Name the address that it redirects to as the url of notices.";
+  if (status === 410) return "The receiver wants no more notices; name another one, or let it take them again.";
+  return "Look at the receiver's own log: the signature is valid for five minutes, so compare the clocks, too.";
+}

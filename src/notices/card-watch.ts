@@ -1,0 +1,95 @@
+/** Cards about to end: no request says so, so all accounts are looked through now and then, by the gateway that delivers. */
+import type { Store } from "../store/contract.ts";
+import type { Log } from "../telemetry/log.ts";
+import { createRecent } from "../values/recent.ts";
+import type { NoticeSettings } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+
+/** How soon it is looked whether this process delivers by now. */
+const ASK_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 600_000;
+const PAGE_ACCOUNTS = 50;
+const PAGE_PAUSE_MS = 250;
+/** Cards that are known to be told of; of others the store is asked again, which tells of each once. */
+const TOLD_MAX = 10_000;
+
+type CardStore = Pick<Store, "listAccountNames" | "listCards" | "addNotice">;
+
+interface CardWatch {
+  stop(): Promise<void>;
+}
+
+export function watchCards(parts: {
+  readonly store: CardStore;
+  readonly settings: () => NoticeSettings | undefined;
+  /** Whether it is this process that delivers. */
+  readonly isLeader: () => boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+}): CardWatch {
+  const { store, settings, isLeader, clock, log } = parts;
+  const told = createRecent<true>({ max: TOLD_MAX, clock });
+  let stopped = false;
+  let cancel = () => {};
+  let wake = () => {};
+  let running = Promise.resolve();
+
+  const pause = (ms: number): Promise<void> => {
+    if (stopped) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    cancel = clock.after(ms, resolve);
+    wake = resolve;
+    return promise;
+  };
+
+  const lookAt = async (tag: Parameters<Store["listCards"]>[0], withinMs: number): Promise<void> => {
+    const listed = await store.listCards(tag);
+    for (const { id, plan, group, fromMs, untilMs, quota, spent } of listed?.cards ?? []) {
+      const nowMs = listed?.storeTimeMs ?? 0;
+      if (untilMs - nowMs > withinMs || fromMs > nowMs || told.has(id)) continue;
+      const data: Record<string, string> = { card: id, plan, group, ends_at: `${untilMs}` };
+      if (quota !== undefined) Object.assign(data, { quota: `${quota}`, rest: `${quota - spent}` });
+      await store.addNotice(tag, { kind: "card_ending", ref: id, data }, true);
+      told.set(id, true);
+    }
+  };
+
+  /** @returns whether it was for this process to look. */
+  const pass = async (): Promise<boolean> => {
+    let cursor: string | undefined;
+    do {
+      const wanted = settings();
+      if (stopped || !wanted?.kinds.has("card_ending") || !isLeader()) return false;
+      const page = await store.listAccountNames(cursor, PAGE_ACCOUNTS);
+      for (const { tag } of page.items) {
+        if (stopped) return false;
+        await lookAt(tag, wanted.cardEndsWithinMs);
+      }
+      cursor = page.next;
+      if (cursor !== undefined) await pause(PAGE_PAUSE_MS);
+    } while (cursor !== undefined);
+    return true;
+  };
+
+  const run = async (): Promise<void> => {
+    const looked = await pass().catch((error: unknown) => {
+      log.warn({ reason: String(error) }, "cards about to end are looked for later");
+      return true;
+    });
+    if (!stopped) schedule(looked ? LOOK_EVERY_MS : ASK_EVERY_MS);
+  };
+  const schedule = (ms: number): void => {
+    cancel = clock.after(ms, () => {
+      running = run();
+    });
+  };
+  schedule(ASK_EVERY_MS);
+  return {
+    stop() {
+      stopped = true;
+      cancel();
+      wake();
+      return running;
+    },
+  };
+}

@@ -1,0 +1,74 @@
+/** A notice as it is sent: what the body says, and the headers that sign it by Standard Webhooks. */
+import { createHash, createHmac } from "node:crypto";
+import { accountId } from "../store/names.ts";
+import { GATEWAY_OUTBOX, type NewNotice, type Outbox } from "../store/notices.ts";
+import { formatUsd } from "../values/money.ts";
+import { printRequestId, type RequestId } from "../values/request-id.ts";
+import type { Secret } from "../values/secret.ts";
+
+/** A message for a receiver; the same however often it is sent. */
+export interface NoticeMessage {
+  /** By which a receiver knows a message that it has had. */
+  readonly id: string;
+  readonly body: string;
+}
+
+/** What a message is made of. */
+interface Told extends Omit<NewNotice, "kind"> {
+  readonly kind: NewNotice["kind"] | "test";
+  readonly outbox: Outbox;
+  /** The account's name. */
+  readonly name: string;
+  readonly atMs: number;
+  /** Notices that were dropped between the one before and this one. */
+  readonly dropped: number;
+}
+
+/** Facts that are nano-dollars and instants; they are sent as people read them, too. */
+const AMOUNTS = new Set(["balance", "below", "limit", "quota", "rest"]);
+const INSTANTS = new Set(["ends_at", "resets_at"]);
+/** How requests are referred to in the store: 32 hex digits. */
+const REQUEST_ID = /^[0-9a-f]{32}$/;
+
+/**
+ * The id follows from what the notice tells of, so that one which a store has lost and was given again, by a journal or a
+ * second call, is known for the same.
+ */
+export function messageOf({ kind, ref, data, outbox, name, atMs, dropped }: Told): NoticeMessage {
+  const named = createHash("sha256")
+    .update(JSON.stringify([outbox, kind, ref]))
+    .digest("base64url");
+  const said: Record<string, unknown> = {};
+  if (outbox !== GATEWAY_OUTBOX) said.account = { id: accountId(outbox), name };
+  for (const [fact, text] of Object.entries(data)) Object.assign(said, factOf(fact, text));
+  if (kind === "balance_low") said.reference = REQUEST_ID.test(ref) ? printRequestId(ref as RequestId) : ref;
+  if (dropped > 0) said.dropped = dropped;
+  const body = JSON.stringify({ type: kind, timestamp: new Date(atMs).toISOString(), data: said });
+  return { id: `msg_${named.slice(0, 27)}`, body };
+}
+
+function factOf(fact: string, text: string): Readonly<Record<string, string>> {
+  if (AMOUNTS.has(fact) && /^-?[0-9]{1,18}$/.test(text)) {
+    return { [`${fact}_usd`]: formatUsd(BigInt(text)), [`${fact}_nano_usd`]: text };
+  }
+  if (INSTANTS.has(fact) && /^[0-9]{1,15}$/.test(text)) return { [fact]: new Date(Number(text)).toISOString() };
+  return { [fact]: text };
+}
+
+/**
+ * The headers of one try (https://www.standardwebhooks.com). The standard's library verifies them in the tests and is not
+ * what signs here: then a fault of it would be on both sides (docs/decisions/notices-wait-with-what-they-tell-of.md).
+ * @param secrets each signs, so that one can take the place of another while both are valid.
+ */
+export function signedHeaders(
+  { id, body }: NoticeMessage,
+  secrets: readonly Secret[],
+  nowMs: number,
+): Readonly<Record<string, string>> {
+  const timestamp = `${Math.floor(nowMs / 1_000)}`;
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.reveal().slice("whsec_".length), "base64");
+    return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
+  });
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
+}

@@ -1,0 +1,164 @@
+/**
+ * Notices of one process, put together: what the store writes of its own, what is of the gateway, cards about to end, and the
+ * delivery of all of it. `docs/notices.md` is for who receives them.
+ */
+import { hostname } from "node:os";
+import type { Store } from "../store/contract.ts";
+import { GATEWAY_OUTBOX, type NoticeTerms, type NoticeWriter, type Outbox } from "../store/notices.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import { nanoUsd } from "../values/money.ts";
+import type { NoticeKind, NoticeSettings } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import { watchCards } from "./card-watch.ts";
+import { Deliverer, type LaneState } from "./deliverer.ts";
+import { GatewayQueue } from "./gateway-queue.ts";
+import { messageOf } from "./message.ts";
+import { type Sent, send } from "./send.ts";
+
+const EARLY_MAX = 16;
+
+interface NoticesParts {
+  readonly settings: NoticeSettings | undefined;
+  /** Whether this process delivers; the workers of a gateway leave that to their parent. */
+  readonly delivers: boolean;
+  readonly generation: () => number;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly jitter: () => number;
+  readonly fetch: typeof fetch;
+}
+
+export class Notices {
+  readonly #parts: NoticesParts;
+  readonly #instance: string;
+  #settings: NoticeSettings | undefined;
+  #terms: NoticeTerms | undefined;
+  #deliverer: Deliverer | undefined;
+  #queue: GatewayQueue | undefined;
+  #cards: ReturnType<typeof watchCards> | undefined;
+  #tests = 0;
+  /** What was noted before there was a store: a loss that is found at the start. */
+  #early: (() => void)[] = [];
+
+  constructor(parts: NoticesParts) {
+    this.#parts = parts;
+    this.#instance = Buffer.from(parts.random(9)).toString("base64url");
+    this.#take(parts.settings);
+  }
+
+  /** For the store, which is opened before anything can be delivered from it. */
+  get writer(): NoticeWriter {
+    return { terms: () => this.#terms, noted: (outbox: Outbox) => this.#deliverer?.wake(outbox) };
+  }
+
+  /** @param store waits for the gate, as every write of the gateway does. */
+  start(store: Store): void {
+    const { delivers, clock, metrics, log, jitter, generation } = this.#parts;
+    const settings = () => this.#settings;
+    const queue = new GatewayQueue({
+      store,
+      settings,
+      clock,
+      metrics,
+      replica: { instance: this.#instance, host: hostname() },
+      generation,
+      onDirect: delivers ? () => this.#deliverer?.wake("direct") : undefined,
+    });
+    this.#queue = queue;
+    for (const note of this.#early) note();
+    this.#early = [];
+    if (!delivers) return;
+    const deliverer = new Deliverer({
+      store,
+      settings,
+      direct: queue,
+      holder: this.#instance,
+      clock,
+      random: jitter,
+      metrics,
+      log,
+      fetch: this.#parts.fetch,
+    });
+    this.#deliverer = deliverer;
+    deliverer.start();
+    this.#cards = watchCards({ store, settings, isLeader: () => deliverer.isLeader, clock, log });
+  }
+
+  /** Takes new settings: what waits goes to the new receiver, at once where it is another one. */
+  apply(settings: NoticeSettings | undefined): void {
+    const isAnother = receiverText(settings) !== receiverText(this.#settings);
+    this.#take(settings);
+    if (isAnother) this.#deliverer?.reset();
+  }
+
+  /** Of something that is of no account. */
+  note(kind: NoticeKind, data: Readonly<Record<string, string>>): void {
+    if (this.#queue) this.#queue.note(kind, data);
+    else if (this.#early.length < EARLY_MAX) this.#early.push(() => this.note(kind, data));
+  }
+
+  measure(): void {
+    this.#deliverer?.measure();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#queue?.stop(), this.#cards?.stop()]);
+    await this.#deliverer?.stop();
+  }
+
+  /** For operators: where notices go, and how that does. */
+  status(): NoticesStatus | undefined {
+    const settings = this.#settings;
+    if (!settings) return undefined;
+    // Of an address its path and query may be what lets one in.
+    const receiver = new URL(settings.url.reveal()).origin;
+    const { isLeader = false, stopped } = this.#deliverer ?? {};
+    return { receiver, kinds: [...settings.kinds], isLeader, stopped };
+  }
+
+  laneOf(outbox: Outbox): LaneState | undefined {
+    return this.#deliverer?.state(outbox);
+  }
+
+  /** Sends a message that tells of nothing, past all others. Undefined: there is no receiver. */
+  async test(): Promise<(Sent & { readonly id: string }) | undefined> {
+    const settings = this.#settings;
+    if (!settings) return undefined;
+    const { clock, fetch: fetcher } = this.#parts;
+    const data = { instance: this.#instance, host: hostname() };
+    const ref = `${this.#instance}:test:${++this.#tests}`;
+    const atMs = clock.wallMs();
+    const message = messageOf({ kind: "test", ref, data, outbox: GATEWAY_OUTBOX, name: "", atMs, dropped: 0 });
+    const { signal } = new AbortController();
+    return { ...(await send(message, settings, { clock, fetch: fetcher, signal })), id: message.id };
+  }
+
+  /** Tries everything again now, at this process. False: there is no receiver. Rejects with StoreError. */
+  async retry(): Promise<boolean> {
+    if (!this.#settings || !this.#deliverer) return false;
+    await this.#deliverer.retry();
+    return true;
+  }
+
+  #take(settings: NoticeSettings | undefined): void {
+    this.#settings = settings;
+    const { kinds, balanceBelowNano: below } = settings ?? {};
+    this.#terms = kinds && { kinds, balanceBelow: below === undefined ? undefined : nanoUsd(BigInt(below)) };
+  }
+}
+
+/** What makes a receiver another one; compared and never shown. */
+function receiverText(settings: NoticeSettings | undefined): string {
+  return JSON.stringify(settings && [settings.url, ...settings.secrets].map((one) => one.reveal())) ?? "";
+}
+
+interface NoticesStatus {
+  readonly receiver: string;
+  readonly kinds: readonly NoticeKind[];
+  /** Whether this gateway delivers; if not, another one that shares the store does. */
+  readonly isLeader: boolean;
+  readonly stopped: string | undefined;
+}

@@ -1,0 +1,188 @@
+/** What a receiver answers, and what becomes of the notice: taken, tried again later and later, given up, or stopped. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import test from "node:test";
+import { Webhook } from "standardwebhooks";
+import { messageOf, signedHeaders } from "../../../src/notices/message.ts";
+import { Secret } from "../../../src/values/secret.ts";
+import { webhookSecret } from "../../e2e/money/notices/receiver.ts";
+import { tagOf } from "../store/asks.ts";
+import { rest, settingsOf, startRig, until } from "./rig.ts";
+
+const DAY_MS = 86_400_000;
+
+test("each secret signs, and the official library knows each signature and no other", () => {
+  const told = { outbox: tagOf("A"), name: "a", kind: "balance_low", ref: "r", data: {}, atMs: 0, dropped: 0 } as const;
+  const message = messageOf(told);
+  const secrets = ["old", "new"].map(webhookSecret);
+  const headers = signedHeaders(
+    message,
+    secrets.map((text) => new Secret(text)),
+    Date.now(),
+  );
+  for (const secret of secrets)
+    assert.deepEqual(new Webhook(secret).verify(message.body, { ...headers }), JSON.parse(message.body));
+  assert.throws(() => new Webhook(webhookSecret("other")).verify(message.body, { ...headers }));
+  assert.throws(() => new Webhook(secrets[0] as string).verify(`${message.body} `, { ...headers }));
+  assert.match(message.id, /^msg_[A-Za-z0-9_-]{27}$/);
+  assert.equal(messageOf({ ...told, atMs: 5, dropped: 2 }).id, message.id, "the id is of what is told");
+  assert.notEqual(messageOf({ ...told, ref: "s" }).id, message.id);
+  assert.notEqual(messageOf({ ...told, outbox: tagOf("B") }).id, message.id);
+});
+
+test("it is tried again later and later, and the next notice waits for it", async (t) => {
+  const { clock, receiver, tell, log, metric } = await startRig(t);
+  receiver.answer = () => ({ status: 503 });
+  await tell("first");
+  await tell("second");
+  await until(clock, () => receiver.log.length === 1);
+  let tries = 1;
+  for (const ms of [5_000, 30_000, 120_000, 600_000, 3_600_000, 10_800_000, 10_800_000]) {
+    await rest(clock);
+    await clock.advance(ms - 1);
+    await rest(clock);
+    assert.equal(receiver.log.length, tries, `not before ${ms} ms`);
+    await clock.advance(1);
+    await until(clock, () => receiver.log.length === tries + 1);
+    tries += 1;
+  }
+  assert.deepEqual(new Set(receiver.log.map(({ reference }) => reference)), new Set(["first"]));
+  assert.equal(new Set(receiver.log.map(({ id }) => id)).size, 1);
+  receiver.answer = () => ({ status: 200 });
+  await rest(clock);
+  await clock.advance(10_800_000);
+  await until(clock, () => receiver.log.length === tries + 2);
+  assert.deepEqual(
+    receiver.log.slice(-2).map(({ reference }) => reference),
+    ["first", "second"],
+  );
+  await rest(clock);
+  assert.equal(await metric('notices_delivered_total{kind="balance_low"}'), 2);
+  assert.equal(await metric('notice_failures_total{cause="answer"}'), tries);
+  assert.ok(!JSON.stringify(log).includes("for=tests"), "no more of the address than its origin is logged");
+});
+
+test("a receiver that asks for more time gets it, in seconds or as a date", async (t) => {
+  const { clock, receiver, tell } = await startRig(t);
+  receiver.answer = () => ({ status: 429, headers: { "retry-after": "60" } });
+  await tell("first");
+  await until(clock, () => receiver.log.length === 1);
+  await rest(clock);
+  await clock.advance(59_999);
+  await rest(clock);
+  assert.equal(receiver.log.length, 1);
+  receiver.answer = () => {
+    const date = new Date(clock.wallMs() + 100_000).toUTCString();
+    return { status: 503, headers: { "retry-after": date } };
+  };
+  await clock.advance(1);
+  await until(clock, () => receiver.log.length === 2);
+  await rest(clock);
+  await clock.advance(98_000);
+  await rest(clock);
+  assert.equal(receiver.log.length, 2);
+  await clock.advance(2_000);
+  await until(clock, () => receiver.log.length === 3);
+});
+
+test("one account's failures hold up no other", async (t) => {
+  const { clock, store, receiver, tell, tag } = await startRig(t);
+  receiver.answer = ({ account }) => ({ status: account === "Told" ? 500 : 200 });
+  await tell("first");
+  await until(clock, () => receiver.log.length === 1);
+  await store.createAccount({ tag: tagOf("Else"), name: "Else", plan: "free" });
+  await store.addNotice(tagOf("Else"), { kind: "balance_low", ref: "e", data: {} }, false);
+  await until(clock, () => receiver.log.some(({ account, status }) => account === "Else" && status === 200));
+  assert.equal((await store.readNotices(tag, 5)).notices.length, 1);
+});
+
+test("after three days it is given up, the log says so, and the next one is sent", async (t) => {
+  const { clock, receiver, tell, log, metric } = await startRig(t);
+  receiver.answer = ({ reference }) => ({ status: reference === "first" ? 500 : 200 });
+  await tell("first");
+  await until(clock, () => receiver.log.length === 1);
+  await rest(clock);
+  await clock.advance(3 * DAY_MS + 1);
+  await tell("second");
+  await until(clock, () => receiver.log.some(({ reference }) => reference === "second"));
+  assert.equal(log.filter(({ event, kind }) => event === "notice_given_up" && kind === "balance_low").length, 1);
+  assert.equal(await metric('notices_lost_total{cause="given_up"}'), 1);
+});
+
+test("410 stops all of them; another try, or another receiver, brings them", async (t) => {
+  const { clock, store, receiver, notices, tell, log, metric, tag } = await startRig(t);
+  receiver.answer = () => ({ status: 410 });
+  await tell("first");
+  await until(clock, () => notices.status()?.stopped !== undefined);
+  await tell("second");
+  await rest(clock);
+  await clock.advance(DAY_MS);
+  await rest(clock);
+  assert.equal(receiver.log.length, 1);
+  assert.equal(await metric("notices_stopped"), 1);
+  assert.equal(log.filter(({ event }) => event === "notices_stopped").length, 1);
+  receiver.answer = () => ({ status: 200 });
+  assert.equal(await notices.retry(), true);
+  await until(clock, () => receiver.log.length === 3);
+  assert.equal(await metric("notices_stopped"), 0);
+  receiver.answer = () => ({ status: 410 });
+  await tell("third");
+  await until(clock, () => notices.status()?.stopped !== undefined);
+  receiver.answer = () => ({ status: 200 });
+  notices.apply(settingsOf(receiver, { balanceBelowNano: 1 }));
+  await rest(clock);
+  assert.equal(receiver.log.at(-1)?.status, 410, "it is the same receiver");
+  notices.apply(settingsOf(receiver, { url: new Secret(`${receiver.url}&now=again`) }));
+  await until(clock, () => receiver.log.at(-1)?.status === 200);
+  await rest(clock);
+  assert.deepEqual((await store.readNotices(tag, 5)).notices, []);
+});
+
+test("a redirect is not followed, and the test says so", async (t) => {
+  const asked: string[] = [];
+  const elsewhere = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    response.end();
+  });
+  elsewhere.listen(0, "127.0.0.1");
+  await once(elsewhere, "listening");
+  t.after(() => elsewhere.close());
+  const { receiver, notices } = await startRig(t);
+  const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/stolen`;
+  receiver.answer = () => ({ status: 307, headers: { location } });
+  const sent = await notices.test();
+  assert.deepEqual([sent?.outcome, sent?.status], ["failed", 307]);
+  assert.equal(sent?.reason, "it answered 307; redirects are not followed");
+  assert.deepEqual(asked, []);
+});
+
+test("a receiver that does not answer is waited for, and no longer than 15 seconds", async (t) => {
+  const silent = createServer(() => {});
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  t.after(() => {
+    silent.closeAllConnections();
+    silent.close();
+  });
+  const url = new Secret(`http://127.0.0.1:${(silent.address() as AddressInfo).port}/`);
+  const { clock, notices } = await startRig(t, { settings: { url } });
+  const asked = once(silent, "request");
+  const sending = notices.test();
+  await asked;
+  await clock.advance(15_000);
+  const sent = await sending;
+  assert.deepEqual([sent?.outcome, sent?.reason], ["failed", "no answer within 15 s"]);
+});
+
+test("nobody at the address is named by the system's code, and by nothing of the address", async (t) => {
+  const gone = createServer();
+  gone.listen(0, "127.0.0.1");
+  await once(gone, "listening");
+  const { port } = gone.address() as AddressInfo;
+  gone.close();
+  const { notices } = await startRig(t, { settings: { url: new Secret(`http://127.0.0.1:${port}/secret-path`) } });
+  const sent = await notices.test();
+  assert.deepEqual([sent?.outcome, sent?.reason], ["failed", "no connection: ECONNREFUSED"]);
+});

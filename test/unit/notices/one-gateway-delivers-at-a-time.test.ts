@@ -1,0 +1,69 @@
+/** Two gateways on one Redis: one delivers, and the other goes on where it has stopped. */
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { Notices } from "../../../src/notices/notices.ts";
+import type { Store } from "../../../src/store/contract.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { createMetrics } from "../../../src/telemetry/metrics.ts";
+import { Secret } from "../../../src/values/secret.ts";
+import { systemClock } from "../../../src/values/time.ts";
+import { type Receiver, startReceiver, webhookSecret } from "../../e2e/money/notices/receiver.ts";
+import { startRedis } from "../../rig/redis.ts";
+import { makeAccount } from "../store/asks.ts";
+import { settingsOf } from "./rig.ts";
+
+async function gateway(t: TestContext, url: string, receiver: Receiver, name: string) {
+  const notices = new Notices({
+    settings: settingsOf(receiver),
+    delivers: true,
+    generation: () => 1,
+    clock: systemClock,
+    metrics: createMetrics(),
+    log: createLog({ level: "silent" }),
+    random: (bytes) => Buffer.alloc(bytes, name),
+    jitter: () => 0.5,
+    fetch,
+  });
+  const store = await openStore({ kind: "redis", url: new Secret(url) }, { notices: notices.writer });
+  await store.check();
+  t.after(async () => {
+    await notices.stop();
+    await store.close();
+  });
+  return { notices, store };
+}
+
+const tell = (store: Store, tag: Parameters<Store["getAccount"]>[0], ref: string) =>
+  store.addNotice(tag, { kind: "balance_low", ref, data: {} }, false);
+
+test("one delivers; where it stops, or is asked to give way, the other goes on", { timeout: 60_000 }, async (t) => {
+  const redis = await startRedis();
+  const receiver = await startReceiver(webhookSecret("one"));
+  t.after(async () => {
+    await receiver.close();
+    await redis.stop();
+  });
+  const one = await gateway(t, redis.url, receiver, "1");
+  const two = await gateway(t, redis.url, receiver, "2");
+  const tag = await makeAccount(one.store, "Two");
+  one.notices.start(one.store);
+  await tell(one.store, tag, "a");
+  await receiver.until(() => receiver.log.length === 1);
+  two.notices.start(two.store);
+  // What the other one has written is found by the one that delivers.
+  await tell(two.store, tag, "b");
+  await receiver.until(() => receiver.log.length === 2);
+  assert.deepEqual([one.notices.status()?.isLeader, two.notices.status()?.isLeader], [true, false]);
+  await one.notices.stop();
+  await tell(one.store, tag, "c");
+  await receiver.until(() => receiver.log.length === 3);
+  assert.equal(two.notices.status()?.isLeader, true);
+  const three = await gateway(t, redis.url, receiver, "3");
+  three.notices.start(three.store);
+  assert.equal(await three.notices.retry(), true);
+  assert.equal(three.notices.status()?.isLeader, true);
+  await tell(three.store, tag, "d");
+  await receiver.until(() => receiver.log.some(({ reference }) => reference === "d"));
+  assert.deepEqual([...new Set(receiver.log.map(({ reference }) => reference))], ["a", "b", "c", "d"]);
+});

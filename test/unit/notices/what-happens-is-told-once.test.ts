@@ -1,0 +1,164 @@
+/** What is told besides what the store's own steps write: cards about to end, upstreams, books, and what was dropped. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Store, StoreError } from "../../../src/store/contract.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { tagOf } from "../store/asks.ts";
+import { rest, startRig, until } from "./rig.ts";
+
+const HOUR_MS = 3_600_000;
+const bodyOf = (text: string | undefined) =>
+  JSON.parse(text ?? "{}") as { type: string; data: Record<string, unknown> };
+
+test("a card is told of once, when its end is near, and not before it runs", async (t) => {
+  const { clock, store, receiver, tag } = await startRig(t);
+  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "" };
+  await store.grant(tag, { ...card, id: "soon", lastsMs: 30 * HOUR_MS, quota: nanoUsd(5_000n) });
+  await store.grant(tag, { ...card, id: "later", lastsMs: 90 * HOUR_MS, quota: undefined });
+  await store.grant(tag, {
+    ...card,
+    id: "next",
+    lastsMs: HOUR_MS,
+    quota: undefined,
+    fromMs: clock.wallMs() + 50 * HOUR_MS,
+  });
+  const { log } = receiver;
+  const pass = async (ms: number) => {
+    // The lease on the delivery ends with a jump, and is renewed behind it.
+    for (const step of [ms, 2_500, 2_500, 2_500]) {
+      await rest(clock);
+      await clock.advance(step);
+    }
+    await rest(clock);
+  };
+  const grantedMs = clock.wallMs();
+  await pass(5_000);
+  assert.equal(log.length, 0);
+  for (let hours = 0; hours < 8; hours++) await pass(HOUR_MS);
+  await until(clock, () => receiver.log.length === 1);
+  for (let hours = 0; hours < 3; hours++) await pass(HOUR_MS);
+  assert.equal(receiver.log.length, 1);
+  const { type, data } = bodyOf(log[0]?.body);
+  assert.equal(type, "card_ending");
+  const { account, ends_at: ends, ...rest_ } = data;
+  assert.deepEqual(account, { id: `acct_${tag}`, name: "Told" });
+  assert.equal(Date.parse(String(ends)) - grantedMs, 30 * HOUR_MS);
+  assert.deepEqual(rest_, {
+    card: "soon",
+    plan: "pro",
+    group: "cards",
+    quota_usd: "0.000005",
+    quota_nano_usd: "5000",
+    rest_usd: "0.000005",
+    rest_nano_usd: "5000",
+  });
+});
+
+test("an account's own steps are told at once, with money as text", async (t) => {
+  const { clock, store, receiver, tag } = await startRig(t);
+  await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
+  await until(clock, () => receiver.log.length === 1);
+  assert.deepEqual(bodyOf(receiver.log[0]?.body).data, {
+    account: { id: `acct_${tag}`, name: "Told" },
+    balance_usd: "0.0000002",
+    balance_nano_usd: "200",
+    below_usd: "0.0000003",
+    below_nano_usd: "300",
+    reference: "fix-1",
+  });
+});
+
+test("what was dropped is said by the next one that arrives, on each of its tries, and counted", async (t) => {
+  const { clock, receiver, tell, metric } = await startRig(t);
+  receiver.answer = () => ({ status: 500 });
+  await tell("0");
+  await until(clock, () => receiver.log.length === 1);
+  for (let i = 1; i < 300; i++) await tell(`${i}`);
+  await rest(clock);
+  const first = receiver.log.length;
+  await clock.advance(5_000);
+  await until(clock, () => receiver.log.length > first);
+  receiver.answer = () => ({ status: 200 });
+  await rest(clock);
+  await clock.advance(30_000);
+  await until(clock, () => receiver.log.at(-1)?.reference === "299");
+  const said = receiver.log.filter(({ reference }) => reference === "44").map(({ body }) => bodyOf(body).data.dropped);
+  assert.deepEqual(said, [44, 44]);
+  assert.equal(receiver.log.filter(({ status }) => status === 200).length, 256);
+  await rest(clock);
+  assert.equal(await metric('notices_lost_total{cause="dropped"}'), 44);
+});
+
+test("what is of no account says who tells", async (t) => {
+  const { clock, receiver, notices, store } = await startRig(t);
+  notices.note("upstream_out", { upstream: "east", reason: "failures", rest_seconds: "5" });
+  notices.note("upstream_back", { upstream: "east" });
+  await until(clock, () => receiver.log.length === 2);
+  const [out, back] = receiver.log.map(({ body }) => bodyOf(body));
+  assert.deepEqual([out?.type, back?.type], ["upstream_out", "upstream_back"]);
+  assert.deepEqual([out?.data.upstream, out?.data.generation], ["east", "1"]);
+  assert.ok(out?.data.instance && out.data.instance === back?.data.instance);
+  await rest(clock);
+  assert.deepEqual((await store.readNotices("", 5)).notices, []);
+});
+
+test("a kind that nobody wants is not written", async (t) => {
+  const { clock, store, receiver, notices, tag } = await startRig(t, { settings: { kinds: new Set(["card_ending"]) } });
+  notices.note("books_off", { finding: "store_older" });
+  await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
+  await rest(clock);
+  assert.deepEqual((await store.inspect(tag))?.notices.last, 0);
+  assert.deepEqual(receiver.log, []);
+});
+
+test("a store that must not be touched is told of from memory, one that is away when it is back", async (t) => {
+  let kind: "older" | "unavailable" | undefined = "unavailable";
+  let refused = 0;
+  const calls: Partial<Store> = {};
+  const rig = await startRig(t, { calls });
+  const { clock, receiver, notices, store } = rig;
+  await rest(clock);
+  const real = store.addNotice;
+  // What the gate answers, and what a Redis that is away does.
+  const gated = await startRig(t, {
+    calls: {
+      async addNotice(...ask) {
+        if (kind === undefined) return real(...ask);
+        refused += 1;
+        throw new StoreError(kind, "no");
+      },
+      pageNotices: () => Promise.reject(new StoreError("older", "no")),
+      leaseNotices: () => Promise.reject(new StoreError("older", "no")),
+    },
+  });
+  gated.notices.note("upstream_out", { upstream: "east" });
+  await until(gated.clock, () => refused === 1);
+  kind = "older";
+  await rest(gated.clock);
+  await gated.clock.advance(2_000);
+  await until(gated.clock, () => gated.receiver.log.length === 1);
+  gated.notices.note("books_off", { finding: "store_older" });
+  await until(gated.clock, () => gated.receiver.log.length === 2);
+  assert.deepEqual(
+    gated.receiver.log.map(({ type }) => type),
+    ["upstream_out", "books_off"],
+  );
+  assert.equal(receiver.log.length, 0);
+  assert.ok(notices.status()?.isLeader);
+});
+
+test("without a receiver nothing is written, and what waited goes to the next one", async (t) => {
+  const { clock, store, receiver, notices, tell, tag } = await startRig(t);
+  receiver.answer = () => ({ status: 500 });
+  await tell("first");
+  await until(clock, () => receiver.log.length === 1);
+  await rest(clock);
+  notices.apply(undefined);
+  await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
+  await rest(clock);
+  assert.equal((await store.inspect(tag))?.notices.last, 1);
+  assert.equal(notices.status(), undefined);
+  assert.equal(await notices.test(), undefined);
+  assert.equal(await notices.retry(), false);
+  assert.equal((await store.readNotices(tagOf("Told"), 5)).notices.length, 1);
+});
