@@ -22,16 +22,20 @@ export interface CommandResult {
 const ACCOUNT_COLUMNS: readonly Column[] = [
   { title: "NAME", member: "name" },
   { title: "PLAN", member: "plan" },
+  { title: "STATUS", member: "status" },
   { title: "BALANCE USD", member: "balance_usd", right: true },
   { title: "AVAILABLE USD", member: "available_usd", right: true },
   { title: "SPENT USD", member: "spent_usd", right: true },
   { title: "CREATED", member: "created_at" },
+  { title: "LABELS", member: "labelled" },
 ];
 
 const ACCOUNT_FACTS = {
   name: "Name",
   id: "Id",
   plan: "Plan",
+  status: "Status",
+  labelled: "Labels",
   balance_usd: "Balance USD",
   held_usd: "Held USD",
   available_usd: "Available USD",
@@ -77,26 +81,35 @@ export async function createAccount(
   return { json: body, text };
 }
 
+/** `team=red, no=4711`; empty without any. */
+export function labelWords(labels: unknown): string {
+  return Object.entries((labels ?? {}) as JsonObject)
+    .map(([label, value]) => `${label}=${value}`)
+    .join(", ");
+}
+
 /** Where a listing begins and how much of it is wanted; without both of them, all of it. */
 export interface PageOptions {
   readonly cursor?: string;
   readonly limit?: string;
 }
 
-export async function listAccounts(
-  admin: AdminClient,
-  options: PageOptions & ListingOptions & { readonly search?: string },
-): Promise<CommandResult> {
-  const { search } = options;
-  const body = await pageOrAll(admin, "/accounts", options, { search });
-  const rows = itemsOf(body);
+export const ACCOUNT_STATUSES = ["normal", "suspended", "closed"] as const;
+
+export interface ListAccountsOptions extends PageOptions, ListingOptions {
+  readonly search?: string;
+  readonly label?: string;
+  readonly status?: string;
+}
+
+export async function listAccounts(admin: AdminClient, options: ListAccountsOptions): Promise<CommandResult> {
+  const { search, label, status } = options;
+  const filter = { search, label, status };
+  const body = await pageOrAll(admin, "/accounts", options, filter);
+  const rows = itemsOf(body).map((account) => ({ ...account, labelled: labelWords(account.labels) }));
   const text = listing(options, ACCOUNT_COLUMNS, rows, "No accounts.");
-  return withMore(
-    body,
-    text,
-    (next) =>
-      `More accounts: tollgate account list${search === undefined ? "" : ` --search ${search}`} --cursor ${next}\n`,
-  );
+  const typed = Object.entries(filter).map(([name, value]) => (value === undefined ? "" : ` --${name} ${value}`));
+  return withMore(body, text, (next) => `More accounts: tollgate account list${typed.join("")} --cursor ${next}\n`);
 }
 
 export async function showAccount(admin: AdminClient, name: string): Promise<CommandResult> {
@@ -104,7 +117,8 @@ export async function showAccount(admin: AdminClient, name: string): Promise<Com
   const cards = Array.isArray(body.entitlements) ? (body.entitlements as readonly JsonObject[]) : [];
   const rows = cards.map((card) => ({ ...card, state: card.running === true ? "running" : "to come" }));
   const words = rows.length === 0 ? "" : `\n${table(ENTITLEMENT_COLUMNS, rows)}`;
-  return { json: body, text: facts(ACCOUNT_FACTS, body) + words };
+  const shown = { ...body, labelled: labelWords(body.labels) };
+  return { json: body, text: facts(ACCOUNT_FACTS, shown) + words };
 }
 
 export async function setPlan(admin: AdminClient, name: string, plan: string): Promise<CommandResult> {

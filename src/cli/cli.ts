@@ -6,6 +6,7 @@ import { setTimeout } from "node:timers/promises";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { BUILD } from "../values/program/program.ts";
 import { PROTOCOL_NAMES } from "../values/protocol.ts";
+import * as accounts from "./accounts/changes.ts";
 import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
 import * as admin from "./admin-commands.ts";
 import { type ArchiveOptions, archiveLedgers } from "./archive/command.ts";
@@ -302,7 +303,9 @@ const NOTHING_CHANGED = "Interrupted; nothing was changed.";
 const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on where this one has stopped.";
 
 function addAccountCommands(program: Command, ask: Ask): void {
-  const account = program.command("account").description("accounts: create, list, show, set-plan, adjust");
+  const account = program
+    .command("account")
+    .description("accounts: create, list, show, change, suspend, resume, close");
   account
     .command("create <name>")
     .description("create an account; harmless to repeat")
@@ -311,13 +314,13 @@ function addAccountCommands(program: Command, ask: Ask): void {
   account
     .command("list")
     .description("list accounts by name; all of them unless a page is asked for")
-    .option("--search <text>", "those whose name has this somewhere")
+    .option("--search <text>", "those whose name or a label's value has this somewhere")
+    .option("--label <label>", "those with this label: team=red, or team for any value")
+    .addOption(new Option("--status <status>", "those of this status").choices(admin.ACCOUNT_STATUSES))
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "accounts on a page, at most 200")
     .addOption(listingFormat())
-    .action((options: admin.PageOptions & ListingOptions & { search?: string }) =>
-      ask((c) => admin.listAccounts(c, options)),
-    );
+    .action((options: admin.ListAccountsOptions) => ask((c) => admin.listAccounts(c, options)));
   account
     .command("show <name>")
     .description("show an account, its balance and its time cards")
@@ -326,6 +329,7 @@ function addAccountCommands(program: Command, ask: Ask): void {
     .command("set-plan <name> <plan>")
     .description("change an account's base plan, from the next request on")
     .action((name: string, plan: string) => ask((c) => admin.setPlan(c, name, plan)));
+  addAccountChanges(account, ask);
   account
     .command("adjust <name>")
     .description("correct a balance either way; counts once per id")
@@ -335,6 +339,29 @@ function addAccountCommands(program: Command, ask: Ask): void {
     .action((name: string, options: { usd: string; id: string; note: string }) =>
       ask((c) => admin.adjust(c, { account: name, ...options })),
     );
+}
+
+function addAccountChanges(account: Command, ask: Ask): void {
+  account
+    .command("rename <name> <new-name>")
+    .description("give an account another name; the old one is free then")
+    .action((name: string, to: string) => ask((c) => accounts.renameAccount(c, name, to)));
+  account
+    .command("label <name> <labels...>")
+    .description("set labels, NAME=VALUE, or take them away, NAME=; for lists and searches")
+    .action((name: string, pairs: string[]) => ask((c) => accounts.labelAccount(c, name, pairs)));
+  account
+    .command("suspend <name>")
+    .description("refuse all keys of an account from the next request on, until it is resumed")
+    .action((name: string) => ask((c) => accounts.suspendAccount(c, name)));
+  account
+    .command("resume <name>")
+    .description("let the keys of a suspended account work again, from the next request on")
+    .action((name: string) => ask((c) => accounts.resumeAccount(c, name)));
+  account
+    .command("close <name>")
+    .description("close an account for good: its keys are revoked, its ledger stays, funds can only be paid out")
+    .action((name: string) => ask((c) => accounts.closeAccount(c, name)));
 }
 
 function addKeyCommands(program: Command, ask: Ask): void {

@@ -18,6 +18,8 @@ export interface AdminRecord {
   readonly kind:
     | "account_create"
     | "account_plan"
+    | "account_change"
+    | "account_rename"
     | "credit"
     | "key_create"
     | "key_change"

@@ -10,7 +10,7 @@ import type { Store } from "./contract.ts";
 import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./ledger/opening.ts";
-import type { KeyChange, KeyRotation, KeyUse } from "./records.ts";
+import type { AccountChange, KeyChange, KeyRotation, KeyUse } from "./records.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import {
   ABSORBED_ATTEMPTS_MAX,
@@ -48,6 +48,14 @@ export function checkTag(tag: string): void {
 
 export function checkName(value: string, what: string): void {
   demand(isName(value), `${what} is 1 to ${NAME_CHARS_MAX} characters`);
+}
+
+export function checkAccountChange({ status = "normal", labels = {} }: AccountChange): void {
+  demand(status === "normal" || status === "suspended", "an account becomes normal or suspended");
+  for (const [name, value] of Object.entries(labels)) {
+    demand(/^[A-Za-z0-9_.-]{1,64}$/.test(name), "a label has a name of 1 to 64 characters");
+    demand(value.length <= NAME_CHARS_MAX, `a label is at most ${NAME_CHARS_MAX} characters`);
+  }
 }
 
 /** Of a new key, or of a change to one. */

@@ -15,7 +15,7 @@ import type {
 } from "./admission.ts";
 import { type Bucket, bucketState, drain, isHeldDear, type LimitUsage, take, waitMs } from "./buckets.ts";
 import { limitScope, requestBucket, tokenBucket } from "./names.ts";
-import type { Entitlement, Key } from "./records.ts";
+import type { Account, Entitlement, Key } from "./records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "./settlement.ts";
 
 /** What a decision is taken by, all of one instant. */
@@ -65,6 +65,12 @@ export function decide(
   const funds = terms.kind === "time_card" ? cardFunds(running, ask.plans, terms) : balanceFunds(standing.free, terms);
   if (typeof funds === "string") return refusedBy(funds, standing);
   return withinLimits(ask, terms, { ...funds, dear: dear !== undefined }, standing);
+}
+
+/** How a key stands that has this status itself, in an account of that one. `redis/lua/key.lua` decides the same. */
+export function standingOfKey(own: Key["status"], account: Account["status"]): Key["status"] {
+  if (account === "closed") return "revoked";
+  return own === "normal" ? account : own;
 }
 
 /** Why a key that the store has is refused; undefined for a good one. `redis/lua/key.lua` decides the same. */

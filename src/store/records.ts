@@ -12,6 +12,13 @@ export interface Account {
   readonly plan: string;
   /** From 1; grows with every change of the plan, as Key.revision does. */
   readonly planRevision: number;
+  /** `suspended`: its keys are refused until it is resumed. `closed` is final: its keys are revoked, it takes no funds any more. */
+  readonly status: "normal" | "suspended" | "closed";
+  /** What operators note of it: a value by name, by name. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** The revision of its status and labels, and that of its name: as Key.revision. */
+  readonly revision: number;
+  readonly nameRevision: number;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
   /** Everything ever charged to the balance, and everything ever topped up or adjusted. */
@@ -21,6 +28,16 @@ export interface Account {
   readonly lines: number;
   readonly createdAtMs: number;
 }
+
+/** What becomes of an account; what is absent stays as it is. */
+export interface AccountChange {
+  readonly status?: "normal" | "suspended";
+  /** Labels to set, by name; an empty value takes the label away. Where the change is done again: all labels that it has. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** Labels that an account has at most. */
+export const LABELS_MAX = 16;
 
 /** Where an account is found. */
 export interface AccountName {
@@ -165,7 +182,7 @@ export type RedeemAnswer =
   | { readonly outcome: "redeemed" | "again"; readonly code: Code; readonly entitlement: Entitlement }
   /** Another account has it, or the operator has voided it. */
   | { readonly outcome: "used" | "void" }
-  | { readonly outcome: "unknown_code" | "unknown_account" };
+  | { readonly outcome: "unknown_code" | "unknown_account" | "closed_account" };
 
 /** A code and what the account that redeemed it has of it. */
 export interface Redemption {

@@ -14,6 +14,13 @@ const ACCOUNT = {
   id: accountId,
   name,
   plan,
+  status: oneOf(
+    "Keys of a suspended account are refused until it is resumed; `closed` is final.",
+    "normal",
+    "suspended",
+    "closed",
+  ),
+  labels: mapOf("What operators note of it, by name.", Type.String()),
   balance_usd: usd("What the account has"),
   held_usd: usd("What running requests have set aside", "0.25"),
   available_usd: usd("What a new request may still hold: the balance less what is held", "9.75"),

@@ -16,7 +16,7 @@ import {
 import { showCode, showEntitlement } from "../answers/present.ts";
 import { GuessBudget } from "../guess-budget.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
+import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
@@ -106,7 +106,10 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       summary: "Redeem a code for an account",
       description: "Counts once by the code.",
       answers: { 201: RedemptionShape, 200: RedemptionShape },
-      refusals: { 404: "`unknown_account`. `code_not_redeemable`: unknown, void, or another account's." },
+      refusals: {
+        404: "`unknown_account`. `code_not_redeemable`: unknown, void, or another account's.",
+        409: "`account_closed`.",
+      },
       params: AccountPath,
       body: NewRedemption,
       write: {
@@ -190,6 +193,7 @@ class Redeemer {
     }
     const answer = await this.#parts.store.redeem({ hash, tag: account.tag });
     if (answer.outcome === "unknown_account") throw noSuchAccount(account.name);
+    if (answer.outcome === "closed_account") throw accountClosed(account.name);
     if (answer.outcome === "redeemed" || answer.outcome === "again") return redeemed(account, answer);
     const blocksNow = this.#budget.failed(account.id);
     this.#parts.onCodeFailure?.({ account: account.id, outcome: "failed", blocksNow });

@@ -6,7 +6,15 @@
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
-import { type AccountStanding, decide, type Granted, keyBarredBy, NO_LIMITS, runningCards } from "../decision.ts";
+import {
+  type AccountStanding,
+  decide,
+  type Granted,
+  keyBarredBy,
+  NO_LIMITS,
+  runningCards,
+  standingOfKey,
+} from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import {
   admittedOf,
@@ -35,7 +43,7 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const key = {
     id: row.id,
     group: row.grp,
-    status: row.status,
+    status: standingOfKey(row.status as Key["status"], account.status),
     expiresAtMs: instantOrNone(row.expires),
   } as KeyFacts;
   const barred = keyBarredBy(key, nowMs);

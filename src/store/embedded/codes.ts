@@ -69,8 +69,10 @@ export function redeem(context: Context, { hash, tag, fromMs }: Parameters<Store
   const code = toCode(row);
   if (code.state === "void") return { outcome: "void" };
   if (code.tag !== undefined && code.tag !== tag) return { outcome: "used" };
-  if (findAccountRow(db, tag) === undefined) return { outcome: "unknown_account" };
+  const account = findAccountRow(db, tag);
+  if (account === undefined) return { outcome: "unknown_account" };
   const fresh = code.state === "unused";
+  if (account.status === "closed" && fresh && fromMs === undefined) return { outcome: "closed_account" };
   const card = { ...code, afterPrevious: code.starts === "after_previous", reference: code.id, fromMs };
   const entitlement = db.commitFull(() => {
     if (fresh) db.run("UPDATE codes SET state = 'redeemed', tag = ?, claimed = ? WHERE hash = ?", tag, nowMs, hash);

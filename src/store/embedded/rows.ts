@@ -19,6 +19,11 @@ export interface AccountRow {
   readonly name: string;
   readonly plan: string;
   readonly planRevision: number;
+  readonly status: Account["status"];
+  /** A JSON object. */
+  readonly labels: string;
+  readonly revision: number;
+  readonly nameRevision: number;
   readonly balance: bigint;
   readonly spent: bigint;
   readonly topped: bigint;
@@ -33,6 +38,10 @@ export function findAccountRow(db: Database, tag: AccountTag): AccountRow | unde
     name: text(row, "name"),
     plan: text(row, "plan"),
     planRevision: whole(row, "plan_revision"),
+    status: text(row, "status") as Account["status"],
+    labels: text(row, "labels"),
+    revision: whole(row, "revision"),
+    nameRevision: whole(row, "name_revision"),
     balance: big(row, "bal"),
     spent: big(row, "spent"),
     topped: big(row, "topped"),
@@ -48,6 +57,10 @@ export function toAccount(tag: AccountTag, row: AccountRow, live: Live): Account
     name: row.name,
     plan: row.plan,
     planRevision: row.planRevision,
+    status: row.status,
+    labels: JSON.parse(row.labels) as Account["labels"],
+    revision: row.revision,
+    nameRevision: row.nameRevision,
     balance: nanoUsd(row.balance),
     held: nanoUsd(live.held),
     spent: nanoUsd(row.spent),

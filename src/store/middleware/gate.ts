@@ -18,6 +18,9 @@ export interface Gate {
 const WRITES = [
   "createAccount",
   "setPlan",
+  "changeAccount",
+  "renameAccount",
+  "closeAccount",
   "createKey",
   "changeKey",
   "rotateKey",

@@ -15,7 +15,10 @@ export function fieldsOf(flat: readonly string[] = []): HashFields {
 }
 
 /** Fields of an account's hash that `toAccount` reads: the rest, its keys and cards, may be long. */
-export const ACCOUNT_FIELDS = ["name", "plan", "plan_rev", "bal", "held", "spent", "topped", "seq", "created"] as const;
+export const ACCOUNT_FIELDS = [
+  ...["name", "plan", "plan_rev", "status", "labels", "rev", "name_rev"],
+  ...["bal", "held", "spent", "topped", "seq", "created"],
+] as const;
 
 /**
  * An account's hash; undefined when there is no such account.
@@ -36,6 +39,10 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     name: fields.name,
     plan: fields.plan ?? "",
     planRevision: Number(fields.plan_rev ?? 1),
+    status: (fields.status ?? "normal") as Account["status"],
+    labels: toLabels(fields.labels),
+    revision: Number(fields.rev ?? 1),
+    nameRevision: Number(fields.name_rev ?? 1),
     balance: nanoUsd(BigInt(fields.bal ?? 0)),
     held: nanoUsd(BigInt(fields.held ?? 0)),
     spent: nanoUsd(BigInt(fields.spent ?? 0)),
@@ -43,6 +50,16 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     lines: Number(fields.seq ?? 0),
     createdAtMs: Number(fields.created),
   };
+}
+
+/** A JSON object of texts, by name, as the embedded store has them; labels that cannot be read are none. */
+function toLabels(json = "{}"): Account["labels"] {
+  try {
+    const entries = Object.entries(JSON.parse(json) as object).sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(entries.filter(([, value]) => typeof value === "string"));
+  } catch {
+    return {};
+  }
 }
 
 /** A key record: a JSON list of texts (`lua/key.lua`). */

@@ -125,6 +125,15 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("POST", "/admin/v1/keys/{id}/suspend", 200, undefined, { id });
   await ask("POST", "/admin/v1/keys/{id}/resume", 200, undefined, { id });
   await ask("POST", "/admin/v1/keys/{id}/revoke", 200, undefined, { id });
+  const renamed = { name: "alice.b" };
+  await ask("PUT", "/admin/v1/accounts/{name}/name", 200, renamed, { name: "alice" });
+  await ask("PUT", "/admin/v1/accounts/{name}/name", 404, renamed, { name: "alice" });
+  await ask("PUT", "/admin/v1/accounts/{name}/labels", 200, { labels: { team: "red" } }, renamed);
+  await ask("GET", "/admin/v1/accounts", 200, undefined, {}, "?label=team%3Dred&status=normal");
+  await ask("POST", "/admin/v1/accounts/{name}/suspend", 200, undefined, renamed);
+  await ask("POST", "/admin/v1/accounts/{name}/resume", 200, undefined, renamed);
+  await ask("POST", "/admin/v1/accounts/{name}/close", 200, undefined, renamed);
+  await ask("POST", "/admin/v1/accounts/{name}/resume", 409, undefined, renamed);
   await ask("GET", "/admin/v1/audit", 200, undefined, {}, "?limit=5");
   await ask("GET", "/admin/v1/openapi.json", 200);
 }

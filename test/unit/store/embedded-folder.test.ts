@@ -106,7 +106,8 @@ test("a folder of the version without codes is taken over with everything in it"
     const old = new DatabaseSync(join(dir, "tollgate.db"));
     old.exec("DROP TABLE former_keys; DROP TABLE key_uses;");
     old.exec("DROP TABLE codes; DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
-    old.exec("ALTER TABLE accounts DROP COLUMN plan_revision;");
+    for (const column of ["plan_revision", "status", "labels", "revision", "name_revision"])
+      old.exec(`ALTER TABLE accounts DROP COLUMN ${column};`);
     for (const column of ["name", "expires", "previous_until", "rotation"])
       old.exec(`ALTER TABLE keys DROP COLUMN ${column};`);
     for (const count of ["requests", "input", "cached_input", "cache_write", "output", "reasoning", "cost", "absorbed"])
@@ -114,7 +115,8 @@ test("a folder of the version without codes is taken over with everything in it"
     old.exec("PRAGMA user_version = 1;");
     old.close();
     store = await openStore({ kind: "embedded", dir });
-    assert.equal((await store.getAccount(tag))?.balance, 7n);
+    const account = await store.getAccount(tag);
+    assert.deepEqual([account?.balance, account?.status, account?.labels], [7n, "normal", {}]);
     assert.deepEqual((await store.listCodes(undefined, 10)).items, []);
     const [key] = await store.listKeys(tag);
     assert.deepEqual([key?.name, key?.status, key?.expiresAtMs], ["", "normal", undefined]);

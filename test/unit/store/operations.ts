@@ -129,6 +129,7 @@ const operation = {
       amount.map((a) => -a),
     ),
     kind: fc.constantFrom("topup" as const, "adjust" as const),
+    again: fc.boolean(),
   }),
   grant: fc.record({
     do: fc.constant("grant" as const),
@@ -185,6 +186,27 @@ const operation = {
   revoke: fc.record({ do: fc.constant("revoke" as const), account, key }),
   createKey: fc.record({ do: fc.constant("createKey" as const), account, key, group }),
   plan: fc.record({ do: fc.constant("plan" as const), account, plan }),
+  accountState: fc.record({
+    do: fc.constant("accountState" as const),
+    account,
+    replayedFromMs,
+    change: fc.record(
+      {
+        status: fc.constantFrom("normal" as const, "normal" as const, "suspended" as const),
+        labels: fc.dictionary(fc.constantFrom("team", "1", "a.b", "__x"), fc.constantFrom("", "red", 'Zwei "ü" /'), {
+          noNullPrototype: true,
+        }),
+      },
+      { requiredKeys: [] },
+    ),
+  }),
+  rename: fc.record({
+    do: fc.constant("rename" as const),
+    account,
+    to: fc.constantFrom("one", "two", "three"),
+    replayedFromMs,
+  }),
+  close: fc.record({ do: fc.constant("close" as const), account, replayedFromMs }),
   read: fc.record({ do: fc.constant("read" as const), account, key }),
   archive: fc.record({ do: fc.constant("archive" as const), account, through: fc.integer({ min: 1, max: 20 }) }),
   jump: fc.record({
@@ -213,8 +235,11 @@ export const anyOperation = fc.oneof(
   { weight: 2, arbitrary: operation.byOldValue },
   { weight: 1, arbitrary: operation.createKey },
   { weight: 1, arbitrary: operation.plan },
+  { weight: 2, arbitrary: operation.accountState },
+  { weight: 2, arbitrary: operation.rename },
   { weight: 1, arbitrary: operation.read },
   { weight: 1, arbitrary: operation.revoke },
+  { weight: 0, arbitrary: operation.close },
   { weight: 3, arbitrary: operation.archive },
 );
 

@@ -26,6 +26,7 @@ const AREAS: readonly (readonly [RegExp, string])[] = [
   [/^\{a:.*\} (e|ep|eh|es)\b/, "card"],
   [/^\{a:.*\} (k|ki):/, "key"],
   [/^\{a:.*\} plan/, "plan"],
+  [/^\{a:.*\} rename$/, "note of the rename"],
   [/^\{a:.*\}:h /, "hold"],
   [/^\{a:.*\}:hx /, "expiry"],
   [/^\{a:.*\}:d:/, "settled mark"],

@@ -24,6 +24,9 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
   return {
     createAccount: (account) => sure([accountKey(account.tag), NAME_INDEX], () => store.createAccount(account)),
     setPlan: (tag, ...ask) => sure([accountKey(tag)], () => store.setPlan(tag, ...ask)),
+    changeAccount: (tag, ...ask) => sure([accountKey(tag)], () => store.changeAccount(tag, ...ask)),
+    renameAccount: (tag, ...ask) => sure([accountKey(tag), NAME_INDEX], () => store.renameAccount(tag, ...ask)),
+    closeAccount: (tag, ...ask) => sure([accountKey(tag)], () => store.closeAccount(tag, ...ask)),
     createKey: (tag, ...ask) => sure([accountKey(tag)], () => store.createKey(tag, ...ask)),
     changeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.changeKey(tag, ...ask)),
     rotateKey: (tag, ...ask) => sure([accountKey(tag)], () => store.rotateKey(tag, ...ask)),

@@ -16,9 +16,10 @@ local function key_of(account, stored)
   return key
 end
 
--- Why a key is refused; nil for a good one.
-local function key_barred(key, now)
-  if key[3] == 'revoked' then return is_revoked(key) and 'revoked_key' or 'suspended' end
+-- Why a key is refused, in an account of that status; nil for a good one.
+local function key_barred(key, now, status)
+  if is_revoked(key) or status == 'closed' then return 'revoked_key' end
+  if key[3] == 'revoked' or status == 'suspended' then return 'suspended' end
   local ends = tonumber(key[7] or '')
   if ends and ends <= now then return 'expired_key' end
 end
