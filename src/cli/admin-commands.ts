@@ -55,7 +55,7 @@ const ENTITLEMENT_COLUMNS: readonly Column[] = [
   { title: "REST USD", member: "rest_usd", right: true },
 ];
 
-const LEDGER_COLUMNS: readonly Column[] = [
+export const LEDGER_COLUMNS: readonly Column[] = [
   { title: "SEQ", member: "seq", right: true },
   { title: "AT", member: "at" },
   { title: "KIND", member: "kind" },
@@ -107,7 +107,7 @@ export async function listAccounts(admin: AdminClient, options: ListAccountsOpti
   const filter = { search, label, status };
   const body = await pageOrAll(admin, "/accounts", options, filter);
   const rows = itemsOf(body).map((account) => ({ ...account, labelled: labelWords(account.labels) }));
-  const text = listing(options, ACCOUNT_COLUMNS, rows, "No accounts.");
+  const text = listing(options, { columns: ACCOUNT_COLUMNS, rows, json: body, none: "No accounts." });
   const typed = Object.entries(filter).map(([name, value]) => (value === undefined ? "" : ` --${name} ${value}`));
   return withMore(body, text, (next) => `More accounts: tollgate account list${typed.join("")} --cursor ${next}\n`);
 }
@@ -164,7 +164,7 @@ export function ledgerTable(body: JsonObject): string {
 }
 
 /** Nobody writes a note on what no client pays: its cause is why it is there. */
-function withCause(line: JsonObject): JsonObject {
+export function withCause(line: JsonObject): JsonObject {
   const [, cause] = /^absorbed:(.+)$/.exec(String(line.debit)) ?? [];
   return cause !== undefined && line.note === "" ? { ...line, note: cause } : line;
 }

@@ -42,7 +42,7 @@ export async function createCodes(
 export async function listCodes(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/codes", options);
   const rows = itemsOf(body);
-  const text = listing(options, CODE_COLUMNS, rows, "No codes.");
+  const text = listing(options, { columns: CODE_COLUMNS, rows, json: body, none: "No codes." });
   return withMore(body, text, (next) => `More codes: tollgate code list --cursor ${next}\n`);
 }
 

@@ -242,6 +242,15 @@ export const KeysQuery = Type.Object(
 export const AuditQuery = Type.Object(
   {
     cursor: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
+    since: Type.Optional(Instant),
+    after: Type.Optional(wholeNumber(15, "the number of a line: those that came behind it, oldest first")),
+    run: Type.Optional(
+      Type.String({
+        pattern: "^[0-9a-f]{12}$",
+        description: "with after, the `run` of the answer that the number is from",
+        "x-remedy": "Leave it out, or take it from an earlier answer.",
+      }),
+    ),
     limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${AUDIT_PAGE_MAX}`)),
   },
   closed,

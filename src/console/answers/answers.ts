@@ -190,7 +190,10 @@ const AuditLineShape = object("AuditLine", {
   facts: mapOf("Names, ids and amounts that belong to it; never a secret.", Type.String()),
 });
 export type AuditLineAnswer = Static<typeof AuditLineShape>;
-export const AuditPage = page("AuditPage", AuditLineShape);
+export const AuditPage = page("AuditPage", AuditLineShape, {
+  run: text("Which run of the gateway numbers these lines: another one begins anew.", "9f86d081884c"),
+  newest: count("The number of the newest line that there is; 0 without any.", 12),
+});
 
 const Epoch = orNull(
   object("Epoch", {

@@ -179,6 +179,13 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
     (await tollgate("account", "list", "--format", "csv")).out,
     /^name,plan,status,[^\n]*\r\nalice,free,normal,/,
   );
+  for (const list of [["account", "list"], ["key", "list", "--account", "alice"], ["code", "list"], ["audit"]]) {
+    const [formatted, global] = [await tollgate(...list, "--format", "json"), await tollgate(...list, "--json")];
+    assert.deepEqual(JSON.parse(formatted.out).items, JSON.parse(global.out).items, list.join(" "));
+  }
+  const verified = await tollgate("ledger", "verify", "--format", "csv");
+  assert.match(verified.out, /^account,outcome,lines,[^\n]*\r\nalice,balanced,0,/);
+  assert.equal(JSON.parse((await tollgate("ledger", "verify", "--format", "json")).out).accounts, 1);
   assert.match((await tollgate("code", "list", "--format", "csv")).out, /^id,card,[^\n]*\r\n$/);
   assert.match((await tollgate("audit", "--format", "csv")).out, /^at,who,[^\n]*\r\n/);
   assert.match((await tollgate("key", "resume", id)).out, /works again/);
@@ -213,10 +220,15 @@ test("topup and ledger show", async (t) => {
   for (const wrong of [
     ["--last", "1", "--after", "1"],
     ["--since", "soon"],
-    ["--last", "1", "--attempts"],
   ]) {
     assert.equal((await tollgate("ledger", "show", "--account", "alice", ...wrong)).status, 2, wrong.join(" "));
   }
+  const sheet = await tollgate("ledger", "show", "--account", "alice", "--last", "1", "--format", "csv");
+  assert.match(sheet.out, /^seq,at,kind,[^\n]*\r\n2,[^\n]*,pay_2,[^\n]*\r\n$/);
+  assert.equal(
+    (await tollgate("ledger", "show", "--account", "alice", "--last", "1", "--attempts")).out,
+    "No attempts.\n",
+  );
   const page = await tollgate("ledger", "show", "--account", "alice", "--limit", "1");
   assert.match(page.err, /--account alice --after 1\n$/);
   const rest = await tollgate("ledger", "show", "--account", "alice", "--after", "1");
