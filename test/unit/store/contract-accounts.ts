@@ -1,8 +1,10 @@
 /** Accounts that are renamed, labelled, suspended, resumed and closed. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import { type AccountChange, LABELS_MAX } from "../../../src/store/records.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
+import { auditToEnd } from "../../rig/audit-to-end.ts";
 import {
   admitAsk,
   admitted,
@@ -118,6 +120,16 @@ export function accountTests(ask: Ask): void {
       ["A new name"],
     );
     admitted(await store.admit(admitAsk({ tag, requestId: ridOf(1) })));
+  });
+
+  test("an audit that found an account by the name before finds nothing", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Abefore");
+    await store.renameAccount(tag, "A after");
+    for (const name of ["Abefore", "A after"]) {
+      const { findings } = await auditToEnd(auditAccount(store, { name, tag }));
+      assert.deepEqual(findings, [], name);
+    }
   });
 
   test("of ten accounts that take one name at once one has it; of ten renames of one account one counts", async () => {
