@@ -142,19 +142,21 @@ function followAudit(
   begun: JsonObject,
   follower: Follower,
 ): CommandResult {
-  let { run, newest } = begun;
+  let run = String(begun.run);
+  /** Behind one address there may be several gateways, which answer in turn. */
+  const seen = new Map([[run, Number(begun.newest)]]);
   const more = async () => {
-    const asked = { after: String(newest), run: String(run), limit: String(PAGE_MAX) };
+    const asked = { after: String(seen.get(run)), run, limit: String(PAGE_MAX) };
     const { body } = await admin.call("GET", `/audit${query(asked)}`);
-    const rows = itemsOf(body);
-    const isNew = body.run !== run;
-    if (isNew) follower.terminal.note("The gateway has restarted: what it noted just before is in the log only.");
-    const first = Number(rows[0]?.seq);
-    const expected = isNew ? 1 : Number(newest) + 1;
-    if (first > expected) follower.terminal.note(`Lines that are in the log only: ${first - expected}.`);
-    run = body.run;
-    newest = rows.at(-1)?.seq ?? (isNew ? 0 : newest);
-    return { rows, isMore: rows.length === PAGE_MAX };
+    run = String(body.run);
+    if (!seen.has(run))
+      follower.terminal.note("Another run of the gateway: what the one before noted last is in the log only.");
+    const after = seen.get(run) ?? 0;
+    const rows = itemsOf(body).filter(({ seq }) => Number(seq) > after);
+    const lacking = Number(rows[0]?.seq ?? after + 1) - after - 1;
+    if (lacking > 0) follower.terminal.note(`Lines that are in the log only: ${lacking}.`);
+    seen.set(run, Number(rows.at(-1)?.seq ?? after));
+    return { rows, isMore: itemsOf(body).length === PAGE_MAX };
   };
   const form = { format, columns: COLUMNS, shown };
   return following({ first: itemsOf(begun).toReversed(), more }, form, pauseOf(every), follower);

@@ -180,13 +180,20 @@ test("the audit: a restart begins its numbers anew, and no line is there twice",
   await followed.look();
   await make(second, "b5");
   await followed.look();
+  // One address, two gateways in turn.
+  for (const [at, gateway] of [first, second, first, second].entries()) {
+    followed.url = gateway.url;
+    await make(gateway, `c${at}`);
+    await followed.look();
+  }
   assert.equal(await followed.interrupt(), 0);
   const targets = followed.out
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line).target);
-  assert.deepEqual(targets, ["a1", "a2", "a3", "b1", "b2", "b3", "b4", "b5"]);
-  assert.match(followed.err, /has restarted: what it noted just before is in the log only\.\n/);
+  assert.deepEqual(targets, ["a1", "a2", "a3", "b1", "b2", "b3", "b4", "b5", "c0", "c1", "c2", "c3"]);
+  assert.equal(followed.err.match(/Another run/g)?.length, 1, "it is said once of each");
+  assert.match(followed.err, /^Another run of the gateway: .*\.\n/m);
   const table = new Followed(first.url, ["audit", "--follow", "--last", "1"]);
   await table.paused();
   await make(first, "a-much-longer-name");
@@ -194,7 +201,7 @@ test("the audit: a restart begins its numbers anew, and no line is there twice",
   assert.equal(await table.interrupt(), 0);
   assert.match(
     table.out,
-    /^AT, UTC +WHO +WHAT HAPPENED +REQUEST\n.*create the account a3 .*\n.*account a-much-longer-name .*\n$/,
+    /^AT, UTC +WHO +WHAT HAPPENED +REQUEST\n.*create the account c2 .*\n.*account a-much-longer-name .*\n$/,
   );
 });
 
