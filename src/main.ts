@@ -227,6 +227,15 @@ function onInterrupt(clear: () => void): () => void {
   return () => process.off("SIGINT", interrupted);
 }
 
+/** A command that goes on until it is interrupted ends in good order. */
+function onStop(stop: () => void): () => void {
+  const signals = ["SIGINT", "SIGTERM"] as const;
+  for (const signal of signals) process.once(signal, stop);
+  return () => {
+    for (const signal of signals) process.off(signal, stop);
+  };
+}
+
 /** A reader that has seen enough (`| head`) ends a command and is no failure of it; it never ends a gateway. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
@@ -246,6 +255,7 @@ void runCli(process.argv.slice(2), {
   simulate: async (port) => (await import("./simulator/program.ts")).runSimulator(port),
   schema: async () => (await import("./config/schema/file.ts")).schemaFileText(),
   onInterrupt,
+  onStop,
   // Opened by the one command that reads it.
   get stdin() {
     return process.stdin;

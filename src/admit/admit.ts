@@ -10,7 +10,7 @@ import {
   isKeyRefusal,
 } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
-import type { BudgetSpan } from "../store/limits.ts";
+import type { BudgetSpan } from "../store/limits/limits.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Catalog, Group } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
@@ -33,7 +33,7 @@ export interface AdmitInput {
   readonly protocol: Protocol;
   /** The key as accept read it. */
   readonly key: WellFormedKey;
-  /** The client's address as bits (`store/address-bits.ts`). */
+  /** The client's address as bits (`store/limits/address-bits.ts`). */
   readonly address: string;
   /** The body's facts, or its fault: a bad key is answered before a bad body. */
   readonly facts: Envelope | Refusal;

@@ -11,6 +11,9 @@ import { CONFIG_FILE, DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import { CliFailure } from "./failure.ts";
 import type { Terminal } from "./output/terminal.ts";
 
+/** The code of a failure where no gateway answered. */
+export const UNREACHABLE = "unreachable";
+
 const DEFAULT_URL = "http://127.0.0.1:8788";
 /** Where `serve` puts the token that it makes, inside the data folder. */
 const TOKEN_FILE = "admin-token";
@@ -134,20 +137,22 @@ export function unreachable(base: string, error: unknown, write: boolean): CliFa
   if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH") {
     const start =
       "Start it with: tollgate serve. If it listens elsewhere, set TOLLGATE_ADMIN_URL to its admin address.";
-    return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`);
+    return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`, UNREACHABLE);
   }
   const lost = `The gateway at ${base} gave no whole answer (${code}).`;
   const advice =
     "Whether the change was made is unknown: look (show, list) before you repeat it. " +
     "Top-ups and adjustments are harmless to repeat with the same --id.";
-  return new CliFailure(1, write ? `${lost}\n${advice}` : lost);
+  return new CliFailure(1, write ? `${lost}\n${advice}` : lost, UNREACHABLE);
 }
 
 function refused(base: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
   const error = answer?.error as JsonObject | undefined;
   if (typeof error?.message !== "string") {
     const hint = "Is TOLLGATE_ADMIN_URL the gateway's admin address?";
-    return new CliFailure(1, `What answers at ${base} (status ${status}) is not Tollgate's admin API.\n${hint}`);
+    const message = `What answers at ${base} (status ${status}) is not Tollgate's admin API.\n${hint}`;
+    // A front whose gateway is away, for one.
+    return new CliFailure(1, message, status >= 500 ? UNREACHABLE : undefined);
   }
   const lines = [`Refused: ${error.message}`];
   if (typeof error.remedy === "string") lines.push(error.remedy);

@@ -23,16 +23,20 @@ export interface CommandResult {
 const ACCOUNT_COLUMNS: readonly Column[] = [
   { title: "NAME", member: "name" },
   { title: "PLAN", member: "plan" },
+  { title: "STATUS", member: "status" },
   { title: "BALANCE USD", member: "balance_usd", right: true },
   { title: "AVAILABLE USD", member: "available_usd", right: true },
   { title: "SPENT USD", member: "spent_usd", right: true },
   { title: "CREATED", member: "created_at" },
+  { title: "LABELS", member: "labelled" },
 ];
 
 const ACCOUNT_FACTS = {
   name: "Name",
   id: "Id",
   plan: "Plan",
+  status: "Status",
+  labelled: "Labels",
   balance_usd: "Balance USD",
   held_usd: "Held USD",
   available_usd: "Available USD",
@@ -42,7 +46,7 @@ const ACCOUNT_FACTS = {
   created_at: "Created",
 };
 
-const LEDGER_COLUMNS: readonly Column[] = [
+export const LEDGER_COLUMNS: readonly Column[] = [
   { title: "SEQ", member: "seq", right: true },
   { title: "AT", member: "at" },
   { title: "KIND", member: "kind" },
@@ -68,33 +72,43 @@ export async function createAccount(
   return { json: body, text };
 }
 
+/** `team=red, no=4711`; empty without any. */
+export function labelWords(labels: unknown): string {
+  return Object.entries((labels ?? {}) as JsonObject)
+    .map(([label, value]) => `${label}=${value}`)
+    .join(", ");
+}
+
 /** Where a listing begins and how much of it is wanted; without both of them, all of it. */
 export interface PageOptions {
   readonly cursor?: string;
   readonly limit?: string;
 }
 
-export async function listAccounts(
-  admin: AdminClient,
-  options: PageOptions & ListingOptions & { readonly search?: string },
-): Promise<CommandResult> {
-  const { search } = options;
-  const body = await pageOrAll(admin, "/accounts", options, { search });
-  const rows = itemsOf(body);
-  const text = listing(options, ACCOUNT_COLUMNS, rows, "No accounts.");
-  return withMore(
-    body,
-    text,
-    (next) =>
-      `More accounts: tollgate account list${search === undefined ? "" : ` --search ${search}`} --cursor ${next}\n`,
-  );
+export const ACCOUNT_STATUSES = ["normal", "suspended", "closed"] as const;
+
+export interface ListAccountsOptions extends PageOptions, ListingOptions {
+  readonly search?: string;
+  readonly label?: string;
+  readonly status?: string;
+}
+
+export async function listAccounts(admin: AdminClient, options: ListAccountsOptions): Promise<CommandResult> {
+  const { search, label, status } = options;
+  const filter = { search, label, status };
+  const body = await pageOrAll(admin, "/accounts", options, filter);
+  const rows = itemsOf(body).map((account) => ({ ...account, labelled: labelWords(account.labels) }));
+  const text = listing(options, { columns: ACCOUNT_COLUMNS, rows, json: body, none: "No accounts." });
+  const typed = Object.entries(filter).map(([name, value]) => (value === undefined ? "" : ` --${name} ${value}`));
+  return withMore(body, text, (next) => `More accounts: tollgate account list${typed.join("")} --cursor ${next}\n`);
 }
 
 export async function showAccount(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/accounts/${segment(name)}`);
   const cards = Array.isArray(body.entitlements) ? (body.entitlements as readonly JsonObject[]) : [];
   const words = cards.length === 0 ? "" : `\n${table(CARD_COLUMNS, cards.map(cardRow))}`;
-  return { json: body, text: facts(ACCOUNT_FACTS, body) + words };
+  const shown = { ...body, labelled: labelWords(body.labels) };
+  return { json: body, text: facts(ACCOUNT_FACTS, shown) + words };
 }
 
 export async function setPlan(admin: AdminClient, name: string, plan: string): Promise<CommandResult> {
@@ -140,7 +154,7 @@ export function ledgerTable(body: JsonObject): string {
 }
 
 /** Nobody writes a note on what no client pays: its cause is why it is there. */
-function withCause(line: JsonObject): JsonObject {
+export function withCause(line: JsonObject): JsonObject {
   const [, cause] = /^absorbed:(.+)$/.exec(String(line.debit)) ?? [];
   return cause !== undefined && line.note === "" ? { ...line, note: cause } : line;
 }

@@ -3,6 +3,9 @@
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, query, withMore } from "./admin-commands.ts";
+import { CliFailure } from "./failure.ts";
+import { type Follower, following, pauseOf } from "./follow/follow.ts";
+import { instantOf } from "./instants.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
 import type { Column } from "./output/table.ts";
 
@@ -26,6 +29,11 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
       ? `leave it to the configuration below which balance of ${name} there is a notice`
       : `have a notice when the balance of ${name} goes below ${of("below_usd")} USD`,
   "account.adjust": (name, of) => `correct the balance of ${name} by ${of("usd")} USD: ${of("note")} (id ${of("id")})`,
+  "account.rename": (name, of) => `call the account ${name} ${of("name")}`,
+  "account.label": (name, of) => `set or take away ${of("labels")} labels of the account ${name}`,
+  "account.suspend": (name) => `suspend the account ${name}`,
+  "account.resume": (name) => `resume the account ${name}`,
+  "account.close": (name) => `close the account ${name}`,
   topup: (name, of) => `top up ${name} by ${of("usd")} USD (payment ${of("id")})`,
   "key.create": (name, of) => `create a key for ${name} in the group ${of("group")}`,
   "key.set_group": (id, of) => `move the key ${id} to the group ${of("group")}`,
@@ -56,6 +64,8 @@ const SAID: Readonly<Record<string, readonly string[]>> = {
   "account.set_plan": ["plan"],
   "account.notify": ["below_usd"],
   "account.adjust": ["usd", "id", "note"],
+  "account.rename": ["name"],
+  "account.label": ["labels"],
   topup: ["usd", "id"],
   "key.create": ["group"],
   "key.set_group": ["group"],
@@ -88,17 +98,94 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   unknown: "Perhaps done, the store did not answer",
 };
 
-export async function showAudit(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
-  const { cursor, limit } = options;
-  const { body } = await admin.call("GET", `/audit${query({ cursor, limit })}`);
-  const rows = itemsOf(body).map((line) => ({
+export interface AuditOptions extends PageOptions, ListingOptions {
+  /** How many of the newest lines. */
+  readonly last?: string;
+  /** As typed: an instant, or how long ago. */
+  readonly since?: string;
+  readonly follow?: true;
+  readonly every?: string;
+}
+
+/** Lines on a page, the API's most. */
+const PAGE_MAX = 200;
+/** Lines that a gateway remembers. */
+const LAST_MAX = 1_000;
+/** Lines that a listing begins with that goes on. */
+const FOLLOWED = "10";
+
+/** Newest first, or with `--follow` oldest first and on. @throws CliFailure 2 for a count or an instant that is none */
+export async function showAudit(admin: AdminClient, options: AuditOptions, follower: Follower): Promise<CommandResult> {
+  const { cursor, last, follow } = options;
+  const limit = options.limit ?? (follow ? (last ?? FOLLOWED) : last);
+  if (last !== undefined && options.limit !== undefined) throw new CliFailure(2, "--last and --limit say the same.");
+  const since = options.since === undefined ? undefined : instantOf("--since", options.since, -1);
+  if (follow && cursor !== undefined) throw new CliFailure(2, "--cursor is for pages: leave it out with --follow.");
+  const body = await newestLines(admin, { cursor, since }, limit);
+  if (follow) return followAudit(admin, options, body, follower);
+  const rows = itemsOf(body).map(shown);
+  const text = listing(options, { columns: COLUMNS, rows, json: body, none: "No writes since the gateway began." });
+  const again = options.since === undefined ? "" : ` --since ${options.since}`;
+  return withMore(body, text, (next) => `Older lines: tollgate audit${again} --cursor ${next}\n`);
+}
+
+/** A page, or as many pages as have that many lines. */
+async function newestLines(
+  admin: AdminClient,
+  asked: { readonly cursor: string | undefined; readonly since: string | undefined },
+  typed: string | undefined,
+): Promise<JsonObject> {
+  const wanted = Number(typed);
+  if (typed === undefined || !/^[0-9]{1,4}$/.test(typed) || wanted <= PAGE_MAX || wanted > LAST_MAX) {
+    return (await admin.call("GET", `/audit${query({ ...asked, limit: typed })}`)).body;
+  }
+  const items: JsonObject[] = [];
+  let first: JsonObject | undefined;
+  let { cursor } = asked;
+  do {
+    const limit = String(Math.min(PAGE_MAX, wanted - items.length));
+    const { body } = await admin.call("GET", `/audit${query({ ...asked, cursor, limit })}`);
+    first ??= body;
+    items.push(...itemsOf(body));
+    cursor = typeof body.next === "string" ? body.next : undefined;
+  } while (cursor !== undefined && items.length < wanted);
+  return { ...first, items, next: cursor ?? null };
+}
+
+/** The numbers begin anew with the gateway: lines that it noted at its very end are in the log only. */
+function followAudit(
+  admin: AdminClient,
+  { format, every }: AuditOptions,
+  begun: JsonObject,
+  follower: Follower,
+): CommandResult {
+  let run = String(begun.run);
+  /** Behind one address there may be several gateways, which answer in turn. */
+  const seen = new Map([[run, Number(begun.newest)]]);
+  const more = async () => {
+    const asked = { after: String(seen.get(run)), run, limit: String(PAGE_MAX) };
+    const { body } = await admin.call("GET", `/audit${query(asked)}`);
+    run = String(body.run);
+    if (!seen.has(run))
+      follower.terminal.note("Another run of the gateway: what the one before noted last is in the log only.");
+    const after = seen.get(run) ?? 0;
+    const rows = itemsOf(body).filter(({ seq }) => Number(seq) > after);
+    const lacking = Number(rows[0]?.seq ?? after + 1) - after - 1;
+    if (lacking > 0) follower.terminal.note(`Lines that are in the log only: ${lacking}.`);
+    seen.set(run, Number(rows.at(-1)?.seq ?? after));
+    return { rows, isMore: itemsOf(body).length === PAGE_MAX };
+  };
+  const form = { format, columns: COLUMNS, shown };
+  return following({ first: itemsOf(begun).toReversed(), more }, form, pauseOf(every), follower);
+}
+
+function shown(line: JsonObject): JsonObject {
+  return {
     at: secondOf(String(line.at)),
     who: `${line.who} from ${line.from}`,
     happened: happened(line),
     request_id: line.request_id,
-  }));
-  const text = listing(options, COLUMNS, rows, "No writes since the gateway began.");
-  return withMore(body, text, (next) => `Older lines: tollgate audit --cursor ${next}\n`);
+  };
 }
 
 /** `2026-11-22T20:30:41.374Z` as people write it. */

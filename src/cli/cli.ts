@@ -6,16 +6,18 @@ import { setTimeout } from "node:timers/promises";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { BUILD } from "../values/program/program.ts";
 import { PROTOCOL_NAMES } from "../values/protocol.ts";
+import * as accounts from "./accounts/changes.ts";
 import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
 import * as admin from "./admin-commands.ts";
 import { type ArchiveOptions, archiveLedgers } from "./archive/command.ts";
-import { showAudit } from "./audit-command.ts";
+import { type AuditOptions, showAudit } from "./audit-command.ts";
 import * as batches from "./cards/batches.ts";
 import * as cards from "./cards/cards.ts";
 import * as codes from "./cards/codes.ts";
 import { CODE_FORMATS } from "./cards/export.ts";
 import { type ExplainOptions, explainRequest } from "./explain-command.ts";
 import { CliFailure } from "./failure.ts";
+import type { Follower } from "./follow/follow.ts";
 import { completionScript, SHELLS, type Shell } from "./guide/completion.ts";
 import { examplesOf, guideOf } from "./guide/guide.ts";
 import { manualPage } from "./guide/man.ts";
@@ -77,6 +79,8 @@ export interface CliIo {
    * that back.
    */
   readonly onInterrupt?: (clear: () => void) => () => void;
+  /** Runs `stop` in place of the process's end when a command that goes on is interrupted; the result takes that back. */
+  readonly onStop?: (stop: () => void) => () => void;
 }
 
 /**
@@ -171,40 +175,67 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
       release?.();
     }
   };
+  const follow = followOf(program, io, ask);
   addAccountCommands(program, ask);
   addKeyCommands(program, ask);
-  addFundsCommands(program, ask);
+  addFundsCommands(program, ask, follow);
   addCardCommands(program, ask);
   addSpendingCommands(program, ask);
   addExplainCommand(program, ask);
   addStoreCommands(program, ask);
   addWebhookCommands(program, ask);
-  addSightCommands(program, ask);
+  addSightCommands(program, ask, follow);
   addGuideCommands(program, io);
   addExamples(program);
   return program;
 }
 
+function followOf(program: Command, io: CliIo, ask: Ask): Follow {
+  return async (question, { follow: isFollowing }) => {
+    if (!isFollowing) return ask((client, terminal) => question(client, { terminal, ...AT_ONCE }));
+    const stop = new AbortController();
+    const release = io.onStop?.(() => stop.abort());
+    const { json, data } = program.opts<GlobalOptions>();
+    const terminal = new Terminal(io.stderr, io.wait ?? setTimeout);
+    try {
+      const outcome = await question(await connectAdmin(io.env, stoppable(io.fetch, stop.signal), data), {
+        terminal,
+        stop: stop.signal,
+        pause: (ms) => pauseUntil(stop.signal, io.wait, ms),
+      });
+      await print(io, outcome, json === true);
+    } catch (error) {
+      if (!stop.signal.aborted) throw error;
+    } finally {
+      release?.();
+    }
+  };
+}
+
 /** What a gateway did and how its upstreams do. */
-function addSightCommands(program: Command, ask: Ask): void {
+function addSightCommands(program: Command, ask: Ask, follow: Follow): void {
   program
     .command("audit")
     .description("the newest writes of operators at this gateway, newest first; the log has them all")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "lines on a page, at most 200")
+    .option("--last <count>", "the newest lines, at most 1000")
+    .option("--since <when>", "no line before then: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
+    .option("--follow", FOLLOW)
+    .option("--every <duration>", EVERY, "1s")
     .addOption(listingFormat())
-    .action((options: admin.PageOptions & ListingOptions) => ask((c) => showAudit(c, options)));
+    .action((options: AuditOptions) => follow((c, follower) => showAudit(c, options, follower), options));
   program
     .command("upstreams")
     .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
-    .action(() => ask(showUpstreams));
+    .addOption(listingFormat())
+    .action((options: ListingOptions) => ask((c) => showUpstreams(c, options)));
 }
 
 /** What usage is summed up by, as the admin API names it; a test compares them. */
 const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
-const FORMATS = ["table", "csv", "json"] as const;
 const listingFormat = () =>
-  new Option("--format <format>", "for people or for spreadsheets").choices(LISTING_FORMATS).default("table");
+  new Option("--format <format>", "for people, programs or spreadsheets").choices(LISTING_FORMATS).default("table");
 
 /** What needs no gateway, or no more of one than that it is there. */
 function addOwnCommands(program: Command, io: CliIo): void {
@@ -245,6 +276,29 @@ type Ask = (
   question: (client: AdminClient, terminal: Terminal) => Promise<admin.CommandResult>,
   interrupted?: string,
 ) => Promise<void>;
+
+/** The same for a command that goes on until it is interrupted, if it is told to. */
+type Follow = (
+  question: (client: AdminClient, follower: Follower) => Promise<admin.CommandResult>,
+  options: { readonly follow?: true },
+) => Promise<void>;
+
+/** Of a command that does not go on. */
+const AT_ONCE = { stop: AbortSignal.abort(), pause: async () => {} };
+const FOLLOW =
+  "the last lines, oldest first, and then new ones as they come, until it is interrupted; json: one a line";
+const EVERY = "with --follow, how often to look for new lines";
+
+function stoppable(fetcher: typeof fetch, stop: AbortSignal): typeof fetch {
+  return (input, init) =>
+    fetcher(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, stop]) : stop });
+}
+
+async function pauseUntil(stop: AbortSignal, wait: CliIo["wait"], ms: number): Promise<void> {
+  if (!wait) return setTimeout(ms, undefined, { signal: stop }).catch(() => {});
+  const stopped = new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true }));
+  if (!stop.aborted) await Promise.race([wait(ms), stopped]);
+}
 
 /** Writes what a command has to say; a long output as fast as it is taken. */
 async function print(
@@ -311,7 +365,7 @@ const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on 
 function addAccountCommands(program: Command, ask: Ask): void {
   const account = program
     .command("account")
-    .description("accounts: create, list, show, set-plan, limit, adjust, notify");
+    .description("accounts: create, list, show, change, limit, adjust, suspend, resume, close");
   account
     .command("create <name>")
     .description("create an account; harmless to repeat")
@@ -320,13 +374,13 @@ function addAccountCommands(program: Command, ask: Ask): void {
   account
     .command("list")
     .description("list accounts by name; all of them unless a page is asked for")
-    .option("--search <text>", "those whose name has this somewhere")
+    .option("--search <text>", "those whose name or a label's value has this somewhere")
+    .option("--label <label>", "those with this label: team=red, or team for any value")
+    .addOption(new Option("--status <status>", "those of this status").choices(admin.ACCOUNT_STATUSES))
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "accounts on a page, at most 200")
     .addOption(listingFormat())
-    .action((options: admin.PageOptions & ListingOptions & { search?: string }) =>
-      ask((c) => admin.listAccounts(c, options)),
-    );
+    .action((options: admin.ListAccountsOptions) => ask((c) => admin.listAccounts(c, options)));
   account
     .command("show <name>")
     .description("show an account, its balance and its time cards")
@@ -335,6 +389,7 @@ function addAccountCommands(program: Command, ask: Ask): void {
     .command("set-plan <name> <plan>")
     .description("change an account's base plan, from the next request on")
     .action((name: string, plan: string) => ask((c) => admin.setPlan(c, name, plan)));
+  addAccountChanges(account, ask);
   account
     .command("limit <name>")
     .description("limit what all keys of an account spend; what is not named stays as it is, none takes a limit away")
@@ -375,6 +430,29 @@ function addWebhookCommands(program: Command, ask: Ask): void {
     .command("retry")
     .description("try everything that waits again, now")
     .action(() => ask(webhook.retryWebhook));
+}
+
+function addAccountChanges(account: Command, ask: Ask): void {
+  account
+    .command("rename <name> <new-name>")
+    .description("give an account another name; the old one is free then")
+    .action((name: string, to: string) => ask((c) => accounts.renameAccount(c, name, to)));
+  account
+    .command("label <name> <labels...>")
+    .description("set labels, NAME=VALUE, or take them away, NAME=; for lists and searches")
+    .action((name: string, pairs: string[]) => ask((c) => accounts.labelAccount(c, name, pairs)));
+  account
+    .command("suspend <name>")
+    .description("refuse all keys of an account from the next request on, until it is resumed")
+    .action((name: string) => ask((c) => accounts.suspendAccount(c, name)));
+  account
+    .command("resume <name>")
+    .description("let the keys of a suspended account work again, from the next request on")
+    .action((name: string) => ask((c) => accounts.resumeAccount(c, name)));
+  account
+    .command("close <name>")
+    .description("close an account for good: its keys are revoked, its ledger stays, funds can only be paid out")
+    .action((name: string) => ask((c) => accounts.closeAccount(c, name)));
 }
 
 function addKeyCommands(program: Command, ask: Ask): void {
@@ -447,7 +525,7 @@ function addKeyLimitCommand(key: Command, ask: Ask): void {
     .action((id: string, options: KeyLimitOptions) => ask((c) => limitKey(c, id, options)));
 }
 
-function addFundsCommands(program: Command, ask: Ask): void {
+function addFundsCommands(program: Command, ask: Ask, follow: Follow): void {
   program
     .command("topup")
     .description("add funds to an account; counts once per payment id")
@@ -465,18 +543,21 @@ function addFundsCommands(program: Command, ask: Ask): void {
     .option("--before <seq>", "with --last or --since, lines below this one")
     .option("--after <seq>", "show what comes after this line")
     .option("--limit <count>", "lines on a page, at most 1000")
+    .option("--follow", FOLLOW)
+    .option("--every <duration>", EVERY, "1s")
     .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")
     .addOption(
       new Option("--format <format>", "a page as a table, or the whole ledger as csv or json")
-        .choices(FORMATS)
+        .choices(LISTING_FORMATS)
         .default("table"),
     )
-    .action((options: LedgerOptions) => ask((c, terminal) => showOrExport(c, options, terminal)));
+    .action((options: LedgerOptions) => follow((c, follower) => showOrExport(c, options, follower), options));
   ledger
     .command("verify")
     .description("compare balances, sums and charges with the ledger's lines; 1 when something is off")
     .option("--account <name>", "one account, with its trial balance; all of them when left out")
     .option("--archive <dir>", "go through the files of the archive, too, from the very first line")
+    .addOption(listingFormat())
     .action((options: VerifyOptions) => ask((c, terminal) => verifyLedger(c, options, terminal), NOTHING_CHANGED));
   ledger
     .command("archive")
@@ -605,10 +686,11 @@ function addSpendingCommands(program: Command, ask: Ask): void {
     .addOption(new Option("--by <thing>", "what to sum up by; account when left out").choices(USAGE_BY))
     .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
     .option("--until <day>", "the last day; today when left out")
-    .addOption(new Option("--format <format>", "how to print it").choices(FORMATS).default("table"))
+    .addOption(new Option("--format <format>", "how to print it").choices(LISTING_FORMATS).default("table"))
     .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
   const comparing = program.command("reconcile").description(RECONCILE.description);
   for (const [flags, words] of RECONCILE.required) comparing.requiredOption(flags, words);
   for (const [flags, words, standard] of RECONCILE.options) comparing.option(flags, words, standard);
+  comparing.addOption(listingFormat());
   comparing.action((options: ReconcileOptions) => ask((c, terminal) => reconcile(c, options, terminal)));
 }

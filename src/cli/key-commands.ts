@@ -67,7 +67,7 @@ export async function listKeys(admin: AdminClient, options: ListKeysOptions): Pr
     const used = (key.last_used ?? {}) as JsonObject;
     return { ...key, used_at: used.at ?? null, used_by: used.by ?? null, used_from: used.from ?? null };
   });
-  return { json: body, text: listing(options, KEY_COLUMNS, rows, "No keys.") };
+  return { json: body, text: listing(options, { columns: KEY_COLUMNS, rows, json: body, none: "No keys." }) };
 }
 
 export async function setKeyGroup(admin: AdminClient, id: string, group: string): Promise<CommandResult> {

@@ -2,8 +2,18 @@
 
 import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, patientClient, segment } from "./admin-client.ts";
-import { type CommandResult, itemsOf, ledgerTable, query, showLedger, withMore } from "./admin-commands.ts";
+import {
+  type CommandResult,
+  itemsOf,
+  LEDGER_COLUMNS,
+  ledgerTable,
+  query,
+  showLedger,
+  withCause,
+  withMore,
+} from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
+import { type Follower, following, pauseOf } from "./follow/follow.ts";
 import { instantOf } from "./instants.ts";
 import { csv, csvRows } from "./output/csv.ts";
 import { type Column, table } from "./output/table.ts";
@@ -21,6 +31,8 @@ export interface LedgerOptions {
   readonly format?: string;
   /** Tries at upstreams in place of lines. */
   readonly attempts?: true;
+  readonly follow?: true;
+  readonly every?: string;
 }
 
 /** Lines of one question while the whole ledger is fetched. */
@@ -67,9 +79,11 @@ const ATTEMPT_COLUMNS: readonly Column[] = [
 export async function showOrExport(
   admin: AdminClient,
   options: LedgerOptions,
-  terminal: Terminal,
+  follower: Follower,
 ): Promise<CommandResult> {
+  const { terminal } = follower;
   const { account, limit, format = "table" } = options;
+  if (options.follow) return followLedger(admin, options, follower);
   if (options.last !== undefined || options.since !== undefined) return showNewest(admin, options);
   if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
   if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
@@ -84,19 +98,64 @@ export async function showOrExport(
 
 /** @throws CliFailure 2 for options of the other order, or an instant that is none */
 async function showNewest(admin: AdminClient, options: LedgerOptions): Promise<CommandResult> {
-  const { account, last, since, before, format = "table", attempts } = options;
+  const { account, last, since, before, attempts } = options;
   const [other] =
     Object.entries({ "--after": options.after, "--limit": options.limit }).find(([, typed]) => typed) ?? [];
   if (other !== undefined) throw new CliFailure(2, `${other} is for oldest first: leave out --last and --since.`);
-  if (attempts || format === "csv")
-    throw new CliFailure(2, "--last and --since are for the table of lines, and for JSON.");
   const from = since === undefined ? undefined : instantOf("--since", since, -1);
   const search = query({ order: "newest", since: from, before, limit: last });
-  const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
-  if (format === "json") return { json: body, text: `${JSON.stringify(body)}\n` };
+  const answer = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
+  const body = attempts ? { ...answer.body, items: attemptRows(itemsOf(answer.body)) } : answer.body;
   const rest = [...(since === undefined ? [] : ["--since", since]), ...(last === undefined ? [] : ["--last", last])];
-  const again = `tollgate ledger show --account ${account} ${rest.join(" ")}`;
-  return withMore(body, ledgerTable(body), (next) => `Older lines: ${again} --before ${next}\n`);
+  const again = `tollgate ledger show --account ${account} ${[...rest, ...(attempts ? ["--attempts"] : [])].join(" ")}`;
+  return withMore(body, pageText(options, body), (next) => `Older lines: ${again} --before ${next}\n`);
+}
+
+function pageText({ format, attempts }: LedgerOptions, body: JsonObject): string {
+  if (format === "json") return `${JSON.stringify(body)}\n`;
+  if (format === "csv") return csv(attempts ? ATTEMPT_COLUMNS.map(({ member }) => member) : CSV_MEMBERS, itemsOf(body));
+  if (!attempts) return ledgerTable(body);
+  return itemsOf(body).length === 0 ? "No attempts.\n" : table(ATTEMPT_COLUMNS, itemsOf(body));
+}
+
+/** Lines that a listing begins with that goes on. */
+const FOLLOWED = "10";
+
+/**
+ * The last lines, oldest first, and then those that come.
+ * @throws CliFailure 2 for options that are for pages, or an instant or a duration that is none
+ */
+async function followLedger(admin: AdminClient, options: LedgerOptions, follower: Follower): Promise<CommandResult> {
+  const { account, last, since, after, format, attempts } = options;
+  const pages = { "--before": options.before, "--limit": options.limit };
+  const [other] = Object.entries(pages).find(([, typed]) => typed !== undefined) ?? [];
+  if (other !== undefined) throw new CliFailure(2, `${other} is for pages: leave it out with --follow.`);
+  if (after !== undefined && (last ?? since) !== undefined)
+    throw new CliFailure(2, "--after says where to begin: leave out --last and --since.");
+  const everyMs = pauseOf(options.every);
+  const from = since === undefined ? undefined : instantOf("--since", since, -1);
+  const ask = async (search: Readonly<Record<string, string | undefined>>) =>
+    (await admin.call("GET", `/accounts/${segment(account)}/ledger${query(search)}`)).body;
+  let seq = after ?? "0";
+  let begin: readonly JsonObject[] = [];
+  if (after === undefined) {
+    // Where it ends by now, should there be no line since then.
+    seq = String(itemsOf(await ask({ order: "newest", limit: "1" }))[0]?.seq ?? 0);
+    const limit = last ?? (since === undefined ? FOLLOWED : undefined);
+    begin = itemsOf(await ask({ order: "newest", since: from, limit })).toReversed();
+    seq = String(begin.at(-1)?.seq ?? seq);
+  }
+  const rowsOf = (lines: readonly JsonObject[]) => (attempts ? attemptRows(lines) : lines);
+  const more = async () => {
+    const body = await ask({ after: seq, limit: EXPORT_PAGE });
+    const lines = itemsOf(body);
+    seq = String(lines.at(-1)?.seq ?? seq);
+    return { rows: rowsOf(lines), isMore: typeof body.next === "number" };
+  };
+  const form = attempts
+    ? { format, columns: ATTEMPT_COLUMNS }
+    : { format, columns: LEDGER_COLUMNS, members: CSV_MEMBERS, shown: withCause };
+  return following({ first: rowsOf(begin), more }, form, everyMs, follower);
 }
 
 type Pages = AsyncGenerator<readonly JsonObject[], void, void>;

@@ -9,10 +9,11 @@ import { CliFailure } from "./failure.ts";
 import { readColumnNames } from "./invoice/columns.ts";
 import { type Compared, type Comparison, compareFigures, type Figure } from "./invoice/compare.ts";
 import { addFigures, type ByDay, type Invoice, NO_FIGURES, readInvoice } from "./invoice/invoice.ts";
+import { type ListingOptions, listing } from "./output/listing.ts";
 import { cell, table } from "./output/table.ts";
 import type { Terminal } from "./output/terminal.ts";
 
-export interface ReconcileOptions {
+export interface ReconcileOptions extends ListingOptions {
   readonly from: string;
   readonly upstream: string;
   readonly share: string;
@@ -72,7 +73,10 @@ export async function reconcile(
       ...{ model, input, output, cost_usd: formatUsd(cost) },
     })),
   };
-  const text = wordsOf(comparison, upstream, span, { isBlank: ours.size === 0, tells: invoice.tells });
+  const words = wordsOf(comparison, upstream, span, { isBlank: ours.size === 0, tells: invoice.tells });
+  const { format = "table" } = options;
+  const members = CSV_MEMBERS.map((member) => ({ title: member, member }));
+  const text = format === "table" ? words : listing({ format }, { columns: members, rows: json.items, json, none: "" });
   const { items, others, differing } = comparison;
   if (differing.length > 0) return { json, text, failure: complaint(comparison, share) };
   // A mistyped upstream or model must not look like a bill that agrees.
@@ -161,6 +165,8 @@ const COLUMNS = [
   { title: "SHARE", member: "share_percent", right: true },
   { title: "", member: "mark" },
 ] as const;
+
+const CSV_MEMBERS = ["day", "model", "figure", "theirs", "ours", "difference", "share", "differs"] as const;
 
 const FIGURE_NAMES: Readonly<Record<Figure, string>> = { input: "input", output: "output", cost: "cost_usd" };
 

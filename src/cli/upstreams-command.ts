@@ -3,7 +3,8 @@
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf } from "./admin-commands.ts";
-import { type Column, cell, table } from "./output/table.ts";
+import { type ListingOptions, listing } from "./output/listing.ts";
+import { type Column, cell } from "./output/table.ts";
 
 const COLUMNS: readonly Column[] = [
   { title: "UPSTREAM", member: "name" },
@@ -23,7 +24,7 @@ const COLUMNS: readonly Column[] = [
 const COUNTED =
   "OK to 404/405 count the attempts of the last health.window of each upstream (30s unless configured).\n";
 
-export async function showUpstreams(admin: AdminClient): Promise<CommandResult> {
+export async function showUpstreams(admin: AdminClient, options: ListingOptions): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/upstreams");
   const items = itemsOf(body);
   const rows = items.map((item) => ({
@@ -31,7 +32,9 @@ export async function showUpstreams(admin: AdminClient): Promise<CommandResult> 
     in_flight: `${cell(item.in_flight)}/${cell(item.max_concurrency)}`,
     ...(item.outcomes as JsonObject),
   }));
-  return { json: body, text: table(COLUMNS, rows) + items.flatMap(limits).join("") + COUNTED };
+  const text = listing(options, { columns: COLUMNS, rows, json: body, none: "No upstreams." });
+  const isTable = options.format === undefined || options.format === "table";
+  return { json: body, text: isTable ? text + items.flatMap(limits).join("") + COUNTED : text };
 }
 
 function limits({ name, limited_models: limited }: JsonObject): string[] {

@@ -5,10 +5,11 @@ import { type AdminClient, patientClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { type ArchiveVerdict, verifyArchive } from "./archive/verify.ts";
 import { CliFailure } from "./failure.ts";
+import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell, table } from "./output/table.ts";
 import type { Terminal } from "./output/terminal.ts";
 
-export interface VerifyOptions {
+export interface VerifyOptions extends ListingOptions {
   readonly account?: string;
   /** The folder of the archive. */
   readonly archive?: string;
@@ -39,7 +40,7 @@ const TOTAL_COLUMNS: readonly Column[] = [
  */
 export async function verifyLedger(
   impatient: AdminClient,
-  { account, archive }: VerifyOptions,
+  { account, archive, format = "table" }: VerifyOptions,
   terminal: Terminal,
 ): Promise<CommandResult> {
   const admin = patientClient(impatient, terminal);
@@ -56,7 +57,9 @@ export async function verifyLedger(
   const through = archived ? ` Lines verified in the archive: ${archived.lines}.` : "";
   const notes = [...items.flatMap(skippedOf), ...(archived?.notes ?? [])].map((note) => `${note}\n`).join("");
   const sum = `Accounts verified: ${items.length}; out of balance: ${unbalanced.length}.${through}\n`;
-  const text = (shown.length === 0 ? "" : table(ACCOUNT_COLUMNS, shown) + totals) + notes + sum;
+  const words = (shown.length === 0 ? "" : table(ACCOUNT_COLUMNS, shown) + totals) + notes + sum;
+  const listed = { columns: ACCOUNT_COLUMNS, rows: items, json, none: "" };
+  const text = format === "table" ? words : listing({ format }, listed);
   return unbalanced.length === 0 ? { json, text } : { json, text, failure: unbalanced.flatMap(complaints).join("\n") };
 }
 

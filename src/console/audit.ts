@@ -2,12 +2,13 @@
  * The audit of operators' writes: who did what to whom, when, from where, and how it ended. Every write leaves one line in
  * the log, which is the record that lasts; the newest lines stay in memory for `GET /admin/v1/audit`.
  */
+import { randomBytes } from "node:crypto";
 import type { Clock } from "../values/time.ts";
 import { type AuditLineAnswer, AuditPage } from "./answers/answers.ts";
-import { AdminRefusal } from "./refusal.ts";
-import { readLimit } from "./routes/accounts.ts";
+import { AdminRefusal, malformed } from "./refusal.ts";
+import { readInstant, readLimit } from "./routes/accounts.ts";
 import { type ConsoleAnswer, type ConsoleRoute, type RouteInput, route } from "./routes/contract.ts";
-import { AUDIT_PAGE_MAX, AuditQuery } from "./schema.ts";
+import { AUDIT_PAGE_MAX, AuditQuery, type Static } from "./schema.ts";
 
 /** Lines that are remembered; older ones are in the log only. */
 const AUDIT_LINES_MAX = 1_000;
@@ -33,6 +34,8 @@ export class Audit {
   readonly #log: (line: object) => void;
   readonly #linesMax: number;
   readonly #lines: AuditLineAnswer[] = [];
+  /** Of this process. */
+  readonly runId = randomBytes(6).toString("hex");
   #seq = 0;
 
   constructor(clock: Clock, log: (line: object) => void, linesMax = AUDIT_LINES_MAX) {
@@ -63,9 +66,22 @@ export class Audit {
     }
   }
 
-  /** Lines below `before`, newest first. */
-  page(before: number, limit: number): { readonly items: readonly AuditLineAnswer[]; readonly next: number | null } {
-    const older = this.#lines.filter(({ seq }) => seq < before);
+  get newest(): number {
+    return this.#seq;
+  }
+
+  /** Lines above `after`, oldest first. */
+  behind(after: number, limit: number): readonly AuditLineAnswer[] {
+    return this.#lines.filter(({ seq }) => seq > after).slice(0, limit);
+  }
+
+  /** Lines below `before`, newest first, none of before `sinceMs`. */
+  page(
+    before: number,
+    limit: number,
+    sinceMs = 0,
+  ): { readonly items: readonly AuditLineAnswer[]; readonly next: number | null } {
+    const older = this.#lines.filter(({ seq, at }) => seq < before && Date.parse(at) >= sinceMs);
     const items = older.slice(-limit).reverse();
     const last = items.at(-1)?.seq;
     return { items, next: items.length < older.length && last !== undefined ? last : null };
@@ -99,16 +115,34 @@ export function auditRoutes(audit: Audit): readonly ConsoleRoute[] {
       path: "/audit",
       id: "listAudit",
       summary: "The newest writes of operators, newest first",
-      description: `At most ${AUDIT_LINES_MAX} lines since this process began; the log has them all.`,
+      description:
+        `At most ${AUDIT_LINES_MAX} lines since this process began; the log has them all. \`since\` leaves out what is older. With ` +
+        "`after` those that came behind that line, oldest first: with the `run` of the answer that the number is from, another " +
+        "process begins with its first line.",
       query: AuditQuery,
       answers: { 200: AuditPage },
       async handle({ query }) {
         const limit = readLimit(query.limit, AUDIT_PAGE_MAX);
+        assertOneDirection(query);
+        const { runId: run, newest } = audit;
+        if (query.after !== undefined) {
+          const after = (query.run ?? run) === run ? Number(query.after) : 0;
+          return { status: 200, body: { items: audit.behind(after, limit), next: null, run, newest } };
+        }
+        const sinceMs = query.since === undefined ? 0 : readInstant("since", query.since);
         const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : Number(query.cursor);
-        const { items, next } = audit.page(before, limit);
-        const body = { items, next: next === null ? null : String(next) };
+        const { items, next } = audit.page(before, limit, sinceMs);
+        const body = { items, next: next === null ? null : String(next), run, newest };
         return { status: 200, body };
       },
     }),
   ];
+}
+
+/** @throws AdminRefusal 400 for members that the other direction has. */
+function assertOneDirection({ after, run, cursor, since }: Static<typeof AuditQuery>): void {
+  const others = after === undefined ? { run } : { cursor, since };
+  const [name] = Object.entries(others).find(([, typed]) => typed !== undefined) ?? [];
+  if (name === undefined) return;
+  throw malformed(name, after === undefined ? "left out without after" : "left out with after", "Ask for one of them.");
 }

@@ -52,6 +52,16 @@ export function noSuchAccount(name: string): AdminRefusal {
   );
 }
 
+/** 409: the account is closed, and what was asked would give it something or change it. */
+export function accountClosed(name: string): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "account_closed",
+    `The account \`${name}\` is closed, which is final; nothing was changed.`,
+    "Take another account. What this one has left can be paid out: tollgate account adjust with a negative amount.",
+  );
+}
+
 /** 404: no key with that id. */
 export function noSuchKey(id: string): AdminRefusal {
   return new AdminRefusal(

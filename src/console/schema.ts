@@ -3,7 +3,7 @@
  * and `x-remedy` says what to write instead, so the words are beside the rule that they explain.
  */
 import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "typebox";
-import { CODES_MAX } from "../store/records.ts";
+import { type Account, CODES_MAX, LABELS_MAX } from "../store/records.ts";
 import { CURSOR_CHARS_MAX } from "./cursor.ts";
 
 /** Accounts on one page at most: the store's own limit. */
@@ -150,6 +150,41 @@ const Place = Type.String({
   "x-remedy": "Leave it out for the first page.",
 });
 
+const LabelName = "^[A-Za-z0-9_.-]{1,64}$";
+const LABEL_NAME = "1 to 64 characters of A-Z a-z 0-9 . _ -";
+const LabelValue = Type.String({
+  // No control or format character, none that breaks a line, but the joiner of emoji; no blank at either end.
+  pattern: "^[^\\s\\p{C}](?:(?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,126}[^\\s\\p{C}])?$",
+  description: "a label's value, 1 to 128 printable characters, the first and the last no space",
+  "x-remedy": "Send a short text, or null to take the label away.",
+  examples: ["red"],
+});
+
+/** Labels to set or, with null, to take away; the others stay. */
+export const NewLabels = Type.Object(
+  {
+    labels: Type.Unsafe<Readonly<Record<string, string | null>>>({
+      type: "object",
+      propertyNames: {
+        pattern: LabelName,
+        description: `an object whose members have names of ${LABEL_NAME}`,
+        "x-remedy": "Choose names such as team or customer.number.",
+      },
+      additionalProperties: Type.Union([LabelValue, Type.Null()], {
+        description: "a text of 1 to 128 printable characters, the first and the last no space, or null",
+        "x-remedy": "Send a short text, or null to take the label away.",
+      }),
+      minProperties: 1,
+      maxProperties: 2 * LABELS_MAX,
+      description: `labels by name, 1 to ${2 * LABELS_MAX} of them; null takes one away`,
+      "x-remedy": 'Send them as {"labels": {"team": "red"}}.',
+      examples: [{ team: "red" }],
+    }),
+  },
+  closed,
+);
+export const NewName = Type.Object({ name: Name }, closed);
+
 export const AccountPath = Type.Object({ name: Name }, closed);
 export const KeyPath = Type.Object({ id: KeyId }, closed);
 
@@ -163,7 +198,32 @@ const Search = Type.String({
 
 export const AccountsQuery = Type.Object(
   {
-    search: Type.Optional(Search),
+    search: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: "a part of the name or of a label's value, in any case, 1 to 64 characters",
+        "x-remedy": "Leave it out for all of them.",
+        examples: ["ali"],
+      }),
+    ),
+    label: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        pattern: `${LabelName.slice(0, -1)}(?:=.*)?$`,
+        description: `a label as name=value, or its name alone for any value; a name has ${LABEL_NAME}`,
+        "x-remedy": "Write it like team=red.",
+        examples: ["team=red"],
+      }),
+    ),
+    status: Type.Optional(
+      Type.Unsafe<Account["status"]>({
+        type: "string",
+        enum: ["normal", "suspended", "closed"],
+        description: "`normal`, `suspended` or `closed`",
+        "x-remedy": "Leave it out for accounts of any status.",
+      }),
+    ),
     cursor: Type.Optional(
       Type.String({
         maxLength: 256,
@@ -197,6 +257,15 @@ export const KeysQuery = Type.Object(
 export const AuditQuery = Type.Object(
   {
     cursor: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
+    since: Type.Optional(Instant),
+    after: Type.Optional(wholeNumber(15, "the number of a line: those that came behind it, oldest first")),
+    run: Type.Optional(
+      Type.String({
+        pattern: "^[0-9a-f]{12}$",
+        description: "with after, the `run` of the answer that the number is from",
+        "x-remedy": "Leave it out, or take it from an earlier answer.",
+      }),
+    ),
     limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${AUDIT_PAGE_MAX}`)),
   },
   closed,

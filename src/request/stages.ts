@@ -13,7 +13,7 @@ import { CLIENT_GONE } from "../settle/attempts.ts";
 import { costSoFar, type Ending, settlementOf, voidOf } from "../settle/charge.ts";
 import { CheckpointPace } from "../settle/journal.ts";
 import { BRAKE, COMPLETE } from "../settle/memo.ts";
-import { addressBits } from "../store/address-bits.ts";
+import { addressBits } from "../store/limits/address-bits.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";

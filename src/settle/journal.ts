@@ -20,6 +20,8 @@ export interface AdminRecord {
     | "account_plan"
     | "account_limits"
     | "account_notify"
+    | "account_change"
+    | "account_rename"
     | "credit"
     | "key_create"
     | "key_change"

@@ -4,7 +4,7 @@ import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
-import type { BudgetSpan } from "./limits.ts";
+import type { BudgetSpan } from "./limits/limits.ts";
 
 /** What one group that serves the model would ask of this request; the script picks the key's group's. */
 export interface GroupTerms {

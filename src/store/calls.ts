@@ -3,6 +3,7 @@
  * its own context.
  */
 import {
+  checkAccountChange,
   checkAdmit,
   checkArchive,
   checkCodeHash,
@@ -76,6 +77,15 @@ const CHECKS: Checks = {
     checkTag(tag);
     checkNotifyBelow(below);
   },
+  changeAccount(tag, change) {
+    checkTag(tag);
+    checkAccountChange(change);
+  },
+  renameAccount(tag, name) {
+    checkTag(tag);
+    checkName(name, "an account name");
+  },
+  closeAccount: checkTag,
   createKey(tag, { id, hash, group, name, expiresAtMs }) {
     checkTag(tag);
     checkKeyHash(hash);

@@ -10,9 +10,9 @@ import type { Store } from "./contract.ts";
 import type { ExtendAsk } from "./extension.ts";
 import { FIGURES_DAYS_MAX, FIGURES_FIELDS_MAX, FIGURES_MAX, type FiguresAsk } from "./figures.ts";
 import { ARCHIVE_LINES_MAX } from "./ledger/opening.ts";
-import { limitsText, readLimitsText } from "./limits.ts";
+import { limitsText, readLimitsText } from "./limits/limits.ts";
 import { GATEWAY_OUTBOX, type NewNotice, type Outbox } from "./notices.ts";
-import type { KeyChange, KeyRotation, KeyUse } from "./records.ts";
+import type { AccountChange, KeyChange, KeyRotation, KeyUse } from "./records.ts";
 import { type CardFacts, CODES_MAX } from "./records.ts";
 import {
   ABSORBED_ATTEMPTS_MAX,
@@ -60,6 +60,14 @@ export function checkLimits(text: string): void {
   demand(Object.values(budgets).every(isAmount), "a budget is an amount");
   for (const limit of [requestsPerMinute, tokensPerMinute, concurrency]) {
     demand(limit >= 1 && isCount(limit, TOKEN_COUNT_MAX), "a limit is a whole number above 0");
+  }
+}
+
+export function checkAccountChange({ status = "normal", labels = {} }: AccountChange): void {
+  demand(status === "normal" || status === "suspended", "an account becomes normal or suspended");
+  for (const [name, value] of Object.entries(labels)) {
+    demand(/^[A-Za-z0-9_.-]{1,64}$/.test(name), "a label has a name of 1 to 64 characters");
+    demand(value.length <= NAME_CHARS_MAX, `a label is at most ${NAME_CHARS_MAX} characters`);
   }
 }
 

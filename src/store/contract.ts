@@ -12,14 +12,15 @@ import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
 import type { LimitUsage } from "./buckets.ts";
-import type { BudgetCounts } from "./budgets.ts";
 import type { Epochs } from "./epoch.ts";
 import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
 import type { AccountFigures, FiguresAsk, MarksPage, RecordNames } from "./figures.ts";
 import type { ArchiveOutcome } from "./ledger/opening.ts";
+import type { BudgetCounts } from "./limits/budgets.ts";
 import type { NewNotice, Outbox, WaitingAccount, WaitingNotices } from "./notices.ts";
 import type {
   Account,
+  AccountChange,
   AccountName,
   AccountState,
   Code,
@@ -126,8 +127,21 @@ interface OperatorStore {
 
   /** Below which balance there is a notice (notices.ts); undefined: as the configuration says. */
   setNotifyBelow(tag: AccountTag, below: NanoUsd | undefined, revision?: number): Promise<Account | undefined>;
+  /**
+   * Counts from the next request on. `too_many`: it would have more than LABELS_MAX labels. Undefined when there is no such
+   * account; a closed one stays as it is.
+   */
+  changeAccount(tag: AccountTag, change: AccountChange, revision?: number): Promise<Account | "too_many" | undefined>;
+  /**
+   * Gives an account another name; the old one is free then. It is found by one of both names at any time, also when the call
+   * is cut off, and the same call again finishes it. `taken`: another account has the name. Undefined when there is no such
+   * account; a closed one stays as it is. Of several at once the last one counts, and the others' answers have its name.
+   */
+  renameAccount(tag: AccountTag, name: string, revision?: number): Promise<Account | "taken" | undefined>;
+  /** Final: its keys are refused from that step on and revoked, it takes no funds and no keys. Undefined: no such account. */
+  closeAccount(tag: AccountTag, revision?: number): Promise<Account | undefined>;
 
-  /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account. */
+  /** Adds a key; sending the same key again changes nothing. Undefined when there is no such account, or it is closed. */
   createKey(tag: AccountTag, key: NewKeyRecord): Promise<Key | undefined>;
   listKeys(tag: AccountTag): Promise<readonly ListedKey[]>;
   /** Notes the last use of keys, where it is later than what is known; a key that is not there is passed over. */
@@ -152,14 +166,15 @@ interface OperatorStore {
 
   /**
    * Adds (or with a negative amount takes) funds, once per payment id. `mismatch`: the id was used with another amount.
-   * `refused`: the balance less its holds would leave [0, NANO_USD_MAX].
+   * `refused`: the balance less its holds would leave [0, NANO_USD_MAX]. `closed`: the account is, and funds can only be taken
+   * from it; what is done `again` counts in any case.
    */
   credit(
     tag: AccountTag,
-    payment: { id: string; amount: bigint; kind: "topup" | "adjust"; note: string },
+    payment: { id: string; amount: bigint; kind: "topup" | "adjust"; note: string; again?: boolean },
   ): Promise<
     | { readonly outcome: "credited" | "duplicate"; readonly balance: NanoUsd }
-    | { readonly outcome: "mismatch" | "refused" | "unknown_account" }
+    | { readonly outcome: "mismatch" | "refused" | "closed" | "unknown_account" }
   >;
 
   /** Gives an account what a redeemed card holds, once per entitlement id. */
@@ -213,7 +228,8 @@ interface OperatorStore {
   voidCodes(ids: readonly string[]): Promise<readonly Code[]>;
   /**
    * Redeems a code for an account. One account claims it and is credited once, even with rivals and crashes in between
-   * (docs/failure-model.md invariant 11). Idempotent for the account that has it.
+   * (docs/failure-model.md invariant 11). Idempotent for the account that has it. A closed account gets none, but what is done
+   * again (`fromMs`).
    */
   redeem(ask: {
     readonly hash: CodeHash;

@@ -23,7 +23,7 @@ import {
   movedOn,
   periodEndMs,
   periodOf,
-} from "./budgets.ts";
+} from "./limits/budgets.ts";
 import {
   allowsAddress,
   allowsModel,
@@ -32,9 +32,9 @@ import {
   NO_LIMITS_SET,
   readLimitsText,
   strictest,
-} from "./limits.ts";
+} from "./limits/limits.ts";
 import { keyScope, limitScope, requestBucket, tokenBucket } from "./names.ts";
-import type { Entitlement, Key } from "./records.ts";
+import type { Account, Entitlement, Key } from "./records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "./settlement.ts";
 
 /** What a decision is taken by, all of one instant. */
@@ -114,6 +114,12 @@ const NO_SETS: readonly LimitSet[] = [];
 /** Both sets of a key's limits; none where it has neither. */
 function limitsOf({ limits, caps }: Pick<Key, "limits" | "caps">): readonly LimitSet[] {
   return limits === "" && caps === "" ? NO_SETS : [readLimitsText(limits), readLimitsText(caps)];
+}
+
+/** How a key stands that has this status itself, in an account of that one. `redis/lua/key.lua` decides the same. */
+export function standingOfKey(own: Key["status"], account: Account["status"]): Key["status"] {
+  if (account === "closed") return "revoked";
+  return own === "normal" ? account : own;
 }
 
 /** Why a key that the store has is refused; undefined for a good one. `redis/lua/key.lua` decides the same. */

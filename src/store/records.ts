@@ -3,7 +3,7 @@ import type { CodeHash } from "../values/code.ts";
 import type { KeyState } from "../values/idempotency.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
-import type { BudgetCounts } from "./budgets.ts";
+import type { BudgetCounts } from "./limits/budgets.ts";
 import type { Notice, WaitingNotices } from "./notices.ts";
 import type { UsageCounts } from "./sums/token-sums.ts";
 
@@ -17,6 +17,13 @@ export interface Account {
   /** Limits of all its keys together, a text of `limits.ts` with budgets alone; empty: none. And their revision, from 0. */
   readonly limits: string;
   readonly limitsRevision: number;
+  /** `suspended`: its keys are refused until it is resumed. `closed` is final: its keys are revoked, it takes no funds any more. */
+  readonly status: "normal" | "suspended" | "closed";
+  /** What operators note of it: a value by name, by name. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** The revision of its status and labels, and that of its name: as Key.revision. */
+  readonly revision: number;
+  readonly nameRevision: number;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
   /** Everything ever charged to the balance, and everything ever topped up or adjusted. */
@@ -30,6 +37,16 @@ export interface Account {
   readonly notifyRevision: number;
   readonly createdAtMs: number;
 }
+
+/** What becomes of an account; what is absent stays as it is. */
+export interface AccountChange {
+  readonly status?: "normal" | "suspended";
+  /** Labels to set, by name; an empty value takes the label away. Where the change is done again: all labels that it has. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** Labels that an account has at most. */
+export const LABELS_MAX = 16;
 
 /** Where an account is found. */
 export interface AccountName {
@@ -212,7 +229,7 @@ export type RedeemAnswer =
   | { readonly outcome: "redeemed" | "again"; readonly code: Code; readonly entitlement: Entitlement }
   /** Another account has it, the operator has voided it, or its last day is over. */
   | { readonly outcome: "used" | "void" | "expired" }
-  | { readonly outcome: "unknown_code" | "unknown_account" };
+  | { readonly outcome: "unknown_code" | "unknown_account" | "closed_account" };
 
 /** A code and what the account that redeemed it has of it. */
 export interface Redemption {

@@ -159,9 +159,15 @@ export const ERROR_ROWS = {
   revoked_key: row(401, "authentication_error", "The API key has been revoked", "Create a new key.", {
     shouldRetry: false,
   }),
-  suspended: row(401, "authentication_error", "The API key is suspended", "Ask whoever manages the key to resume it.", {
-    shouldRetry: false,
-  }),
+  suspended: row(
+    401,
+    "authentication_error",
+    "The API key, or its account, is suspended",
+    "Ask whoever manages the key to resume it.",
+    {
+      shouldRetry: false,
+    },
+  ),
   expired_key: row(
     401,
     "authentication_error",

@@ -45,7 +45,7 @@ const REPORT_FACTS = {
 
 export async function listBatches(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/code-batches", options);
-  const text = listing(options, BATCH_COLUMNS, itemsOf(body), "No batches.");
+  const text = listing(options, { columns: BATCH_COLUMNS, rows: itemsOf(body), json: body, none: "No batches." });
   return withMore(body, text, (next) => `More batches: tollgate code batch list --cursor ${next}\n`);
 }
 

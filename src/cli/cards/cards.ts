@@ -8,7 +8,8 @@ import { CARD_COLUMNS, cardRow } from "./rows.ts";
 
 export async function listCards(admin: AdminClient, account: string, options: ListingOptions): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/cards`);
-  return { json: body, text: listing(options, CARD_COLUMNS, itemsOf(body).map(cardRow), "No time cards.") };
+  const rows = itemsOf(body).map(cardRow);
+  return { json: body, text: listing(options, { columns: CARD_COLUMNS, rows, json: body, none: "No time cards." }) };
 }
 
 export async function giveCard(

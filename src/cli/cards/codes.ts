@@ -100,7 +100,7 @@ export async function listCodes(
   const { batch } = options;
   const body = await pageOrAll(admin, "/codes", options, { batch });
   const rows = itemsOf(body);
-  const text = listing(options, CODE_COLUMNS, rows, "No codes.");
+  const text = listing(options, { columns: CODE_COLUMNS, rows, json: body, none: "No codes." });
   return withMore(
     body,
     text,

@@ -97,6 +97,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   serve: ["tollgate serve", "tollgate serve --config /etc/tollgate/tollgate.yaml", "tollgate serve --pretty"],
   check: ["tollgate check --config /etc/tollgate/tollgate.yaml", "tollgate check --json"],
   account: ["tollgate account create alice --plan pro", "tollgate account show alice"],
+  "account label": ["tollgate account label alice team=red customer=4711", "tollgate account label alice team="],
+  "account list": ["tollgate account list --label team=red", "tollgate account list --search 4711 --format csv"],
   "account adjust": ['tollgate account adjust alice --usd -1.50 --id fix-1 --note "charged twice"'],
   key: ["tollgate key create --account alice --group big", "tollgate key revoke key_0123456789abcdefgh"],
   topup: ["tollgate topup --account alice --usd 25.00 --id invoice-1001"],
@@ -110,6 +112,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   reconcile: ["tollgate reconcile --from invoice.csv --upstream east"],
   ledger: [
     "tollgate ledger show --account alice --attempts",
+    "tollgate ledger show --account alice --follow",
     "tollgate ledger verify",
     "tollgate ledger archive --before 2026-07-01 --to ./archive",
   ],
@@ -117,7 +120,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   store: ["tollgate store status"],
   "account notify": ["tollgate account notify alice --below 5.00", "tollgate account notify alice --below none"],
   webhook: ["tollgate webhook test", "tollgate webhook list"],
-  audit: ["tollgate audit --limit 20"],
+  audit: ["tollgate audit --last 20", "tollgate audit --since 24h", "tollgate audit --follow"],
   upstreams: ["tollgate upstreams --json"],
   completion: [
     "tollgate completion bash > /etc/bash_completion.d/tollgate",

@@ -29,7 +29,8 @@ export async function testWebhook(admin: AdminClient): Promise<CommandResult> {
 export async function listWaiting(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/notices", options, {});
   const rows = itemsOf(body).map((row) => ({ ...row, account: row.account ?? "(the gateway)" }));
-  const text = listing(options, COLUMNS, rows, "No notice waits.") + (isPlain(options) ? receiverWords(body) : "");
+  const listed = listing(options, { columns: COLUMNS, rows, json: body, none: "No notice waits." });
+  const text = listed + (isPlain(options) ? receiverWords(body) : "");
   return withMore(body, text, (next) => `More accounts: tollgate webhook list --cursor ${next}\n`);
 }
 

@@ -13,18 +13,37 @@ export interface Column {
 
 /** A table with a heading, two blanks between columns, one line per row, a line feed at the end. */
 export function table(columns: readonly Column[], rows: readonly JsonObject[]): string {
-  const cells = [columns.map((column) => column.title), ...rows.map((row) => columns.map((c) => cell(row[c.member])))];
-  const widths = columns.map((_, index) => Math.max(...cells.map((line) => (line[index] as string).length)));
-  const lines = cells.map((line) =>
-    line
-      .map((text, index) => {
-        const width = widths[index] as number;
-        return columns[index]?.right ? text.padStart(width) : text.padEnd(width);
-      })
-      .join("  ")
-      .trimEnd(),
-  );
-  return `${lines.join("\n")}\n`;
+  return new GrowingTable(columns).add(rows);
+}
+
+/** The same, whose rows come a few at a time: a column is as wide as its widest text so far. */
+export class GrowingTable {
+  readonly #columns: readonly Column[];
+  #widths: readonly number[] = [];
+
+  constructor(columns: readonly Column[]) {
+    this.#columns = columns;
+  }
+
+  /** @returns the rows, the first time below the heading. */
+  add(rows: readonly JsonObject[]): string {
+    const columns = this.#columns;
+    const heading = this.#widths.length === 0 ? [columns.map(({ title }) => title)] : [];
+    const lines = [...heading, ...rows.map((row) => columns.map(({ member }) => cell(row[member])))];
+    const widths = columns.map((_, at) =>
+      Math.max(this.#widths[at] ?? 0, ...lines.map((line) => line[at]?.length ?? 0)),
+    );
+    this.#widths = widths;
+    return lines.map((line) => `${this.#lineOf(line)}\n`).join("");
+  }
+
+  #lineOf(line: readonly string[]): string {
+    const padded = line.map((text, at) => {
+      const width = this.#widths[at] ?? 0;
+      return this.#columns[at]?.right ? text.padStart(width) : text.padEnd(width);
+    });
+    return padded.join("  ").trimEnd();
+  }
 }
 
 /** One fact a line, the names aligned. */

@@ -15,6 +15,13 @@ const ACCOUNT = {
   id: accountId,
   name,
   plan,
+  status: oneOf(
+    "Keys of a suspended account are refused until it is resumed; `closed` is final.",
+    "normal",
+    "suspended",
+    "closed",
+  ),
+  labels: mapOf("What operators note of it, by name.", Type.String()),
   balance_usd: usd("What the account has"),
   held_usd: usd("What running requests have set aside", "0.25"),
   available_usd: usd("What a new request may still hold: the balance less what is held", "9.75"),
@@ -265,7 +272,10 @@ const AuditLineShape = object("AuditLine", {
   facts: mapOf("Names, ids and amounts that belong to it; never a secret.", Type.String()),
 });
 export type AuditLineAnswer = Static<typeof AuditLineShape>;
-export const AuditPage = page("AuditPage", AuditLineShape);
+export const AuditPage = page("AuditPage", AuditLineShape, {
+  run: text("Which run of the gateway numbers these lines: another one begins anew.", "9f86d081884c"),
+  newest: count("The number of the newest line that there is; 0 without any.", 12),
+});
 
 const Epoch = orNull(
   object("Epoch", {

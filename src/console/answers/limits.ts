@@ -1,6 +1,6 @@
 /** The forms of limits and budgets that the admin API answers, and how what the store keeps becomes them. */
-import { type BudgetCounts, budgetField, movedOn, periodEndMs, periodOf } from "../../store/budgets.ts";
-import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../../store/limits.ts";
+import { type BudgetCounts, budgetField, movedOn, periodEndMs, periodOf } from "../../store/limits/budgets.ts";
+import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../../store/limits/limits.ts";
 import type { Key } from "../../store/records.ts";
 import { formatUsd } from "../../values/money.ts";
 import type { Static } from "../schema.ts";

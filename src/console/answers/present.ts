@@ -37,6 +37,8 @@ export function showAccount(account: Account): AccountAnswer {
     id: account.id,
     name: account.name,
     plan: account.plan,
+    status: account.status,
+    labels: account.labels,
     balance_usd: formatUsd(account.balance),
     held_usd: formatUsd(account.held),
     available_usd: formatUsd(account.balance - account.held),

@@ -1,15 +1,25 @@
 /**
- * Accounts: create, list, show, and the plan that they are on.
+ * Accounts: create, list, show, the plan that they are on, name, labels, suspend, resume, close.
  */
 
 import type { Store } from "../../store/contract.ts";
-import type { Account, AccountName, Page } from "../../store/records.ts";
+import { type Account, type AccountChange, type AccountName, LABELS_MAX, type Page } from "../../store/records.ts";
 import { newAccountTag } from "../../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
 import { showAccountBudgets } from "../answers/limits.ts";
 import { showAccount, showCards } from "../answers/present.ts";
-import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
-import { ACCOUNTS_PAGE_MAX, AccountPath, AccountsQuery, NewAccount, NewPlan, PAGE_DEFAULT } from "../schema.ts";
+import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
+import {
+  ACCOUNTS_PAGE_MAX,
+  AccountPath,
+  AccountsQuery,
+  NewAccount,
+  NewLabels,
+  NewName,
+  NewPlan,
+  PAGE_DEFAULT,
+  type Static,
+} from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
@@ -102,16 +112,15 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       id: "listAccounts",
       summary: "List accounts by name",
       description:
-        "With `search` those whose name has it somewhere, in any case. Such an answer ends after about a second with what it " +
-        "has found, maybe with nothing, and `next` goes on.",
+        "With `search` those whose name or a label's value has it somewhere, in any case; with `label` and `status` those that " +
+        "fit, too. Such an answer ends after about a second with what it has found, maybe with nothing, and `next` goes on.",
       answers: { 200: AccountPage },
       query: AccountsQuery,
       async handle({ query }) {
-        const { cursor, search } = query;
+        const { cursor, search, label, status } = query;
         const limit = readLimit(query.limit, ACCOUNTS_PAGE_MAX);
-        const page = await (search === undefined
-          ? store.listAccounts(cursor, limit)
-          : accountsFound(parts, { search, cursor, limit }));
+        const isSearch = search !== undefined || label !== undefined || status !== undefined;
+        const page = await (isSearch ? accountsFound(parts, query, limit) : store.listAccounts(cursor, limit));
         return { status: 200, body: { items: page.items.map(showAccount), next: page.next ?? null } };
       },
     }),
@@ -138,7 +147,7 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       id: "setPlan",
       summary: "Change an account's base plan, from the next request on",
       answers: { 200: AccountShape },
-      refusals: { 404: "`unknown_account`." },
+      refusals: { 404: "`unknown_account`.", 409: "`account_closed`." },
       params: AccountPath,
       body: NewPlan,
       write: {
@@ -150,38 +159,180 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       async handle({ params, body }) {
         assertConfigured("plan", body.plan, parts.catalog().plans);
         const before = await accountNamed(store, params.name);
+        if (before.status === "closed") throw accountClosed(params.name);
         const after = await store.setPlan(before.tag, body.plan);
         if (after === undefined) throw noSuchAccount(params.name);
         return { status: 200, body: showAccount(after), repeated: before.plan === body.plan };
       },
     }),
+    renameRoute(parts),
+    ...changeRoutes(parts),
+    closeRoute(parts),
   ];
 }
 
-/** Names that are looked through at a time. */
-const SEARCH_STEP = 200;
-
-interface Searched {
-  readonly search: string;
-  readonly cursor: string | undefined;
-  readonly limit: number;
+/** Another name for the same account. */
+function renameRoute({ store }: ConsoleParts): ConsoleRoute {
+  return route({
+    method: "PUT",
+    path: "/accounts/:name/name",
+    id: "renameAccount",
+    summary: "Give an account another name; the old one is free then",
+    description:
+      "Its id, keys, funds and ledger stay as they are. Sent again by the old name it is 404, since nothing has that name any " +
+      "more; by the new name it changes nothing.",
+    answers: { 200: AccountShape },
+    refusals: {
+      404: "`unknown_account`.",
+      409: "`account_exists`: another account has the name. `renamed_meanwhile`: another request gave it another one. `account_closed`.",
+    },
+    params: AccountPath,
+    body: NewName,
+    write: {
+      what: "account.rename",
+      target: ({ params: { name } }) => name,
+      facts: ({ body }) => ({ name: body.name }),
+      whenUnknown: "Look whether it has the new name (tollgate account show); if it has not, repeat the request.",
+    },
+    async handle({ params: { name }, body }) {
+      const before = await accountNamed(store, name);
+      const after = await store.renameAccount(before.tag, body.name);
+      if (after === undefined) throw noSuchAccount(name);
+      if (after === "taken") throw nameTaken(body.name);
+      if (after.status === "closed") throw accountClosed(after.name);
+      if (after.name !== body.name) throw renamedMeanwhile(name, after.name);
+      return { status: 200, body: showAccount(after), repeated: before.name === body.name };
+    },
+  });
 }
 
-async function accountsFound({ store, clock }: ConsoleParts, asked: Searched): Promise<Page<Account>> {
-  const part = asked.search.toLowerCase();
+/** The end of an account. */
+function closeRoute({ store }: ConsoleParts): ConsoleRoute {
+  return route({
+    method: "POST",
+    path: "/accounts/:name/close",
+    id: "closeAccount",
+    summary: "Close an account for good: its keys are revoked, from the next request on",
+    description:
+      "What runs is charged as ever. Balance, ledger and lists stay readable; funds can only be taken out, by an adjustment. " +
+      "Its name stays its own.",
+    answers: { 200: AccountShape },
+    refusals: { 404: "`unknown_account`." },
+    params: AccountPath,
+    write: {
+      what: "account.close",
+      target: ({ params: { name } }) => name,
+      whenUnknown: "Repeat the request: closing a closed account changes nothing, and finishes what was begun.",
+    },
+    async handle({ params: { name } }) {
+      const before = await accountNamed(store, name);
+      const account = await store.closeAccount(before.tag);
+      if (account === undefined) throw noSuchAccount(name);
+      return { status: 200, body: showAccount(account), repeated: before.status === "closed" };
+    },
+  });
+}
+
+/** What may be changed of an account that is not closed. */
+function changeRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
+  const answers = { 200: AccountShape };
+  const params = AccountPath;
+  const change = async (name: string, wanted: AccountChange) => {
+    const before = await accountNamed(store, name);
+    const account = await store.changeAccount(before.tag, wanted);
+    if (account === undefined) throw noSuchAccount(name);
+    if (account === "too_many") throw tooManyLabels(name);
+    if (account.status === "closed") throw accountClosed(name);
+    return { status: 200, body: showAccount(account) } as const;
+  };
+  return [
+    route({
+      method: "PUT",
+      path: "/accounts/:name/labels",
+      id: "labelAccount",
+      summary: "Set labels of an account, or with null take them away; the others stay",
+      description: `At most ${LABELS_MAX} of them. They are for lists and searches: nothing is decided by them.`,
+      answers,
+      refusals: { 404: "`unknown_account`.", 409: "`too_many_labels`. `account_closed`." },
+      params,
+      body: NewLabels,
+      write: {
+        what: "account.label",
+        target: ({ params: { name } }) => name,
+        // What they say is the operator's own, and the log is for others too.
+        facts: ({ body }) => ({ labels: String(Object.keys(body.labels).length) }),
+        whenUnknown: "Repeat the request: setting the same labels again changes nothing.",
+      },
+      handle: ({ params: { name }, body }) =>
+        change(name, {
+          labels: Object.fromEntries(Object.entries(body.labels).map(([label, value]) => [label, value ?? ""])),
+        }),
+    }),
+    route({
+      method: "POST",
+      path: "/accounts/:name/suspend",
+      id: "suspendAccount",
+      summary: "Suspend an account: all its keys, from the next request on, until it is resumed",
+      answers,
+      refusals: { 404: "`unknown_account`.", 409: "`account_closed`." },
+      params,
+      write: {
+        what: "account.suspend",
+        target: ({ params: { name } }) => name,
+        whenUnknown: "Repeat the request: suspending a suspended account changes nothing.",
+      },
+      handle: ({ params: { name } }) => change(name, { status: "suspended" }),
+    }),
+    route({
+      method: "POST",
+      path: "/accounts/:name/resume",
+      id: "resumeAccount",
+      summary: "Resume a suspended account, from the next request on",
+      description: "Keys that are suspended themselves stay so.",
+      answers,
+      refusals: { 404: "`unknown_account`.", 409: "`account_closed`." },
+      params,
+      write: {
+        what: "account.resume",
+        target: ({ params: { name } }) => name,
+        whenUnknown: "Repeat the request: resuming an account that is not suspended changes nothing.",
+      },
+      handle: ({ params: { name } }) => change(name, { status: "normal" }),
+    }),
+  ];
+}
+
+/** Accounts that are looked through at a time. */
+const SEARCH_STEP = 200;
+
+type Searched = Static<typeof AccountsQuery>;
+
+async function accountsFound({ store, clock }: ConsoleParts, asked: Searched, limit: number): Promise<Page<Account>> {
   const endMs = clock.monotonicMs() + ANSWER_MS;
   const items: Account[] = [];
   let { cursor } = asked;
   do {
-    const names: Page<AccountName> = await store.listAccountNames(cursor, SEARCH_STEP);
-    for (const { name, tag } of names.items.filter((one) => one.name.toLowerCase().includes(part))) {
-      const account = await store.getAccount(tag);
-      if (account !== undefined) items.push(account);
-      if (items.length >= asked.limit) return { items, next: name };
+    const page: Page<AccountName> = await store.listAccountNames(cursor, SEARCH_STEP);
+    const read = await Promise.all(
+      page.items.map(async (one) => ({ ...one, account: await store.getAccount(one.tag) })),
+    );
+    for (const { name, account } of read) {
+      if (account === undefined || !fits(account, asked)) continue;
+      items.push(account);
+      if (items.length >= limit) return { items, next: name };
     }
-    cursor = names.next;
+    cursor = page.next;
   } while (cursor !== undefined && clock.monotonicMs() < endMs);
   return { items, next: cursor };
+}
+
+function fits({ name, labels, status }: Account, asked: Searched): boolean {
+  const part = asked.search?.toLowerCase() ?? "";
+  const texts = [name, ...Object.values(labels)].map((text) => text.toLowerCase());
+  const [, label, value] = /^([^=]+)(?:=(.*))?$/s.exec(asked.label ?? "") ?? [];
+  const isLabelled =
+    label === undefined || (Object.hasOwn(labels, label) && labels[label] === (value ?? labels[label]));
+  return isLabelled && status === (asked.status ?? status) && texts.some((text) => text.includes(part));
 }
 
 async function createOrFind(
@@ -197,6 +348,33 @@ async function createOrFind(
     // The name is free, so the tag was taken: draw another.
   }
   throw new Error("no free account tag was drawn; the random source repeats itself");
+}
+
+function tooManyLabels(name: string): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "too_many_labels",
+    `The account \`${name}\` would have more than ${LABELS_MAX} labels; nothing was changed.`,
+    `Take some away first: tollgate account label ${name} NAME=.`,
+  );
+}
+
+function nameTaken(name: string): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "account_exists",
+    `Another account is named \`${name}\`; nothing was changed.`,
+    `Choose another name, or rename that one first: tollgate account rename ${name} NAME.`,
+  );
+}
+
+function renamedMeanwhile(name: string, other: string): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "renamed_meanwhile",
+    `Another request has renamed the account \`${name}\` meanwhile: it is called \`${other}\`.`,
+    `If that is not what it should be called, rename it: tollgate account rename ${other} NAME.`,
+  );
 }
 
 function otherPlan(account: Account): AdminRefusal {

@@ -18,7 +18,7 @@ import {
 import { showCode, showEntitlement, showLastDay } from "../answers/present.ts";
 import { GuessBudget } from "../guess-budget.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
+import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption, type Static } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
@@ -91,6 +91,7 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       answers: { 201: RedemptionShape, 200: RedemptionShape },
       refusals: {
         404: "`unknown_account`. `code_not_redeemable`: unknown, void, or another account's.",
+        409: "`account_closed`.",
         410: "`expired_code`: its last day is over.",
       },
       params: AccountPath,
@@ -228,6 +229,7 @@ class Redeemer {
     }
     const answer = await this.#parts.store.redeem({ hash, tag: account.tag });
     if (answer.outcome === "unknown_account") throw noSuchAccount(account.name);
+    if (answer.outcome === "closed_account") throw accountClosed(account.name);
     if (answer.outcome === "redeemed" || answer.outcome === "again") return redeemed(account, answer);
     const blocksNow = this.#budget.failed(account.id);
     this.#parts.onCodeFailure?.({ account: account.id, outcome: "failed", blocksNow });

@@ -6,7 +6,7 @@ import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
 import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
 import { LedgerPage, linePage, newestLines } from "../answers/ledger.ts";
 import { showLedgerLine } from "../answers/present.ts";
-import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
+import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewAdjustment, NewTopup, type Static } from "../schema.ts";
 import { accountNamed, nameOfAccount, readInstant, readLimit } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
@@ -32,7 +32,7 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       answers: { 201: MovementShape, 200: MovementShape },
       refusals: {
         404: "`unknown_account`.",
-        409: "`id_used`: with another amount. `out_of_range`: the balance cannot take it.",
+        409: "`id_used`: with another amount. `out_of_range`: the balance cannot take it. `account_closed`: funds can only be taken from it.",
       },
       params: AccountPath,
       body: NewTopup,
@@ -55,7 +55,7 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       answers: { 201: MovementShape, 200: MovementShape },
       refusals: {
         404: "`unknown_account`.",
-        409: "`id_used`: with another amount. `out_of_range`: the balance cannot take it.",
+        409: "`id_used`: with another amount. `out_of_range`: the balance cannot take it. `account_closed`: funds can only be taken from it.",
       },
       params: AccountPath,
       body: NewAdjustment,
@@ -151,6 +151,8 @@ async function credit(parts: ConsoleParts, name: string, movement: Movement): Pr
         `The balance less what running requests hold would leave 0.00 to ${formatUsd(NANO_USD_MAX)}; nothing was changed.`,
         `Look at available_usd (tollgate account show ${name}) and send an amount that it covers.`,
       );
+    case "closed":
+      throw accountClosed(name);
     case "unknown_account":
       throw noSuchAccount(name);
   }

@@ -9,7 +9,7 @@ import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, ListedKeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey, showListedKey } from "../answers/present.ts";
-import { AdminRefusal, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
+import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import {
   AccountPath,
   KEYS_PAGE_MAX,
@@ -39,7 +39,10 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         "With an `idempotency_id` a request that is sent again makes no second key: it is 409 and names the key that the " +
         "first one made, so that a key whose text was lost on its way can be revoked. Without one it makes another key.",
       answers: { 201: NewKeyShape },
-      refusals: { 404: "`unknown_account`.", 409: "`key_exists`: made before under this `idempotency_id`." },
+      refusals: {
+        404: "`unknown_account`.",
+        409: "`key_exists`: made before under this `idempotency_id`. `account_closed`.",
+      },
       params: AccountPath,
       body: NewKey,
       write: {
@@ -56,12 +59,14 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const account = await accountNamed(store, params.name);
         const { idempotency_id: once, name } = body;
         const fresh = newKey(account.tag, parts.random, once);
+        if (account.status === "closed") throw accountClosed(params.name);
         const before = once === undefined ? undefined : await keyOf(store, account.tag, fresh.id);
         if (before !== undefined) throw keyExists(before);
         const record = { id: fresh.id, hash: fresh.hash, group: body.group, name };
         const ends = expiresAtMs === "never" ? undefined : expiresAtMs;
         const key = await twice(() => store.createKey(account.tag, { ...record, expiresAtMs: ends }));
-        if (key === undefined) throw noSuchAccount(params.name);
+        if (key === undefined)
+          throw (await store.getAccount(account.tag)) ? accountClosed(params.name) : noSuchAccount(params.name);
         // Of two at the same time the store keeps one, and the other's text is nobody's key.
         const isOurs = once === undefined || (await store.readKey(account.tag, fresh.hash)) !== undefined;
         if (!isOurs) throw keyExists(key);
@@ -93,20 +98,7 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         };
       },
     }),
-    route({
-      method: "GET",
-      path: "/keys/:id",
-      id: "showKey",
-      summary: "Show a key, its limits and what is used of its budgets",
-      answers: { 200: ListedKeyShape },
-      refusals: { 404: "`unknown_key`." },
-      params: KeyPath,
-      async handle({ params }) {
-        const account = await ownerOf(store, params.id);
-        const key = await keyNamed(store, account.tag, params.id);
-        return { status: 200, body: showListedKey(key, account.name, parts.clock.wallMs()) };
-      },
-    }),
+    showRoute(parts),
     ...changeRoutes(parts),
     rotateRoute(parts),
     route({
@@ -130,6 +122,23 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       },
     }),
   ];
+}
+
+function showRoute({ store, clock }: ConsoleParts): ConsoleRoute {
+  return route({
+    method: "GET",
+    path: "/keys/:id",
+    id: "showKey",
+    summary: "Show a key, its limits and what is used of its budgets",
+    answers: { 200: ListedKeyShape },
+    refusals: { 404: "`unknown_key`." },
+    params: KeyPath,
+    async handle({ params }) {
+      const account = await ownerOf(store, params.id);
+      const key = await keyNamed(store, account.tag, params.id);
+      return { status: 200, body: showListedKey(key, account.name, clock.wallMs()) };
+    },
+  });
 }
 
 /** A new value for a key that stays what it is. */

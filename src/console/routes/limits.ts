@@ -1,6 +1,6 @@
 /** Limits of keys and accounts: a key's own, which its owner may set, the operator's caps of it, and an account's budgets. */
 
-import { blockBits } from "../../store/address-bits.ts";
+import { blockBits } from "../../store/limits/address-bits.ts";
 import {
   allowsModel,
   BUDGET_SPANS,
@@ -8,7 +8,7 @@ import {
   type LimitSet,
   limitsText,
   readLimitsText,
-} from "../../store/limits.ts";
+} from "../../store/limits/limits.ts";
 import { type Catalog, groupServes } from "../../values/catalog.ts";
 import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
 import { holdFor } from "../../values/price.ts";

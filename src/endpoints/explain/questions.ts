@@ -5,6 +5,7 @@ import { TURNS } from "../../accept/turns.ts";
 import type { ExplainAsk, ExplanationAnswer } from "../../console/routes/explain.ts";
 import { withReferences } from "../../request/references.ts";
 import type { Store } from "../../store/contract.ts";
+import { standingOfKey } from "../../store/decision.ts";
 import { keyScope, limitScope } from "../../store/names.ts";
 import type { Key, KeyView } from "../../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
@@ -146,8 +147,9 @@ async function seenOf(keyId: string, store: ExplainStore, settings: Settings): P
     store.listCards(tag),
     store.readAccountBudgets(tag),
   ]);
-  const key = keys.find(({ id }) => id === keyId);
-  if (!account || !key || !cards) return undefined;
+  const own = keys.find(({ id }) => id === keyId);
+  if (!account || !own || !cards) return undefined;
+  const key = { ...own, status: standingOfKey(own.status, account.status) };
   const { held } = account;
   const limits = await limitsOf(key, store, settings);
   const budgets = new Map([...key.budgets, ...ofAccount]);

@@ -43,6 +43,9 @@ type Writes = Pick<
   | "setPlan"
   | "setAccountLimits"
   | "setNotifyBelow"
+  | "changeAccount"
+  | "renameAccount"
+  | "closeAccount"
   | "createKey"
   | "changeKey"
   | "rotateKey"
@@ -84,21 +87,9 @@ async function noteGiven(
   await Promise.all([account && noteAccount(note, account, "account_create", true), note(...record)]);
 }
 
-function accountWrites(
-  store: Store,
-  note: Note,
-): Pick<
-  Writes,
-  | "createAccount"
-  | "setPlan"
-  | "setAccountLimits"
-  | "setNotifyBelow"
-  | "createKey"
-  | "changeKey"
-  | "rotateKey"
-  | "revokeKey"
-  | "credit"
-> {
+function accountWrites(store: Store, note: Note): Omit<Writes, keyof ReturnType<typeof cardWrites>> {
+  const noteChange = ({ tag, status, labels, revision }: Account) =>
+    note("account_change", `${tag}:${revision}`, { tag, status, labels, revision });
   const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke") =>
     note(kind, `${key.id}:${key.revision}`, key);
   return {
@@ -123,6 +114,20 @@ function accountWrites(
         const { tag, notifyBelow: below, notifyRevision: revision } = account;
         await note("account_notify", `${tag}:${revision}`, { tag, below, revision });
       }),
+    changeAccount: (...ask) =>
+      noted(store.changeAccount(...ask), async (account) => {
+        if (typeof account === "object") await noteChange(account);
+      }),
+    renameAccount: (tag, name, revision) =>
+      noted(store.renameAccount(tag, name, revision), async (account) => {
+        if (typeof account !== "object" || account.name !== name) return;
+        const { plan, planRevision, nameRevision } = account;
+        await note("account_rename", `${tag}:${nameRevision}`, {
+          ...{ tag, name, revision: nameRevision },
+          ...{ plan, planRevision },
+        });
+      }),
+    closeAccount: (...ask) => noted(store.closeAccount(...ask), async (account) => account && noteChange(account)),
     createKey: (tag, asked) =>
       noted(store.createKey(tag, asked), async (key) => {
         // The id of another key with the same hash: nothing was made.

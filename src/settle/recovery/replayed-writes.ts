@@ -1,10 +1,11 @@
 /**
  * Does journaled administrative writes again, in the order in which the store had them. Each is harmless where the
  * store still has it, and none moves a record back: payments, accounts, keys, codes and cards count once by their ids;
- * groups and plans count only above the record's revision; a revocation is final.
+ * groups, plans and names count only above the record's revision; a revocation is final, and so is a closed account.
  */
 
 import type { Store } from "../../store/contract.ts";
+import type { AccountChange } from "../../store/records.ts";
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { type NanoUsd, parseNano } from "../../values/money.ts";
@@ -17,6 +18,9 @@ type ReplayStore = Pick<
   | "setPlan"
   | "setAccountLimits"
   | "setNotifyBelow"
+  | "changeAccount"
+  | "renameAccount"
+  | "closeAccount"
   | "createKey"
   | "changeKey"
   | "rotateKey"
@@ -76,11 +80,31 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
     const account = await store.setNotifyBelow(facts.tag(), facts.amountOrNone("below"), facts.count("revision"));
     return account === undefined ? NO_ACCOUNT : undefined;
   },
+  async account_change(facts, store) {
+    const [tag, status, revision] = [facts.tag(), facts.text("status"), facts.count("revision")];
+    // What the labels were when it was closed.
+    const labels = facts.texts("labels");
+    const change: AccountChange =
+      status === "closed" ? { labels } : { status: status === "suspended" ? status : "normal", labels };
+    const changed = await store.changeAccount(tag, change, revision);
+    if (changed === "too_many") return refused("it has too many labels");
+    const account = status === "closed" ? await store.closeAccount(tag, revision) : changed;
+    return account === undefined ? NO_ACCOUNT : undefined;
+  },
+  /** An account whose creation is lost, or in the journal of another gateway, is made by its new name. */
+  async account_rename(facts, store) {
+    const [tag, name, revision] = [facts.tag(), facts.text("name"), facts.count("revision")];
+    await store.createAccount({ tag, name, plan: facts.text("plan") });
+    await store.setPlan(tag, facts.text("plan"), facts.count("planRevision"));
+    const account = await store.renameAccount(tag, name, revision);
+    return typeof account === "object" ? undefined : refused("another account has its name");
+  },
   async key_create(facts, store) {
     const [id, hash, group] = [facts.text("id"), facts.text("hash") as KeyHash, facts.text("group")];
     const [name, expiresAtMs] = [facts.textOrNone("name"), facts.countOrNone("expiresAtMs")];
     const key = await store.createKey(facts.tag(), { id, hash, group, name, expiresAtMs });
-    return key === undefined ? NO_ACCOUNT : undefined;
+    if (key !== undefined) return undefined;
+    return (await store.getAccount(facts.tag())) ? refused("its account is closed") : NO_ACCOUNT;
   },
   key_change: changeKey,
   async key_rotate(facts, store) {
@@ -97,6 +121,7 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
       amount: facts.signedAmount("amount"),
       kind,
       note: facts.text("note"),
+      again: true,
     } as const;
     const { outcome } = await store.credit(facts.tag(), payment);
     if (outcome === "unknown_account") return NO_ACCOUNT;
@@ -184,6 +209,13 @@ class Facts {
 
   textOrNone(name: string): string | undefined {
     return this.has(name) ? this.text(name) : undefined;
+  }
+
+  texts(name: string): Readonly<Record<string, string>> {
+    const value = this.#json[name];
+    const isTexts =
+      typeof value === "object" && value !== null && Object.values(value).every((one) => typeof one === "string");
+    return isTexts ? (value as Readonly<Record<string, string>>) : unreadable(name);
   }
 
   tag(): AccountTag {

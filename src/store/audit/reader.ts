@@ -13,7 +13,7 @@ import type { AccountSnapshot, Finding } from "./snapshot.ts";
 
 export type AuditStore = Pick<
   Store,
-  "getCode" | "readLedger" | "readFigures" | "listRecords" | "pageDays" | "pageUpstreamDays"
+  "getCode" | "findAccountName" | "readLedger" | "readFigures" | "listRecords" | "pageDays" | "pageUpstreamDays"
 >;
 
 /** How far an audit is after a step. */

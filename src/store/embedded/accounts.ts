@@ -4,7 +4,7 @@ import { NANO_USD_MAX, type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
 import type { AccountBudgets, Store } from "../contract.ts";
 import { creditAccounts } from "../names.ts";
-import type { Account, AccountName, Page } from "../records.ts";
+import { type Account, type AccountChange, type AccountName, LABELS_MAX, type Page } from "../records.ts";
 import { budgetsOfAccount } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import { noteBalance } from "./notices.ts";
@@ -92,6 +92,35 @@ export function setAccountLimits(
   return getAccount(context, tag);
 }
 
+/** `redis/lua/account-change.lua` does the same. */
+export function changeAccount(
+  context: Context,
+  tag: AccountTag,
+  { status, labels }: AccountChange,
+  replayed?: number,
+): Account | "too_many" | undefined {
+  const { db } = context;
+  const before = getAccount(context, tag);
+  if (before === undefined || before.status === "closed") return before;
+  if (replayed !== undefined && replayed <= before.revision) return before;
+  const merged = replayed !== undefined && labels ? labels : { ...before.labels, ...labels };
+  const kept = Object.entries(merged)
+    .filter(([, value]) => value !== "")
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  if (kept.length > LABELS_MAX) return "too_many";
+  const revision = replayed ?? Math.max(before.revision + 1, context.nowMs());
+  db.commitFull(() =>
+    db.run(
+      "UPDATE accounts SET status = ?, labels = ?, revision = ? WHERE tag = ?",
+      status ?? before.status,
+      JSON.stringify(Object.fromEntries(kept)),
+      revision,
+      tag,
+    ),
+  );
+  return getAccount(context, tag);
+}
+
 export function readAccountBudgets(context: Context, tag: AccountTag): AccountBudgets | undefined {
   return findAccountRow(context.db, tag) && budgetsOfAccount(context, tag);
 }
@@ -113,6 +142,41 @@ export function setNotifyBelow(
   return getAccount(context, tag);
 }
 
+/** `redis/names.ts` does the same in steps. */
+export function renameAccount(
+  context: Context,
+  tag: AccountTag,
+  name: string,
+  replayed?: number,
+): Account | "taken" | undefined {
+  const { db } = context;
+  const before = getAccount(context, tag);
+  if (before === undefined || (before.status === "closed" && replayed === undefined)) return before;
+  if (replayed !== undefined && replayed <= before.nameRevision) return before;
+  if ((findAccountName(context, name)?.tag ?? tag) !== tag) return "taken";
+  const revision = replayed ?? Math.max(before.nameRevision + 1, context.nowMs());
+  db.commitFull(() => db.run("UPDATE accounts SET name = ?, name_revision = ? WHERE tag = ?", name, revision, tag));
+  return getAccount(context, tag);
+}
+
+export function closeAccount(context: Context, tag: AccountTag, replayed?: number): Account | undefined {
+  const { db } = context;
+  const before = getAccount(context, tag);
+  if (before === undefined) return undefined;
+  const nowMs = context.nowMs();
+  const isNew = before.status !== "closed";
+  const revision = isNew ? Math.max(before.revision + 1, replayed ?? nowMs) : before.revision;
+  db.commitFull(() => {
+    db.run("UPDATE accounts SET status = 'closed', revision = ? WHERE tag = ?", revision, tag);
+    db.run(
+      "UPDATE keys SET status = 'revoked', revision = max(revision + 1, ?) WHERE tag = ? AND status <> 'revoked'",
+      nowMs,
+      tag,
+    );
+  });
+  return getAccount(context, tag);
+}
+
 export function credit(
   context: Context,
   tag: AccountTag,
@@ -127,6 +191,7 @@ export function credit(
     if (paid.amount !== payment.amount) return { outcome: "mismatch" };
     return { outcome: "duplicate", balance: nanoUsd(account.balance) };
   }
+  if (account.status === "closed" && payment.amount > 0n && !payment.again) return { outcome: "closed" };
   const balance = account.balance + payment.amount;
   const free = balance - context.live(tag).held;
   if (free < 0n || balance > NANO_USD_MAX || account.topped + payment.amount > TOTAL_MAX) return { outcome: "refused" };

@@ -14,6 +14,7 @@ import {
   keyBarredBy,
   NO_LIMITS,
   runningCards,
+  standingOfKey,
 } from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import {
@@ -46,7 +47,7 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const key = {
     id: row.id,
     group: row.grp,
-    status: row.status,
+    status: standingOfKey(row.status as Key["status"], account.status),
     expiresAtMs: instantOrNone(row.expires),
     limits: row.limits,
     caps: row.caps,

@@ -1,7 +1,7 @@
 /** Budgets of the embedded store: what is spent stands in the database, what is held in memory. `redis/lua/budgets.lua` does the same. */
 import type { AccountTag } from "../../values/key.ts";
-import { added, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../budgets.ts";
-import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../limits.ts";
+import { added, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
+import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../limits/limits.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { heldName } from "./live.ts";

@@ -98,8 +98,10 @@ export function redeem(context: Context, { hash, tag, fromMs }: Parameters<Store
   const code = toCode(row);
   if (code.state === "void") return { outcome: "void" };
   if (code.tag !== undefined && code.tag !== tag) return { outcome: "used" };
-  if (findAccountRow(db, tag) === undefined) return { outcome: "unknown_account" };
+  const account = findAccountRow(db, tag);
+  if (account === undefined) return { outcome: "unknown_account" };
   const fresh = code.state === "unused";
+  if (account.status === "closed" && fresh && fromMs === undefined) return { outcome: "closed_account" };
   // One that is done again was in time.
   if (fresh && fromMs === undefined && nowMs >= (code.expiresAtMs ?? Number.POSITIVE_INFINITY)) {
     return { outcome: "expired" };

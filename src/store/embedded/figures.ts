@@ -2,7 +2,6 @@
 
 import type { AccountTag } from "../../values/key.ts";
 import type { LimitUsage } from "../buckets.ts";
-import { readCounted } from "../budgets.ts";
 import type { AccountFigures, CardFigures, FiguresAsk, RecordNames } from "../figures.ts";
 import {
   type HoldRecord,
@@ -13,6 +12,7 @@ import {
   holdKey,
   holdScope,
 } from "../hold-record.ts";
+import { readCounted } from "../limits/budgets.ts";
 import { keyOfScope, keyScope, OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 import type { Context } from "./context.ts";

@@ -1,5 +1,6 @@
 /** Keys of the embedded store. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
+import { standingOfKey } from "../decision.ts";
 import { accountId, KEY_VALUES_MAX } from "../names.ts";
 import type { Key, KeyChange, KeyRotation, KeyUse, KeyView, ListedKey, NewKeyRecord } from "../records.ts";
 import { budgetsOf, budgetsOfAccount } from "./budgets.ts";
@@ -13,8 +14,9 @@ export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyVi
   const account = context.account(tag);
   const row = account && context.key(tag, hash);
   if (account === undefined || row === undefined) return undefined;
+  const key = toKey(tag, row);
   return {
-    key: toKey(tag, row),
+    key: { ...key, status: standingOfKey(key.status, account.status) },
     account: {
       id: accountId(tag),
       name: account.name,
@@ -35,7 +37,7 @@ export function createKey(
 ): Key | undefined {
   const { db } = context;
   const nowMs = context.nowMs();
-  if (findAccountRow(db, tag) === undefined) return undefined;
+  if ((findAccountRow(db, tag)?.status ?? "closed") === "closed") return undefined;
   const known = keyRow(context, tag, id) ?? db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash);
   if (known !== undefined) return toKey(tag, known);
   db.commitFull(() =>

@@ -4,7 +4,6 @@
  */
 
 import type { Bucket } from "../buckets.ts";
-import { budgetField, readCounted } from "../budgets.ts";
 import {
   type HoldRecord,
   holdAmount,
@@ -15,6 +14,7 @@ import {
   holdScope,
   withAmount,
 } from "../hold-record.ts";
+import { budgetField, readCounted } from "../limits/budgets.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 
 export interface Live {

@@ -21,6 +21,11 @@ export interface AccountRow {
   readonly planRevision: number;
   readonly limits: string;
   readonly limitsRevision: number;
+  readonly status: Account["status"];
+  /** A JSON object. */
+  readonly labels: string;
+  readonly revision: number;
+  readonly nameRevision: number;
   readonly balance: bigint;
   readonly spent: bigint;
   readonly topped: bigint;
@@ -39,6 +44,10 @@ export function findAccountRow(db: Database, tag: AccountTag): AccountRow | unde
     planRevision: whole(row, "plan_revision"),
     limits: text(row, "limits"),
     limitsRevision: whole(row, "limits_revision"),
+    status: text(row, "status") as Account["status"],
+    labels: text(row, "labels"),
+    revision: whole(row, "revision"),
+    nameRevision: whole(row, "name_revision"),
     balance: big(row, "bal"),
     spent: big(row, "spent"),
     topped: big(row, "topped"),
@@ -58,6 +67,10 @@ export function toAccount(tag: AccountTag, row: AccountRow, live: Live): Account
     planRevision: row.planRevision,
     limits: row.limits,
     limitsRevision: row.limitsRevision,
+    status: row.status,
+    labels: JSON.parse(row.labels) as Account["labels"],
+    revision: row.revision,
+    nameRevision: row.nameRevision,
     balance: nanoUsd(row.balance),
     held: nanoUsd(live.held),
     spent: nanoUsd(row.spent),

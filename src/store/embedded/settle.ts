@@ -5,8 +5,8 @@
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { addOverrun, type Bucket, drain, isOverrun, take, takeAllowed } from "../buckets.ts";
-import { readCounted } from "../budgets.ts";
 import { type HoldRecord, holdAmount, holdCounted, holdEntitlement, holdKey, holdScope } from "../hold-record.ts";
+import { readCounted } from "../limits/budgets.ts";
 import {
   attemptAccounts,
   keyScope,

@@ -75,7 +75,10 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
     account = first?.account;
     if (first) {
       reader.linesMax = first.lastLine;
-      yield* reader.judge(first, { foundAs: name });
+      // It may have been renamed since its name was read.
+      const isNamed = first.account.name === name;
+      const found = isNamed ? { tag } : yield* reader.ask(() => store.findAccountName(name));
+      yield* reader.judge(first, { foundAs: found?.tag === tag ? name : undefined });
       ({ balance } = walk.tally.sums);
       yield* judgeCardsAndHolds(reader, yield* judgeKeys(reader));
       skipped = yield* judgeDays(reader);

@@ -1,38 +1,29 @@
-/** Accounts, keys and payments on Redis. */
-import { randomBytes } from "node:crypto";
+/** What accounts on Redis are and have: plan, status, labels, keys, payments. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
-import { budgetField } from "../budgets.ts";
-import { PAGE_MAX, pageSize, TOTAL_MAX } from "../checks.ts";
+import { TOTAL_MAX } from "../checks.ts";
 import type { AccountBudgets, Store } from "../contract.ts";
-import { BUDGET_SPANS } from "../limits.ts";
+import { standingOfKey } from "../decision.ts";
+import { budgetField } from "../limits/budgets.ts";
+import { BUDGET_SPANS } from "../limits/limits.ts";
 import { accountId, creditAccounts, KEY_VALUES_MAX } from "../names.ts";
 import { type NoticeWriter, termsText } from "../notices.ts";
-import type {
-  Account,
-  AccountName,
-  Key,
-  KeyChange,
-  KeyRotation,
-  KeyUse,
-  KeyView,
-  ListedKey,
-  NewKeyRecord,
-  Page,
+import {
+  type Account,
+  type AccountChange,
+  type Key,
+  type KeyChange,
+  type KeyRotation,
+  type KeyUse,
+  type KeyView,
+  LABELS_MAX,
+  type ListedKey,
+  type NewKeyRecord,
 } from "../records.ts";
 import type { Runner } from "./connection/runner.ts";
-import { accountKey, ledgerKey, NAME_INDEX, NAMES_IN_ORDER, paymentsKey } from "./keys.ts";
-import {
-  ACCOUNT_FIELDS,
-  entriesOf,
-  type HashFields,
-  toAccount,
-  toBudgets,
-  toEntitlement,
-  toFormerKey,
-  toKey,
-  toKeyUse,
-} from "./records.ts";
+import { accountKey, ledgerKey, paymentsKey } from "./keys.ts";
+import { readAccount } from "./names.ts";
+import { entriesOf, toBudgets, toEntitlement, toFormerKey, toKey, toKeyUse } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
 
@@ -41,85 +32,6 @@ interface Noting {
   readonly runner: Runner;
   readonly scripts: Scripts;
   readonly notices: NoticeWriter | undefined;
-}
-
-/**
- * The account first, then its name in the index, which decides between two of the same name; the loser's account goes
- * again. A crash between the two leaves an account that nobody knows of.
- */
-export async function createAccount(
-  runner: Runner,
-  scripts: Scripts,
-  account: { tag: AccountTag; name: string; plan: string },
-): Promise<Account | "exists"> {
-  const nonce = randomBytes(12).toString("hex");
-  const key = accountKey(account.tag);
-  const made = await runner.script(scripts["account-create"], [key], [account.name, account.plan, nonce]);
-  if (made === "exists") return "exists";
-  const owner = await reserveName(runner, scripts, account.name, account.tag);
-  if (made === "same") return "exists";
-  if (owner !== account.tag) {
-    await runner.script(scripts["account-drop"], [key], [nonce]);
-    return "exists";
-  }
-  return (await readAccount(runner, account.tag)) ?? "exists";
-}
-
-async function reserveName(runner: Runner, scripts: Scripts, name: string, tag: AccountTag): Promise<string> {
-  return (await runner.script(scripts["name-reserve"], [NAME_INDEX, NAMES_IN_ORDER], [name, tag])) as string;
-}
-
-async function readAccount(runner: Runner, tag: AccountTag): Promise<Account | undefined> {
-  const values = await runner.step((redis) => redis.hmget(accountKey(tag), ACCOUNT_FIELDS));
-  const there = ACCOUNT_FIELDS.map((field, at) => [field, values[at]] as const).filter((entry) => entry[1] !== null);
-  return toAccount(tag, Object.fromEntries(there) as HashFields);
-}
-
-/** Reading an account by its tag repairs the index, should its name be missing there. */
-export async function getAccount(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<Account | undefined> {
-  const account = await readAccount(runner, tag);
-  if (account === undefined) return undefined;
-  const owner = await runner.step((redis) => redis.hget(NAME_INDEX, account.name));
-  if (owner === null) await reserveName(runner, scripts, account.name, tag);
-  return account;
-}
-
-export async function findAccount(runner: Runner, name: string): Promise<Account | undefined> {
-  const found = await findAccountName(runner, name);
-  return found && readAccount(runner, found.tag);
-}
-
-export async function findAccountName(runner: Runner, name: string): Promise<AccountName | undefined> {
-  const tag = await runner.step((redis) => redis.hget(NAME_INDEX, name));
-  return tag === null ? undefined : { name, tag: tag as AccountTag };
-}
-
-/** Names and tags alone: what the accounts hold is not read. */
-export async function listAccountNames(
-  runner: Runner,
-  cursor: string | undefined,
-  limit: number,
-): Promise<Page<AccountName>> {
-  const size = pageSize(limit, PAGE_MAX);
-  const names = await runner.step((redis) => redis.namesAfter(NAMES_IN_ORDER, cursor, size + 1));
-  const page = names.slice(0, size);
-  const tags = page.length === 0 ? [] : await runner.step((redis) => redis.hmget(NAME_INDEX, page));
-  return {
-    items: page.flatMap((name, at) => (tags[at] ? [{ name, tag: tags[at] as AccountTag }] : [])),
-    next: names.length > size ? page.at(-1) : undefined,
-  };
-}
-
-/** The cursor is the last name of the page before. */
-export async function listAccounts(runner: Runner, cursor: string | undefined, limit: number): Promise<Page<Account>> {
-  const size = pageSize(limit, PAGE_MAX);
-  const names = await runner.step((redis) => redis.namesAfter(NAMES_IN_ORDER, cursor, size + 1));
-  const page = names.slice(0, size);
-  const found = await Promise.all(page.map((name) => findAccount(runner, name)));
-  return {
-    items: found.filter((account) => account !== undefined),
-    next: names.length > size ? page.at(-1) : undefined,
-  };
 }
 
 export async function setPlan(
@@ -154,8 +66,8 @@ export async function readAccountBudgets(runner: Runner, tag: AccountTag): Promi
   return toBudgets(fields.map((field, i) => [field, texts[i] ?? undefined]));
 }
 
-/** As `lua/key-read.lua` gives it: the account's limits, then the texts of the key's and of the account's budgets. */
-type KeyReadReply = [string, string, string, string, string, string[][], string, ...string[]];
+/** As `lua/key-read.lua` gives it: the account's limits and status, then the texts of the key's and of the account's budgets. */
+type KeyReadReply = [string, string, string, string, string, string[][], string, Account["status"], ...string[]];
 
 const budgetFields = (ofAccount: boolean, keyId: string): string[] =>
   BUDGET_SPANS.map((span) => budgetField({ span, ofAccount }, keyId));
@@ -172,6 +84,34 @@ export async function setNotifyBelow(
   return reply === "set" ? readAccount(runner, tag) : undefined;
 }
 
+/** @param replayed the revision of a change that is made again. */
+export async function changeAccount(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  { status, labels }: AccountChange,
+  replayed?: number,
+): Promise<Account | "too_many" | undefined> {
+  const said = Object.entries(labels ?? {}).flat();
+  const values = [`${replayed ?? ""}`, status ?? "", `${LABELS_MAX}`, labels ? "1" : "", ...said];
+  const reply = await runner.script(scripts["account-change"], [accountKey(tag)], values);
+  return reply === "too_many" ? reply : readAccount(runner, tag);
+}
+
+/**
+ * From the first step on its keys are refused, and none is made. That each is revoked by itself is for lists, and for replicas
+ * of a version that knows of no closed account; where it is cut off the same call goes on.
+ */
+export async function closeAccount(noting: Noting, tag: AccountTag, replayed?: number): Promise<Account | undefined> {
+  const { runner, scripts } = noting;
+  const reply = await runner.script(scripts["account-close"], [accountKey(tag)], [`${replayed ?? ""}`]);
+  if (reply === "none") return undefined;
+  for (const { id, status } of await listKeys(runner, tag)) {
+    if (status !== "revoked") await changeKey(noting, tag, id, { status: "revoked" });
+  }
+  return readAccount(runner, tag);
+}
+
 export async function readKey(
   runner: Runner,
   scripts: Scripts,
@@ -180,10 +120,10 @@ export async function readKey(
 ): Promise<KeyView | undefined> {
   const reply = await runner.script(scripts["key-read"], [accountKey(tag)], [hash]);
   if (reply === null) return undefined;
-  const [now, json, name, plan, balance, cards, limits, ...budgets] = reply as KeyReadReply;
-  const key = toKey(tag, json);
+  const [now, stored, name, plan, balance, cards, limits, status, ...budgets] = reply as KeyReadReply;
+  const key = toKey(tag, stored);
   return {
-    key,
+    key: { ...key, status: standingOfKey(key.status, status) },
     account: { id: accountId(tag), name, plan, balance: nanoUsd(BigInt(balance)), limits },
     entitlements: cards.map(toEntitlement),
     budgets: toBudgets(
@@ -276,15 +216,26 @@ export async function credit(
   payment: Parameters<Store["credit"]>[1],
 ): ReturnType<Store["credit"]> {
   const { debit, credit: credited } = creditAccounts(tag, payment);
-  const { id, amount, kind, note } = payment;
+  const { id, amount, kind, note, again } = payment;
   const size = amount < 0n ? -amount : amount;
   const reply = (await runner.script(
     scripts.credit,
     [accountKey(tag), paymentsKey(tag), ledgerKey(tag)],
-    [id, `${amount}`, `${size}`, kind, debit, credited, note, `${TOTAL_MAX}`, termsText(notices?.terms())],
+    [
+      id,
+      `${amount}`,
+      `${size}`,
+      kind,
+      debit,
+      credited,
+      note,
+      `${TOTAL_MAX}`,
+      again ? "1" : "",
+      termsText(notices?.terms()),
+    ],
   )) as readonly [string, string?, string?];
   const [outcome, balance = "0", noticed] = reply;
   if (noticed === "1") notices?.noted(tag);
   if (outcome === "credited" || outcome === "duplicate") return { outcome, balance: nanoUsd(BigInt(balance)) };
-  return { outcome: outcome as "mismatch" | "refused" | "unknown_account" };
+  return { outcome: outcome as "mismatch" | "refused" | "closed" | "unknown_account" };
 }

@@ -3,9 +3,9 @@
 import { nanoUsd } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted, GroupTerms } from "../admission.ts";
-import { budgetOfLetter } from "../budgets.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import { admittedOf, bucketOfTexts, type HoldRecord } from "../hold-record.ts";
+import { budgetOfLetter } from "../limits/budgets.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "../settlement.ts";
 import type { Runner } from "./connection/runner.ts";
 import { accountKey, expiriesKey, holdsKey, idempotencyKey, settledKey } from "./keys.ts";

@@ -185,8 +185,9 @@ export async function redeem(
   const before = await readCode(runner, hash);
   const refusal = before === undefined ? { outcome: "unknown_code" as const } : refusedTo(tag, before);
   if (refusal !== undefined) return refusal;
-  const account = await runner.step((redis) => redis.hget(accountKey(tag), "name"));
-  if (account === null) return { outcome: "unknown_account" };
+  const [name, status] = await runner.step((redis) => redis.hmget(accountKey(tag), ["name", "status"]));
+  if (!name) return { outcome: "unknown_account" };
+  if (status === "closed" && before?.state === "unused" && fromMs === undefined) return { outcome: "closed_account" };
   await noteClaim(runner, scripts, hash);
   const claimed = await claim(runner, scripts, hash, tag, fromMs !== undefined);
   if (claimed === undefined) return { outcome: "unknown_code" };

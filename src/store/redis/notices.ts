@@ -15,9 +15,9 @@ import {
   waitingCount,
 } from "../notices.ts";
 import type { Page } from "../records.ts";
-import { listAccountNames } from "./accounts.ts";
 import type { Runner } from "./connection/runner.ts";
 import { accountKey, GATEWAY_NOTICES, NOTICES_LEASE } from "./keys.ts";
+import { listAccountNames } from "./names.ts";
 import type { Scripts } from "./scripts.ts";
 
 const keyOf = (outbox: Outbox): string => (outbox === GATEWAY_OUTBOX ? GATEWAY_NOTICES : accountKey(outbox));

@@ -1,8 +1,8 @@
 /** What Redis holds, as values of the contract. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
-import type { BudgetCounts } from "../budgets.ts";
 import { StoreError } from "../contract.ts";
+import type { BudgetCounts } from "../limits/budgets.ts";
 import { accountId } from "../names.ts";
 import type { Account, CardFacts, Code, CodeBatch, Entitlement, Key, KeyUse, LedgerLine } from "../records.ts";
 
@@ -17,19 +17,8 @@ export function fieldsOf(flat: readonly string[] = []): HashFields {
 
 /** Fields of an account's hash that `toAccount` reads: the rest, its keys and cards, may be long. */
 export const ACCOUNT_FIELDS = [
-  "name",
-  "plan",
-  "plan_rev",
-  "bal",
-  "held",
-  "spent",
-  "topped",
-  "seq",
-  "created",
-  "lim",
-  "lim_rev",
-  "nb",
-  "nb_rev",
+  ...["name", "plan", "plan_rev", "status", "labels", "rev", "name_rev"],
+  ...["bal", "held", "spent", "topped", "seq", "created", "lim", "lim_rev", "nb", "nb_rev"],
 ] as const;
 
 /**
@@ -53,6 +42,10 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     planRevision: Number(fields.plan_rev ?? 1),
     limits: fields.lim ?? "",
     limitsRevision: Number(fields.lim_rev ?? 0),
+    status: (fields.status ?? "normal") as Account["status"],
+    labels: toLabels(fields.labels),
+    revision: Number(fields.rev ?? 1),
+    nameRevision: Number(fields.name_rev ?? 1),
     balance: nanoUsd(BigInt(fields.bal ?? 0)),
     held: nanoUsd(BigInt(fields.held ?? 0)),
     spent: nanoUsd(BigInt(fields.spent ?? 0)),
@@ -62,6 +55,16 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     notifyRevision: Number(fields.nb_rev ?? 0),
     createdAtMs: Number(fields.created),
   };
+}
+
+/** A JSON object of texts, by name, as the embedded store has them; labels that cannot be read are none. */
+function toLabels(json = "{}"): Account["labels"] {
+  try {
+    const entries = Object.entries(JSON.parse(json) as object).sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(entries.filter(([, value]) => typeof value === "string"));
+  } catch {
+    return {};
+  }
 }
 
 /** A key record: a JSON list of texts (`lua/key.lua`). */

@@ -19,6 +19,7 @@ import { listRecords, readFigures, readLimits } from "./figures.ts";
 import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
 import { pageMarks } from "./marks.ts";
+import * as names from "./names.ts";
 import * as notices from "./notices.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
@@ -56,16 +57,21 @@ const CALLS: Calls<ScriptContext> = {
   settle: ({ runner, scripts, notices }, ask) => settle(runner, scripts, ask, notices),
   readKey: ({ runner, scripts }, tag, hash) => accounts.readKey(runner, scripts, tag, hash),
   readLimits: ({ runner, scripts }, tag, scope) => readLimits(runner, scripts, tag, scope),
-  createAccount: ({ runner, scripts }, account) => accounts.createAccount(runner, scripts, account),
-  getAccount: ({ runner, scripts }, tag) => accounts.getAccount(runner, scripts, tag),
-  findAccount: ({ runner }, name) => accounts.findAccount(runner, name),
-  findAccountName: ({ runner }, name) => accounts.findAccountName(runner, name),
-  listAccountNames: ({ runner }, cursor, limit) => accounts.listAccountNames(runner, cursor, limit),
-  listAccounts: ({ runner }, cursor, limit) => accounts.listAccounts(runner, cursor, limit),
+  createAccount: ({ runner, scripts }, account) => names.createAccount(runner, scripts, account),
+  getAccount: ({ runner, scripts }, tag) => names.getAccount(runner, scripts, tag),
+  findAccount: ({ runner }, name) => names.findAccount(runner, name),
+  findAccountName: ({ runner }, name) => names.findAccountName(runner, name),
+  listAccountNames: ({ runner }, cursor, limit) => names.listAccountNames(runner, cursor, limit),
+  listAccounts: ({ runner }, cursor, limit) => names.listAccounts(runner, cursor, limit),
   setPlan: ({ runner, scripts }, tag, plan, revision) => accounts.setPlan(runner, scripts, tag, plan, revision),
   setAccountLimits: ({ runner, scripts }, tag, limits, revision) =>
     accounts.setAccountLimits(runner, scripts, tag, limits, revision),
   readAccountBudgets: ({ runner }, tag) => accounts.readAccountBudgets(runner, tag),
+  changeAccount: ({ runner, scripts }, tag, change, revision) =>
+    accounts.changeAccount(runner, scripts, tag, change, revision),
+  renameAccount: ({ runner, scripts }, tag, name, revision) =>
+    names.renameAccount(runner, scripts, tag, name, revision),
+  closeAccount: (context, tag, revision) => accounts.closeAccount(context, tag, revision),
   createKey: ({ runner, scripts }, tag, key) => accounts.createKey(runner, scripts, tag, key),
   listKeys: ({ runner }, tag) => accounts.listKeys(runner, tag),
   setNotifyBelow: ({ runner, scripts }, tag, below, revision) =>

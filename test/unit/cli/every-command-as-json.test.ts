@@ -44,6 +44,12 @@ test("--json prints one line of JSON and nothing else, before or behind the comm
   assert.equal(topup.balance_usd, "10.00");
   const taken = ["account", "adjust", "alice", "--usd", "-1", "--id", "adj_1", "--note", "n", "--json"];
   assert.equal((await json(...taken)).balance_usd, "9.00");
+  assert.deepEqual((await json("account", "label", "alice", "team=red", "--json")).labels, { team: "red" });
+  assert.equal((await json("account", "rename", "alice", "alice.b", "--json")).name, "alice.b");
+  assert.equal((await json("account", "rename", "alice.b", "alice", "--json")).name, "alice");
+  assert.equal((await json("account", "suspend", "alice", "--json")).status, "suspended");
+  assert.equal((await json("account", "resume", "alice", "--json")).status, "normal");
+  assert.equal((await json("account", "close", "alice", "--json")).status, "closed");
   assert.equal((await json("ledger", "show", "--account", "alice", "--json", "--limit", "1")).next, 1);
 });
 

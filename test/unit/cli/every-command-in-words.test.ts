@@ -15,8 +15,8 @@ test("account: create, list, show, set-plan, adjust", async (t) => {
 
   const listed = await tollgate("account", "list");
   const lines = listed.out.split("\n");
-  assert.match(lines[0] as string, /^NAME +PLAN +BALANCE USD +AVAILABLE USD +SPENT USD +CREATED$/);
-  assert.match(lines[1] as string, /^alice +pro +0\.00 +0\.00 +0\.00 +\d{4}-/);
+  assert.match(lines[0] as string, /^NAME +PLAN +STATUS +BALANCE USD +AVAILABLE USD +SPENT USD +CREATED +LABELS$/);
+  assert.match(lines[1] as string, /^alice +pro +normal +0\.00 +0\.00 +0\.00 +\d{4}-/);
   assert.match(lines[2] as string, /^bob-with-a-long-name +free /);
   assert.equal(lines[1]?.indexOf("pro"), lines[2]?.indexOf("free"), "columns are aligned");
 
@@ -27,6 +27,46 @@ test("account: create, list, show, set-plan, adjust", async (t) => {
   assert.equal(given.out, "Adjusted alice by 2.00 USD. The balance is 2.00 USD.\n");
   const taken = await tollgate("account", "adjust", "alice", "--usd", "-1.50", "--id", "adj_2", "--note", "typo");
   assert.deepEqual(taken, { status: 0, out: "Adjusted alice by -1.50 USD. The balance is 0.50 USD.\n", err: "" });
+});
+
+test("account: rename, label, suspend, resume, close", async (t) => {
+  const { tollgate } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  const words = async (...argv: string[]) => {
+    const { status, out, err } = await tollgate("account", ...argv);
+    return status === 0 ? out : `${status} ${err}`;
+  };
+  assert.equal(await words("rename", "alice", "bob"), "The account alice is called bob.\n");
+  assert.equal(
+    await words("label", "bob", "team=red", "no=47=11"),
+    "The account bob has the labels: no=47=11, team=red.\n",
+  );
+  assert.match(await words("list", "--label", "team=red"), /^bob +free +normal .* no=47=11, team=red$/m);
+  assert.match(await words("show", "bob"), /^Labels +no=47=11, team=red$/m);
+  assert.equal(await words("list", "--label", "team=blue"), "No accounts.\n");
+  assert.equal(await words("label", "bob", "no="), "The account bob has the labels: team=red.\n");
+  assert.equal(await words("label", "bob", "team="), "The account bob has the labels: -.\n");
+  assert.match(await words("label", "bob", "team"), /^2 A label must be NAME=VALUE/);
+  assert.match(await words("suspend", "bob"), /bob is suspended.*tollgate account resume bob/);
+  assert.match(await words("list", "--status", "suspended"), /^bob /m);
+  assert.match(await words("resume", "bob"), /work again/);
+  assert.equal(
+    await words("close", "bob"),
+    "The account bob is closed for good, and its keys are revoked. It has 0.00 USD, of which requests that still run hold 0.00.\n",
+  );
+  assert.match(await words("resume", "bob"), /^1 Refused: The account `bob` is closed/);
+  const { out } = await tollgate("audit", "--limit", "7");
+  const happened = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(/ {2,}/)[2]);
+  assert.deepEqual(happened.slice(1, 5), [
+    "Refused (account closed): resume the account bob",
+    "Done: close the account bob",
+    "Done: resume the account bob",
+    "Done: suspend the account bob",
+  ]);
+  assert.equal(happened[5], "Done: set or take away 1 labels of the account bob");
 });
 
 test("account list says how to get the next page", async (t) => {
@@ -154,7 +194,17 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
     sheet.out,
     new RegExp(`^id,name,group,status,expires_at,created_at,used_at,used_by,used_from\r\n${id},,cards,suspended,,`),
   );
-  assert.match((await tollgate("account", "list", "--format", "csv")).out, /^name,plan,[^\n]*\r\nalice,free,/);
+  assert.match(
+    (await tollgate("account", "list", "--format", "csv")).out,
+    /^name,plan,status,[^\n]*\r\nalice,free,normal,/,
+  );
+  for (const list of [["account", "list"], ["key", "list", "--account", "alice"], ["code", "list"], ["audit"]]) {
+    const [formatted, global] = [await tollgate(...list, "--format", "json"), await tollgate(...list, "--json")];
+    assert.deepEqual(JSON.parse(formatted.out).items, JSON.parse(global.out).items, list.join(" "));
+  }
+  const verified = await tollgate("ledger", "verify", "--format", "csv");
+  assert.match(verified.out, /^account,outcome,lines,[^\n]*\r\nalice,balanced,0,/);
+  assert.equal(JSON.parse((await tollgate("ledger", "verify", "--format", "json")).out).accounts, 1);
   assert.match((await tollgate("code", "list", "--format", "csv")).out, /^id,card,[^\n]*\r\n$/);
   assert.match((await tollgate("audit", "--format", "csv")).out, /^at,who,[^\n]*\r\n/);
   assert.match((await tollgate("key", "resume", id)).out, /works again/);
@@ -189,10 +239,15 @@ test("topup and ledger show", async (t) => {
   for (const wrong of [
     ["--last", "1", "--after", "1"],
     ["--since", "soon"],
-    ["--last", "1", "--attempts"],
   ]) {
     assert.equal((await tollgate("ledger", "show", "--account", "alice", ...wrong)).status, 2, wrong.join(" "));
   }
+  const sheet = await tollgate("ledger", "show", "--account", "alice", "--last", "1", "--format", "csv");
+  assert.match(sheet.out, /^seq,at,kind,[^\n]*\r\n2,[^\n]*,pay_2,[^\n]*\r\n$/);
+  assert.equal(
+    (await tollgate("ledger", "show", "--account", "alice", "--last", "1", "--attempts")).out,
+    "No attempts.\n",
+  );
   const page = await tollgate("ledger", "show", "--account", "alice", "--limit", "1");
   assert.match(page.err, /--account alice --after 1\n$/);
   const rest = await tollgate("ledger", "show", "--account", "alice", "--after", "1");

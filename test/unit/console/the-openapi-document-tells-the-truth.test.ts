@@ -93,9 +93,9 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("GET", "/admin/v1/accounts/{name}/keys", 200, undefined, { name: "alice" }, "?limit=1");
   await chat(here, String(key.key));
   await ask("PUT", "/admin/v1/keys/{id}/group", 200, { group: "limited-money" }, { id });
-  const codes = await ask("POST", "/admin/v1/codes", 201, { card: "day", count: 2, idempotency_id: "batch-1" });
+  const codes = await ask("POST", "/admin/v1/codes", 201, { card: "day", count: 3, idempotency_id: "batch-1" });
   await ask("POST", "/admin/v1/codes", 409, { card: "day", count: 2, idempotency_id: "batch-1" });
-  const [first, second] = codes.items as { id: string; code: string }[];
+  const [first, second, third] = codes.items as { id: string; code: string }[];
   await ask("POST", "/admin/v1/accounts/{name}/redemptions", 201, { code: first?.code }, { name: "alice" });
   await ask("POST", "/admin/v1/accounts/{name}/redemptions", 200, { code: first?.code }, { name: "alice" });
   await ask("POST", "/admin/v1/codes/{id}/void", 200, undefined, { id: second?.id ?? "" });
@@ -161,6 +161,16 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("POST", "/admin/v1/keys/{id}/suspend", 200, undefined, { id });
   await ask("POST", "/admin/v1/keys/{id}/resume", 200, undefined, { id });
   await ask("POST", "/admin/v1/keys/{id}/revoke", 200, undefined, { id });
+  const renamed = { name: "alice.b" };
+  await ask("PUT", "/admin/v1/accounts/{name}/name", 200, renamed, { name: "alice" });
+  await ask("PUT", "/admin/v1/accounts/{name}/name", 404, renamed, { name: "alice" });
+  await ask("PUT", "/admin/v1/accounts/{name}/labels", 200, { labels: { team: "red" } }, renamed);
+  await ask("GET", "/admin/v1/accounts", 200, undefined, {}, "?label=team%3Dred&status=normal");
+  await ask("POST", "/admin/v1/accounts/{name}/suspend", 200, undefined, renamed);
+  await ask("POST", "/admin/v1/accounts/{name}/resume", 200, undefined, renamed);
+  await ask("POST", "/admin/v1/accounts/{name}/close", 200, undefined, renamed);
+  await ask("POST", "/admin/v1/accounts/{name}/resume", 409, undefined, renamed);
+  await ask("POST", "/admin/v1/accounts/{name}/redemptions", 409, { code: third?.code }, renamed);
   await ask("GET", "/admin/v1/audit", 200, undefined, {}, "?limit=5");
   await ask("GET", "/admin/v1/openapi.json", 200);
 }

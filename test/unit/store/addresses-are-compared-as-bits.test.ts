@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { BlockList, isIP } from "node:net";
 import test from "node:test";
 import fc from "fast-check";
-import { addressBits, blockBits } from "../../../src/store/address-bits.ts";
+import { addressBits, blockBits } from "../../../src/store/limits/address-bits.ts";
 
 const address = fc.oneof(
   fc.ipV4(),

@@ -1,9 +1,9 @@
 /** Limits of keys and accounts beside those of their groups: budgets, rates, models, addresses. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { addressBits } from "../../../src/store/address-bits.ts";
 import type { AdmitAsk, GroupTerms } from "../../../src/store/admission.ts";
-import { type LimitSet, limitsText } from "../../../src/store/limits.ts";
+import { addressBits } from "../../../src/store/limits/address-bits.ts";
+import { type LimitSet, limitsText } from "../../../src/store/limits/limits.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import {
   admitAsk,

@@ -1,6 +1,7 @@
 /** The suite that every store passes: `keepsTheContract` registers it for one kind of store. */
 import { after, before, describe } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
+import { accountTests } from "./contract-accounts.ts";
 import { admissionTests } from "./contract-admit.ts";
 import { archiveRefusalTests, archiveTests } from "./contract-archive.ts";
 import { budgetTests, budgetTimeTests } from "./contract-budgets.ts";
@@ -40,6 +41,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     budgetTests(ask);
     settlementTests(ask);
     recordTests(ask);
+    accountTests(ask);
     codeTests(ask);
     idempotencyTests(ask);
     archiveRefusalTests(ask);

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { addressBits } from "../../../src/store/address-bits.ts";
 import type { Admitted } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
-import { type LimitSet, limitsText } from "../../../src/store/limits.ts";
+import { addressBits } from "../../../src/store/limits/address-bits.ts";
+import { type LimitSet, limitsText } from "../../../src/store/limits/limits.ts";
 import { keyScope } from "../../../src/store/names.ts";
 import { SETTLED_MARK_MS, type UpstreamCost } from "../../../src/store/settlement.ts";
 import type { IdempotentRequest } from "../../../src/values/idempotency.ts";
@@ -96,6 +96,12 @@ class Run {
     }
   }
 
+  /** Closes an account, and tries the half of it all again. */
+  async end(operations: readonly Operation[]): Promise<void> {
+    await this.step({ do: "close", account: 0, replayedFromMs: undefined });
+    for (const operation of operations.filter((_, at) => at % 2 === 0)) await this.step(operation);
+  }
+
   async #apply(tag: AccountTag, o: Exclude<Operation, { do: "jump" }>): Promise<void> {
     switch (o.do) {
       case "admit":
@@ -106,7 +112,9 @@ class Run {
       case "settle":
         return this.#settle(tag, o);
       case "credit":
-        await this.#both((store) => store.credit(tag, { id: o.id, amount: o.amount, kind: o.kind, note: "n" }));
+        await this.#both((store) =>
+          store.credit(tag, { id: o.id, amount: o.amount, kind: o.kind, note: "n", again: o.again }),
+        );
         return;
       case "grant":
         await this.#both((store) =>
@@ -208,6 +216,25 @@ class Run {
       case "plan":
         await this.#both((store) => store.setPlan(tag, o.plan));
         return;
+      case "accountState": {
+        const revision = o.replayedFromMs === undefined ? undefined : this.#nowMs + o.replayedFromMs;
+        await this.#both((store) => store.changeAccount(tag, o.change, revision));
+        return;
+      }
+      case "rename": {
+        const revision = o.replayedFromMs === undefined ? undefined : this.#nowMs + o.replayedFromMs;
+        // The embedded store keeps the accounts of earlier runs.
+        const name = `${this.#name}${o.to}`;
+        await this.#both((store) => store.renameAccount(tag, name, revision));
+        await this.#both((store) => store.findAccount(name));
+        await this.#both((store) => store.listAccountNames(this.#name, 3));
+        return;
+      }
+      case "close": {
+        const revision = o.replayedFromMs === undefined ? undefined : this.#nowMs + o.replayedFromMs;
+        await this.#both((store) => store.closeAccount(tag, revision));
+        return;
+      }
       case "read":
         await this.#both((store) => store.readKey(tag, hashOf(`${o.key}`)));
         await this.#both((store) => store.listKeys(tag));
@@ -325,6 +352,7 @@ test("both stores answer alike and hold alike after every operation, whatever th
           const run = new Run(++runs, [embedded, redis]);
           await run.begin();
           for (const operation of operations) await run.step(operation);
+          await run.end(operations);
         },
       ),
       { numRuns: RUNS },

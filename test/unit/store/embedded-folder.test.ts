@@ -99,14 +99,20 @@ test("folder and files are private (0700, 0600)", () =>
     for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
   }));
 
+/** What came after batches of codes. */
+function undoLatestSteps(old: DatabaseSync): void {
+  old.exec("DROP TABLE notices; DROP TABLE notice_queues; DROP TABLE notice_marks;");
+  for (const column of ["notify_below", "notify_revision", "status", "labels", "revision", "name_revision"])
+    old.exec(`ALTER TABLE accounts DROP COLUMN ${column};`);
+}
+
 test("a folder of the version without codes is taken over with everything in it", () =>
   inFolder(async (dir) => {
     let store = await openStore({ kind: "embedded", dir });
     const tag = await makeAccount(store, "Older", { funds: 7n });
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
-    old.exec("DROP TABLE notices; DROP TABLE notice_queues; DROP TABLE notice_marks;");
-    for (const column of ["below", "revision"]) old.exec(`ALTER TABLE accounts DROP COLUMN notify_${column};`);
+    undoLatestSteps(old);
     old.exec("DROP TABLE former_keys; DROP TABLE key_uses; DROP TABLE budgets;");
     old.exec("DROP TABLE codes; DROP TABLE code_batches; ALTER TABLE entitlements DROP COLUMN card;");
     old.exec("DROP TABLE identity; DROP TABLE idempotency; DROP TABLE epoch;");
@@ -119,7 +125,8 @@ test("a folder of the version without codes is taken over with everything in it"
     old.exec("PRAGMA user_version = 1;");
     old.close();
     store = await openStore({ kind: "embedded", dir });
-    assert.equal((await store.getAccount(tag))?.balance, 7n);
+    const account = await store.getAccount(tag);
+    assert.deepEqual([account?.balance, account?.status, account?.labels], [7n, "normal", {}]);
     assert.deepEqual((await store.listCodes(undefined, 10)).items, []);
     assert.deepEqual((await store.inspect(tag))?.notices, { taken: 0, last: 0, waiting: [], marks: [] });
     const [key] = await store.listKeys(tag);
@@ -142,6 +149,7 @@ test("codes and cards of the version before batches go on as they are", () =>
     assert.equal((await store.redeem({ hash: spent.hash, tag })).outcome, "redeemed");
     await store.close();
     const old = new DatabaseSync(join(dir, "tollgate.db"));
+    undoLatestSteps(old);
     old.exec("DROP TABLE code_batches; DROP INDEX codes_of_batch; ALTER TABLE entitlements DROP COLUMN card;");
     for (const column of ["batch", "expires"]) old.exec(`ALTER TABLE codes DROP COLUMN ${column};`);
     old.exec(`PRAGMA user_version = ${SCHEMA_STEPS.findIndex((step) => step.includes("code_batches"))};`);

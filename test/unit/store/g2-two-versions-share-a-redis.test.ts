@@ -221,6 +221,16 @@ test("cards and codes of either version are good in the other; the previous one 
   assert.equal((await store.redeem({ hash: old.hash, tag })).outcome, "redeemed", "a code of before batches");
 });
 
+test("a closed account's keys are refused by the previous version, too; those of a suspended one are not", async (t) => {
+  const { store, admitBefore } = await fleet(t);
+  const [closed, paused] = [await makeAccount(store, "Closed"), await makeAccount(store, "Waits")];
+  await store.closeAccount(closed);
+  assert.equal(await admitBefore(admitAsk({ tag: closed, requestId: ridOf(1), groups: GROUPS })), "revoked_key");
+  // docs/fronts.md says so: suspend accounts when the upgrade is complete.
+  await store.changeAccount(paused, { status: "suspended" });
+  assert.equal(typeof (await admitBefore(admitAsk({ tag: paused, requestId: ridOf(2), groups: GROUPS }))), "object");
+});
+
 test("what a script of today has begun, and the previous version has overtaken, is ended with nothing lost", async (t) => {
   const { redis, store, admitBefore, settleBefore } = await fleet(t);
   const stopper = await startScriptStopper(redis.port, Object.values(loadScripts()));

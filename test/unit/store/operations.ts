@@ -1,7 +1,7 @@
 /** Random operations for the differential test: few accounts, keys, groups, cards and ids, so that they collide. */
 import fc from "fast-check";
 import type { GroupTerms } from "../../../src/store/admission.ts";
-import type { LimitSet } from "../../../src/store/limits.ts";
+import type { LimitSet } from "../../../src/store/limits/limits.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { DAY_MS, terms } from "./asks.ts";
 
@@ -157,6 +157,7 @@ const operation = {
       amount.map((a) => -a),
     ),
     kind: fc.constantFrom("topup" as const, "adjust" as const),
+    again: fc.boolean(),
   }),
   grant: fc.record({
     do: fc.constant("grant" as const),
@@ -243,6 +244,27 @@ const operation = {
   }),
   takeNotice: fc.record({ do: fc.constant("takeNotice" as const), account, seq: fc.integer({ min: 0, max: 6 }) }),
   plan: fc.record({ do: fc.constant("plan" as const), account, plan }),
+  accountState: fc.record({
+    do: fc.constant("accountState" as const),
+    account,
+    replayedFromMs,
+    change: fc.record(
+      {
+        status: fc.constantFrom("normal" as const, "normal" as const, "suspended" as const),
+        labels: fc.dictionary(fc.constantFrom("team", "1", "a.b", "__x"), fc.constantFrom("", "red", 'Zwei "ü" /'), {
+          noNullPrototype: true,
+        }),
+      },
+      { requiredKeys: [] },
+    ),
+  }),
+  rename: fc.record({
+    do: fc.constant("rename" as const),
+    account,
+    to: fc.constantFrom("one", "two", "three"),
+    replayedFromMs,
+  }),
+  close: fc.record({ do: fc.constant("close" as const), account, replayedFromMs }),
   read: fc.record({ do: fc.constant("read" as const), account, key }),
   archive: fc.record({ do: fc.constant("archive" as const), account, through: fc.integer({ min: 1, max: 20 }) }),
   jump: fc.record({
@@ -277,8 +299,11 @@ export const anyOperation = fc.oneof(
   { weight: 1, arbitrary: operation.notify },
   { weight: 1, arbitrary: operation.takeNotice },
   { weight: 1, arbitrary: operation.plan },
+  { weight: 2, arbitrary: operation.accountState },
+  { weight: 2, arbitrary: operation.rename },
   { weight: 1, arbitrary: operation.read },
   { weight: 1, arbitrary: operation.revoke },
+  { weight: 0, arbitrary: operation.close },
   { weight: 3, arbitrary: operation.archive },
 );
 

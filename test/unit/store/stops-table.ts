@@ -37,6 +37,7 @@ const AREAS: readonly (readonly [RegExp, string])[] = [
   [/^\{a:.*\} plan/, "plan"],
   [/^\{a:.*\} (n:|nm:|nseq|ntaken)/, "notice"],
   [/^\{a:.*\} nb/, "threshold"],
+  [/^\{a:.*\} rename$/, "note of the rename"],
   [/^\{a:.*\}:h /, "hold"],
   [/^\{a:.*\}:hx /, "expiry"],
   [/^\{a:.*\}:d:/, "settled mark"],

@@ -413,6 +413,27 @@ export const SCENES: readonly Scene[] = [
     act: ({ store }) => store.setPlan(TAG, "pro"),
   },
   {
+    name: "an account's status and labels",
+    script: "account-change",
+    prepare: (s) => account(s),
+    act: ({ store }) => store.changeAccount(TAG, { status: "suspended", labels: { team: "red" } }, START_MS + 5),
+  },
+  {
+    name: "an account's end",
+    script: "account-close",
+    prepare: (s) => account(s),
+    act: ({ store }) => store.closeAccount(TAG, START_MS + 5),
+  },
+  ...["account-rename", "name-claim", "name-move"].map(
+    (script): Scene => ({
+      name: "another name",
+      script,
+      step: true,
+      prepare: (s) => account(s),
+      act: ({ store }) => store.renameAccount(TAG, "Another", START_MS + 5),
+    }),
+  ),
+  {
     name: "a key",
     script: "key-create",
     prepare: async ({ store }) => {

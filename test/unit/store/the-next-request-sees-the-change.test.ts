@@ -9,6 +9,7 @@ import { embeddedBench, openUrl } from "./benches.ts";
 const CHANGES = 5_000;
 const SUSPENSIONS = 500;
 const REVOCATIONS = 500;
+const CLOSINGS = 100;
 
 async function violations(stores: readonly Store[], changes: number): Promise<number> {
   const [first] = stores as [Store];
@@ -32,6 +33,20 @@ async function violations(stores: readonly Store[], changes: number): Promise<nu
     if (causeOf(answer) !== (status === "normal" ? "admitted" : "suspended")) wrong++;
     if (answer.outcome === "admitted") await anyOf(i + 1).settle(settleAsk(request, answer, { voided: true }));
   }
+  for (let i = 1; i <= SUSPENSIONS; i++) {
+    const status = i % 2 === 0 ? "normal" : "suspended";
+    await (stores[i % stores.length] as Store).changeAccount(tag, { status });
+    const request = admitAsk({ tag, requestId: ridOf(200_000 + i), groups });
+    const answer = await anyOf(i).admit(request);
+    if (causeOf(answer) !== (status === "normal" ? "admitted" : "suspended")) wrong++;
+    if (answer.outcome === "admitted") await anyOf(i + 1).settle(settleAsk(request, answer, { voided: true }));
+  }
+  for (let i = 1; i <= CLOSINGS; i++) {
+    const closed = await makeAccount(first, `Closed${i}`);
+    await (stores[i % stores.length] as Store).closeAccount(closed);
+    const request = admitAsk({ tag: closed, requestId: ridOf(1), groups });
+    if (causeOf(await anyOf(i).admit(request)) !== "revoked_key") wrong++;
+  }
   for (let i = 1; i <= REVOCATIONS; i++) {
     const id = `key_Next${i}`;
     await first.createKey(tag, { id, hash: hashOf(id), group: "red" });
@@ -42,7 +57,7 @@ async function violations(stores: readonly Store[], changes: number): Promise<nu
   return wrong;
 }
 
-test("5,000 group changes, 500 suspensions and resumptions and 500 revocations each count from the next request on, on any of four replicas", async () => {
+test("5,000 group changes, 500 suspensions and resumptions of a key and of its account, 500 revocations and 100 closed accounts each count from the next request on, on any of four replicas", async () => {
   const redis = await startRedis();
   const stores = await Promise.all([1, 2, 3, 4].map(() => openUrl(redis)));
   try {
@@ -53,7 +68,7 @@ test("5,000 group changes, 500 suspensions and resumptions and 500 revocations e
   }
 });
 
-test("group changes, suspensions and revocations count from the next request on: embedded", async () => {
+test("group changes, suspensions, revocations and closed accounts count from the next request on: embedded", async () => {
   const bench = await embeddedBench();
   try {
     assert.equal(await violations([bench.store], 200), 0);

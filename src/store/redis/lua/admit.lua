@@ -19,15 +19,16 @@ local function refused(cause, group, wait, r1, r2, r3, t1, t2, t3)
 end
 
 local function read()
-  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over', 'lim'))
+  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over', 'lim',
+    'status'))
 end
 
 local now = clock()
-local todo, stored_key, plan, listed, bal, held, conc, over, account_limits = read()
+local todo, stored_key, plan, listed, bal, held, conc, over, account_limits, status = read()
 if not stored_key then return refused('unknown_key') end
 local key = key_of(account, stored_key)
 local key_id, group = key[1], key[2]
-local barred = key_barred(key, now)
+local barred = key_barred(key, now, status)
 if barred then return refused(barred, group) end
 local kit = has_limits(key, account_limits) and limit_kit()
 local limits = kit and kit.limits_of(key, account_limits)

@@ -1,5 +1,5 @@
 -- Budgets: what a key or an account spends in a UTC day ('d'), a week from Monday ('w'), a month ('m'), or in all ('t'); an
--- account's letters are capitals. The same arithmetic as store/budgets.ts, line by line. Field 'b:d/<key id>', or 'b:D', is
+-- account's letters are capitals. The same arithmetic as store/limits/budgets.ts, line by line. Field 'b:d/<key id>', or 'b:D', is
 -- '<period> <spent> <held>' twice: of the latest period, and of the one before it, in which long requests end. A hold says
 -- in its 17th text what it counts in: 'c' its key's requests at once, 'k' its key's tokens, 'd20775' a budget's period.
 

@@ -1,5 +1,6 @@
 -- Adds or takes funds, once per payment id.
--- KEYS account payments ledger; ARGV id, amount (signed), size of the amount, kind, debit, credit, note, most in total, and what is to be told of (notices.lua)
+-- KEYS account payments ledger; ARGV id, amount (signed), size of the amount, kind, debit, credit, note, most in total, '1' where it
+--      is done again, and what is to be told of (notices.lua)
 local payments, ledger = KEYS[2], KEYS[3]
 local size = amount(ARGV[3])
 if not size then return bad('amount') end
@@ -8,11 +9,11 @@ if string.sub(ARGV[2], 1, 1) == '-' then moved = -size end
 if ARGV[2] ~= text(moved) then return bad('amount') end
 
 local function read()
-  return unpack(redis.call('HMGET', account, 'todo', 'bal', 'held', 'topped', 'seq'))
+  return unpack(redis.call('HMGET', account, 'todo', 'bal', 'held', 'topped', 'seq', 'status'))
 end
 
 local now = clock()
-local todo, bal, held, topped, seq = read()
+local todo, bal, held, topped, seq, status = read()
 if not bal then return { 'unknown_account' } end
 if todo then
   finish(todo)
@@ -23,6 +24,7 @@ if paid then
   if paid ~= ARGV[2] then return { 'mismatch' } end
   return { 'duplicate', bal }
 end
+if status == 'closed' and moved > 0 and ARGV[9] ~= '1' then return { 'closed' } end
 local before = stored_number(bal, account .. ' bal')
 local after = before + moved
 if not (after - stored_number(held, account .. ' held') >= 0 and after <= AMOUNT_MAX) then return { 'refused' } end

@@ -1,7 +1,8 @@
--- Adds a key, once per id.
+-- Adds a key, once per id; a closed account gets none.
 -- KEYS account; ARGV id, hash, group, name or '', end or ''
 local account = KEYS[1]
-if not redis.call('HGET', account, 'name') then return false end
+local facts = redis.call('HMGET', account, 'name', 'status')
+if not facts[1] or facts[2] == 'closed' then return false end
 local hash = redis.call('HGET', account, 'ki:' .. ARGV[1]) or ARGV[2]
 local known = redis.call('HGET', account, 'k:' .. hash)
 if known then return known end

@@ -1,6 +1,6 @@
 -- A key is a JSON list of texts: id, group, status, created, revision, name, end or '', '1' for a suspension, '', the values
 -- that it had before, each with its end, oldest first ('hash end hash end'), the revision of its last rotation, and its limits
--- and caps (store/limits.ts). A version
+-- and caps (store/limits/limits.ts). A version
 -- that knew of no suspension refuses a revoked key, so that is what a suspended key has for a status. Under a former value is
 -- a list that this version refuses in the same way, and whose ninth text is that value's end.
 local function is_revoked(key)
@@ -17,9 +17,10 @@ local function key_of(account, stored)
   return key
 end
 
--- Why a key is refused; nil for a good one.
-local function key_barred(key, now)
-  if key[3] == 'revoked' then return is_revoked(key) and 'revoked_key' or 'suspended' end
+-- Why a key is refused, in an account of that status; nil for a good one.
+local function key_barred(key, now, status)
+  if is_revoked(key) or status == 'closed' then return 'revoked_key' end
+  if key[3] == 'revoked' or status == 'suspended' then return 'suspended' end
   local ends = tonumber(key[7] or '')
   if ends and ends <= now then return 'expired_key' end
 end

@@ -1,4 +1,4 @@
--- Limits of a key beside those of its group, and of its account (store/limits.ts has the text as which they are kept). A key has
+-- Limits of a key beside those of its group, and of its account (store/limits/limits.ts has the text as which they are kept). A key has
 -- two sets, its owner's and the operator's caps, texts 12 and 13 of its record; the strictest figure of each counts.
 -- A script makes its functions anew each time that it runs, so these are made only where something is limited.
 

@@ -1,8 +1,8 @@
 // docs/money.md, limits of a key and of an account, through the whole gateway: what a client is told, and what it is charged.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { budgetField } from "../../../../src/store/budgets.ts";
-import { type LimitSet, limitsText } from "../../../../src/store/limits.ts";
+import { budgetField } from "../../../../src/store/limits/budgets.ts";
+import { type LimitSet, limitsText } from "../../../../src/store/limits/limits.ts";
 import { parseUsd } from "../../../../src/values/money.ts";
 import {
   type ConfigPlaces,

@@ -206,6 +206,12 @@ test("days that differ by more than the share are named, on either side", async 
   const dearer = await reconciled(`${CSV}${day},duo-east,3040,300,0.0031\r\n`, "--json");
   assert.equal(dearer.status, 1);
   assert.deepEqual(JSON.parse(dearer.out).differing, [{ day, model: "vendor/duo-east" }]);
+  const sheet = await reconciled(`${CSV}${day},duo-east,3040,300,0.0031\r\n`, "--format", "csv");
+  assert.equal(sheet.status, 1);
+  assert.deepEqual(sheet.out.trim().split("\r\n").slice(0, 2), [
+    "day,model,figure,theirs,ours,difference,share,differs",
+    `${day},vendor/duo-east,input,3040,3040,0,0,false`,
+  ]);
 });
 
 test("figures that no known column tells are named as not compared", async () => {

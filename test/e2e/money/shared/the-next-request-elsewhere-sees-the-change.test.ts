@@ -1,4 +1,4 @@
-// ARCHITECTURE.md promise 4: a key's group and status are read by the admission itself, so a change made on one
+// ARCHITECTURE.md promise 4: a key's group and status, and its account's, are read by the admission itself, so a change made on one
 // process counts for the next request on any other. Caches are warm: every process has just served the same key.
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,6 +11,8 @@ const DECISIONS = 1_000;
 /** One change of so many is a revocation, after which the account goes on with another key. */
 const REVOKE_EVERY = 5;
 /** Two that serve the model, at different prices, and one that does not. */
+/** One of so many suspends the account and resumes it. */
+const SUSPEND_EVERY = 7;
 const GROUPS = ["money", "elsewhere", "double-money"] as const;
 const BODY = chat({ maxTokens: 16 });
 
@@ -35,6 +37,13 @@ async function change(house: House, client: Client, step: number): Promise<boole
     client.key = await newKey(writer, client.account.name, "money");
     return answer.status === 401 && answer.cause === "revoked_key";
   }
+  if (step % SUSPEND_EVERY === SUSPEND_EVERY - 1) {
+    const path = `/accounts/${client.account.name}`;
+    await admin(writer, "POST", `${path}/suspend`);
+    const answer = await ask(reader, key, BODY);
+    await admin(reader, "POST", `${path}/resume`);
+    return answer.status === 401 && answer.cause === "suspended";
+  }
   const group = GROUPS[step % GROUPS.length] as (typeof GROUPS)[number];
   await admin(writer, "PUT", `/keys/${keyId}/group`, { group });
   const answer = await ask(reader, key, BODY);
@@ -43,7 +52,9 @@ async function change(house: House, client: Client, step: number): Promise<boole
   return answer.status === 200;
 }
 
-test("1,000 changes of group and revocations: 1,000 decided on the new value", { timeout: 60_000 }, async () => {
+test("1,000 changes of group, suspensions of accounts and revocations: 1,000 decided on the new value", {
+  timeout: 60_000,
+}, async () => {
   const house = await startHouse({ store: "redis", gateways: 4 });
   try {
     const [first] = house.gateways;

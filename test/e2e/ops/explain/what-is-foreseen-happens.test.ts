@@ -59,6 +59,10 @@ before(async () => {
   await make("revoked", {});
   await make("suspended", {});
   await make("expired", {});
+  await make("suspended account", {});
+  await make("closed account", {});
+  await here.store.changeAccount(accountOf("suspended account").tag, { status: "suspended" });
+  await here.store.closeAccount(accountOf("closed account").tag);
   await grant("card", "pro", nanoUsd(1_000_000_000n));
   await grant("card used", "pro", nanoUsd(1n));
   await grant("card free", "pro", undefined);
@@ -129,6 +133,8 @@ const CASES: readonly Case[] = [
   { account: "revoked", expected: "401 revoked_key" },
   { account: "revoked", options: { raw: "{" }, expected: "401 revoked_key" },
   { account: "suspended", expected: "401 suspended" },
+  { account: "suspended account", expected: "401 suspended" },
+  { account: "closed account", expected: "401 revoked_key" },
   { account: "expired", expected: "401 expired_key" },
   { account: "rich", options: { raw: "{]" }, expected: "400 not_json" },
   { account: "poor", options: { raw: "[]" }, expected: "400 not_json" },
@@ -258,6 +264,23 @@ test("a limit that is reached is told with the wait that a request is told, and 
   assert.ok(waits[0] >= waits[1] && waits[0] - waits[1] <= 1, waits.join(" "));
   assert.deepEqual([told.limits.requests.remaining, told.limits.requests_per_minute], [0, 2]);
   assert.equal(told.steps.find(({ step }: Explanation) => step === "limits").ok, false);
+});
+
+test("an operator is told that the account is suspended or closed, of a key that is not", async () => {
+  for (const [name, cause] of [
+    ["suspended account", "suspended"],
+    ["closed account", "revoked_key"],
+    ["rich", undefined],
+  ] as const) {
+    const { keyId } = accountOf(name);
+    const reply = await fetch(`${here.adminUrl}/admin/v1/explain`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${here.gateway.adminToken}`, "content-type": "application/json" },
+      body: JSON.stringify({ key_id: keyId, model: "chat-1", protocol: "chat" }),
+    });
+    const told = (await reply.json()) as Explanation;
+    assert.equal(told.expected?.cause ?? undefined, cause, JSON.stringify(told));
+  }
 });
 
 test("the path of decisions ends with the refusal", async () => {

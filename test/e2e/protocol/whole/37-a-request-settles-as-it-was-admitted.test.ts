@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
-import { ask, assertAtRest, memoOf, recomputed, usageLines } from "./asking.ts";
+import { ask, assertAtRest, errorOf, memoOf, recomputed, usageLines } from "./asking.ts";
 
 let here: GatewayHere;
 before(async () => {
@@ -71,6 +71,30 @@ test("row 29: a stream of a revoked key finishes and is charged", async () => {
   assert.equal((await usageLines(here, account)).length, 1);
   assert.equal((await ask(here, "messages", account.key)).status, 401);
 });
+
+for (const [what, cause] of [
+  ["suspended", "suspended"],
+  ["closed", "revoked_key"],
+] as const) {
+  test(`a stream of a ${what} account finishes and is charged; its next request is refused`, async () => {
+    const account = await here.account();
+    here.simulator.hold();
+    const before = here.simulator.count;
+    const running = ask(here, "messages", account.key, { stream: true });
+    await here.simulator.waitFor(before + 1);
+    if (what === "closed") await here.store.closeAccount(account.tag);
+    else await here.store.changeAccount(account.tag, { status: what });
+    const refused = await ask(here, "messages", account.key);
+    assert.deepEqual([refused.status, (await errorOf(refused)).cause], [401, cause]);
+    here.simulator.release();
+    assert.match(await (await running).text(), /event: message_stop/);
+    await assertAtRest(here, account);
+    assert.equal((await usageLines(here, account)).length, 1);
+    if (what === "closed") return;
+    await here.store.changeAccount(account.tag, { status: "normal" });
+    assert.equal((await ask(here, "messages", account.key)).status, 200);
+  });
+}
 
 /** The running settings with the output of chat-1 at twice its price. */
 function dearer({ settings }: GatewayHere) {

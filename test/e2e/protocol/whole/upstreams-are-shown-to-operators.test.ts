@@ -130,6 +130,10 @@ test("a rate limit shows with the model and the rest that was asked for", async 
   assert.deepEqual([reply.status, reply.headers.get("retry-after")], [429, "17"]);
   const { health, outcomes, limited_models: limited } = await shown("up-chat");
   assert.deepEqual([health, outcomes.rate_limited, limited[0]?.model], ["healthy", 1, "chat-1"]);
+  assert.match(
+    await tollgate("upstreams", "--format", "csv"),
+    /^name,health,reason,[^\n]*\r\n(?:[^\n]*\r\n)*up-chat,healthy,/,
+  );
   assert.match(await tollgate("upstreams"), /^up-chat: chat-1 is left alone for 1[67] s more \(429\)\.$/m);
   // It is the only one that has the model, so it is asked all the same.
   assert.equal((await ask(here, "chat", account.key)).status, 200);

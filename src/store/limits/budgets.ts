@@ -3,7 +3,7 @@
  * keeps the figures of its span and of the one before, in which long requests end. The Lua in `redis/lua/budgets.lua` is the
  * same arithmetic, line by line; the differential test compares them.
  */
-import { NANO_USD_MAX } from "../values/money.ts";
+import { NANO_USD_MAX } from "../../values/money.ts";
 import { BUDGET_SPANS, type BudgetSpan } from "./limits.ts";
 
 const DAY_MS = 86_400_000;

@@ -4,7 +4,7 @@
  * both allow is allowed, so the stricter figure of each counts.
  */
 
-import { type NanoUsd, parseNano } from "../values/money.ts";
+import { type NanoUsd, parseNano } from "../../values/money.ts";
 import { blockBits } from "./address-bits.ts";
 
 /** Spans of a budget: a UTC day, a week from Monday, a calendar month, and without an end. */

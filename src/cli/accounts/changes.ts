@@ -1,0 +1,41 @@
+/** What the commands ask and print that change an account: name, labels, suspend, resume, close. */
+import { type AdminClient, segment } from "../admin-client.ts";
+import { type CommandResult, labelWords } from "../admin-commands.ts";
+import { CliFailure } from "../failure.ts";
+import { cell } from "../output/table.ts";
+
+export async function renameAccount(admin: AdminClient, name: string, to: string): Promise<CommandResult> {
+  const { body } = await admin.call("PUT", `/accounts/${segment(name)}/name`, { name: to });
+  return { json: body, text: `The account ${cell(name)} is called ${cell(body.name)}.\n` };
+}
+
+/**
+ * @param pairs `name=value`, or `name=` to take a label away.
+ * @throws CliFailure 2 for what is none of both
+ */
+export async function labelAccount(admin: AdminClient, name: string, pairs: readonly string[]): Promise<CommandResult> {
+  const labels = pairs.map((pair): [string, string | null] => {
+    const at = pair.indexOf("=");
+    if (at < 1) throw new CliFailure(2, "A label must be NAME=VALUE, or NAME= to take it away.");
+    return [pair.slice(0, at), pair.slice(at + 1) || null];
+  });
+  const { body } = await admin.call("PUT", `/accounts/${segment(name)}/labels`, { labels: Object.fromEntries(labels) });
+  return { json: body, text: `The account ${cell(body.name)} has the labels: ${cell(labelWords(body.labels))}.\n` };
+}
+
+export async function suspendAccount(admin: AdminClient, name: string): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/accounts/${segment(name)}/suspend`);
+  const until = `until: tollgate account resume ${cell(body.name)}`;
+  return { json: body, text: `The account ${cell(body.name)} is suspended, from its next request on, ${until}.\n` };
+}
+
+export async function resumeAccount(admin: AdminClient, name: string): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/accounts/${segment(name)}/resume`);
+  return { json: body, text: `The keys of the account ${cell(body.name)} work again, from its next request on.\n` };
+}
+
+export async function closeAccount(admin: AdminClient, name: string): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/accounts/${segment(name)}/close`);
+  const has = `It has ${cell(body.balance_usd)} USD, of which requests that still run hold ${cell(body.held_usd)}.`;
+  return { json: body, text: `The account ${cell(body.name)} is closed for good, and its keys are revoked. ${has}\n` };
+}

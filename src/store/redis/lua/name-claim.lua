@@ -1,0 +1,7 @@
+-- Leads a name to a tag, unless it leads to another; lists of accounts go on with the name before.
+-- KEYS name index (hash); ARGV name, tag
+local names = KEYS[1]
+local owner = redis.call('HGET', names, ARGV[1])
+if owner then return owner end
+redis.call('HSET', names, ARGV[1], ARGV[2])
+return ARGV[2]
