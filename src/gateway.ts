@@ -219,6 +219,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
         return remote && settled ? inTime(clock, UNSETTLED_WAIT_MS, settled) : settled;
       },
       seenKeys,
+      onBudgetMet: (tag, refused) => notices.budgetMet(tag, refused),
       wallMs: () => clock.wallMs(),
       abandon(requestId, tag, inputTokens, idempotency) {
         // Beyond this many the hold's own end has to do: an outage must not grow memory.

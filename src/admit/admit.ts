@@ -63,6 +63,8 @@ export interface AdmitParts {
   /** Milliseconds since the epoch, for the limit headers of a refusal. */
   readonly wallMs: () => number;
   readonly seenKeys: SeenKeys;
+  /** Called for each request that a budget has refused. */
+  readonly onBudgetMet?: ((tag: AccountTag, refused: AdmitRefused) => void) | undefined;
 }
 
 /** Refusals that the account's own last request may have caused (promise 5). */
@@ -101,6 +103,7 @@ async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Re
   }
   if (isKeyRefusal(answer.cause)) return refuseKey(answer.cause, input.key, parts.seenKeys);
   parts.seenKeys.noteGood(input.key.hash);
+  if (answer.span !== undefined) parts.onBudgetMet?.(input.key.tag, answer);
   return refusedBy(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
 }
 

@@ -3,13 +3,16 @@
  * delivery of all of it. `docs/notices.md` is for who receives them.
  */
 import { hostname } from "node:os";
+import type { AdmitRefused } from "../store/admission.ts";
 import type { Store } from "../store/contract.ts";
 import { GATEWAY_OUTBOX, type NoticeTerms, type NoticeWriter, type Outbox } from "../store/notices.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { AccountTag } from "../values/key.ts";
 import { nanoUsd } from "../values/money.ts";
 import type { NoticeKind, NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
+import { budgetTeller } from "./budget-teller.ts";
 import { watchCards } from "./card-watch.ts";
 import { Deliverer, type LaneState } from "./deliverer.ts";
 import { GatewayQueue } from "./gateway-queue.ts";
@@ -39,6 +42,7 @@ export class Notices {
   #deliverer: Deliverer | undefined;
   #queue: GatewayQueue | undefined;
   #cards: ReturnType<typeof watchCards> | undefined;
+  #budgets: ReturnType<typeof budgetTeller> | undefined;
   #tests = 0;
   /** What was noted before there was a store: a loss that is found at the start. */
   #early: (() => void)[] = [];
@@ -68,6 +72,7 @@ export class Notices {
       onDirect: delivers ? () => this.#deliverer?.wake("direct") : undefined,
     });
     this.#queue = queue;
+    this.#budgets = budgetTeller({ store, clock, log });
     for (const note of this.#early) note();
     this.#early = [];
     if (!delivers) return;
@@ -98,6 +103,11 @@ export class Notices {
   note(kind: NoticeKind, data: Readonly<Record<string, string>>): void {
     if (this.#queue) this.#queue.note(kind, data);
     else if (this.#early.length < EARLY_MAX) this.#early.push(() => this.note(kind, data));
+  }
+
+  /** A request was refused for a budget: told of once for each budget and its span. */
+  budgetMet(tag: AccountTag, refused: AdmitRefused): void {
+    if (this.#settings?.kinds.has("budget_reached")) this.#budgets?.(tag, refused);
   }
 
   measure(): void {

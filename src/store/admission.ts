@@ -136,6 +136,9 @@ export interface AdmitRefused {
   /** The budget, when the cause is one, and when it begins anew, milliseconds since the epoch: never, where it has no end. */
   readonly span?: BudgetSpan | undefined;
   readonly resetsAtMs?: number | undefined;
+  /** What the budget is, and the key that has met it. */
+  readonly budget?: NanoUsd | undefined;
+  readonly keyId?: string | undefined;
   /** The figure of the key's own limit, when that is what refuses requests, tokens or concurrency, not its group's. */
   readonly limitOfKey?: number | undefined;
   /** The request that has the idempotency key, when that is the cause. */

@@ -233,10 +233,14 @@ function restOf({ limit, counts: { now } }: OpenBudget): NanoUsd {
   return nanoUsd(limit - now.spent - now.held);
 }
 
-function refusedForBudget({ name: { span, ofAccount }, counts }: OpenBudget, standing: AccountStanding): Decision {
+function refusedForBudget(
+  { name: { span, ofAccount }, counts, limit }: OpenBudget,
+  standing: AccountStanding,
+): Decision {
   const { answer, buckets } = refusedBy(ofAccount ? "account_budget" : "key_budget", standing);
   const resetsAtMs = periodEndMs(span, counts.now.period);
-  return { answer: { ...answer, span, ...(resetsAtMs !== undefined && { resetsAtMs }) }, buckets };
+  const which = { span, budget: limit, keyId: standing.key.id };
+  return { answer: { ...answer, ...which, ...(resetsAtMs !== undefined && { resetsAtMs }) }, buckets };
 }
 
 type Funds = Pick<Granted, "entitlement" | "unmetered" | "hold" | "free" | "dear" | "budgets">;

@@ -40,7 +40,7 @@ export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Pr
   if (outcome === "admitted") return admittedOf(tag, JSON.parse(second) as HoldRecord);
   const [, , group = "", wait = "", ...states] = reply;
   const first = states[6] ? (states[6] as RequestId) : undefined;
-  const [, , , , , , , letter = "", own = "", ends = ""] = states;
+  const [, , , , , , , letter = "", own = "", ends = "", budget = "", keyId = ""] = states;
   const span = budgetOfLetter(letter)?.span;
   return {
     outcome: "refused",
@@ -49,7 +49,7 @@ export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Pr
     retryAfterMs: wait === "" ? undefined : Number(wait),
     limits: { requests: bucketOfTexts(states.slice(0, 3)), tokens: bucketOfTexts(states.slice(3, 6)) },
     ...(first === undefined ? {} : { first }),
-    ...(span === undefined ? {} : { span }),
+    ...(span === undefined ? {} : { span, budget: nanoUsd(BigInt(budget)), keyId }),
     ...(ends === "" ? {} : { resetsAtMs: Number(ends) }),
     ...(own === "" ? {} : { limitOfKey: Number(own) }),
   };

@@ -1,7 +1,10 @@
 /** What is told besides what the store's own steps write: cards about to end, upstreams, books, and what was dropped. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { budgetTeller } from "../../../src/notices/budget-teller.ts";
+import type { AdmitRefused } from "../../../src/store/admission.ts";
 import { type Store, StoreError } from "../../../src/store/contract.ts";
+import type { Log } from "../../../src/telemetry/log.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { tagOf } from "../store/asks.ts";
 import { rest, startRig, until } from "./rig.ts";
@@ -52,6 +55,29 @@ test("a card is told of once, when its end is near, and not before it runs", asy
     rest_usd: "0.000005",
     rest_nano_usd: "5000",
   });
+});
+
+test("a budget that is used up is told of once in its span, whichever process its refusals come to", async (t) => {
+  const { clock, store, receiver, tag } = await startRig(t);
+  const log = { warn: () => assert.fail() } as unknown as Log;
+  const tellers = [1, 2].map(() => budgetTeller({ store, clock, log }));
+  const refused: AdmitRefused = {
+    ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
+    ...{ limits: { requests: undefined, tokens: undefined }, span: "day", budget: nanoUsd(5_000n), keyId: "key_1" },
+  };
+  const dayMs = Date.UTC(2026, 10, 24);
+  for (const tell of [...tellers, ...tellers]) tell(tag, { ...refused, resetsAtMs: dayMs });
+  await until(clock, () => receiver.log.length === 1);
+  for (const tell of tellers) tell(tag, { ...refused, resetsAtMs: dayMs + 24 * HOUR_MS });
+  for (const tell of tellers) tell(tag, { ...refused, cause: "account_budget", resetsAtMs: dayMs });
+  await until(clock, () => receiver.log.length === 3);
+  await rest(clock);
+  const told = receiver.log.map(({ body }) => bodyOf(body)).map(({ type, data }) => [type, data.scope, data.resets_at]);
+  assert.deepEqual(told, [
+    ["budget_reached", "key_1", "2026-11-24T00:00:00.000Z"],
+    ["budget_reached", "key_1", "2026-11-25T00:00:00.000Z"],
+    ["budget_reached", `acct_${tag}`, "2026-11-24T00:00:00.000Z"],
+  ]);
 });
 
 test("an account's own steps are told at once, with money as text", async (t) => {

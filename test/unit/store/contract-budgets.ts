@@ -62,6 +62,7 @@ export function budgetTests(ask: Ask): void {
       const refused = answers.find((answer) => answer.outcome === "refused");
       assert.ok(refused?.outcome === "refused" && refused.span === span);
       assert.equal(refused.resetsAtMs === undefined, span === "total");
+      assert.deepEqual([refused.budget, refused.keyId], [309n, id]);
       // Each costs more than its hold: what is left of the budget goes to the first, and the rest is absorbed.
       const winners = answers.flatMap((answer, i) => (answer.outcome === "admitted" ? [i] : []));
       const settled = await Promise.all(

@@ -121,6 +121,7 @@ if unmetered == '0' then
         if budget.letter == string.upper(budget.letter) then cause = 'account_budget' end
         local reply = refused(cause, group)
         reply[11], reply[12], reply[13], reply[14] = '', budget.letter, '', ends and text(ends) or ''
+        reply[15], reply[16] = text(budget.limit), key_id
         return reply
       end
     end

@@ -1,0 +1,43 @@
+/**
+ * Budgets that are used up: a request that one has refused says so, and the store tells of each once in its span. What a crash
+ * takes in between, the next refusal says again.
+ */
+import type { AdmitRefused } from "../store/admission.ts";
+import type { Store } from "../store/contract.ts";
+import { accountId } from "../store/names.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { AccountTag } from "../values/key.ts";
+import { createRecent } from "../values/recent.ts";
+import type { Clock } from "../values/time.ts";
+
+/** Budgets that are known to be told of; of others the store is asked again. */
+const TOLD_MAX = 10_000;
+
+interface BudgetTellerParts {
+  readonly store: Pick<Store, "addNotice">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Makes what is to be called for each refusal; no request waits for it. */
+export function budgetTeller({
+  store,
+  clock,
+  log,
+}: BudgetTellerParts): (tag: AccountTag, refused: AdmitRefused) => void {
+  const told = createRecent<true>({ max: TOLD_MAX, clock });
+  return (tag, { cause, span, budget, keyId = "", resetsAtMs }) => {
+    if (span === undefined || budget === undefined) return;
+    const scope = cause === "key_budget" ? keyId : accountId(tag);
+    // A budget without an end that is raised is another one.
+    const ref = `${scope}:${span}:${resetsAtMs ?? budget}`;
+    if (told.has(ref)) return;
+    told.set(ref, true);
+    const data: Record<string, string> = { scope, period: span, limit: `${budget}` };
+    if (resetsAtMs !== undefined) data.resets_at = `${resetsAtMs}`;
+    store.addNotice(tag, { kind: "budget_reached", ref, data }, true).catch((error: unknown) => {
+      told.delete(ref);
+      log.warn({ reason: String(error) }, "a budget that is used up is told of with its next refusal");
+    });
+  };
+}
