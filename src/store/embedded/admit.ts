@@ -30,7 +30,7 @@ import {
 } from "../hold-record.ts";
 import { OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import type { Key } from "../records.ts";
-import { budgetRest, findBudget, openPeriod } from "./budgets.ts";
+import { budgetRest, findBudget, openCounted, openPeriod } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import { keyTaken, takeKey } from "./idempotency.ts";
 import { addHold, growHold, type Live, sweepHolds } from "./live.ts";
@@ -163,6 +163,7 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   const wanted = ask.target - held;
   const more = wanted < free ? wanted : free;
   if (more <= 0n) return { outcome: "held", hold: nanoUsd(held) };
+  openCounted(context, ask.tag, { keyId: holdKey(record), counted: holdCounted(record) });
   growHold(live, ask.requestId, record, more);
   return { outcome: "held", hold: nanoUsd(held + more) };
 }

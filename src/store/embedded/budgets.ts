@@ -114,6 +114,15 @@ export function budgetRest(
   return rest;
 }
 
+/** The same for the periods that a hold counts in, before it is raised: one of nothing has opened none. */
+export function openCounted(context: Context, tag: AccountTag, { keyId, counted }: CountedRequest): void {
+  for (const budget of readCounted(counted).budgets) {
+    const field = budgetField(budget, keyId);
+    const counts = movedOn(findBudget(context, tag, field), budget.period);
+    if (placeOf(counts, budget.period)) openPeriod(context, tag, field, counts);
+  }
+}
+
 /** Counts a charge in the budgets of its request, within the running transaction. */
 export function spend(context: Context, tag: AccountTag, { keyId, counted }: CountedRequest, charged: bigint): void {
   if (charged === 0n) return;
