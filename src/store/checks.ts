@@ -53,9 +53,15 @@ export function checkName(value: string, what: string): void {
   demand(isName(value), `${what} is 1 to ${NAME_CHARS_MAX} characters`);
 }
 
+/** Both sets of a key fit into a record of the journal. */
+export const LIMITS_CHARS_MAX = 6_000;
+
 /** A text of `limitsText`, of sensible length. */
 export function checkLimits(text: string): void {
-  demand(text.length <= TEXT_CHARS_MAX && limitsText(readLimitsText(text)) === text, "limits are a text of limits.ts");
+  demand(
+    text.length <= LIMITS_CHARS_MAX && limitsText(readLimitsText(text)) === text,
+    "limits are a text of limits.ts",
+  );
   const { budgets = {}, requestsPerMinute = 1, tokensPerMinute = 1, concurrency = 1 } = readLimitsText(text);
   demand(Object.values(budgets).every(isAmount), "a budget is an amount");
   for (const limit of [requestsPerMinute, tokensPerMinute, concurrency]) {

@@ -3,7 +3,7 @@ import { giftId } from "../../values/code.ts";
 import { CardList, GiftShape } from "../answers/answers.ts";
 import { showCards, showEntitlement } from "../answers/present.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
-import { AdminRefusal, noSuchAccount } from "../refusal.ts";
+import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, NewGift, type Static } from "../schema.ts";
 import { accountNamed } from "./accounts.ts";
 import { worthOf } from "./codes.ts";
@@ -35,7 +35,7 @@ export function cardRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       summary: "Give an account a time card of a configured kind, without a code",
       description: "Counts once by your `id`. Without one each request gives another card.",
       answers: { 201: GiftShape, 200: GiftShape },
-      refusals: { 404: "`unknown_account`.", 409: "`id_used`: for a card of another kind." },
+      refusals: { 404: "`unknown_account`.", 409: "`id_used`: for a card of another kind. `account_closed`." },
       params: AccountPath,
       body: NewGift,
       write: {
@@ -60,10 +60,11 @@ async function give(
   asked: string | undefined,
 ): Promise<ConsoleAnswer<GiftAnswer>> {
   const { starts, ...worth } = worthOf(parts, kind);
-  const { tag } = await accountNamed(parts.store, name);
+  const { tag, status } = await accountNamed(parts.store, name);
   const id = giftId(tag, asked, parts.random);
   const before = (await parts.store.readFigures(tag, { cards: [id] }))?.cards.get(id);
   if (before !== undefined && before.card !== kind) throw givenBefore(asked ?? id, before.card);
+  if (before === undefined && status === "closed") throw accountClosed(name);
   const given = {
     ...worth,
     id,

@@ -1,5 +1,6 @@
 /** Limits of keys and accounts: a key's own, which its owner may set, the operator's caps of it, and an account's budgets. */
 
+import { LIMITS_CHARS_MAX } from "../../store/checks.ts";
 import { blockBits } from "../../store/limits/address-bits.ts";
 import {
   allowsModel,
@@ -151,7 +152,7 @@ function readKeyLimits(body: Static<typeof NewKeyLimits>): LimitSet {
       );
     }
   }
-  return {
+  const limits: LimitSet = {
     budgets: readBudgets(budgets_usd),
     ...(typeof rpm === "number" && { requestsPerMinute: rpm }),
     ...(typeof tpm === "number" && { tokensPerMinute: tpm }),
@@ -159,6 +160,14 @@ function readKeyLimits(body: Static<typeof NewKeyLimits>): LimitSet {
     ...(models && { models }),
     ...(addresses && { addresses }),
   };
+  if (limitsText(limits).length > LIMITS_CHARS_MAX) {
+    throw malformed(
+      "limits",
+      `at most ${LIMITS_CHARS_MAX} characters as they are kept`,
+      "Name fewer models, beginnings of names with a *, or larger blocks of addresses.",
+    );
+  }
+  return limits;
 }
 
 /** The shortest request there is: a token in, and what admission takes for the least useful answer. */

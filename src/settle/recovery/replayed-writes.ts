@@ -60,13 +60,15 @@ type Write = (facts: Facts, store: ReplayStore) => Promise<NotTaken | undefined>
 const refused = (problem: string): NotTaken => ({ problem, absent: false });
 const absent = (problem: string): NotTaken => ({ problem, absent: true });
 const NO_ACCOUNT = absent("its account is not there");
+/** That account may have been renamed since, in the journal of another gateway. */
+const OTHER_HAS_NAME = absent("another account has its name");
 
 const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   async account_create(facts, store) {
     const tag = facts.tag();
     await store.createAccount({ tag, name: facts.text("name"), plan: facts.text("plan") });
     const account = await store.setPlan(tag, facts.text("plan"), facts.count("revision"));
-    return account === undefined ? refused("another account has its name") : undefined;
+    return account === undefined ? OTHER_HAS_NAME : undefined;
   },
   async account_plan(facts, store) {
     const account = await store.setPlan(facts.tag(), facts.text("plan"), facts.count("revision"));
@@ -97,7 +99,7 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
     await store.createAccount({ tag, name, plan: facts.text("plan") });
     await store.setPlan(tag, facts.text("plan"), facts.count("planRevision"));
     const account = await store.renameAccount(tag, name, revision);
-    return typeof account === "object" ? undefined : refused("another account has its name");
+    return typeof account === "object" ? undefined : OTHER_HAS_NAME;
   },
   async key_create(facts, store) {
     const [id, hash, group] = [facts.text("id"), facts.text("hash") as KeyHash, facts.text("group")];
@@ -153,8 +155,9 @@ async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | u
     name: facts.text("name"),
     status: status === "suspended" ? status : "normal",
     expiresAtMs: facts.countOrNone("expiresAtMs") ?? "never",
-    limits: facts.textOrNone("limits") ?? "",
-    caps: facts.textOrNone("caps") ?? "",
+    // A record of a version that knew of no limits says nothing of them.
+    ...(facts.has("limits") && { limits: facts.text("limits") }),
+    ...(facts.has("caps") && { caps: facts.text("caps") }),
   } as const;
   const revoked = status === "revoked";
   const key = await (revoked ? store.revokeKey(tag, id, revision) : store.changeKey(tag, id, change, revision));

@@ -90,6 +90,8 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   for (const none of ["10.0.0.1/8", "10.0.0.0/33", "x", "10.0.0.0/8,11.0.0.0/8", ""]) {
     await refused({ addresses: ["10.0.0.0/8", none] }, 400, "malformed", /addresses\[1\]/);
   }
+  const blocks = Array.from({ length: 64 }, (_, i) => `2001:db8:${i}::/128`);
+  await refused({ addresses: blocks }, 400, "malformed", /at most 6000 characters/);
   assert.equal((await set({ concurrency: 5, budgets_usd: { day: "1.00" } }, "caps")).status, 200);
   await refused({ concurrency: 6 }, 409, "above_cap", /`concurrency` is above 5/);
   await refused(budget({ day: "1.000000001" }), 409, "above_cap", /above 1\.00 USD/);

@@ -8,6 +8,7 @@ import { journaledStore } from "../../../src/settle/journal/journaled-store.ts";
 import type { AdminRecord } from "../../../src/settle/journal.ts";
 import { replay } from "../../../src/settle/recovery/replayed-writes.ts";
 import type { Store } from "../../../src/store/contract.ts";
+import { limitsText } from "../../../src/store/limits/limits.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { openStandingStore } from "../console/test-store.ts";
 import { codeHashOf, hashOf, tagOf } from "../store/asks.ts";
@@ -273,4 +274,17 @@ test("a store that has lost accounts gets them back by their names, with labels,
     assert.deepEqual(await facts(emptied), await facts(store));
     assert.notEqual((await emptied.readKey(one, hashOf("1")))?.key.status, "normal");
   }
+});
+
+test("a change of a key by a version that knew of no limits leaves them as they are", async (t) => {
+  const store = await openStandingStore(t);
+  await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });
+  const made = await store.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
+  const limits = limitsText({ concurrency: 3 });
+  const set = await store.changeKey(TAG, "key_1", { limits, caps: limits });
+  const { limits: _, caps: __, ...before } = { ...(made ?? assert.fail()), name: "renamed" };
+  const payload = { ...before, revision: (set?.revision ?? 0) + 1 };
+  assert.equal(await replay(asRead({ kind: "key_change", id: "key_1:2", payload }), store), undefined);
+  const [key] = await store.listKeys(TAG);
+  assert.deepEqual([key?.name, key?.limits, key?.caps], ["renamed", limits, limits]);
 });

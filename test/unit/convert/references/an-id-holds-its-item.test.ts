@@ -175,7 +175,8 @@ test("whatever is in the input, nothing throws, what is no reference keeps its w
       const result = await placed(said);
       if (!Array.isArray(result)) return assert.equal(result, "as it is");
       for (const one of result as Item[]) {
-        assert.ok(!/^[a-z]+_gw1\./.test(String(one?.id)) || one === null, "an id of ours");
+        const id: unknown = one?.id;
+        assert.ok(typeof id !== "string" || !/^[a-z]+_gw1\./.test(id), "an id of ours");
         assert.ok(one?.type !== "item_reference" || typeof one.id !== "string", "a reference");
       }
       const words = (list: readonly unknown[]) =>
