@@ -500,7 +500,7 @@ function perMinute(what: string) {
   return Type.Integer({
     minimum: 1,
     maximum: 1_000_000_000,
-    description: `${what}, a whole number above 0`,
+    description: `a whole number from 1 to 1000000000: ${what}`,
     "x-remedy": "Leave it out, or send null, for no such limit.",
     examples: [60],
   });

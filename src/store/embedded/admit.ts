@@ -117,8 +117,9 @@ function standingOf(
 function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, nowMs: number): Admitted {
   const untilMs = nowMs + ask.holdTtlMs;
   const { idempotency } = ask;
-  if (idempotency) takeKey(context.db, { ...ask, idempotency }, untilMs, nowMs);
+  // A disk that refuses the period leaves no key behind that nobody lets go of.
   if (granted.hold > 0n) for (const { field, counts } of granted.budgets) openPeriod(context, ask.tag, field, counts);
+  if (idempotency) takeKey(context.db, { ...ask, idempotency }, untilMs, nowMs);
   const record: HoldRecord = [
     `${granted.hold}`,
     `${untilMs}`,

@@ -100,7 +100,18 @@ export function allowsModel({ models }: LimitSet, model: string): boolean {
 /** Whether a request may come from an address. @param bits of `addressBits`; empty: it is not known. */
 export function allowsAddress({ addresses }: LimitSet, bits: string): boolean {
   if (addresses === undefined) return true;
-  return bits !== "" && addresses.some((block) => bits.startsWith(blockBits(block) ?? "-"));
+  return bits !== "" && prefixesOf(addresses).some((prefix) => bits.startsWith(prefix));
+}
+
+/** The bits of each list of blocks: a key's are asked for with each of its requests, and may be many. */
+const prefixes = new WeakMap<readonly string[], readonly string[]>();
+
+function prefixesOf(addresses: readonly string[]): readonly string[] {
+  const known = prefixes.get(addresses);
+  if (known) return known;
+  const made = addresses.map((block) => blockBits(block) ?? "-");
+  prefixes.set(addresses, made);
+  return made;
 }
 
 /** The figures of several sets, of each the strictest. */
