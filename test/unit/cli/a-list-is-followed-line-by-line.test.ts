@@ -3,21 +3,11 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import test, { type TestContext } from "node:test";
+import { refusingPort } from "../../rig/refusing-port.ts";
 import { ADMIN_TOKEN, startConsole } from "../console/running-console.ts";
 import { openTestStore } from "../console/test-store.ts";
 import { type Ran, run, startGateway } from "./captured-run.ts";
-
-/** An address at which nobody listens any more. */
-async function nobody(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return `http://127.0.0.1:${port}`;
-}
 
 /** A command that follows, whose pauses the test ends one by one. */
 class Followed {
@@ -114,7 +104,7 @@ for (const [format, seqs] of Object.entries(FORMS)) {
     await followed.look();
     await followed.look();
     assert.deepEqual(seqs(followed.out), [10, 11, 12, 13]);
-    followed.url = await nobody();
+    followed.url = `http://127.0.0.1:${await refusingPort(t)}`;
     await pay(300);
     await followed.look();
     await followed.look();
@@ -173,7 +163,7 @@ test("the audit: a restart begins its numbers anew, and no line is there twice",
   await followed.paused();
   await make(first, "a3");
   await followed.look();
-  followed.url = await nobody();
+  followed.url = `http://127.0.0.1:${await refusingPort(t)}`;
   await followed.look();
   for (const name of ["b1", "b2", "b3", "b4"]) await make(second, name);
   followed.url = second.url;

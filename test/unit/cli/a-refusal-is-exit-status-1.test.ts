@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
+import { refusingPort } from "../../rig/refusing-port.ts";
 import { ADMIN_TOKEN } from "../console/running-console.ts";
 import { run, startGateway } from "./captured-run.ts";
 
@@ -94,13 +95,8 @@ test("the token file of the data folder is used, by option before environment", 
   assert.ok(!bad.err.includes("two words"));
 });
 
-test("without a gateway the message says where it looked and how to start one", async () => {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  server.close();
-  await once(server, "close");
+test("without a gateway the message says where it looked and how to start one", async (t) => {
+  const url = `http://127.0.0.1:${await refusingPort(t)}`;
   const env = { TOLLGATE_ADMIN_URL: url, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
   const ran = await run(["account", "list"], { env });
   assert.equal(ran.status, 1);

@@ -373,7 +373,7 @@ test("a stream that breaks behind its beginning counts, and a connection that is
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write("data: a\n\n", () => response.destroy());
   });
-  const upstreams = [upstream("cut", cut), upstream("dead", await closedPort())];
+  const upstreams = [upstream("cut", cut), upstream("dead", await closedPort(t))];
   const { dispatcher } = rig(t, upstreams);
   const result = await dispatcher.run(ask([route("cut")]));
   assertAnswered(result);

@@ -76,7 +76,7 @@ for (const type of ["application/json", "text/plain; charset=utf-8"]) {
 
 test("C1: a refused connection goes to the other upstream, and nothing was sent", async (t) => {
   const good = await replying(t, GOOD_STREAM);
-  const { dispatcher } = rig(t, [upstream("bad", await closedPort()), upstream("good", good)]);
+  const { dispatcher } = rig(t, [upstream("bad", await closedPort(t)), upstream("good", good)]);
   const result = await dispatcher.run(ask([route("bad"), route("good", { priority: 1 })]));
   assertAnswered(result);
   assert.equal(result.attempts[0]?.outcome, "upstream_unavailable");

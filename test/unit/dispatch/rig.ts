@@ -18,6 +18,7 @@ import type { Protocol } from "../../../src/values/protocol.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import type { UpstreamSettings } from "../../../src/values/settings.ts";
 import { type Clock, systemClock } from "../../../src/values/time.ts";
+import { refusingPort } from "../../rig/refusing-port.ts";
 
 export const UPSTREAM_KEY = "up-canary-0123456789";
 
@@ -79,13 +80,8 @@ export function closing(socket: Socket): Promise<void> {
 }
 
 /** A base URL where nothing listens. */
-export async function closedPort(): Promise<string> {
-  const server = createNetServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return `http://127.0.0.1:${port}/v1`;
+export async function closedPort(t: TestContext): Promise<string> {
+  return `http://127.0.0.1:${await refusingPort(t)}/v1`;
 }
 
 /** So patient that tests of other things never meet it. */

@@ -108,7 +108,7 @@ test("a route that cannot carry the request is passed over; when none can, its r
 });
 
 test("no third attempt, however many routes there are", async (t) => {
-  const dead = await closedPort();
+  const dead = await closedPort(t);
   const upstreams = ["a", "b", "c"].map((name) => upstream(name, dead));
   const { dispatcher } = rig(t, upstreams);
   const result = await dispatcher.run(ask(upstreams.map(({ name }, priority) => route(name, { priority }))));

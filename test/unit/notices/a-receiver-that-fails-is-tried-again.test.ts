@@ -8,6 +8,7 @@ import { Webhook } from "standardwebhooks";
 import { messageOf, signedHeaders } from "../../../src/notices/message.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { webhookSecret } from "../../e2e/money/notices/receiver.ts";
+import { refusingPort } from "../../rig/refusing-port.ts";
 import { tagOf } from "../store/asks.ts";
 import { rest, settingsOf, startRig, until } from "./rig.ts";
 
@@ -177,11 +178,7 @@ test("a receiver that does not answer is waited for, and no longer than 15 secon
 });
 
 test("nobody at the address is named by the system's code, and by nothing of the address", async (t) => {
-  const gone = createServer();
-  gone.listen(0, "127.0.0.1");
-  await once(gone, "listening");
-  const { port } = gone.address() as AddressInfo;
-  gone.close();
+  const port = await refusingPort(t);
   const { notices } = await startRig(t, { settings: { url: new Secret(`http://127.0.0.1:${port}/secret-path`) } });
   const sent = await notices.test();
   assert.deepEqual([sent?.outcome, sent?.reason], ["failed", "no connection: ECONNREFUSED"]);
