@@ -14,7 +14,7 @@ import { AUDIT_PAGE_MAX, AuditQuery, type Static } from "./schema.ts";
 const AUDIT_LINES_MAX = 1_000;
 
 /** Who asks, as far as it is known. */
-interface Asker {
+export interface Asker {
   /** `token:` and the beginning of the token's digest, or `local`. */
   readonly who: string;
   /** The peer's address, or `unix`. */

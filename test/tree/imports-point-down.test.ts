@@ -74,7 +74,7 @@ const CLOCK = "src/values/time.ts";
 const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   undici: ["bench/bare-proxy.ts", "src/dispatch/upstream/upstream.ts"],
   ioredis: ["src/store/redis/connection/connect.ts"],
-  fastify: ["src/console/server.ts"],
+  fastify: ["src/console/app.ts"],
   "@fastify/ajv-compiler": ["src/console/validation.ts"],
   "@fastify/swagger": ["src/console/openapi.ts"],
   commander: ["src/cli/cli.ts"],

@@ -1,0 +1,186 @@
+/**
+ * An application on fastify as both listeners have one: JSON in, JSON out, refusals in one form. The only file that imports
+ * fastify; what is asked of it is in `routes/`.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { StoreError } from "../store/contract.ts";
+import type { RandomBytes } from "../values/key.ts";
+import { newRequestId, printRequestId } from "../values/request-id.ts";
+import type { Clock } from "../values/time.ts";
+import type { Asker, Audit } from "./audit.ts";
+import type { DescribedRoute } from "./openapi.ts";
+import { AdminRefusal, complain, refusalBody, type SchemaFinding, storeRefusal } from "./refusal.ts";
+import type { ConsoleAnswer, ConsoleRoute, RouteInput } from "./routes/contract.ts";
+import { compileOnDemand } from "./validation.ts";
+
+export type App = FastifyInstance;
+export type AppRequest = FastifyRequest;
+export type AppReply = FastifyReply;
+
+/** The largest body of a request. */
+const BODY_BYTES_MAX = 64 * 1024;
+/** How long a request may take to arrive whole. */
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 10_000;
+/** Connections to a listener at once; further ones are closed. */
+const CONNECTIONS_MAX = 256;
+/** Longest path parameter, percent-encoding included, before the schemas look at it. */
+const PARAM_LENGTH_MAX = 256;
+
+/** Nothing is coerced, filled in or removed: a number is not an amount, and a misspelt member is an error. */
+const VALIDATION = {
+  coerceTypes: false,
+  useDefaults: false,
+  removeAdditional: false,
+  // Findings carry the schema that they broke, where refusal.ts finds its words.
+  verbose: true,
+  keywords: ["x-remedy"],
+};
+
+/** What an application is made with. */
+export interface AppParts {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  /** Takes reports of defects, flat objects without secrets. */
+  readonly log: (line: object) => void;
+}
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Who may call the route; a route that does not say is for those whom the listener lets in. */
+    access?: "anyone" | "metrics";
+    /** What the OpenAPI document says of it. */
+    described?: DescribedRoute;
+  }
+}
+
+/** An application without routes, which listens nowhere. Every refusal is `{error: {code, message, remedy}}`. */
+export function createApp(parts: AppParts): App {
+  const app = Fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    forceCloseConnections: "idle",
+    genReqId: () => printRequestId(newRequestId(parts.clock.wallMs(), parts.random)),
+    routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
+    ajv: { customOptions: VALIDATION },
+    schemaController: { compilersFactory: { buildValidator: compileOnDemand } },
+    clientErrorHandler: refuseMalformedHttp,
+    frameworkErrors: (error, request, reply) => refuse(parts, error, request, reply),
+  });
+  app.server.maxConnections = CONNECTIONS_MAX;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+    // A POST without a body may still carry the header, as many clients always send it.
+    if (body === "") done(null, undefined);
+    else app.getDefaultJsonParser("error", "error")(request, body as string, done);
+  });
+  app.setErrorHandler<FastifyError>((error, request, reply) => refuse(parts, error, request, reply));
+  return app;
+}
+
+/** Hangs a route on an application, below `prefix`; its writes leave a line in the audit. */
+export function addRoute(
+  app: App,
+  prefix: string,
+  route: ConsoleRoute,
+  audit: Audit,
+  askerOf: (request: AppRequest) => Asker,
+): void {
+  const schema = {
+    ...(route.params && { params: route.params }),
+    ...(route.query && { querystring: route.query }),
+    ...(route.body && { body: route.body }),
+  };
+  app.route({
+    method: route.method,
+    url: prefix + route.path,
+    schema,
+    config: { described: route },
+    handler: async (request, reply) => {
+      const input = { params: request.params, query: request.query, body: request.body };
+      const work = () => handled(route, input);
+      const answer = await (route.write ? audit.run(route, input, askerOf(request), work) : work());
+      return reply.code(answer.status).send(answer.body);
+    },
+  });
+}
+
+/** Runs the handler; a store that did not answer becomes a refusal that says how to repeat this very request. */
+async function handled(route: ConsoleRoute, input: RouteInput<unknown, unknown, unknown>): Promise<ConsoleAnswer> {
+  try {
+    return await route.handle(input);
+  } catch (error) {
+    throw error instanceof StoreError ? storeRefusal(error, route.write?.whenUnknown) : error;
+  }
+}
+
+function refuse({ log }: AppParts, error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const refusal = refusalFor(error);
+  if (refusal.status === 500) {
+    // Paths of this listener carry names and ids at most; the body, which may carry more, is not logged.
+    const { method, routeOptions } = request;
+    const stack = (error.stack ?? error.message).replaceAll(URL_CREDENTIALS, "//***@");
+    log({ event: "console_defect", method, route: routeOptions?.url, stack });
+  }
+  reply.code(refusal.status).headers(refusal.headers).type("application/json; charset=utf-8");
+  if (refusal.status === 401) reply.header("www-authenticate", 'Bearer realm="tollgate-admin"');
+  if (hasLargeBodyToCome(request.raw)) reply.header("connection", "close");
+  reply.send(JSON.stringify(refusalBody(refusal)));
+}
+
+/** Whether a body is still to come that would otherwise be read to its end, without a limit, and thrown away. */
+function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > BODY_BYTES_MAX;
+}
+
+/** The credentials of an address, which messages of drivers like to repeat (docs/failure-model.md row 79). */
+const URL_CREDENTIALS = /\/\/[^/@\s]+@/g;
+
+const INTERNAL = new AdminRefusal(
+  500,
+  "internal",
+  "The gateway failed at this; the log says more.",
+  "Look for console_defect in the gateway's log.",
+);
+
+/** Fastify's own refusals of a request, in our words. */
+const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, message: string, remedy: string]>> = {
+  400: [
+    "not_json",
+    "The request is not readable: a broken path, or a body that is not JSON.",
+    "Send well-formed JSON.",
+  ],
+  413: ["too_large", `The body exceeds ${BODY_BYTES_MAX} bytes.`, "Send a smaller body."],
+  414: ["path_too_long", "A part of the path is too long.", "Send a shorter name or id."],
+  415: ["not_json", "The body's type is not JSON.", "Send `content-type: application/json`."],
+};
+
+function refusalFor(error: FastifyError): AdminRefusal {
+  if (error instanceof AdminRefusal) return error;
+  if (error.validation)
+    return complain(error.validationContext ?? "body", error.validation as readonly SchemaFinding[]);
+  const words = FRAMEWORK_REFUSALS[error.statusCode ?? 500];
+  return words === undefined ? INTERNAL : new AdminRefusal(error.statusCode as number, ...words);
+}
+
+/** Answers bytes that are not HTTP, where there is no request yet. */
+function refuseMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, reason] =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? [431, "Request Header Fields Too Large"]
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? [408, "Request Timeout"]
+        : [400, "Bad Request"];
+  const refusal = new AdminRefusal(status as number, "framing", "The HTTP request is malformed.", "Send HTTP/1.1.");
+  const body = JSON.stringify(refusalBody(refusal));
+  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\nconnection: close\r\n`;
+  socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}
