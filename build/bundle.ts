@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
+import { BUNDLED_PREFIX, checkedOut } from "../src/console/page-files.ts";
 
 export interface BundleOutput {
   /** A CommonJS script in ASCII: V8 keeps such a text in one byte per character. */
@@ -102,7 +103,8 @@ export async function bundlePackages(root: string, modules: readonly PackageModu
 function filesOf(root: string): Record<string, string> {
   const cwd = join(root, "src");
   const names = globSync("store/redis/lua/*.lua", { cwd }).sort();
-  return Object.fromEntries(names.map((name) => [name, readFileSync(join(cwd, name), "utf8")]));
+  const pages = [...checkedOut()].map(([path, text]) => [BUNDLED_PREFIX + path, text]);
+  return Object.fromEntries([...names.map((name) => [name, readFileSync(join(cwd, name), "utf8")]), ...pages]);
 }
 
 /** The commit that is checked out, where the files are what it has. */

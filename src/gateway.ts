@@ -9,7 +9,9 @@ import { createSeenKeys } from "./admit/seen-keys.ts";
 import { diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
+import { Audit } from "./console/audit.ts";
 import { notificationsTo } from "./console/notifications.ts";
+import { createOwnerConsole } from "./console/owner/owner.ts";
 import { storeKeeper } from "./console/routes/store.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
 import { createConsole, listenAt } from "./console/server.ts";
@@ -240,8 +242,22 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     left,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
-  const listener = publicListener(parts, charging.store, log, serves === "clients");
+  const notifications = notificationsTo(log, metrics);
+  const audit = new Audit(clock, notifications.log);
+  const operators = journaled(charging.operators());
+  const consoleParts = {
+    store: operators,
+    catalog: () => settings.catalog,
+    clock,
+    random: randomBytes,
+    audit,
+    ...notifications,
+  };
+  const owners =
+    settings.console && createOwnerConsole({ ...consoleParts, settings: settings.console, sealer: parts.sealing });
+  const listener = publicListener(parts, charging.store, log, serves === "clients", owners);
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
+  let listening = settings.listen;
   let draining = false;
   const reasons = () => [
     ...(draining ? ["draining"] : []),
@@ -263,15 +279,17 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     return metrics.snapshot();
   };
   const console = createConsole({
-    store: journaled(charging.operators()),
-    catalog: () => settings.catalog,
+    ...consoleParts,
     ...storeKeeper(charging),
     running: () => ({ ...BUILD, node: process.versions.node, generation }),
     explain: (ask) => explainFor(ask, charging.store, parts),
     upstreams: options.upstreams ?? (() => dispatcher.report()),
     notices,
+    invitation: settings.console && {
+      lastsMs: settings.console.invitationMs,
+      consoleUrl: () => consoleUrl(settings, listening),
+    },
     adminToken,
-    random: randomBytes,
     metrics: async (accept) => {
       if (options.page) return options.page(await snapshot());
       measure();
@@ -281,8 +299,6 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       const all = [...reasons(), ...(options.reasons?.() ?? [])];
       return { ready: all.length === 0, reasons: all, notes: [...(options.notes?.() ?? [])] };
     },
-    clock,
-    ...notificationsTo(log, metrics),
   });
 
   let closing: Promise<void> | undefined;
@@ -355,6 +371,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
         };
         const listen =
           serves === "operators" ? publicAddress : await listener.listen().catch(said("listen", publicAddress));
+        listening = listen;
         const admin =
           serves === "clients"
             ? adminAddress
@@ -366,4 +383,10 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       }
     },
   };
+}
+
+/** Under what address a browser finds the owners' pages. */
+function consoleUrl({ console }: Settings, listening: Address): string {
+  const own = listening.kind === "tcp" ? `http://${listening.host}:${listening.port}` : "http://localhost";
+  return (console?.publicUrl ?? own) + (console?.path ?? "");
 }

@@ -20,7 +20,7 @@ import type { SiteLimits } from "./site/places.ts";
 /** A request whose framing and path are beyond doubt. */
 export interface AcceptedRequest {
   readonly id: RequestId;
-  readonly route: Exclude<PathRoute, { kind: "site" } | { kind: "probe" }>;
+  readonly route: Exclude<PathRoute, { kind: "site" } | { kind: "probe" } | { kind: "console" }>;
   /** The protocol in whose shape errors are written. */
   readonly protocol: Protocol;
   readonly method: string;
@@ -72,12 +72,31 @@ export interface ListenerOptions {
   /** The operator's own site, to which everything that is not the API's is passed; else the built-in page answers. */
   readonly siteUrl?: () => string | undefined;
   readonly siteLimits?: Partial<SiteLimits>;
+  /** Where the console's pages are; without it there are none. */
+  readonly consolePath?: string | undefined;
+}
+
+/** A request to the console, with its cookies and without a key. */
+export interface ConsoleVisit {
+  readonly id: RequestId;
+  readonly method: string;
+  /** With its query. */
+  readonly target: string;
+  readonly headers: RequestHeaders;
+  /** Undefined when no address can be trusted. */
+  readonly clientAddress: string | undefined;
+  /** Whether `clientAddress` is what a trusted front has said. */
+  readonly throughFront: boolean;
+  /** No page sends more than UNPROVEN_BYTES_MAX. */
+  readBody(): Promise<Uint8Array | Refusal>;
 }
 
 /** What the pipeline does with what arrives. */
 export interface Handlers {
   /** Serves a request. A promise that resolves before anything was answered is a defect. */
   onRequest(request: AcceptedRequest, reply: Reply): void | Promise<void>;
+  /** Serves a request to the console's pages; without it there are none. */
+  onConsole?(visit: ConsoleVisit, reply: Reply): Promise<void>;
   /** Answers a refusal of accept's own (framing, 404, 405, 426). */
   onRefusal(refused: Refusal, protocol: Protocol, reply: Reply): void;
   /** Renders a refusal where there is no reply to give it to, or where a handler has crashed. */

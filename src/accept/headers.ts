@@ -5,7 +5,8 @@
 import { type Refusal, refusal } from "../values/errors.ts";
 
 /** Headers that prove who the client is: `key.ts` reads them, nobody else ever sees them. */
-const SECRET_NAMES: ReadonlySet<string> = new Set(["authorization", "x-api-key", "proxy-authorization", "cookie"]);
+const KEY_NAMES: ReadonlySet<string> = new Set(["authorization", "x-api-key", "proxy-authorization"]);
+const SECRET_NAMES: ReadonlySet<string> = new Set([...KEY_NAMES, "cookie"]);
 
 export class RequestHeaders {
   readonly #values = new Map<string, string[]>();
@@ -42,8 +43,17 @@ export class RequestHeaders {
 
   /** The same headers without the credentials: what leaves this folder. */
   withoutSecrets(): RequestHeaders {
+    return this.#without(SECRET_NAMES);
+  }
+
+  /** The same headers without what may be a key: cookies are the console's own. */
+  withoutKeys(): RequestHeaders {
+    return this.#without(KEY_NAMES);
+  }
+
+  #without(names: ReadonlySet<string>): RequestHeaders {
     const rest = new RequestHeaders([]);
-    for (const [name, values] of this.#values) if (!SECRET_NAMES.has(name)) rest.#values.set(name, values);
+    for (const [name, values] of this.#values) if (!names.has(name)) rest.#values.set(name, values);
     return rest;
   }
 }

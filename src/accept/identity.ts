@@ -13,17 +13,23 @@ export type ClientAddressOf = (socket: Socket, headers: RequestHeaders) => strin
 /** Forwarding chains longer than this are not walked. */
 const FORWARDED_CHARS_MAX = 2_048;
 
+/** Makes the function that says whether a connection is from a front that the operator named. */
+export function frontMatcher(trustProxy: readonly string[]): (socket: Socket) => boolean {
+  const trustsUnix = trustProxy.includes("unix");
+  const trusts = cidrMatcher(trustProxy);
+  return ({ remoteAddress }) => (remoteAddress === undefined ? trustsUnix : trusts(remoteAddress));
+}
+
 /**
  * Makes the function that names a request's client.
  * @param trustProxy CIDR blocks of the fronts, and `unix` for a front that comes through a unix socket.
  */
 export function clientAddress(trustProxy: readonly string[]): ClientAddressOf {
-  const trustsUnix = trustProxy.includes("unix");
+  const isFront = frontMatcher(trustProxy);
   const trusts = cidrMatcher(trustProxy);
   return (socket, headers) => {
     const peer = socket.remoteAddress;
-    const peerIsFront = peer === undefined ? trustsUnix : trusts(peer);
-    if (!peerIsFront) return peer === undefined ? undefined : normalIp(peer);
+    if (!isFront(socket)) return peer === undefined ? undefined : normalIp(peer);
     // Several headers are one list (RFC 9110 section 5.3); the front's own entry is the last of it.
     const forwarded = headers.all("x-forwarded-for").join(",");
     if (forwarded === "" || forwarded.length > FORWARDED_CHARS_MAX) return undefined;

@@ -11,6 +11,7 @@ import { declaredBytes, UNPROVEN_BYTES_MAX } from "./body.ts";
 import { ClientConnection, type HttpExchange } from "./connection.ts";
 import {
   type AcceptedRequest,
+  type ConsoleVisit,
   type Handlers,
   type ListenerOptions,
   type ParsedRequest,
@@ -19,7 +20,7 @@ import {
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
 import { HTTP_LIMITS, type HttpLimits, withinShares } from "./http-limits.ts";
-import { type ClientAddressOf, clientAddress, traceparentOf } from "./identity.ts";
+import { type ClientAddressOf, clientAddress, frontMatcher, traceparentOf } from "./identity.ts";
 import { keyOf } from "./key.ts";
 import { answerRaw, BareResponse, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
 import { Reply, type ReplyContext, standardHeaders } from "./reply.ts";
@@ -27,7 +28,7 @@ import { routeOf, splitTarget } from "./routes.ts";
 import { Site, type Visit } from "./site/site.ts";
 import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
 
-export type { AcceptedRequest, Handlers, ListenerOptions } from "./contract.ts";
+export type { AcceptedRequest, ConsoleVisit, Handlers, ListenerOptions } from "./contract.ts";
 
 /** Silence after which the kernel asks whether the other side is still there. */
 const TCP_KEEP_ALIVE_MS = 30_000;
@@ -43,6 +44,7 @@ export class Listener {
   readonly #limits: HttpLimits;
   readonly #server: Server;
   readonly #clientAddressOf: ClientAddressOf;
+  readonly #isFront: (socket: Socket) => boolean;
   readonly #site: Site;
   readonly #connections = new WeakMap<Socket, ClientConnection>();
   #openConnections = 0;
@@ -54,6 +56,7 @@ export class Listener {
     this.#handlers = handlers;
     this.#limits = withinShares({ ...HTTP_LIMITS, ...options.limits }, options.connectionGuard?.shares);
     this.#clientAddressOf = clientAddress(options.trustProxy);
+    this.#isFront = frontMatcher(options.trustProxy);
     this.#site = new Site({
       siteUrl: () => options.siteUrl?.(),
       limits: options.siteLimits,
@@ -250,10 +253,12 @@ export class Listener {
     const wantsWebSocket = headers.get("upgrade")?.toLowerCase() === "websocket";
     const preflight = preflightHeaders(this.#options.corsOrigins, method, headers);
     if (preflight) return reply.whole(204, preflight, NO_BYTES);
-    const route = routeOf(method, path, wantsWebSocket);
+    const route = routeOf(method, path, wantsWebSocket, this.#options.consolePath);
     if (isRefusal(route)) return this.#handlers.onRefusal(route, protocol, reply);
     if (route.kind === "probe") return reply.whole(200, { "content-type": "application/json" }, NO_BYTES);
-    if (route.kind === "site") return this.#site.serve(this.#visit(parsed), reply);
+    const { onConsole } = this.#handlers;
+    if (route.kind === "console" && onConsole) return onConsole(this.#consoleVisit(parsed), reply);
+    if (route.kind === "site" || route.kind === "console") return this.#site.serve(this.#visit(parsed), reply);
     return this.#handlers.onRequest(this.#accepted(parsed, { route, method, path, query }, reply), reply);
   }
 
@@ -261,6 +266,19 @@ export class Listener {
     const { req, headers } = parsed;
     const clientAddress = this.#clientAddressOf(req.socket, headers);
     return { ...parsed, method: req.method ?? "", target: req.url ?? "", clientAddress };
+  }
+
+  #consoleVisit({ id, req, headers, body }: ParsedRequest): ConsoleVisit {
+    const clientAddress = this.#clientAddressOf(req.socket, headers);
+    return {
+      id,
+      method: req.method ?? "",
+      target: req.url ?? "",
+      headers: headers.withoutKeys(),
+      clientAddress,
+      throughFront: this.#isFront(req.socket),
+      readBody: () => body.read(async () => refusal("body_too_large")),
+    };
   }
 
   #accepted(

@@ -16,6 +16,8 @@ export type PathRoute =
   /** GET /v1/models, or one model where `id` is given (percent-decoded). */
   | { readonly kind: "models"; readonly id: string | undefined }
   | { readonly kind: "side"; readonly name: SideName; readonly protocol: Protocol }
+  /** The pages for owners of keys. */
+  | { readonly kind: "console" }
   | { readonly kind: "site" };
 
 interface SideRow {
@@ -66,9 +68,15 @@ export function splitTarget(target: string): { path: string; query: string } {
  * Finds what a path names.
  * @param path the target without its query, undecoded.
  * @param wantsWebSocket whether the request asks to be upgraded to a WebSocket.
+ * @param consolePath where the console's pages are; undefined: there are none.
  * @returns the route; or a refusal: `unknown_path`, `doubled_prefix`, `method_not_allowed`, `upgrade_required`.
  */
-export function routeOf(method: string, path: string, wantsWebSocket = false): PathRoute | Refusal {
+export function routeOf(
+  method: string,
+  path: string,
+  wantsWebSocket = false,
+  consolePath: string | undefined = undefined,
+): PathRoute | Refusal {
   const model = protocolOfPath(path);
   if (model) return modelRoute(method, model.name, wantsWebSocket);
   const models = MODELS_PATH.exec(path);
@@ -79,7 +87,13 @@ export function routeOf(method: string, path: string, wantsWebSocket = false): P
   if (rows.length > 0) return methodNotAllowed(rows.flatMap((row) => row.methods));
   const canonical = canonicalPath(path);
   if (canonical.startsWith("/v1")) return nothingHere(canonical);
+  if (consolePath !== undefined && isBelow(path, consolePath)) return { kind: "console" };
   return { kind: "site" };
+}
+
+/** Byte for byte: what a lenient server would read as one of its paths is none. */
+function isBelow(path: string, root: string): boolean {
+  return path === root || (path.startsWith(`${root}/`) && !climbs(path));
 }
 
 function modelRoute(method: string, protocol: Protocol, wantsWebSocket: boolean): PathRoute | Refusal {

@@ -29,6 +29,7 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
       ? `leave it to the configuration below which balance of ${name} there is a notice`
       : `have a notice when the balance of ${name} goes below ${of("below_usd")} USD`,
   "account.adjust": (name, of) => `correct the balance of ${name} by ${of("usd")} USD: ${of("note")} (id ${of("id")})`,
+  "account.invite": (name) => `make a sign-in link for the account ${name}`,
   "account.rename": (name, of) => `call the account ${name} ${of("name")}`,
   "account.label": (name, of) => `set or take away ${of("labels")} labels of the account ${name}`,
   "account.suspend": (name) => `suspend the account ${name}`,

@@ -442,6 +442,10 @@ function addAccountChanges(account: Command, ask: Ask): void {
     .description("set labels, NAME=VALUE, or take them away, NAME=; for lists and searches")
     .action((name: string, pairs: string[]) => ask((c) => accounts.labelAccount(c, name, pairs)));
   account
+    .command("invite <name>")
+    .description("make a link that signs an account's owner in to the console, once")
+    .action((name: string) => ask((c) => accounts.inviteOwner(c, name)));
+  account
     .command("suspend <name>")
     .description("refuse all keys of an account from the next request on, until it is resumed")
     .action((name: string) => ask((c) => accounts.suspendAccount(c, name)));

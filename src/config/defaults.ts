@@ -22,6 +22,10 @@ export const DEFAULTS = {
   journalFsync: "group",
   /** Room for charges that the store has not acknowledged. */
   journalBytesMax: 1024 * MIB,
+  /** Where the pages for owners of keys are. */
+  consolePath: "/console",
+  consoleSessionMs: 12 * 60 * MINUTE_MS,
+  consoleInvitationMs: 15 * MINUTE_MS,
   /** Largest request body; a longer one is 413. */
   bodyBytesMax: 32 * MIB,
   /** After SIGTERM: how long new requests are still served, with `connection: close`. */
@@ -153,6 +157,8 @@ export const LIMITS = {
   webhookSecretsMax: 4,
   webhookKeyBytesMin: 24,
   webhookKeyBytesMax: 64,
+  consoleSessionMsMax: 30 * 24 * 60 * MINUTE_MS,
+  consoleInvitationMsMax: 7 * 24 * 60 * MINUTE_MS,
   cardEndsWithinMsMax: 90 * 24 * 60 * MINUTE_MS,
   trustProxyMax: 64,
   corsOriginsMax: 64,

@@ -13,6 +13,7 @@ const RESTART_ONLY = {
   store: "store",
   journal: "journal",
   sealingKeys: "sealing_keys",
+  console: "console",
   trustProxy: "trust_proxy",
   bodyBytesMax: "body_bytes_max",
   corsOrigins: "cors_origins",

@@ -81,13 +81,21 @@ export function createApp(parts: AppParts): App {
   return app;
 }
 
-/** Hangs a route on an application, below `prefix`; its writes leave a line in the audit. */
+/** How an application runs its routes. */
+export interface RouteRunner {
+  /** Has a line of every write. */
+  readonly audit: Audit;
+  readonly askerOf: (request: AppRequest) => Asker;
+  /** Runs the work for the one who asks; as it is when left out. */
+  readonly within?: (request: AppRequest, work: () => Promise<ConsoleAnswer>) => Promise<ConsoleAnswer>;
+}
+
+/** Hangs a route on an application, below `prefix`. */
 export function addRoute(
   app: App,
   prefix: string,
   route: ConsoleRoute,
-  audit: Audit,
-  askerOf: (request: AppRequest) => Asker,
+  { audit, askerOf, within = (_request, work) => work() }: RouteRunner,
 ): void {
   const schema = {
     ...(route.params && { params: route.params }),
@@ -101,7 +109,7 @@ export function addRoute(
     config: { described: route },
     handler: async (request, reply) => {
       const input = { params: request.params, query: request.query, body: request.body };
-      const work = () => handled(route, input);
+      const work = () => within(request, () => handled(route, input));
       const answer = await (route.write ? audit.run(route, input, askerOf(request), work) : work());
       return reply.code(answer.status).send(answer.body);
     },

@@ -185,6 +185,18 @@ export const NewLabels = Type.Object(
 );
 export const NewName = Type.Object({ name: Name }, closed);
 
+/** What stands behind the `#` of a sign-in link. */
+export const LinkToken = Type.Object(
+  {
+    token: Type.String({
+      pattern: "^[A-Za-z0-9._-]{1,200}$",
+      description: "what stands behind the # of a sign-in link",
+      "x-remedy": "Open the link as it was sent.",
+    }),
+  },
+  closed,
+);
+
 export const AccountPath = Type.Object({ name: Name }, closed);
 export const KeyPath = Type.Object({ id: KeyId }, closed);
 

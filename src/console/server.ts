@@ -18,6 +18,7 @@ import { codeRoutes } from "./routes/codes.ts";
 import type { ConsoleParts } from "./routes/contract.ts";
 import { type Explainer, explainRoutes } from "./routes/explain.ts";
 import { fundsRoutes } from "./routes/funds.ts";
+import { type Inviter, invitationRoutes } from "./routes/invitations.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { ledgerRoutes } from "./routes/ledger.ts";
 import { limitRoutes } from "./routes/limits.ts";
@@ -30,7 +31,16 @@ import { type Identity, versionRoutes } from "./routes/version.ts";
 
 const ADMIN_PREFIX = "/admin/v1";
 
-export interface ConsoleOptions extends ConsoleParts, Explainer, NoticeSender, StoreKeeper, UpstreamWatcher, Identity {
+export interface ConsoleOptions
+  extends ConsoleParts,
+    Explainer,
+    Inviter,
+    NoticeSender,
+    StoreKeeper,
+    UpstreamWatcher,
+    Identity {
+  /** Has a line of every write; its own when left out. */
+  readonly audit?: Audit;
   /** Undefined: only programs on this machine may administer. */
   readonly adminToken: Secret | undefined;
   /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
@@ -72,7 +82,7 @@ export function createConsole(options: ConsoleOptions): App {
 }
 
 function addAdminRoutes(app: App, options: ConsoleOptions, { who }: Access): void {
-  const audit = new Audit(options.clock, options.log);
+  const { audit = new Audit(options.clock, options.log) } = options;
   const routes = [
     accountRoutes,
     keyRoutes,
@@ -90,14 +100,14 @@ function addAdminRoutes(app: App, options: ConsoleOptions, { who }: Access): voi
     upstreamRoutes,
     noticeRoutes,
     versionRoutes,
+    invitationRoutes,
   ].flatMap((make) => make(options));
   const document = () => app.swagger();
   for (const route of [...routes, ...auditRoutes(audit), ...openApiRoutes(document)]) {
-    addRoute(app, ADMIN_PREFIX, route, audit, (request) => ({
-      who,
-      from: request.socket.remoteAddress ?? "unix",
-      requestId: request.id,
-    }));
+    addRoute(app, ADMIN_PREFIX, route, {
+      audit,
+      askerOf: (request) => ({ who, from: request.socket.remoteAddress ?? "unix", requestId: request.id }),
+    });
   }
 }
 

@@ -4,9 +4,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
-import { type AcceptedRequest, createListener, type Listener } from "../accept/listener.ts";
+import { type AcceptedRequest, type ConsoleVisit, createListener, type Listener } from "../accept/listener.ts";
 import type { Reply } from "../accept/reply.ts";
 import { readKeyView, storeRefusal } from "../admit/key-view.ts";
+import type { OwnerConsole } from "../console/owner/owner.ts";
 import { noCompaction, openCompaction } from "../convert/responses/compact.ts";
 import type { RequestRecord } from "../request/record.ts";
 import { presentedKey, refuseBadKey, render } from "../request/refuse.ts";
@@ -234,8 +235,17 @@ const CUT_GRACE_MS = 2_000;
 /** For request ids, which are no secrets. */
 const RANDOM = pooled(randomBytes);
 
-/** @param shared whether other processes listen at the same address, which the parent has taken for all. */
-export function publicListener(parts: PipelineParts, store: Store, log: Log, shared: boolean): Listener {
+/**
+ * @param shared whether other processes listen at the same address, which the parent has taken for all.
+ * @param owners the console of owners; without it there is none.
+ */
+export function publicListener(
+  parts: PipelineParts,
+  store: Store,
+  log: Log,
+  shared: boolean,
+  owners: OwnerConsole | undefined,
+): Listener {
   const { clock } = parts;
   const settings = parts.settings();
   const side = { ...parts, nativeCounts: new NativeCounts(clock), usage: store, sideRates: new SideRates(clock) };
@@ -256,6 +266,7 @@ export function publicListener(parts: PipelineParts, store: Store, log: Log, sha
       trustProxy: settings.trustProxy,
       corsOrigins: settings.corsOrigins,
       siteUrl: () => parts.settings().site,
+      consolePath: owners && settings.console?.path,
       clock,
       newRequestId: () => newRequestId(clock.wallMs(), RANDOM),
       connectionGuard: parts.overload.connectionGuard,
@@ -265,11 +276,33 @@ export function publicListener(parts: PipelineParts, store: Store, log: Log, sha
         request.route.kind === "model"
           ? serveModel(request.route.protocol, request, reply, parts)
           : serveSide(request, reply, side),
+      ...(owners && { onConsole: (visit: ConsoleVisit, reply: Reply) => visitConsole(visit, reply, owners, refuse) }),
       onRefusal: refuse,
       renderRefusal: rendered,
       onCrash: (error) => log.error({ reason: reasonOf(error) }, "a request failed on a defect of the gateway"),
     },
   );
+}
+
+/** Passes a request on to the console, which knows nothing of connections. */
+async function visitConsole(
+  visit: ConsoleVisit,
+  reply: Reply,
+  owners: OwnerConsole,
+  refuse: (refused: Refusal, protocol: Protocol, reply: Reply) => void,
+): Promise<void> {
+  const { method, target, headers, clientAddress, throughFront } = visit;
+  const body = await visit.readBody();
+  if (isRefusal(body)) return refuse(body, "chat", reply);
+  const answer = await owners({
+    method,
+    target,
+    headers: Object.fromEntries(headers.entries()),
+    body,
+    clientAddress,
+    throughFront,
+  });
+  if (!reply.gone) reply.whole(answer.status, answer.headers, answer.body);
 }
 
 /**

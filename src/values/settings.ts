@@ -140,6 +140,20 @@ export interface NoticeSettings {
   readonly cardEndsWithinMs: number;
 }
 
+/** The pages for owners of keys, on the public listener (docs/console.md). */
+export interface ConsoleSettings {
+  /** Where they are: `/` and a name, without a slash at the end. */
+  readonly path: string;
+  /** Under what address a browser knows this gateway, without a slash at the end; undefined: the one that it asks. */
+  readonly publicUrl: string | undefined;
+  /** How long who has signed in stays so. */
+  readonly sessionMs: number;
+  /** How long a sign-in link opens. */
+  readonly invitationMs: number;
+  /** Whom the pages name for help. */
+  readonly support: { readonly email: string | undefined; readonly url: string | undefined };
+}
+
 /** Where this process is full (docs/overload.md); undefined: derived from the machine and the upstreams. */
 interface OverloadSettings {
   /** Admitted requests that are being answered. */
@@ -161,6 +175,8 @@ export interface Settings {
   /** Addresses whose forwarding headers are believed: CIDR blocks, and `unix` for a unix socket. */
   readonly trustProxy: readonly string[];
   readonly site: string | undefined;
+  /** Undefined: the public listener has no pages of its own but the one at `/`. */
+  readonly console: ConsoleSettings | undefined;
   readonly bodyBytesMax: number;
   readonly drain: { readonly lameDuckMs: number; readonly deadlineMs: number };
   readonly overload: OverloadSettings;

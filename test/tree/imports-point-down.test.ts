@@ -48,7 +48,7 @@ const PUBLIC: Readonly<Record<string, readonly string[]>> = {
     "stages.ts",
   ],
   overload: ["overload.ts"],
-  console: ["answers/present.ts", "routes/explain.ts", "routes/upstreams.ts"],
+  console: ["answers/present.ts", "owner/owner.ts", "routes/explain.ts", "routes/upstreams.ts"],
   workers: ["workers.ts"],
 };
 

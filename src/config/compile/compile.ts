@@ -16,6 +16,7 @@ import {
   sameAddress,
 } from "./addresses.ts";
 import { type KnownNames, readCatalog } from "./catalog.ts";
+import { readConsole } from "./console.ts";
 import { readHeaderValues } from "./headers.ts";
 import { readNotices } from "./notices.ts";
 import { readUsd } from "./prices.ts";
@@ -42,6 +43,7 @@ export function compile(reader: Reader, file: LooseConfig, known: KnownNames, so
     sealingKeys: readSealingKeys(reader, file, store),
     trustProxy: readEach(reader, ["trust_proxy"], file.trust_proxy, readAddressBlock),
     site: reader.read(["site"], file.site, readBaseUrl),
+    console: readConsole(reader, file),
     bodyBytesMax: reader.sizeBytes(["body_bytes_max"], file.body_bytes_max, DEFAULTS.bodyBytesMax, BODY_BYTES),
     drain: {
       lameDuckMs: timer(reader, ["drain", "lame_duck"], file.drain?.lame_duck, DEFAULTS.drainLameDuckMs),

@@ -4,6 +4,7 @@ import { NOTICE_KINDS } from "../../values/settings.ts";
 import { formatSize } from "../compile/units.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { cards, groups, models, plans } from "./catalog.ts";
+import { consoleSection } from "./console.ts";
 import { HEADER_NAMES } from "./rules.ts";
 import { after, upstream } from "./upstream.ts";
 import {
@@ -120,6 +121,7 @@ export const configSchema = section(
         examples: ["http://127.0.0.1:3000"],
       }),
     ),
+    console: optional(consoleSection),
     body_bytes_max: optional(
       size({ description: "Largest request body.", default: formatSize(DEFAULTS.bodyBytesMax) }),
     ),

@@ -1,0 +1,37 @@
+/** The `console` section: the pages for owners of keys. */
+import type { ConsoleSettings } from "../../values/settings.ts";
+import { DEFAULTS, LIMITS } from "../defaults.ts";
+import type { ConfigFile } from "../schema/schema.ts";
+import { readBaseUrl, readOrigin } from "./addresses.ts";
+import type { Loose, Reader } from "./reader.ts";
+
+/** @returns undefined when there are to be no pages. */
+export function readConsole(reader: Reader, file: Loose<ConfigFile>): ConsoleSettings | undefined {
+  const section: Loose<NonNullable<ConfigFile["console"]>> = file.console ?? {};
+  const path = section.path ?? DEFAULTS.consolePath;
+  if (/^\/(?:v1|admin|healthz|readyz|metrics)(?:\/|$)/i.test(path)) {
+    reader.refuse(["console", "path"], "must not be a path of the API or of the admin address");
+  }
+  const settings: ConsoleSettings = {
+    path,
+    publicUrl: reader.read(["console", "public_url"], section.public_url, readOrigin),
+    sessionMs: span(reader, "session", section.session, DEFAULTS.consoleSessionMs, LIMITS.consoleSessionMsMax),
+    invitationMs: span(
+      reader,
+      "invitation",
+      section.invitation,
+      DEFAULTS.consoleInvitationMs,
+      LIMITS.consoleInvitationMsMax,
+    ),
+    support: {
+      email: section.support?.email,
+      url: reader.read(["console", "support", "url"], section.support?.url, readBaseUrl),
+    },
+  };
+  // A site may have pages of its own at any path.
+  return (section.enabled ?? file.site === undefined) ? settings : undefined;
+}
+
+function span(reader: Reader, name: string, text: string | undefined, defaultMs: number, maxMs: number): number {
+  return reader.durationMs(["console", name], text, defaultMs, maxMs);
+}

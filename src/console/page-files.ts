@@ -1,0 +1,115 @@
+/**
+ * What a browser loads: the modules of `pages/` with their types taken out, as Node itself runs the rest, and the few
+ * packages that they import. Made when the first browser asks, and kept.
+ */
+import { createHash } from "node:crypto";
+import { globSync, readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { BUNDLE } from "../values/program/program.ts";
+
+/** One file as it is sent. */
+export interface PageFile {
+  readonly contentType: string;
+  readonly bytes: Buffer;
+  readonly gzipped: Buffer;
+}
+
+/** Everything that the pages consist of. */
+export interface PageFiles {
+  /** Changes with any of them: part of their address, so that browsers may keep them for good. */
+  readonly digest: string;
+  /** By their paths below the folder of assets. */
+  readonly files: ReadonlyMap<string, PageFile>;
+}
+
+/** Packages by the name that modules import them under, and where their module is (build/bundle.ts reads this, too). */
+export const PAGE_PACKAGES: Readonly<Record<string, string>> = {
+  preact: "preact/dist/preact.mjs",
+  "preact/hooks": "preact/hooks/dist/hooks.mjs",
+  htm: "htm/dist/htm.module.js",
+  uplot: "uplot/dist/uPlot.esm.js",
+  "uplot.css": "uplot/dist/uPlot.min.css",
+};
+
+/** Sources below `src/`. */
+export const PAGE_SOURCES = "console/pages/**/*.{ts,css,svg}";
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ts: "text/javascript; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  mjs: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+const DIGEST_CHARS = 12;
+
+let made: PageFiles | undefined;
+
+/** The files, the same for every call. */
+export function pageFiles(): PageFiles {
+  made ??= make(BUNDLE ? bundled(BUNDLE.files) : checkedOut());
+  return made;
+}
+
+/** Texts by their paths, from a checkout, without their types. */
+export function checkedOut(): ReadonlyMap<string, string> {
+  const cwd = fileURLToPath(new URL("..", import.meta.url));
+  const modules = fileURLToPath(new URL("../../node_modules/", import.meta.url));
+  const sources = globSync(PAGE_SOURCES, { cwd }).sort();
+  return new Map([
+    ...sources.map(
+      (path) => [path.slice(BUNDLED_PREFIX.length), plain(path, readFileSync(cwd + path, "utf8"))] as const,
+    ),
+    ...Object.values(PAGE_PACKAGES).map((path) => [`packages/${path}`, readFileSync(modules + path, "utf8")] as const),
+  ]);
+}
+
+function plain(path: string, text: string): string {
+  if (!path.endsWith(".ts")) return text;
+  // Node warns once that the function is experimental, as it does not when it runs the rest of the sources by the same means.
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return stripTypeScriptTypes(text);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** Where a bundle keeps them among its files. */
+export const BUNDLED_PREFIX = "console/pages/";
+
+function bundled(files: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  const own = Object.entries(files).filter(([path]) => path.startsWith(BUNDLED_PREFIX));
+  return new Map(own.map(([path, text]) => [path.slice(BUNDLED_PREFIX.length), text]));
+}
+
+function make(texts: ReadonlyMap<string, string>): PageFiles {
+  const files = new Map([...texts].map(([path, text]) => [path, fileOf(path, text)]));
+  const hash = createHash("sha256");
+  for (const [path, { bytes }] of files) hash.update(path).update(bytes);
+  return { digest: hash.digest("hex").slice(0, DIGEST_CHARS), files };
+}
+
+function fileOf(path: string, text: string): PageFile {
+  const ending = path.slice(path.lastIndexOf(".") + 1);
+  const bytes = Buffer.from(/^(?:ts|m?js)$/.test(ending) ? linked(path, text) : text);
+  return {
+    contentType: CONTENT_TYPES[ending] ?? "application/octet-stream",
+    bytes,
+    gzipped: gzipSync(bytes, { level: 9 }),
+  };
+}
+
+/** The same module with packages imported by their paths from it. A browser knows no packages. */
+function linked(path: string, code: string): string {
+  const up = "../".repeat(path.split("/").length - 1) || "./";
+  return code.replace(/(\bfrom\s*|\bimport\s*)"([a-z][a-z./-]*)"/g, (whole, word: string, name: string) => {
+    const file = PAGE_PACKAGES[name];
+    return file === undefined ? whole : `${word}"${up}packages/${file}"`;
+  });
+}

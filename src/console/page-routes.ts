@@ -1,0 +1,85 @@
+/** The document and the files of a set of pages, for an application to hang below a path. */
+import type { App, AppReply } from "./app.ts";
+import { pageFiles } from "./page-files.ts";
+import { AdminRefusal } from "./refusal.ts";
+
+/** Nothing is loaded from anywhere else, nothing inline runs, and no other site frames it. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const PAGE_HEADERS = {
+  "cache-control": "no-cache",
+  "content-security-policy": CONTENT_SECURITY_POLICY,
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=()",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+const FOR_GOOD = "public, max-age=31536000, immutable";
+
+/**
+ * Adds the routes of the pages.
+ * @param root where they are, without a slash at the end.
+ * @param entry the folder of `pages/` whose `main.ts` is run.
+ */
+export function addPages(app: App, root: string, entry: "owner" | "operator"): void {
+  const open = { config: { access: "anyone" as const }, schema: { hide: true } };
+  const document = (reply: AppReply) =>
+    reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8").send(page(root, entry));
+  app.get(`${root}/assets/:digest/*`, open, async (request, reply) => {
+    const { digest, "*": path } = request.params as { readonly digest: string; readonly "*": string };
+    const made = pageFiles();
+    const file = made.files.get(path);
+    if (file === undefined || digest !== made.digest) {
+      throw new AdminRefusal(404, "unknown_path", "There is no such file.", "Load the page again: it was replaced.");
+    }
+    reply.headers({ "cache-control": FOR_GOOD, vary: "accept-encoding", "x-content-type-options": "nosniff" });
+    reply.type(file.contentType);
+    if (!/\bgzip\b/.test(request.headers["accept-encoding"] ?? "")) return reply.send(file.bytes);
+    return reply.header("content-encoding", "gzip").send(file.gzipped);
+  });
+  app.get(root === "" ? "/" : root, open, async (_request, reply) => reply.redirect(`${root}/`, 308));
+  app.get(`${root}/*`, open, async (_request, reply) => document(reply));
+}
+
+function page(root: string, entry: "owner" | "operator"): string {
+  const { digest, files } = pageFiles();
+  const assets = `${root}/assets/${digest}/`;
+  const modules = [...files.keys()].filter((path) => /\.(?:ts|m?js)$/.test(path) && isOf(path, entry));
+  return `<!doctype html>
+<html lang="en" data-root="${root}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Tollgate</title>
+<link rel="icon" href="${assets}parts/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="${assets}parts/style.css">
+${modules.map((path) => `<link rel="modulepreload" href="${assets}${path}">`).join("\n")}
+<script type="module" src="${assets}${entry}/main.ts"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript. Everything that it does, the command line does, too: tollgate --help.</noscript>
+</body>
+</html>
+`;
+}
+
+/** Whether the page of `entry` needs a module. */
+function isOf(path: string, entry: "owner" | "operator"): boolean {
+  const folder = path.slice(0, path.indexOf("/"));
+  return folder === entry || folder === "parts" || folder === "texts" || folder === "packages";
+}

@@ -1,0 +1,57 @@
+/** The pages of owners: who is in, and which page the address names. */
+
+import { ask, Refused, ROOT, whenSignedOut } from "../parts/api.ts";
+import { useDeed } from "../parts/load.ts";
+import { go, hrefOf, usePlace } from "../parts/router.ts";
+import { Shell } from "../parts/shell.ts";
+import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
+import { Problem } from "../parts/widgets.ts";
+import { T } from "../texts/texts.ts";
+import { Door } from "./door.ts";
+import { Overview } from "./overview.ts";
+import type { PageProps, Session } from "./session.ts";
+
+/** The pages, by the first segment of their address; the order is that of the menu. */
+const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
+  { at: "", title: T.owner.overview.title, Page: Overview },
+];
+
+function App(): VNode | null {
+  const place = usePlace();
+  const [session, setSession] = useState<Session | "none" | undefined>(undefined);
+  const [refused, setRefused] = useState<Refused | undefined>(undefined);
+  const isDoor = place.path[0] === "sign-in";
+  const enter = () =>
+    ask<Session>("/session").then(setSession, (error: unknown) => {
+      if (error instanceof Refused && error.status === 401) setSession("none");
+      else setRefused(error instanceof Refused ? error : new Refused(0, "page_failed", String(error), ""));
+    });
+  const out = useDeed(async () => {
+    await ask("/sign-out", { method: "POST" });
+    setSession("none");
+  });
+  useEffect(() => {
+    whenSignedOut(() => setSession("none"));
+    void enter();
+  }, []);
+  if (refused) return html`<div class="door"><${Problem} refused=${refused} retry=${() => location.reload()} /></div>`;
+  if (session === undefined) return null;
+  const entered = () => {
+    go(hrefOf([]), true);
+    void enter();
+  };
+  if (session === "none" || (isDoor && location.hash !== "")) return html`<${Door} onEntered=${entered} />`;
+  const [at = ""] = place.path;
+  const found = PAGES.find((page) => page.at === at);
+  return html`<${Shell} ways=${PAGES} at=${at} who=${session.account} onSignOut=${() => out.run()}>
+    <${Problem} refused=${out.refused} />
+    ${
+      found
+        ? html`<${found.Page} key=${at} session=${session} place=${place} />`
+        : html`<h1>${T.common.notFound}</h1><p><a href=${hrefOf([])}>${T.common.home}</a></p>`
+    }
+  </${Shell}>`;
+}
+
+const host = document.getElementById("app");
+if (host) render(html`<${App} root=${ROOT} />`, host);

@@ -1,0 +1,61 @@
+/** Pictures of numbers over time: the only importer of uplot. What a picture shows is in a table beside it, too. */
+import uPlot, { type AlignedData, type Options } from "uplot";
+import { html, useEffect, useRef, type VNode } from "./view.ts";
+
+interface Series {
+  readonly name: string;
+  /** A colour of the style sheet: `--chart-1`. */
+  readonly colour: string;
+}
+
+interface ChartProps {
+  /** What the picture shows, for those who do not see it. */
+  readonly label: string;
+  /** Seconds since the epoch, then one list of values for each series. */
+  readonly data: AlignedData;
+  readonly series: readonly Series[];
+  readonly isBars?: boolean;
+  readonly heightPx?: number;
+  /** How a value is written at the axis. */
+  readonly format?: (value: number) => string;
+}
+
+export function Chart({ label, data, series, isBars = false, heightPx = 220, format }: ChartProps): VNode {
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(null);
+  useEffect(() => {
+    const host = place.current;
+    if (!host) return;
+    const style = getComputedStyle(host);
+    const colour = (name: string) => style.getPropertyValue(name).trim();
+    const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
+    const options: Options = {
+      width: host.clientWidth,
+      height: heightPx,
+      cursor: { drag: { x: false, y: false } },
+      legend: { show: series.length > 1 },
+      axes: [axis, { ...axis, size: 64, ...(format && { values: (_plot, values) => values.map(format) }) }],
+      series: [
+        {},
+        ...series.map(({ name, colour: own }) => ({
+          label: name,
+          stroke: colour(own),
+          fill: isBars ? colour(own) : "transparent",
+          ...(isBars && { paths: uPlot.paths.bars?.({ size: [0.7, 40] }) }),
+          points: { show: false },
+        })),
+      ],
+      scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    } as Options;
+    const made = new uPlot(options, data, host);
+    plot.current = made;
+    const watcher = new ResizeObserver(() => made.setSize({ width: host.clientWidth, height: heightPx }));
+    watcher.observe(host);
+    return () => {
+      watcher.disconnect();
+      made.destroy();
+    };
+  }, [series.length, isBars, heightPx]);
+  useEffect(() => plot.current?.setData(data), [data]);
+  return html`<div class="chart" ref=${place} role="img" aria-label=${label}></div>`;
+}

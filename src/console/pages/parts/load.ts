@@ -1,0 +1,75 @@
+/** What a page has loaded, is loading, or could not load. */
+import { ask, Refused } from "./api.ts";
+import { useCallback, useEffect, useRef, useState } from "./view.ts";
+
+export interface Loaded<T> {
+  /** The newest answer; stays while it is asked anew. */
+  readonly data: T | undefined;
+  readonly refused: Refused | undefined;
+  readonly isLoading: boolean;
+  /** Asks once more. */
+  readonly reload: () => void;
+}
+
+/** Asks for `path` now, and whenever it changes. Undefined: nothing is asked. */
+export function useAnswer<T>(path: string | undefined): Loaded<T> {
+  const [state, setState] = useState<Omit<Loaded<T>, "reload">>(EMPTY);
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    if (path === undefined) return;
+    const gone = new AbortController();
+    setState(({ data }) => ({ data, refused: undefined, isLoading: true }));
+    ask<T>(path, { signal: gone.signal }).then(
+      (data) => gone.signal.aborted || setState({ data, refused: undefined, isLoading: false }),
+      (error: unknown) => {
+        if (gone.signal.aborted) return;
+        setState(({ data }) => ({ data, refused: asRefused(error), isLoading: false }));
+      },
+    );
+    return () => gone.abort();
+  }, [path, turn]);
+  const reload = useCallback(() => setTurn((old) => old + 1), []);
+  return { ...state, reload };
+}
+
+const EMPTY = { data: undefined, refused: undefined, isLoading: true };
+
+export interface Deed<A extends unknown[]> {
+  readonly run: (...args: A) => Promise<void>;
+  readonly isRunning: boolean;
+  readonly refused: Refused | undefined;
+  readonly forget: () => void;
+}
+
+/** A write: while it runs a second click does nothing, and what failed stays to be read. */
+export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>): Deed<A> {
+  const [isRunning, setRunning] = useState(false);
+  const [refused, setRefused] = useState<Refused | undefined>(undefined);
+  // A state is a render late; two clicks of one moment must find the first one's mark.
+  const busy = useRef(false);
+  const newest = useRef(work);
+  newest.current = work;
+  const run = useCallback(async (...args: A) => {
+    if (busy.current) return;
+    busy.current = true;
+    setRunning(true);
+    setRefused(undefined);
+    try {
+      await newest.current(...args);
+    } catch (error) {
+      setRefused(asRefused(error));
+    } finally {
+      busy.current = false;
+      setRunning(false);
+    }
+  }, []);
+  const forget = useCallback(() => setRefused(undefined), []);
+  return { run, isRunning, refused, forget };
+}
+
+function asRefused(error: unknown): Refused {
+  if (error instanceof Refused) return error;
+  // A defect of the page: it is in the browser's own log, and the person is told that nothing is known.
+  console.error(error);
+  return new Refused(0, "page_failed", String(error), "");
+}

@@ -1,0 +1,66 @@
+/** Which page is shown: the address says it, so that links, the back button and a reload work as everywhere. */
+import { ROOT } from "./api.ts";
+import { useEffect, useState } from "./view.ts";
+
+export interface Place {
+  /** Below the pages' root, without slashes at its ends: `keys/key_123` is `["keys", "key_123"]`. */
+  readonly path: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+const MOVED = "tollgate:moved";
+
+export function placeNow(): Place {
+  const path = location.pathname.slice(ROOT.length).split("/").filter(Boolean).map(decoded);
+  return { path, query: new URLSearchParams(location.search) };
+}
+
+/** The address of a page. Segments are encoded here. */
+export function hrefOf(segments: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const search = new URLSearchParams(given).toString();
+  return `${ROOT}/${segments.map(encodeURIComponent).join("/")}${search && `?${search}`}`;
+}
+
+/** Goes to a page. @param replace leaves no entry in the history. */
+export function go(href: string, replace = false): void {
+  if (replace) history.replaceState(null, "", href);
+  else history.pushState(null, "", href);
+  dispatchEvent(new Event(MOVED));
+}
+
+/** The place, kept up to date. Clicks on links of these pages are taken here; everything else is the browser's. */
+export function usePlace(): Place {
+  const [place, setPlace] = useState(placeNow);
+  useEffect(() => {
+    const moved = () => setPlace(placeNow());
+    const clicked = (event: MouseEvent) => {
+      const link = event.target instanceof Element ? event.target.closest("a") : null;
+      const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+      if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute("download")) return;
+      if (link.origin !== location.origin || !link.pathname.startsWith(`${ROOT}/`)) return;
+      if (link.hash && link.pathname === location.pathname) return;
+      event.preventDefault();
+      go(link.href);
+      scrollTo(0, 0);
+      document.querySelector<HTMLElement>("main")?.focus();
+    };
+    addEventListener("popstate", moved);
+    addEventListener(MOVED, moved);
+    document.addEventListener("click", clicked);
+    return () => {
+      removeEventListener("popstate", moved);
+      removeEventListener(MOVED, moved);
+      document.removeEventListener("click", clicked);
+    };
+  }, []);
+  return place;
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}

@@ -1,0 +1,55 @@
+/** What is around each page: the name, the ways to the pages, language and sign-out. */
+import { chooseLanguage, LANGUAGE_NAMES, type Language, languageNow, T } from "../texts/texts.ts";
+import { hrefOf } from "./router.ts";
+import { type ComponentChildren, html, useEffect, useState, type VNode } from "./view.ts";
+
+export interface Way {
+  /** First segment of the page's path; empty: the first page. */
+  readonly at: string;
+  readonly title: string;
+}
+
+interface ShellProps {
+  readonly ways: readonly Way[];
+  /** First segment of the page that is shown. */
+  readonly at: string;
+  /** Who has signed in. */
+  readonly who: string;
+  readonly onSignOut: () => void;
+  readonly children?: ComponentChildren;
+}
+
+export function Shell({ ways, at, who, onSignOut, children }: ShellProps): VNode {
+  const [isOpen, setOpen] = useState(false);
+  const title = ways.find((way) => way.at === at)?.title;
+  useEffect(() => {
+    document.title = title ? `${title} · Tollgate` : "Tollgate";
+    setOpen(false);
+  }, [title]);
+  return html`<div class="shell">
+    <a class="skip" href="#main">${T.common.skip}</a>
+    <header class="top">
+      <a class="brand" href=${hrefOf([])}>Tollgate</a>
+      <button type="button" class="quiet burger" aria-expanded=${isOpen} aria-controls="ways" onClick=${() => setOpen(!isOpen)}>${T.common.menu}</button>
+      <nav id="ways" class=${isOpen ? "open" : ""} aria-label=${T.common.menu}>
+        <ul>${ways.map(
+          (way) =>
+            html`<li><a href=${hrefOf(way.at === "" ? [] : [way.at])} aria-current=${way.at === at ? "page" : undefined}>${way.title}</a></li>`,
+        )}</ul>
+        <div class="who">
+          <span>${who}</span>
+          <${LanguageChoice} />
+          <button type="button" class="quiet" onClick=${onSignOut}>${T.common.signOut}</button>
+        </div>
+      </nav>
+    </header>
+    <main id="main" tabindex="-1">${children}</main>
+  </div>`;
+}
+
+export function LanguageChoice(): VNode {
+  const chosen = (event: Event) => chooseLanguage((event.target as HTMLSelectElement).value as Language);
+  return html`<select aria-label=${T.common.language} value=${languageNow()} onChange=${chosen}>
+    ${Object.entries(LANGUAGE_NAMES).map(([language, name]) => html`<option value=${language}>${name}</option>`)}
+  </select>`;
+}

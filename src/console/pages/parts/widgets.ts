@@ -1,0 +1,196 @@
+/** The pieces that all pages are made of: each works with the keyboard, and says what it is to a screen reader. */
+import { T } from "../texts/texts.ts";
+import type { Refused } from "./api.ts";
+import type { Deed, Loaded } from "./load.ts";
+import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
+
+/** What went wrong and what to do, as the gateway says it. */
+export function Problem({ refused, retry }: { refused: Refused | undefined; retry?: () => void }): VNode | null {
+  if (!refused) return null;
+  const isSilent = refused.code === "unreachable";
+  const message = isSilent ? T.common.unreachable : refused.message || T.common.failed;
+  const remedy = isSilent ? T.common.unreachableRemedy : refused.remedy;
+  return html`<div class="problem" role="alert">
+    <p><strong>${message}</strong></p>
+    ${remedy && html`<p>${remedy}</p>`}
+    ${retry && html`<button type="button" class="quiet" onClick=${retry}>${T.common.tryAgain}</button>`}
+  </div>`;
+}
+
+/** Shows what was loaded; before that that it is coming, and why it did not come. */
+export function Awaited<A>({
+  loaded,
+  children,
+}: {
+  loaded: Loaded<A>;
+  children: (data: A) => ComponentChildren;
+}): VNode {
+  const { data, refused, reload, isLoading } = loaded;
+  return html`<div aria-busy=${isLoading}>
+    <${Problem} refused=${refused} retry=${reload} />
+    ${data !== undefined ? children(data) : !refused && html`<p class="faint">${T.common.loading}</p>`}
+  </div>`;
+}
+
+interface ButtonProps {
+  /** What it does when pressed; a submit button of its form when left out. */
+  readonly onClick?: (() => void) | undefined;
+  readonly isRunning?: boolean;
+  readonly kind?: "main" | "quiet" | "danger";
+  readonly disabled?: boolean;
+  readonly label?: string;
+  readonly children?: ComponentChildren;
+}
+
+export function Button({
+  onClick,
+  isRunning = false,
+  kind = "quiet",
+  disabled = false,
+  label,
+  children,
+}: ButtonProps): VNode {
+  return html`<button
+    type=${onClick ? "button" : "submit"}
+    class=${kind}
+    aria-label=${label}
+    aria-busy=${isRunning}
+    disabled=${disabled || isRunning}
+    onClick=${onClick}
+  >${isRunning ? T.common.working : children}</button>`;
+}
+
+/** Puts a text on the clipboard and says that it is there. */
+export function CopyButton({ text, label }: { text: string; label?: string }): VNode {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+  };
+  return html`<button type="button" class="quiet copy" aria-label=${label} onClick=${copy}>
+    <span aria-live="polite">${isCopied ? T.common.copied : T.common.copy}</span>
+  </button>`;
+}
+
+/** A text in full that is to be copied as it is. */
+export function Code({ text, label }: { text: string; label: string }): VNode {
+  return html`<figure class="code">
+    <figcaption>${label}<${CopyButton} text=${text} /></figcaption>
+    <pre tabindex="0" aria-label=${label}><code>${text}</code></pre>
+  </figure>`;
+}
+
+interface FieldProps {
+  readonly label: string;
+  /** What is to be typed, and in which form. */
+  readonly hint?: string | undefined;
+  /** What is wrong with what was typed. */
+  readonly wrong?: string | undefined;
+  readonly children: (ids: { id: string; describedBy: string | undefined }) => ComponentChildren;
+}
+
+let fields = 0;
+
+/** One input with its label, its hint and what is wrong with it. */
+export function Field({ label, hint, wrong, children }: FieldProps): VNode {
+  const [id] = useState(() => `field-${++fields}`);
+  const describedBy = hint || wrong ? `${id}-hint` : undefined;
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${children({ id, describedBy })}
+    ${describedBy && html`<p id=${describedBy} class=${wrong ? "wrong" : "hint"}>${wrong || hint}</p>`}
+  </div>`;
+}
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children?: ComponentChildren;
+}
+
+/** In front of everything else until it is closed; Escape closes it. */
+export function Dialog({ title, onClose, children }: DialogProps): VNode {
+  const place = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    place.current?.showModal();
+  }, []);
+  return html`<dialog ref=${place} aria-label=${title} onClose=${onClose}>
+    <header><h2>${title}</h2><button type="button" class="quiet" onClick=${onClose} aria-label=${T.common.close}>✕</button></header>
+    ${children}
+  </dialog>`;
+}
+
+interface FormProps<A extends unknown[]> {
+  readonly deed: Deed<A>;
+  readonly onSubmit: () => void;
+  readonly children?: ComponentChildren;
+}
+
+/** Fields that are sent together. What was refused is said below them; what was typed stays. */
+export function Form<A extends unknown[]>({ deed, onSubmit, children }: FormProps<A>): VNode {
+  const submitted = (event: Event) => {
+    event.preventDefault();
+    onSubmit();
+  };
+  return html`<form onSubmit=${submitted} novalidate>
+    ${children}
+    <${Problem} refused=${deed.refused} />
+  </form>`;
+}
+
+export interface Column<R> {
+  readonly title: string;
+  readonly cell: (row: R) => ComponentChildren;
+  /** Numbers stand at the right. */
+  readonly isNumber?: boolean;
+}
+
+interface TableProps<R> {
+  /** What the table is of, for those who do not see what is around it. */
+  readonly caption: string;
+  readonly columns: readonly Column<R>[];
+  readonly rows: readonly R[];
+  readonly keyOf: (row: R) => string;
+  /** Said in its place when there are no rows. */
+  readonly empty: string;
+}
+
+/** Narrow screens show each row as a list of its cells, with the columns' titles. */
+export function Table<R>({ caption, columns, rows, keyOf, empty }: TableProps<R>): VNode {
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
+  const classOf = (column: Column<R>) => (column.isNumber ? "number" : undefined);
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}><table>
+    <caption>${caption}</caption>
+    <thead><tr>${columns.map((column) => html`<th scope="col" class=${classOf(column)}>${column.title}</th>`)}</tr></thead>
+    <tbody>${rows.map(
+      (row) =>
+        html`<tr key=${keyOf(row)}>${columns.map(
+          (column) => html`<td data-title=${column.title} class=${classOf(column)}>${column.cell(row)}</td>`,
+        )}</tr>`,
+    )}</tbody>
+  </table></div>`;
+}
+
+/** A state in one word. */
+export function Badge({
+  kind,
+  children,
+}: {
+  kind: "good" | "warn" | "bad" | "plain";
+  children?: ComponentChildren;
+}): VNode {
+  return html`<span class=${`badge ${kind}`}>${children}</span>`;
+}
+
+/** One figure with what it is. */
+export function Figure({
+  title,
+  children,
+  hint,
+}: {
+  title: string;
+  children?: ComponentChildren;
+  hint?: string;
+}): VNode {
+  return html`<div class="figure"><dt>${title}</dt><dd>${children}${hint && html`<small>${hint}</small>`}</dd></div>`;
+}

@@ -1,0 +1,23 @@
+/** Words of both sets of pages. */
+export const common = {
+  loading: "Loading …",
+  working: "Working …",
+  tryAgain: "Try again",
+  close: "Close",
+  cancel: "Cancel",
+  copy: "Copy",
+  copied: "Copied",
+  more: "Show more",
+  none: "None",
+  never: "Never",
+  language: "Language",
+  signOut: "Sign out",
+  menu: "Menu",
+  skip: "Skip to the content",
+  unreachable: "The gateway does not answer.",
+  unreachableRemedy: "Check the connection and try again: what was sent counts once.",
+  failed: "This page failed.",
+  notFound: "There is no such page.",
+  home: "To the overview",
+  usd: (amount: string) => `${amount} USD`,
+};

@@ -1,0 +1,4 @@
+/** Words of the operator's pages. */
+export const operator = {
+  title: "Tollgate",
+};

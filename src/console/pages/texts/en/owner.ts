@@ -1,0 +1,15 @@
+/** Words of the owner's pages. */
+export const owner = {
+  door: {
+    linkOpened: "You have opened a sign-in link. It works once.",
+    enter: "Sign in",
+    signedOut: "You are not signed in.",
+    askOperator: "Ask whoever runs this gateway for a sign-in link.",
+  },
+  overview: {
+    title: "Overview",
+    balance: "Balance",
+    held: "Held",
+    heldHint: "By requests that are running",
+  },
+};

@@ -1,0 +1,29 @@
+/** The pages' words in the reader's language. A language is one file; the type of the English one is what each must have. */
+import { en } from "./en.ts";
+import { zh } from "./zh.ts";
+
+export type Texts = typeof en;
+
+const LANGUAGES = { en, zh } as const satisfies Record<string, Texts>;
+export type Language = keyof typeof LANGUAGES;
+export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: "English", zh: "中文" };
+
+const KEPT = "tollgate-language";
+
+/** The one that was chosen here before, else the first of the browser's that there is. */
+export function languageNow(): Language {
+  const wanted = [localStorage.getItem(KEPT) ?? "", ...navigator.languages].map((name) =>
+    name.slice(0, 2).toLowerCase(),
+  );
+  return wanted.find((name): name is Language => name in LANGUAGES) ?? "en";
+}
+
+/** Chooses a language for good, and shows everything in it. */
+export function chooseLanguage(language: Language): void {
+  localStorage.setItem(KEPT, language);
+  location.reload();
+}
+
+/** The words. The language of a page does not change while it is open. */
+export const T: Texts = LANGUAGES[languageNow()];
+document.documentElement.lang = languageNow() === "zh" ? "zh-CN" : "en";

@@ -1,0 +1,7 @@
+/** Chinese, simplified. */
+import type { Texts } from "./texts.ts";
+import { common } from "./zh/common.ts";
+import { operator } from "./zh/operator.ts";
+import { owner } from "./zh/owner.ts";
+
+export const zh: Texts = { common, owner, operator };

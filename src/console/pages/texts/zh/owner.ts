@@ -1,0 +1,17 @@
+/** Words of the owner's pages. */
+import type { Texts } from "../texts.ts";
+
+export const owner: Texts["owner"] = {
+  door: {
+    linkOpened: "您打开了登录链接，它只能使用一次。",
+    enter: "登录",
+    signedOut: "您尚未登录。",
+    askOperator: "请向网关的管理员索取登录链接。",
+  },
+  overview: {
+    title: "概览",
+    balance: "余额",
+    held: "冻结",
+    heldHint: "正在进行的请求所占用",
+  },
+};

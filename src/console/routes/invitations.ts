@@ -1,0 +1,55 @@
+/** Sign-in links to the console: the operator makes one for an account's owner. */
+import { InvitationShape } from "../answers/session.ts";
+import { AdminRefusal } from "../refusal.ts";
+import { AccountPath } from "../schema.ts";
+import { makeLink } from "../sign-in/links.ts";
+import { accountNamed } from "./accounts.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Where the owners' pages are, and how long a link to them opens. */
+export interface Inviter {
+  /** Undefined when there are no pages. */
+  readonly invitation?: { readonly lastsMs: number; readonly consoleUrl: () => string } | undefined;
+}
+
+export function invitationRoutes({
+  store,
+  random,
+  clock,
+  invitation,
+}: ConsoleParts & Inviter): readonly ConsoleRoute[] {
+  return [
+    route({
+      method: "POST",
+      path: "/accounts/:name/invitations",
+      id: "inviteOwner",
+      summary: "Make a link that signs an account's owner in to the console, once",
+      description: "The link is shown in this answer and never again. Who has it is in, so send it to its owner alone.",
+      answers: { 201: InvitationShape },
+      refusals: { 404: "`unknown_account`.", 409: "`no_console`: this gateway has no pages for owners." },
+      params: AccountPath,
+      write: {
+        what: "account.invite",
+        target: ({ params }) => params.name,
+        whenUnknown: "Repeat the request: it makes another link, and one that nobody has seen opens nothing.",
+      },
+      async handle({ params }) {
+        if (invitation === undefined) throw noConsole();
+        const { tag, name } = await accountNamed(store, params.name);
+        const token = await makeLink(store, random, tag, invitation.lastsMs);
+        const endsAt = new Date(clock.wallMs() + invitation.lastsMs).toISOString();
+        const link = `${invitation.consoleUrl()}/sign-in#${token}`;
+        return { status: 201, body: { account: name, link, ends_at: endsAt } };
+      },
+    }),
+  ];
+}
+
+function noConsole(): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "no_console",
+    "This gateway has no pages for owners of keys.",
+    "Set console.enabled to true in the configuration and restart the gateway.",
+  );
+}

@@ -1,0 +1,100 @@
+/**
+ * Who has signed in: a sealed cookie names a session that the store has, so that it ends when its record does. What the
+ * cookie holds is worth nothing without the record, and the record nothing without the cookie.
+ */
+import { createHash } from "node:crypto";
+import type { SignInOwner, SignIns } from "../../store/sign-ins.ts";
+import type { RandomBytes } from "../../values/key.ts";
+import type { Clock } from "../../values/time.ts";
+
+/** Seals what a browser carries; `open` gives undefined for what was not sealed in this context. */
+export interface Sealer {
+  seal(content: Uint8Array, context: string): string;
+  open(envelope: string, context: string): Uint8Array | undefined;
+}
+
+/** By what somebody has shown who they are. */
+export type SignInWay = "link" | "passkey" | "oidc" | "front" | "token";
+
+export interface Session {
+  readonly owner: SignInOwner;
+  /** Of its record: no secret. */
+  readonly id: string;
+  readonly way: SignInWay;
+  /** Milliseconds since the epoch. */
+  readonly endsAtMs: number;
+}
+
+export interface SessionParts {
+  readonly store: Pick<SignIns, "keepSignIn" | "findSignIn" | "dropSignIn">;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  /** How long a session lasts. */
+  readonly lastsMs: number;
+  /** Of the cookie: one for each listener, since ports share cookies. */
+  readonly cookieName: string;
+}
+
+const SECRET_BYTES = 24;
+const CONTEXT = "console session";
+
+export class Sessions {
+  readonly #parts: SessionParts;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Begins a session.
+   * @returns the `set-cookie` header that lets a browser in.
+   * @throws StoreError when the store does not answer; then nobody is signed in.
+   */
+  async begin(owner: SignInOwner, way: SignInWay): Promise<string> {
+    const { store, sealer, clock, random, lastsMs, cookieName } = this.#parts;
+    const secret = Buffer.from(random(SECRET_BYTES)).toString("base64url");
+    await store.keepSignIn(owner, {
+      kind: "session",
+      id: digestOf(secret),
+      data: JSON.stringify({ way }),
+      lastsMs,
+    });
+    const until = clock.wallMs() + lastsMs;
+    const sealed = sealer.seal(Buffer.from(JSON.stringify({ owner, secret, way, until })), CONTEXT);
+    return cookie(cookieName, sealed, Math.floor(lastsMs / 1_000));
+  }
+
+  /** The session that a cookie names; undefined when there is none, or it is over. @throws StoreError */
+  async find(cookies: Readonly<Record<string, string | undefined>>): Promise<Session | undefined> {
+    const { store, sealer, clock, cookieName } = this.#parts;
+    const opened = sealer.open(cookies[cookieName] ?? "", CONTEXT);
+    if (opened === undefined) return undefined;
+    const { owner, secret, way, until } = JSON.parse(Buffer.from(opened).toString()) as {
+      readonly owner: SignInOwner;
+      readonly secret: string;
+      readonly way: SignInWay;
+      readonly until: number;
+    };
+    if (until <= clock.wallMs()) return undefined;
+    const id = digestOf(secret);
+    const record = await store.findSignIn(owner, "session", id);
+    return record && { owner, id, way, endsAtMs: until };
+  }
+
+  /** Ends a session. @returns the `set-cookie` header that takes the cookie away. @throws StoreError */
+  async end({ owner, id }: Session): Promise<string> {
+    await this.#parts.store.dropSignIn(owner, "session", id);
+    return cookie(this.#parts.cookieName, "", 0);
+  }
+}
+
+/** What a secret is kept as. */
+export function digestOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("base64url");
+}
+
+/** RFC 6265bis: the prefix holds it to this host and to encrypted connections, loopback aside. */
+function cookie(name: string, value: string, maxAgeS: number): string {
+  return `${name}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; Secure; SameSite=Lax`;
+}
