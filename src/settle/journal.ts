@@ -28,7 +28,8 @@ export interface AdminRecord {
     | "key_rotate"
     | "key_revoke"
     | "grant"
-    | "code";
+    | "code"
+    | "sign_in_drop";
   /** What makes a second time harmless: payment id, key id and revision, entitlement id. */
   readonly id: string;
   readonly payload: Readonly<Record<string, unknown>>;

@@ -22,6 +22,9 @@ import {
   checkOutbox,
   checkRotation,
   checkSettle,
+  checkSignIn,
+  checkSignInOwner,
+  checkSignInPlace,
   checkTag,
   checkUses,
 } from "./checks.ts";
@@ -157,6 +160,12 @@ const CHECKS: Checks = {
   leaseNotices({ holder }) {
     checkName(holder, "a holder");
   },
+  keepSignIn: checkSignIn,
+  takeSignIn: checkSignInPlace,
+  findSignIn: checkSignInPlace,
+  listSignIns: checkSignInOwner,
+  dropSignIn: checkSignInPlace,
+  dropSignIns: checkSignInPlace,
   inspect: checkTag,
   countEpoch: undefined,
   stopEpoch: undefined,

@@ -22,6 +22,7 @@ import {
   UPSTREAM_COSTS_MAX,
   type UpstreamCost,
 } from "./settlement.ts";
+import { type NewSignIn, SIGN_IN_DATA_BYTES_MAX, type SignInKind, type SignInOwner } from "./sign-ins.ts";
 import { startOfDay } from "./sums/day-sums.ts";
 
 /** The longest name, id or note that is stored. */
@@ -276,6 +277,23 @@ export function checkCodes(...[facts, codes, batch]: Parameters<Store["createCod
 /** Codes that one step voids. */
 export function checkIds(ids: readonly string[]): void {
   demand(ids.length <= PAGE_MAX, `at most ${PAGE_MAX} codes are named at once`);
+}
+
+export function checkSignInOwner(owner: SignInOwner): void {
+  if (owner !== "operator") checkTag(owner);
+}
+
+/** Kind and id become a field of a hash. */
+export function checkSignInPlace(owner: SignInOwner, kind: SignInKind, id = "all"): void {
+  checkSignInOwner(owner);
+  demand(kind === "link" || kind === "passkey" || kind === "session", "a sign-in is a link, a passkey or a session");
+  demand(/^[A-Za-z0-9_-]{1,344}$/.test(id), "a sign-in's id is 1 to 344 characters of base64url");
+}
+
+export function checkSignIn(owner: SignInOwner, { kind, id, data, lastsMs = 1 }: NewSignIn): void {
+  checkSignInPlace(owner, kind, id);
+  demand(data.isWellFormed() && Buffer.byteLength(data) <= SIGN_IN_DATA_BYTES_MAX, "a sign-in's data is a short text");
+  demand(isCount(lastsMs, 1e13) && lastsMs > 0, "lastsMs is a whole number above 0");
 }
 
 export function checkArchive({ after, opening }: { after: number; opening: { seq: number; kind: string } }): void {

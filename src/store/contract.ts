@@ -42,6 +42,7 @@ import type {
   UpstreamDaySum,
 } from "./records.ts";
 import type { SettleAnswer, SettleAsk } from "./settlement.ts";
+import type { SignIns } from "./sign-ins.ts";
 import type { DaySpan } from "./sums/day-sums.ts";
 
 /**
@@ -98,8 +99,8 @@ export interface RequestStore {
   shardOf(tag: AccountTag): string;
 }
 
-/** The calls of operators: accounts, keys, money, cards and what was spent. */
-interface OperatorStore {
+/** The calls of operators: accounts, keys, money, cards, what was spent, and who may come into the console. */
+interface OperatorStore extends SignIns {
   /**
    * How much of a scope's limits is used (`limitScope` of names.ts), as the next admission would find it. Changes
    * nothing. Undefined when there is no such account.

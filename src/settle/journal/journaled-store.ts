@@ -10,6 +10,7 @@
 import { type Store, StoreError, UnconfirmedError } from "../../store/contract.ts";
 import { overlay } from "../../store/overlay.ts";
 import type { Account, Code, Key, Redemption } from "../../store/records.ts";
+import type { SignInOwner, SignInRecord } from "../../store/sign-ins.ts";
 import type { AccountTag } from "../../values/key.ts";
 import type { AdminRecord, Journal } from "../journal.ts";
 
@@ -57,10 +58,13 @@ type Writes = Pick<
   | "voidCodes"
   | "redeem"
   | "finishClaims"
+  | "takeSignIn"
+  | "dropSignIn"
+  | "dropSignIns"
 >;
 
 function journaledWrites(store: Store, note: Note): Writes {
-  return { ...accountWrites(store, note), ...cardWrites(store, note) };
+  return { ...accountWrites(store, note), ...cardWrites(store, note), ...signInWrites(store, note) };
 }
 
 function noteAccount(
@@ -87,7 +91,10 @@ async function noteGiven(
   await Promise.all([account && noteAccount(note, account, "account_create", true), note(...record)]);
 }
 
-function accountWrites(store: Store, note: Note): Omit<Writes, keyof ReturnType<typeof cardWrites>> {
+function accountWrites(
+  store: Store,
+  note: Note,
+): Omit<Writes, keyof ReturnType<typeof cardWrites> | keyof ReturnType<typeof signInWrites>> {
   const noteChange = ({ tag, status, labels, revision }: Account) =>
     note("account_change", `${tag}:${revision}`, { tag, status, labels, revision });
   const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke") =>
@@ -186,6 +193,36 @@ function cardWrites(
         await noteRedemption(store, note, redemption);
         await onFinished?.(redemption);
       }),
+  };
+}
+
+/**
+ * What lets nobody in any more stays so; what is kept is not given back to a store that has lost it, since nothing would say that
+ * another gateway has removed it since (docs/decisions/only-the-end-of-a-sign-in-is-done-again.md).
+ */
+function signInWrites(store: Store, note: Note): Pick<Writes, "takeSignIn" | "dropSignIn" | "dropSignIns"> {
+  const noteGone = async (owner: SignInOwner, records: readonly (SignInRecord | undefined)[]) => {
+    for (const record of records) {
+      if (!record) continue;
+      const { kind, id, createdAtMs: keptByMs } = record;
+      await note("sign_in_drop", `${owner}:${kind}:${id}`, { owner, kind, id, keptByMs });
+    }
+  };
+  return {
+    takeSignIn: (owner, ...ask) => noted(store.takeSignIn(owner, ...ask), (taken) => noteGone(owner, [taken])),
+    // Noted ahead: behind the write nobody can say what was there, also when the write is tried again.
+    async dropSignIn(owner, kind, id, ...replay) {
+      await noteGone(owner, [await store.findSignIn(owner, kind, id)]);
+      return store.dropSignIn(owner, kind, id, ...replay);
+    },
+    async dropSignIns(owner, kind) {
+      const all = await store.listSignIns(owner);
+      await noteGone(
+        owner,
+        all.filter((record) => record.kind === kind),
+      );
+      return store.dropSignIns(owner, kind);
+    },
   };
 }
 

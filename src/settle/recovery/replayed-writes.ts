@@ -1,11 +1,13 @@
 /**
  * Does journaled administrative writes again, in the order in which the store had them. Each is harmless where the
  * store still has it, and none moves a record back: payments, accounts, keys, codes and cards count once by their ids;
- * groups, plans and names count only above the record's revision; a revocation is final, and so is a closed account.
+ * groups, plans and names count only above the record's revision; a revocation is final, and so is a closed account; what let
+ * somebody into the console goes when it was kept by then.
  */
 
 import type { Store } from "../../store/contract.ts";
 import type { AccountChange } from "../../store/records.ts";
+import type { SignInKind, SignInOwner } from "../../store/sign-ins.ts";
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { type NanoUsd, parseNano } from "../../values/money.ts";
@@ -30,6 +32,7 @@ type ReplayStore = Pick<
   | "createCodes"
   | "voidCode"
   | "redeem"
+  | "dropSignIn"
 >;
 
 /** Why the store cannot take a write again. */
@@ -142,6 +145,11 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
     }
     const codes = facts.list("codes").map((code) => ({ id: code.text("id"), hash: code.text("hash") as CodeHash }));
     await store.createCodes(facts.card(), codes, facts.batch());
+    return undefined;
+  },
+  async sign_in_drop(facts, store) {
+    const [owner, kind] = [facts.text("owner") as SignInOwner, facts.text("kind") as SignInKind];
+    await store.dropSignIn(owner, kind, facts.text("id"), facts.count("keptByMs"));
     return undefined;
   },
 };

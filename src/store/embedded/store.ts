@@ -19,6 +19,7 @@ import { inspect, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
 import * as notices from "./notices.ts";
 import { settle } from "./settle.ts";
+import * as signIns from "./sign-ins.ts";
 
 /**
  * Opens the store in a folder that belongs to this process alone.
@@ -111,6 +112,12 @@ const CALLS: Calls<Context> = {
   pageNotices: notices.pageNotices,
   // The folder is one process's.
   leaseNotices: () => true,
+  keepSignIn: signIns.keepSignIn,
+  takeSignIn: signIns.takeSignIn,
+  findSignIn: signIns.findSignIn,
+  listSignIns: signIns.listSignIns,
+  dropSignIn: signIns.dropSignIn,
+  dropSignIns: signIns.dropSignIns,
   inspect,
   countEpoch: (context, _part, known, fresh) => epoch.countEpoch(context, known, fresh),
   stopEpoch: (context, _part, id) => epoch.stopEpoch(context, id),

@@ -1,7 +1,8 @@
 /**
  * A store that is not touched while it is not the one that it was (docs/failure-model.md row B12): while the gate is shut
  * every admission, settlement and write is refused as `older`, and no answer that says "there is no such account" or "no
- * such key" is believed before the store's history has been looked at again. What an operator reads is read as it is.
+ * such key" is believed before the store's history has been looked at again. A session that was ended may be back in such a
+ * store, so nobody comes in by one. What else an operator reads is read as it is.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -39,11 +40,18 @@ const WRITES = [
   "addNotice",
   "takeNotice",
   "leaseNotices",
+  "keepSignIn",
+  "takeSignIn",
+  "dropSignIn",
+  "dropSignIns",
 ] as const satisfies readonly (keyof Store)[];
 
-/** The writes of a store, each of which waits for the gate. */
+/** Reads that let somebody in. */
+const ENTRANCES = ["findSignIn"] as const satisfies readonly (keyof Store)[];
+
+/** The writes of a store, and what lets somebody in, each of which waits for the gate. */
 export function gatedWrites(store: Store, gate: Gate): Partial<Store> {
-  const writes = WRITES.map((name) => {
+  const writes = [...WRITES, ...ENTRANCES].map((name) => {
     const write = store[name].bind(store) as (...ask: unknown[]) => Promise<unknown>;
     const gated = async (...ask: unknown[]) => {
       await gate.pass();

@@ -4,6 +4,7 @@
  */
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
+import type { SignInOwner } from "../sign-ins.ts";
 
 /** A hash: money, plan, keys, entitlements, buckets, requests in flight (fields: the Lua beside this file). */
 export const accountKey = (tag: AccountTag): string => `{a:${tag}}`;
@@ -72,6 +73,13 @@ export const fenceKey = (key: string): string => `epoch:fence:${/\{.+?\}/.exec(k
  */
 export const GATEWAY_NOTICES = "epoch:{notices}";
 export const NOTICES_LEASE = "epoch:{notices}:lease";
+
+/**
+ * A hash: what lets an account's owner, or the operator, into the console. The operator's begins as the marks of histories do, for
+ * the same reason.
+ */
+export const signInsKey = (owner: SignInOwner): string =>
+  owner === "operator" ? "epoch:{sign-ins}" : `{a:${owner}}:sign-ins`;
 
 /** A hash: the mark of this history of a part of the store. */
 export const epochKey = (part: string): string => `epoch:{${part}}`;

@@ -60,6 +60,9 @@ const PARTS = {
   "notice-take": ["common", "notices"],
   "notices-read": ["common", "notices"],
   "notice-lease": [],
+  "sign-in-keep": ["common", "sign-ins"],
+  "sign-in-drop": ["common", "sign-ins"],
+  "sign-ins-read": ["common", "sign-ins"],
   rights: [],
 } as const;
 
@@ -77,6 +80,7 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   "upstreams-page",
   "claim-list",
   "notices-read",
+  "sign-ins-read",
   "rights",
 ]);
 

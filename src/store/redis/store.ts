@@ -23,6 +23,7 @@ import * as names from "./names.ts";
 import * as notices from "./notices.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
+import * as signIns from "./sign-ins.ts";
 
 /** Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells. */
 export async function openRedis(
@@ -108,6 +109,12 @@ const CALLS: Calls<ScriptContext> = {
   takeNotice: ({ runner, scripts }, outbox, seq) => notices.takeNotice(runner, scripts, outbox, seq),
   pageNotices: ({ runner }, cursor, limit) => notices.pageNotices(runner, cursor, limit),
   leaseNotices: ({ runner, scripts }, lease) => notices.leaseNotices(runner, scripts, lease),
+  keepSignIn: ({ runner, scripts }, ...ask) => signIns.keepSignIn(runner, scripts, ...ask),
+  takeSignIn: ({ runner, scripts }, ...ask) => signIns.takeSignIn(runner, scripts, ...ask),
+  findSignIn: ({ runner, scripts }, ...ask) => signIns.findSignIn(runner, scripts, ...ask),
+  listSignIns: ({ runner, scripts }, owner) => signIns.listSignIns(runner, scripts, owner),
+  dropSignIn: ({ runner, scripts }, ...ask) => signIns.dropSignIn(runner, scripts, ...ask),
+  dropSignIns: ({ runner, scripts }, ...ask) => signIns.dropSignIns(runner, scripts, ...ask),
   inspect: ({ runner }, tag) => inspect(runner, tag),
   countEpoch({ runner, scripts }, part, known, fresh) {
     const values = known ? [known.id, `${known.countMin}`, ""] : ["", "0", fresh];

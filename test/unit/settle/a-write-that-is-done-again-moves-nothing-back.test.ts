@@ -9,6 +9,7 @@ import type { AdminRecord } from "../../../src/settle/journal.ts";
 import { replay } from "../../../src/settle/recovery/replayed-writes.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { limitsText } from "../../../src/store/limits/limits.ts";
+import type { SignInKind, SignInOwner } from "../../../src/store/sign-ins.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { openStandingStore } from "../console/test-store.ts";
 import { codeHashOf, hashOf, tagOf } from "../store/asks.ts";
@@ -59,6 +60,7 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
   await writes.createKey(other, { id: "key_3", hash: hashOf("3"), group: "big" });
   await writes.changeAccount(other, { labels: { team: "blue" } });
   await writes.closeAccount(other);
+  await writeSignIns(writes);
   const kinds = new Set(records.map(({ kind }) => kind));
   assert.deepEqual([...kinds].sort(), [
     "account_change",
@@ -73,11 +75,13 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
     "key_create",
     "key_revoke",
     "key_rotate",
+    "sign_in_drop",
   ]);
 
   const whole = async () => ({
     accounts: [await store.inspect(TAG), await store.inspect(other)],
     ...(await codesOf(store)),
+    signIns: [await store.listSignIns(TAG), await store.listSignIns("operator")],
   });
   const before = await whole();
   for (const order of [records, records.toReversed()]) {
@@ -90,6 +94,21 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
     }
   }
 });
+
+/** A link that is taken, a session that is ended, all links; of each something is there that was kept later. */
+async function writeSignIns(writes: Store): Promise<void> {
+  const keep = (owner: SignInOwner, kind: SignInKind, id: string) => writes.keepSignIn(owner, { kind, id, data: "{}" });
+  for (const owner of [TAG, "operator"] as const) {
+    await keep(owner, "link", "taken");
+    await writes.takeSignIn(owner, "link", "taken");
+    for (const id of ["ended", "runs"]) await keep(owner, "session", id);
+    await writes.dropSignIn(owner, "session", "ended");
+    await keep(owner, "link", "unused");
+    await writes.dropSignIns(owner, "link");
+    await keep(owner, "link", "new");
+    await keep(owner, "passkey", "key");
+  }
+}
 
 /** A batch of three, of which one is redeemed and one void; and a gift. */
 async function makeBatch(writes: Store): Promise<void> {

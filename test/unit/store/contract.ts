@@ -14,6 +14,7 @@ import { limitTests } from "./contract-limits.ts";
 import { noticeTests } from "./contract-notices.ts";
 import { recordTests } from "./contract-records.ts";
 import { settlementTests, settlementTimeTests } from "./contract-settle.ts";
+import { signInTests, signInTimeTests } from "./contract-sign-ins.ts";
 
 /** A store under test, with its clock in the test's hand. */
 export interface Bench {
@@ -48,12 +49,14 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     costTests(ask);
     figureTests(ask);
     noticeTests(ask);
+    signInTests(ask);
     if (!clock) return;
     limitTests(ask);
     budgetTimeTests(ask);
     settlementTimeTests(ask);
     idempotencyTimeTests(ask);
     extensionTimeTests(ask);
+    signInTimeTests(ask);
     archiveTests(ask);
   });
 }

@@ -11,6 +11,7 @@ import { addressBits } from "../../../src/store/limits/address-bits.ts";
 import { type LimitSet, limitsText } from "../../../src/store/limits/limits.ts";
 import { keyScope } from "../../../src/store/names.ts";
 import { SETTLED_MARK_MS, type UpstreamCost } from "../../../src/store/settlement.ts";
+import type { SignInKind } from "../../../src/store/sign-ins.ts";
 import type { IdempotentRequest } from "../../../src/values/idempotency.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
@@ -65,6 +66,10 @@ class Run {
 
   async begin(): Promise<void> {
     this.#setTime(START_MS);
+    // The embedded store keeps those of earlier runs, some of which have no end.
+    for (const kind of ["link", "passkey", "session"] as const) {
+      for (const { store } of this.#benches) await store.dropSignIns("operator", kind);
+    }
     for (const tag of this.#tags) {
       await this.#both((store) => store.createAccount({ tag, name: tag, plan: "free" }));
       await this.#both((store) => store.createKey(tag, { id: `key_${tag}0`, hash: hashOf("0"), group: "big" }));
@@ -235,6 +240,23 @@ class Run {
         await this.#both((store) => store.closeAccount(tag, revision));
         return;
       }
+      case "keepSignIn":
+        await this.#keepSignIns(tag, o);
+        return this.#readSignIns(tag, o);
+      case "takeSignIn": {
+        const owner = o.operator ? "operator" : tag;
+        await this.#both((store) => store.takeSignIn(owner, o.kind, o.id));
+        return this.#readSignIns(tag, o);
+      }
+      case "dropSignIn": {
+        const owner = o.operator ? "operator" : tag;
+        const keptByMs = o.keptFromMs === undefined ? undefined : this.#nowMs + o.keptFromMs;
+        await this.#both((store) => store.dropSignIn(owner, o.kind, o.id, keptByMs));
+        return this.#readSignIns(tag, o);
+      }
+      case "dropSignIns":
+        await this.#both((store) => store.dropSignIns(o.operator ? "operator" : tag, o.kind));
+        return this.#readSignIns(tag, o);
       case "read":
         await this.#both((store) => store.readKey(tag, hashOf(`${o.key}`)));
         await this.#both((store) => store.listKeys(tag));
@@ -244,6 +266,22 @@ class Run {
         await this.#both((store) => store.listCodes(this.#name, 3));
         await this.#both((store) => store.readDays(tag, "2026-05-20", "2026-06-30"));
     }
+  }
+
+  async #keepSignIns(tag: AccountTag, o: Extract<Operation, { do: "keepSignIn" }>): Promise<void> {
+    const { kind, id, data, lastsMs } = o;
+    const owner = o.operator ? "operator" : tag;
+    for (let n = 0; n < o.more; n++) {
+      const record = { kind, id: `${id.slice(0, 1)}${n}`, data, lastsMs };
+      await this.#both((store) => store.keepSignIn(owner, record));
+    }
+    await this.#both((store) => store.keepSignIn(owner, { kind, id, data, lastsMs }));
+  }
+
+  async #readSignIns(tag: AccountTag, { operator, kind }: { operator: boolean; kind: SignInKind }): Promise<void> {
+    const owner = operator ? "operator" : tag;
+    await this.#both((store) => store.listSignIns(owner));
+    await this.#both((store) => store.findSignIn(owner, kind, "a"));
   }
 
   /** The embedded store keeps the codes of earlier runs, whose ids all sort before this run's. */

@@ -101,7 +101,7 @@ test("folder and files are private (0700, 0600)", () =>
 
 /** What came after batches of codes. */
 function undoLatestSteps(old: DatabaseSync): void {
-  old.exec("DROP TABLE notices; DROP TABLE notice_queues; DROP TABLE notice_marks;");
+  old.exec("DROP TABLE notices; DROP TABLE notice_queues; DROP TABLE notice_marks; DROP TABLE sign_ins;");
   for (const column of ["notify_below", "notify_revision", "status", "labels", "revision", "name_revision"])
     old.exec(`ALTER TABLE accounts DROP COLUMN ${column};`);
 }

@@ -89,6 +89,10 @@ test("what a shut gate stops is not sent and counts against no server; what runs
         await assert.rejects(CALLS[name](store), isOlder, name);
       await assert.rejects(store.credit(TAG, PAYMENT), isOlder);
     }
+    for (const call of ["takeSignIn", "findSignIn", "dropSignIn"] as const)
+      await assert.rejects(store[call]("operator", "session", "a"), isOlder, call);
+    await assert.rejects(store.keepSignIn(TAG, { kind: "session", id: "a", data: "{}" }), isOlder);
+    await assert.rejects(store.dropSignIns(TAG, "session"), isOlder);
     assert.deepEqual(got, []);
     await CALLS.extend(store);
     assert.deepEqual(got.splice(0), ["extend"]);

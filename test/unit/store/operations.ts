@@ -92,6 +92,14 @@ const limitSet = fc
   )
   .map((limits): LimitSet => limits as LimitSet);
 
+const operator = fc.constantFrom(false, false, true);
+/** Few, so that they meet; the operator's are there beside those of accounts. */
+const signIn = {
+  kind: fc.constantFrom("link" as const, "passkey" as const, "session" as const),
+  id: fc.constantFrom("a", "B-_0", "z".repeat(344)),
+  operator,
+};
+
 const operation = {
   admit: fc.record({
     do: fc.constant("admit" as const),
@@ -267,6 +275,23 @@ const operation = {
   close: fc.record({ do: fc.constant("close" as const), account, replayedFromMs }),
   read: fc.record({ do: fc.constant("read" as const), account, key }),
   archive: fc.record({ do: fc.constant("archive" as const), account, through: fc.integer({ min: 1, max: 20 }) }),
+  keepSignIn: fc.record({
+    do: fc.constant("keepSignIn" as const),
+    account,
+    ...signIn,
+    lastsMs: fc.constantFrom(undefined, undefined, 1, 60_000, HOUR_MS),
+    data: fc.constantFrom("{}", '{"name":"Laptop ü 🔑"}', '"a\\nb"', '{"n":"-1 2 3"}'),
+    // So many at once that the bound is met.
+    more: fc.constantFrom(0, 0, 0, 31, 33),
+  }),
+  takeSignIn: fc.record({ do: fc.constant("takeSignIn" as const), account, ...signIn }),
+  dropSignIn: fc.record({
+    do: fc.constant("dropSignIn" as const),
+    account,
+    ...signIn,
+    keptFromMs: fc.constantFrom(undefined, -HOUR_MS, -1, 0, HOUR_MS),
+  }),
+  dropSignIns: fc.record({ do: fc.constant("dropSignIns" as const), account, kind: signIn.kind, operator }),
   jump: fc.record({
     do: fc.constant("jump" as const),
     byMs: fc.oneof(
@@ -305,6 +330,10 @@ export const anyOperation = fc.oneof(
   { weight: 1, arbitrary: operation.revoke },
   { weight: 0, arbitrary: operation.close },
   { weight: 3, arbitrary: operation.archive },
+  { weight: 3, arbitrary: operation.keepSignIn },
+  { weight: 1, arbitrary: operation.takeSignIn },
+  { weight: 1, arbitrary: operation.dropSignIn },
+  { weight: 1, arbitrary: operation.dropSignIns },
 );
 
 export type Operation = typeof anyOperation extends fc.Arbitrary<infer T> ? T : never;

@@ -47,6 +47,7 @@ const AREAS: readonly (readonly [RegExp, string])[] = [
   [/^\{a:.*\}:day:/, "sum of the day"],
   [/^\{a:.*\}:use:/, "counts of the day"],
   [/^\{a:.*\}:idem:/, "idempotency key"],
+  [/^\{a:.*\}:sign-ins /, "sign-in"],
   [/^\{a:/, "account"],
   [/^idx:accounts /, "name"],
   [/^\{idx:accounts\}:names /, "name in order"],

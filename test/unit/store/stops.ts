@@ -11,6 +11,7 @@ import type { Store } from "../../../src/store/contract.ts";
 import { ARCHIVE_AGE_MS } from "../../../src/store/ledger/opening.ts";
 import type { NoticeTerms, NoticeWriter } from "../../../src/store/notices.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
+import { SIGN_INS_MAX, type SignInKind } from "../../../src/store/sign-ins.ts";
 import type { CodeHash } from "../../../src/values/code.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { NOTICE_KINDS } from "../../../src/values/settings.ts";
@@ -189,6 +190,17 @@ const ATTEMPTS = ["east", "west"].map((upstream, i) => ({
 async function inCards(stage: Stage): Promise<void> {
   await account(stage, "cards");
   await card(stage, "c0", 300n);
+}
+
+/** As many sessions as there may be, a link, and one of each that is over. */
+async function manySignIns(stage: Stage): Promise<void> {
+  await account(stage);
+  const keep = (kind: SignInKind, id: string, lastsMs: number) =>
+    stage.store.keepSignIn(TAG, { kind, id, data: "{}", lastsMs });
+  await keep("link", "once", 2 * LATE_MS);
+  await keep("link", "over", 1_000);
+  for (let n = 0; n < SIGN_INS_MAX; n++) await keep("session", `s${n}`, 2 * LATE_MS);
+  stage.clock(LATE_MS);
 }
 
 export const SCENES: readonly Scene[] = [
@@ -481,6 +493,26 @@ export const SCENES: readonly Scene[] = [
     script: "notice-lease",
     prepare: async () => {},
     act: ({ store }) => store.leaseNotices({ holder: "one", ms: 1_000, force: false }),
+  },
+  {
+    name: "a session, in the place of the oldest, with others that are over",
+    script: "sign-in-keep",
+    prepare: manySignIns,
+    act: ({ store }) => store.keepSignIn(TAG, { kind: "session", id: "new", data: "{}", lastsMs: LATE_MS }),
+    // One too many is there until the next is kept.
+    step: true,
+  },
+  {
+    name: "a link that is taken",
+    script: "sign-in-drop",
+    prepare: manySignIns,
+    act: ({ store }) => store.takeSignIn(TAG, "link", "once"),
+  },
+  {
+    name: "all sessions",
+    script: "sign-in-drop",
+    prepare: manySignIns,
+    act: ({ store }) => store.dropSignIns(TAG, "session"),
   },
   {
     name: "a key's value",

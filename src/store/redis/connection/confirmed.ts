@@ -4,7 +4,7 @@
  * since WAIT holds up all that comes after it on the same one.
  */
 import { type Store, UnconfirmedError } from "../../contract.ts";
-import { accountKey, CODE_INDEX, codeKey, NAME_INDEX } from "../keys.ts";
+import { accountKey, CODE_INDEX, codeKey, NAME_INDEX, signInsKey } from "../keys.ts";
 import type { RedisConnection } from "./connect.ts";
 
 /** How long a replica may take to confirm. */
@@ -38,6 +38,10 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
     createCodes: (...ask) =>
       sure([CODE_INDEX, ...ask[1].map(({ hash }) => codeKey(hash))], () => store.createCodes(...ask)),
     archiveLedger: (tag, ...ask) => sure([accountKey(tag)], () => store.archiveLedger(tag, ...ask)),
+    keepSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.keepSignIn(owner, ...ask)),
+    takeSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.takeSignIn(owner, ...ask)),
+    dropSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.dropSignIn(owner, ...ask)),
+    dropSignIns: (owner, ...ask) => sure([signInsKey(owner)], () => store.dropSignIns(owner, ...ask)),
     redeem: (ask) => sure([accountKey(ask.tag), codeKey(ask.hash)], () => store.redeem(ask)),
   };
 }

@@ -50,6 +50,7 @@ const KEYS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   batch_codes: [keys.batchCodesKey(ANY)],
   claims: [keys.CLAIMS],
   history: [keys.epochKey(ANY)],
+  sign_ins: [keys.signInsKey(ANY_TAG), keys.signInsKey("operator")],
 };
 
 const CALL = /\bcall\('(?<command>[A-Z]+)'(?:, (?<key>[\w[\]]+))?/g;
@@ -77,7 +78,8 @@ function rightsOfConnection(sharded: boolean): Right[] {
   const code = keys.codeKey(ANY as CodeHash);
   const ofAccount = [keys.holdsKey, keys.paymentsKey].map((key) => key(ANY_TAG));
   const ofDay = [keys.dayKey, keys.dayCountsKey].map((key) => key(ANY_TAG, ANY));
-  const fences = [account, keys.NAME_INDEX, keys.CODE_INDEX, code].map(keys.fenceKey);
+  const ofOperator = keys.signInsKey("operator");
+  const fences = [account, keys.NAME_INDEX, keys.CODE_INDEX, code, ofOperator].map(keys.fenceKey);
   const commands = [
     "EVALSHA",
     "EVAL",

@@ -1,0 +1,23 @@
+-- Keeps a record, in place of one of the same kind and id, and removes those that are over.
+-- KEYS sign-ins; ARGV field, ms that it lasts or '', JSON text, most of a kind, '1' where one more takes the oldest's place or ''
+local kind = string.match(ARGV[1], '^%a+')
+local most = tonumber(ARGV[4])
+local now = clock()
+local live, gone = list_sign_ins(now)
+local last, alike = 0, {}
+for _, record in ipairs(live) do
+  if record.field ~= ARGV[1] then
+    last = math.max(last, record.place)
+    if record.kind == kind then alike[#alike + 1] = record.field end
+  end
+end
+if #alike >= most and ARGV[5] ~= '1' then return 'too_many' end
+for i = 1, #alike - most + 1 do gone[#gone + 1] = alike[i] end
+local over = ARGV[2] == '' and '-' or text(now + tonumber(ARGV[2]))
+-- First what is new: a script that stops behind it has kept it, and the next one removes what is left too many.
+redis.call('HSET', sign_ins, ARGV[1], table.concat({ text(last + 1), text(now), over, ARGV[3] }, ' '))
+-- A record that was over and is kept anew is not.
+local removed = {}
+for _, field in ipairs(gone) do if field ~= ARGV[1] then removed[#removed + 1] = field end end
+if #removed > 0 then redis.call('HDEL', sign_ins, unpack(removed)) end
+return 'kept'

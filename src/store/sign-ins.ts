@@ -1,0 +1,53 @@
+/**
+ * What lets somebody into the console: sign-in links that wait for their use, passkeys, running sessions. Kept beside the
+ * account that it opens, or for the operator of the gateway, who has none.
+ */
+import type { AccountTag } from "../values/key.ts";
+
+/** Whose record it is: an account's tag, or the operator of the gateway. */
+export type SignInOwner = AccountTag | "operator";
+
+export type SignInKind = "link" | "passkey" | "session";
+
+/** Of a kind and an owner. One more takes the place of the oldest, but for passkeys: nobody's key goes unasked. */
+export const SIGN_INS_MAX = 32;
+export const SIGN_IN_DATA_BYTES_MAX = 4_096;
+
+export interface SignInRecord {
+  readonly kind: SignInKind;
+  /** Within its owner and kind: a digest or a public credential id, never a secret. [A-Za-z0-9_-]{1,344} */
+  readonly id: string;
+  /** JSON text of whoever keeps it, at most SIGN_IN_DATA_BYTES_MAX bytes. */
+  readonly data: string;
+  /** When it was kept, or kept anew, by the store's own clock. */
+  readonly createdAtMs: number;
+  /** From when on it is as if it were not there; undefined: never. By the store's own clock. */
+  readonly expiresAtMs?: number | undefined;
+}
+
+/** Without `lastsMs` it has no end. */
+export type NewSignIn = Pick<SignInRecord, "kind" | "id" | "data"> & { readonly lastsMs?: number | undefined };
+
+/** The store's calls. Whether there is such an account is the caller's to know. */
+export interface SignIns {
+  /**
+   * Inserts or replaces; a record that is replaced is the youngest of its kind. Beyond SIGN_INS_MAX the oldest of the kind goes.
+   * `too_many`: it would be a passkey beyond them, and nothing was kept.
+   */
+  keepSignIn(owner: SignInOwner, record: NewSignIn): Promise<"kept" | "too_many">;
+  /**
+   * Removes a record and gives it, once, whoever asks at the same time; undefined when it is absent or over. Where the answer
+   * is lost on its way nobody has it.
+   */
+  takeSignIn(owner: SignInOwner, kind: SignInKind, id: string): Promise<SignInRecord | undefined>;
+  findSignIn(owner: SignInOwner, kind: SignInKind, id: string): Promise<SignInRecord | undefined>;
+  /** In the order in which they were kept, those that are not over. */
+  listSignIns(owner: SignInOwner): Promise<readonly SignInRecord[]>;
+  /**
+   * Whether it was there.
+   * @param keptByMs removes only what was kept by then: a removal that is done again.
+   */
+  dropSignIn(owner: SignInOwner, kind: SignInKind, id: string, keptByMs?: number): Promise<boolean>;
+  /** All of a kind. @returns how many were there. */
+  dropSignIns(owner: SignInOwner, kind: SignInKind): Promise<number>;
+}

@@ -1,0 +1,189 @@
+/** What lets somebody into the console: kept for a time, taken once, bounded, each owner's own. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Store } from "../../../src/store/contract.ts";
+import {
+  type NewSignIn,
+  SIGN_IN_DATA_BYTES_MAX,
+  SIGN_INS_MAX,
+  type SignInKind,
+  type SignInOwner,
+} from "../../../src/store/sign-ins.ts";
+import { makeAccount } from "./asks.ts";
+import type { Ask } from "./contract.ts";
+
+const PARALLEL = 200;
+
+const record = (kind: SignInKind, id: string, lastsMs?: number): NewSignIn => ({ kind, id, data: "{}", lastsMs });
+
+const idsOf = async (store: Store, owner: SignInOwner) =>
+  (await store.listSignIns(owner)).map(({ kind, id }) => `${kind} ${id}`);
+
+export function signInTests(ask: Ask): void {
+  test(`of ${PARALLEL} who take one link at once one gets it, from the store or through its confirmed writes`, async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Slink");
+    for (const owner of [tag, "operator"] as const) {
+      await store.keepSignIn(owner, { ...record("link", "Slink", 3_600_000), data: '{"by":"ü"}' });
+      const writers = [store, store.confirming()];
+      const asked = Array.from({ length: PARALLEL }, (_, i) => writers[i % 2]?.takeSignIn(owner, "link", "Slink"));
+      const taken = (await Promise.all(asked)).filter((one) => one !== undefined);
+      assert.deepEqual(
+        taken.map(({ kind, id, data }) => [kind, id, data]),
+        [["link", "Slink", '{"by":"ü"}']],
+      );
+      assert.equal(await store.findSignIn(owner, "link", "Slink"), undefined);
+      assert.equal(await store.dropSignIn(owner, "link", "Slink"), false);
+    }
+  });
+
+  test("a record is found and listed as it was kept, oldest first, and one that is replaced is the youngest", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Slist");
+    const data = JSON.stringify({ text: '1 2 - "\u0000\n🔑' });
+    const long = "Az_-".repeat(86);
+    assert.equal(await store.keepSignIn(tag, { kind: "passkey", id: long, data }), "kept");
+    await store.keepSignIn(tag, record("session", long, 3_600_000));
+    await store.keepSignIn(tag, record("link", "-", 3_600_000));
+    const [first, second] = await store.listSignIns(tag);
+    assert.deepEqual([first?.kind, first?.id, first?.data, first?.expiresAtMs], ["passkey", long, data, undefined]);
+    assert.equal((second?.expiresAtMs ?? 0) - (second?.createdAtMs ?? 0), 3_600_000);
+    assert.deepEqual(await store.findSignIn(tag, "passkey", long), first);
+    assert.equal(await store.findSignIn(tag, "passkey", "-"), undefined);
+    const full = `"${"x".repeat(SIGN_IN_DATA_BYTES_MAX - 2)}"`;
+    await store.keepSignIn(tag, { kind: "passkey", id: long, data: full });
+    assert.deepEqual(await idsOf(store, tag), [`session ${long}`, "link -", `passkey ${long}`]);
+    assert.equal((await store.findSignIn(tag, "passkey", long))?.data, full);
+  });
+
+  test("beyond its bound the oldest of a kind goes, and no passkey does", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Smany");
+    const keep = (kind: SignInKind, n: number) => store.keepSignIn(tag, record(kind, `${n}`));
+    await keep("link", 0);
+    for (let n = 0; n < SIGN_INS_MAX; n++) {
+      assert.equal(await keep("session", n), "kept");
+      assert.equal(await keep("passkey", n), "kept");
+    }
+    assert.equal(await keep("passkey", SIGN_INS_MAX), "too_many");
+    assert.equal(await keep("passkey", 0), "kept", "one that is there is replaced");
+    // By being replaced it has become the youngest.
+    await keep("session", 0);
+    for (const n of [SIGN_INS_MAX, SIGN_INS_MAX + 1]) assert.equal(await keep("session", n), "kept");
+    const all = await idsOf(store, tag);
+    const of = (kind: SignInKind) => all.filter((one) => one.startsWith(kind)).map((one) => Number(one.split(" ")[1]));
+    assert.deepEqual(of("session"), [...Array.from({ length: SIGN_INS_MAX - 3 }, (_, n) => n + 3), 0, 32, 33]);
+    assert.deepEqual(of("passkey"), [...Array.from({ length: SIGN_INS_MAX - 1 }, (_, n) => n + 1), 0]);
+    assert.deepEqual(of("link"), [0]);
+    assert.equal(await store.dropSignIn(tag, "passkey", "7"), true);
+    assert.equal(await keep("passkey", SIGN_INS_MAX), "kept");
+  });
+
+  test("of many that are kept at once as many stay as may, whatever their order", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Srace");
+    for (const kind of ["session", "passkey"] as const) {
+      const asked = Array.from({ length: PARALLEL }, (_, n) => store.keepSignIn(tag, record(kind, `${n}`)));
+      const kept = (await Promise.all(asked)).filter((answer) => answer === "kept").length;
+      assert.equal(kept, kind === "passkey" ? SIGN_INS_MAX : PARALLEL);
+      assert.equal(await store.dropSignIns(tag, kind), SIGN_INS_MAX);
+    }
+    assert.deepEqual(await store.listSignIns(tag), []);
+  });
+
+  test("owners and kinds are apart", async () => {
+    const { store } = ask();
+    const [one, other] = [await makeAccount(store, "Sone"), await makeAccount(store, "Sother")];
+    const owners = [one, other, "operator"] as const;
+    for (const owner of owners) {
+      for (const kind of ["link", "session"] as const) await store.keepSignIn(owner, record(kind, "same"));
+    }
+    await store.keepSignIn(one, record("session", "more"));
+    assert.equal(await store.dropSignIns(one, "session"), 2);
+    assert.equal(await store.dropSignIns(one, "session"), 0);
+    assert.equal((await store.takeSignIn(other, "link", "same"))?.id, "same");
+    assert.equal(await store.dropSignIn("operator", "session", "same"), true);
+    const left = await Promise.all(owners.map((owner) => idsOf(store, owner)));
+    assert.deepEqual(left, [["link same"], ["session same"], ["link same"]]);
+    assert.equal(await store.dropSignIns("operator", "link"), 1);
+  });
+
+  test("a removal that is done again spares what was kept since", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sagain");
+    await store.keepSignIn(tag, record("passkey", "key"));
+    const keptMs = (await store.findSignIn(tag, "passkey", "key"))?.createdAtMs ?? assert.fail();
+    assert.equal(await store.dropSignIn(tag, "passkey", "key", keptMs - 1), false);
+    assert.equal(await store.dropSignIn(tag, "passkey", "key", keptMs), true);
+  });
+
+  test("a closed account keeps what it has", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sclosed");
+    await store.keepSignIn(tag, record("session", "one"));
+    await store.closeAccount(tag);
+    assert.deepEqual(await idsOf(store, tag), ["session one"]);
+    assert.equal((await store.takeSignIn(tag, "session", "one"))?.id, "one");
+  });
+
+  test("what is no record is refused before anything is sent", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sbad");
+    const wrong: readonly (readonly [SignInOwner, NewSignIn])[] = [
+      ["no tag" as SignInOwner, record("link", "a")],
+      [tag, record("other" as SignInKind, "a")],
+      [tag, record("link", "")],
+      [tag, record("link", "a:b")],
+      [tag, record("link", "x".repeat(345))],
+      [tag, record("link", "a", 0)],
+      [tag, record("link", "a", 1.5)],
+      [tag, { ...record("link", "a"), data: "ü".repeat(SIGN_IN_DATA_BYTES_MAX / 2 + 1) }],
+      [tag, { ...record("link", "a"), data: '"\ud800"' }],
+    ];
+    for (const [owner, one] of wrong) await assert.rejects(store.keepSignIn(owner, one), RangeError);
+    await assert.rejects(store.takeSignIn(tag, "link", "a:b"), RangeError);
+    await assert.rejects(store.dropSignIns(tag, "links" as SignInKind), RangeError);
+    assert.deepEqual(await store.listSignIns(tag), []);
+  });
+}
+
+export function signInTimeTests(ask: Ask): void {
+  test("from its end on a record is as if it were not there, by the store's clock", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Send");
+    const madeMs = nowMs();
+    for (const id of ["a", "b", "c"]) await store.keepSignIn(tag, record("link", id, 1_000));
+    await store.keepSignIn(tag, record("session", "later", 1_001));
+    await store.keepSignIn(tag, record("passkey", "never"));
+    const found = await store.findSignIn(tag, "link", "a");
+    assert.deepEqual([found?.createdAtMs, found?.expiresAtMs], [madeMs, madeMs + 1_000]);
+    setTime(madeMs + 999);
+    assert.equal((await store.takeSignIn(tag, "link", "a"))?.id, "a");
+    setTime(madeMs + 1_000);
+    assert.equal(await store.findSignIn(tag, "link", "b"), undefined);
+    assert.deepEqual(await idsOf(store, tag), ["session later", "passkey never"]);
+    assert.equal(await store.takeSignIn(tag, "link", "b"), undefined);
+    assert.equal(await store.dropSignIn(tag, "link", "c"), false);
+    setTime(madeMs + 1_001);
+    assert.equal(await store.dropSignIns(tag, "session"), 0);
+    assert.deepEqual(await idsOf(store, tag), ["passkey never"]);
+  });
+
+  test("what is over takes nobody's place, and goes with the next write of its owner", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Sswept");
+    const madeMs = nowMs();
+    for (let n = 0; n < SIGN_INS_MAX; n++) await store.keepSignIn(tag, record("passkey", `${n}`, 1_000));
+    assert.equal(await store.keepSignIn(tag, record("passkey", "more")), "too_many");
+    setTime(madeMs + 1_000);
+    assert.equal(await store.keepSignIn(tag, record("passkey", "more")), "kept");
+    // One that is over is kept anew.
+    await store.keepSignIn(tag, record("session", "again", 1));
+    setTime(madeMs + 1_001);
+    await store.keepSignIn(tag, record("session", "again", 1_000));
+    // Were they only hidden, they would be back.
+    setTime(madeMs + 999);
+    assert.deepEqual(await idsOf(store, tag), ["passkey more", "session again"]);
+    setTime(madeMs + 1_001);
+  });
+}
