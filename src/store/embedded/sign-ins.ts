@@ -1,6 +1,5 @@
 /** What lets somebody into the console, on the embedded store; `redis/lua/sign-ins.lua` does the same. */
-import type { NewSignIn, SignInKind, SignInOwner, SignInRecord } from "../sign-ins.ts";
-import { SIGN_INS_MAX } from "../sign-ins.ts";
+import { type NewSignIn, SIGN_INS_MAX, type SignInKind, type SignInOwner, type SignInRecord } from "../sign-ins.ts";
 import type { Context } from "./context.ts";
 import type { Database, Row } from "./database.ts";
 import { instantOrNone } from "./rows.ts";
