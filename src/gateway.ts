@@ -12,6 +12,7 @@ import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit } from "./console/audit.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import { createOwnerConsole } from "./console/owner/owner.ts";
+import type { Inviter } from "./console/routes/invitations.ts";
 import { storeKeeper } from "./console/routes/store.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
 import { createConsole, listenAt } from "./console/server.ts";
@@ -165,13 +166,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   });
   const { journal, settler } = charging;
   notices.start(charging.store);
-  const journaled = (open: Store) =>
-    journaledStore(open, journal, ({ kind, id }, error) =>
-      log.error(
-        { event: "write_unjournaled", write: kind, id, reason: reasonOf(error) },
-        "a write is in the store and not in the journal: a store that loses it does not get it back",
-      ),
-    );
+  const journaled = (open: Store) => journaledStore(open, journal, toldTo(log));
   // One process of several does what is needed once.
   const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
   const ledgerWatch =
@@ -242,16 +237,12 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     left,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
-  const notifications = notificationsTo(log, metrics);
-  const audit = new Audit(clock, notifications.log);
-  const operators = journaled(charging.operators());
   const consoleParts = {
-    store: operators,
+    store: journaled(charging.operators()),
     catalog: () => settings.catalog,
     clock,
     random: randomBytes,
-    audit,
-    ...notifications,
+    ...reportsTo(log, metrics, clock),
   };
   const owners =
     settings.console && createOwnerConsole({ ...consoleParts, settings: settings.console, sealer: parts.sealing });
@@ -285,10 +276,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     explain: (ask) => explainFor(ask, charging.store, parts),
     upstreams: options.upstreams ?? (() => dispatcher.report()),
     notices,
-    invitation: settings.console && {
-      lastsMs: settings.console.invitationMs,
-      consoleUrl: () => consoleUrl(settings, listening),
-    },
+    invitation: invitationOf(started, () => listening),
     adminToken,
     metrics: async (accept) => {
       if (options.page) return options.page(await snapshot());
@@ -385,8 +373,29 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   };
 }
 
-/** Under what address a browser finds the owners' pages. */
-function consoleUrl({ console }: Settings, listening: Address): string {
-  const own = listening.kind === "tcp" ? `http://${listening.host}:${listening.port}` : "http://localhost";
-  return (console?.publicUrl ?? own) + (console?.path ?? "");
+/** Tells of a write that the journal has not taken. */
+function toldTo(log: Log): Parameters<typeof journaledStore>[2] {
+  return ({ kind, id }, error) =>
+    log.error(
+      { event: "write_unjournaled", write: kind, id, reason: reasonOf(error) },
+      "a write is in the store and not in the journal: a store that loses it does not get it back",
+    );
+}
+
+/** What both consoles leave of what is done and refused. */
+function reportsTo(log: Log, metrics: Metrics, clock: Clock) {
+  const notifications = notificationsTo(log, metrics);
+  return { ...notifications, audit: new Audit(clock, notifications.log) };
+}
+
+/** How owners are invited to their pages; undefined when there are none. */
+function invitationOf({ console }: Settings, listening: () => Address): Inviter["invitation"] {
+  if (console === undefined) return undefined;
+  const { invitationMs: lastsMs, publicUrl, path } = console;
+  return { lastsMs, consoleUrl: () => (publicUrl ?? addressOf(listening())) + path };
+}
+
+/** Under what address a browser on this machine finds a listener. */
+function addressOf(listening: Address): string {
+  return listening.kind === "tcp" ? `http://${listening.host}:${listening.port}` : "http://localhost";
 }

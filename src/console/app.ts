@@ -40,7 +40,7 @@ const VALIDATION = {
 };
 
 /** What an application is made with. */
-export interface AppParts {
+interface AppParts {
   readonly clock: Clock;
   readonly random: RandomBytes;
   /** Takes reports of defects, flat objects without secrets. */
@@ -82,7 +82,7 @@ export function createApp(parts: AppParts): App {
 }
 
 /** How an application runs its routes. */
-export interface RouteRunner {
+interface RouteRunner {
   /** Has a line of every write. */
   readonly audit: Audit;
   readonly askerOf: (request: AppRequest) => Asker;

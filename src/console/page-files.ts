@@ -11,14 +11,14 @@ import { gzipSync } from "node:zlib";
 import { BUNDLE } from "../values/program/program.ts";
 
 /** One file as it is sent. */
-export interface PageFile {
+interface PageFile {
   readonly contentType: string;
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
 }
 
 /** Everything that the pages consist of. */
-export interface PageFiles {
+interface PageFiles {
   /** Changes with any of them: part of their address, so that browsers may keep them for good. */
   readonly digest: string;
   /** By their paths below the folder of assets. */
@@ -35,7 +35,7 @@ export const PAGE_PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Sources below `src/`. */
-export const PAGE_SOURCES = "console/pages/**/*.{ts,css,svg}";
+const PAGE_SOURCES = "console/pages/**/*.{ts,css,svg}";
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ts: "text/javascript; charset=utf-8",

@@ -1,6 +1,6 @@
 /** The document and the files of a set of pages, for an application to hang below a path. */
 import type { App, AppReply } from "./app.ts";
-import { pageFiles } from "./page-files.ts";
+import { PAGE_PACKAGES, pageFiles } from "./page-files.ts";
 import { AdminRefusal } from "./refusal.ts";
 
 /** Nothing is loaded from anywhere else, nothing inline runs, and no other site frames it. */
@@ -66,6 +66,7 @@ function page(root: string, entry: "owner" | "operator"): string {
 <meta name="color-scheme" content="light dark">
 <title>Tollgate</title>
 <link rel="icon" href="${assets}parts/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="${assets}packages/${PAGE_PACKAGES["uplot.css"]}">
 <link rel="stylesheet" href="${assets}parts/style.css">
 ${modules.map((path) => `<link rel="modulepreload" href="${assets}${path}">`).join("\n")}
 <script type="module" src="${assets}${entry}/main.ts"></script>

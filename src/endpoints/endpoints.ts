@@ -284,6 +284,8 @@ export function publicListener(
   );
 }
 
+const NO_BYTES = new Uint8Array(0);
+
 /** Passes a request on to the console, which knows nothing of connections. */
 async function visitConsole(
   visit: ConsoleVisit,
@@ -292,7 +294,8 @@ async function visitConsole(
   refuse: (refused: Refusal, protocol: Protocol, reply: Reply) => void,
 ): Promise<void> {
   const { method, target, headers, clientAddress, throughFront } = visit;
-  const body = await visit.readBody();
+  const hasBody = headers.has("transfer-encoding") || (headers.get("content-length") ?? "0") !== "0";
+  const body = hasBody ? await visit.readBody() : NO_BYTES;
   if (isRefusal(body)) return refuse(body, "chat", reply);
   const answer = await owners({
     method,

@@ -140,7 +140,7 @@ export interface NoticeSettings {
   readonly cardEndsWithinMs: number;
 }
 
-/** The pages for owners of keys, on the public listener (docs/console.md). */
+/** The pages for owners of keys, on the public listener. */
 export interface ConsoleSettings {
   /** Where they are: `/` and a name, without a slash at the end. */
   readonly path: string;

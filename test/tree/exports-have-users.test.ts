@@ -7,7 +7,7 @@ const EXPORT =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:type|interface|class|const|let|function\*?) ([A-Za-z_$][\w$]*)/gm;
 
 const code = new Map(
-  globSync(["src/**/*.ts", "test/**/*.ts", "bench/**/*.ts", "grafana/**/*.ts"]).map((file) => [
+  globSync(["src/**/*.ts", "test/**/*.ts", "bench/**/*.ts", "grafana/**/*.ts", "build/**/*.ts"]).map((file) => [
     file,
     readFileSync(file, "utf8").replaceAll(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, ""),
   ]),

@@ -26,7 +26,10 @@ export async function labelAccount(admin: AdminClient, name: string, pairs: read
 export async function inviteOwner(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/invitations`);
   const until = `It opens once, until ${cell(body.ends_at)}; who has it is in.`;
-  return { json: body, text: `${cell(body.link)}\nSend this link to the owner of the account ${cell(body.account)}. ${until}\n` };
+  return {
+    json: body,
+    text: `${cell(body.link)}\nSend this link to the owner of the account ${cell(body.account)}. ${until}\n`,
+  };
 }
 
 export async function suspendAccount(admin: AdminClient, name: string): Promise<CommandResult> {

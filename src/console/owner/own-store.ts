@@ -28,7 +28,7 @@ const BY_TAG = [
 ] as const satisfies readonly (keyof Store)[];
 
 /** Who has signed in, and to what. */
-export interface Owner {
+export interface SignedIn {
   readonly session: Session;
   /** As it was when the request began. */
   readonly account: Account;
@@ -36,14 +36,14 @@ export interface Owner {
 
 /** Runs work for an owner: within it `ownStore` answers of this owner's account only. */
 export class OwnScope {
-  readonly #owners = new AsyncLocalStorage<Owner>();
+  readonly #owners = new AsyncLocalStorage<SignedIn>();
 
-  run<T>(owner: Owner, work: () => T): T {
+  run<T>(owner: SignedIn, work: () => T): T {
     return this.#owners.run(owner, work);
   }
 
   /** Whose work this is. Throws outside of `run`: a defect. */
-  get owner(): Owner {
+  get owner(): SignedIn {
     const owner = this.#owners.getStore();
     assert.ok(owner !== undefined, "the console was asked for nobody");
     return owner;

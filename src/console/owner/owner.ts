@@ -15,10 +15,10 @@ import { LinkToken, type Static } from "../schema.ts";
 import { useLink } from "../sign-in/links.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, Sessions } from "../sign-in/sessions.ts";
-import { type Owner, OwnScope, ownStore } from "./own-store.ts";
+import { OwnScope, ownStore, type SignedIn } from "./own-store.ts";
 import { ownerRoutes } from "./routes.ts";
 
-export interface OwnerConsoleOptions extends ConsoleParts {
+interface OwnerConsoleOptions extends ConsoleParts {
   readonly settings: ConsoleSettings;
   readonly sealer: Sealer;
   readonly audit: Audit;
@@ -27,7 +27,7 @@ export interface OwnerConsoleOptions extends ConsoleParts {
 }
 
 /** A request as the public listener has judged it. */
-export interface OwnerRequest {
+interface OwnerRequest {
   readonly method: string;
   /** With its query. */
   readonly target: string;
@@ -38,7 +38,7 @@ export interface OwnerRequest {
   readonly throughFront: boolean;
 }
 
-export interface OwnerAnswer {
+interface OwnerAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -71,8 +71,8 @@ function ownerApp(options: OwnerConsoleOptions): App {
   const api = `${path}/api`;
   const sessions = new Sessions({ store, clock, random, sealer, lastsMs: sessionMs, cookieName: COOKIE_NAME });
   const scope = new OwnScope();
-  const owners = new WeakMap<AppRequest, Owner>();
-  const ownerOf = (request: AppRequest) => owners.get(request) as Owner;
+  const owners = new WeakMap<AppRequest, SignedIn>();
+  const ownerOf = (request: AppRequest) => owners.get(request) as SignedIn;
   const app = createApp(options);
   app.register(cookies);
   app.addHook("onRequest", async (request, reply) => {
@@ -116,7 +116,7 @@ function addSignIn(app: App, api: string, sessions: Sessions, { store }: OwnerCo
 }
 
 /** @throws AdminRefusal 401 without a session that counts. @throws StoreError */
-async function signedIn(request: AppRequest, sessions: Sessions, store: Store): Promise<Owner> {
+async function signedIn(request: AppRequest, sessions: Sessions, store: Store): Promise<SignedIn> {
   const session = await sessions.find(request.cookies);
   const account = session === undefined ? undefined : await store.getAccount(session.owner as AccountTag);
   if (session !== undefined && account !== undefined) return { session, account };
@@ -128,7 +128,7 @@ async function signedIn(request: AppRequest, sessions: Sessions, store: Store): 
   );
 }
 
-const whoOf = ({ account, session }: Owner): string => `owner:${account.name}:${session.way}`;
+const whoOf = ({ account, session }: SignedIn): string => `owner:${account.name}:${session.way}`;
 
 function noSuchLink(): AdminRefusal {
   return new AdminRefusal(

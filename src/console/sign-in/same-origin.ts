@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { AdminRefusal } from "../refusal.ts";
 
 /** Sent by the pages with each request: another site's page cannot, without being asked first (Fetch, CORS preflight). */
-export const PAGE_HEADER = "x-tollgate-console";
+const PAGE_HEADER = "x-tollgate-console";
 
 /**
  * For requests that a cookie lets in.

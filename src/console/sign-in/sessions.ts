@@ -14,7 +14,7 @@ export interface Sealer {
 }
 
 /** By what somebody has shown who they are. */
-export type SignInWay = "link" | "passkey" | "oidc" | "front" | "token";
+type SignInWay = "link" | "passkey" | "oidc" | "front" | "token";
 
 export interface Session {
   readonly owner: SignInOwner;
@@ -25,7 +25,7 @@ export interface Session {
   readonly endsAtMs: number;
 }
 
-export interface SessionParts {
+interface SessionParts {
   readonly store: Pick<SignIns, "keepSignIn" | "findSignIn" | "dropSignIn">;
   readonly sealer: Sealer;
   readonly clock: Clock;

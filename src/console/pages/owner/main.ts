@@ -1,6 +1,7 @@
 /** The pages of owners: who is in, and which page the address names. */
 
-import { ask, Refused, ROOT, whenSignedOut } from "../parts/api.ts";
+import type { SessionAnswer } from "../../answers/session.ts";
+import { AskRefused, ask, ROOT, whenSignedOut } from "../parts/api.ts";
 import { useDeed } from "../parts/load.ts";
 import { go, hrefOf, usePlace } from "../parts/router.ts";
 import { Shell } from "../parts/shell.ts";
@@ -9,7 +10,7 @@ import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 import { Door } from "./door.ts";
 import { Overview } from "./overview.ts";
-import type { PageProps, Session } from "./session.ts";
+import type { PageProps } from "./session.ts";
 
 /** The pages, by the first segment of their address; the order is that of the menu. */
 const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
@@ -18,13 +19,13 @@ const PAGES: readonly { readonly at: string; readonly title: string; readonly Pa
 
 function App(): VNode | null {
   const place = usePlace();
-  const [session, setSession] = useState<Session | "none" | undefined>(undefined);
-  const [refused, setRefused] = useState<Refused | undefined>(undefined);
+  const [session, setSession] = useState<SessionAnswer | "none" | undefined>(undefined);
+  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
   const isDoor = place.path[0] === "sign-in";
   const enter = () =>
-    ask<Session>("/session").then(setSession, (error: unknown) => {
-      if (error instanceof Refused && error.status === 401) setSession("none");
-      else setRefused(error instanceof Refused ? error : new Refused(0, "page_failed", String(error), ""));
+    ask<SessionAnswer>("/session").then(setSession, (error: unknown) => {
+      if (error instanceof AskRefused && error.status === 401) setSession("none");
+      else setRefused(error instanceof AskRefused ? error : new AskRefused(0, "page_failed", String(error), ""));
     });
   const out = useDeed(async () => {
     await ask("/sign-out", { method: "POST" });

@@ -1,10 +1,8 @@
 /** Who has signed in, for all pages of owners. */
 import type { SessionAnswer } from "../../answers/session.ts";
-import type { Place } from "../parts/router.ts";
-
-export type Session = SessionAnswer;
+import type { PagePlace } from "../parts/router.ts";
 
 export interface PageProps {
-  readonly session: Session;
-  readonly place: Place;
+  readonly session: SessionAnswer;
+  readonly place: PagePlace;
 }

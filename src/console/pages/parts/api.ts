@@ -1,8 +1,8 @@
 /** What the pages ask of their gateway. Amounts come and go as text: a number of a browser is not exact. */
 
 /** Why something was not done, in the gateway's own words. */
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class AskRefused extends Error {
+  override readonly name = "AskRefused";
   readonly status: number;
   /** What programs match on; `unreachable` when no answer came. */
   readonly code: string;
@@ -26,7 +26,7 @@ export function whenSignedOut(call: () => void): void {
   onSignedOut = call;
 }
 
-interface Call {
+interface AskOptions {
   readonly method?: "GET" | "POST" | "PUT";
   readonly body?: object | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -35,9 +35,9 @@ interface Call {
 /**
  * Asks the gateway.
  * @param path of the API, with its query; each name in it encoded by `encodeURIComponent`.
- * @throws Refused
+ * @throws AskRefused
  */
-export async function ask<T>(path: string, { method = "GET", body, signal }: Call = {}): Promise<T> {
+export async function ask<T>(path: string, { method = "GET", body, signal }: AskOptions = {}): Promise<T> {
   const response = await fetch(API + path, {
     method,
     headers: { "x-tollgate-console": "1", ...(body && { "content-type": "application/json" }) },
@@ -46,14 +46,14 @@ export async function ask<T>(path: string, { method = "GET", body, signal }: Cal
     ...(signal && { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
-    throw new Refused(0, "unreachable", "", "");
+    throw new AskRefused(0, "unreachable", "", "");
   });
   const text = await response.text();
   const answer = readJson(text);
   if (response.ok) return answer as T;
   const { code = "unreadable", message = "", remedy = "" } = (answer as Errors | undefined)?.error ?? {};
   if (response.status === 401 && code === "signed_out") onSignedOut();
-  throw new Refused(response.status, code, message, remedy);
+  throw new AskRefused(response.status, code, message, remedy);
 }
 
 interface Errors {

@@ -1,19 +1,19 @@
 /** What a page has loaded, is loading, or could not load. */
-import { ask, Refused } from "./api.ts";
+import { AskRefused, ask } from "./api.ts";
 import { useCallback, useEffect, useRef, useState } from "./view.ts";
 
-export interface Loaded<T> {
+export interface AnswerState<T> {
   /** The newest answer; stays while it is asked anew. */
   readonly data: T | undefined;
-  readonly refused: Refused | undefined;
+  readonly refused: AskRefused | undefined;
   readonly isLoading: boolean;
   /** Asks once more. */
   readonly reload: () => void;
 }
 
 /** Asks for `path` now, and whenever it changes. Undefined: nothing is asked. */
-export function useAnswer<T>(path: string | undefined): Loaded<T> {
-  const [state, setState] = useState<Omit<Loaded<T>, "reload">>(EMPTY);
+export function useAnswer<T>(path: string | undefined): AnswerState<T> {
+  const [state, setState] = useState<Omit<AnswerState<T>, "reload">>(EMPTY);
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (path === undefined) return;
@@ -37,14 +37,14 @@ const EMPTY = { data: undefined, refused: undefined, isLoading: true };
 export interface Deed<A extends unknown[]> {
   readonly run: (...args: A) => Promise<void>;
   readonly isRunning: boolean;
-  readonly refused: Refused | undefined;
+  readonly refused: AskRefused | undefined;
   readonly forget: () => void;
 }
 
 /** A write: while it runs a second click does nothing, and what failed stays to be read. */
 export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>): Deed<A> {
   const [isRunning, setRunning] = useState(false);
-  const [refused, setRefused] = useState<Refused | undefined>(undefined);
+  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
   // A state is a render late; two clicks of one moment must find the first one's mark.
   const busy = useRef(false);
   const newest = useRef(work);
@@ -67,9 +67,9 @@ export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>
   return { run, isRunning, refused, forget };
 }
 
-function asRefused(error: unknown): Refused {
-  if (error instanceof Refused) return error;
+function asRefused(error: unknown): AskRefused {
+  if (error instanceof AskRefused) return error;
   // A defect of the page: it is in the browser's own log, and the person is told that nothing is known.
   console.error(error);
-  return new Refused(0, "page_failed", String(error), "");
+  return new AskRefused(0, "page_failed", String(error), "");
 }

@@ -2,7 +2,7 @@
 import { ROOT } from "./api.ts";
 import { useEffect, useState } from "./view.ts";
 
-export interface Place {
+export interface PagePlace {
   /** Below the pages' root, without slashes at its ends: `keys/key_123` is `["keys", "key_123"]`. */
   readonly path: readonly string[];
   readonly query: URLSearchParams;
@@ -10,7 +10,7 @@ export interface Place {
 
 const MOVED = "tollgate:moved";
 
-export function placeNow(): Place {
+function placeNow(): PagePlace {
   const path = location.pathname.slice(ROOT.length).split("/").filter(Boolean).map(decoded);
   return { path, query: new URLSearchParams(location.search) };
 }
@@ -30,7 +30,7 @@ export function go(href: string, replace = false): void {
 }
 
 /** The place, kept up to date. Clicks on links of these pages are taken here; everything else is the browser's. */
-export function usePlace(): Place {
+export function usePlace(): PagePlace {
   const [place, setPlace] = useState(placeNow);
   useEffect(() => {
     const moved = () => setPlace(placeNow());

@@ -1,11 +1,11 @@
 /** The pieces that all pages are made of: each works with the keyboard, and says what it is to a screen reader. */
 import { T } from "../texts/texts.ts";
-import type { Refused } from "./api.ts";
-import type { Deed, Loaded } from "./load.ts";
+import type { AskRefused } from "./api.ts";
+import type { AnswerState, Deed } from "./load.ts";
 import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
 
 /** What went wrong and what to do, as the gateway says it. */
-export function Problem({ refused, retry }: { refused: Refused | undefined; retry?: () => void }): VNode | null {
+export function Problem({ refused, retry }: { refused: AskRefused | undefined; retry?: () => void }): VNode | null {
   if (!refused) return null;
   const isSilent = refused.code === "unreachable";
   const message = isSilent ? T.common.unreachable : refused.message || T.common.failed;
@@ -22,7 +22,7 @@ export function Awaited<A>({
   loaded,
   children,
 }: {
-  loaded: Loaded<A>;
+  loaded: AnswerState<A>;
   children: (data: A) => ComponentChildren;
 }): VNode {
   const { data, refused, reload, isLoading } = loaded;
@@ -138,7 +138,7 @@ export function Form<A extends unknown[]>({ deed, onSubmit, children }: FormProp
   </form>`;
 }
 
-export interface Column<R> {
+export interface TableColumn<R> {
   readonly title: string;
   readonly cell: (row: R) => ComponentChildren;
   /** Numbers stand at the right. */
@@ -148,7 +148,7 @@ export interface Column<R> {
 interface TableProps<R> {
   /** What the table is of, for those who do not see what is around it. */
   readonly caption: string;
-  readonly columns: readonly Column<R>[];
+  readonly columns: readonly TableColumn<R>[];
   readonly rows: readonly R[];
   readonly keyOf: (row: R) => string;
   /** Said in its place when there are no rows. */
@@ -158,7 +158,7 @@ interface TableProps<R> {
 /** Narrow screens show each row as a list of its cells, with the columns' titles. */
 export function Table<R>({ caption, columns, rows, keyOf, empty }: TableProps<R>): VNode {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
-  const classOf = (column: Column<R>) => (column.isNumber ? "number" : undefined);
+  const classOf = (column: TableColumn<R>) => (column.isNumber ? "number" : undefined);
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}><table>
     <caption>${caption}</caption>
     <thead><tr>${columns.map((column) => html`<th scope="col" class=${classOf(column)}>${column.title}</th>`)}</tr></thead>

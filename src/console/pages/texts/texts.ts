@@ -1,8 +1,7 @@
 /** The pages' words in the reader's language. A language is one file; the type of the English one is what each must have. */
 import { en } from "./en.ts";
+import type { Texts } from "./words.ts";
 import { zh } from "./zh.ts";
-
-export type Texts = typeof en;
 
 const LANGUAGES = { en, zh } as const satisfies Record<string, Texts>;
 export type Language = keyof typeof LANGUAGES;

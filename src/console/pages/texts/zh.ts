@@ -1,5 +1,5 @@
 /** Chinese, simplified. */
-import type { Texts } from "./texts.ts";
+import type { Texts } from "./words.ts";
 import { common } from "./zh/common.ts";
 import { operator } from "./zh/operator.ts";
 import { owner } from "./zh/owner.ts";

@@ -1,5 +1,5 @@
 /** Words of both sets of pages. */
-import type { Texts } from "../texts.ts";
+import type { Texts } from "../words.ts";
 
 export const common: Texts["common"] = {
   loading: "正在加载…",

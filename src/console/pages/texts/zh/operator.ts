@@ -1,4 +1,4 @@
 /** Words of the operator's pages. */
-import type { Texts } from "../texts.ts";
+import type { Texts } from "../words.ts";
 
 export const operator: Texts["operator"] = { title: "Tollgate" };

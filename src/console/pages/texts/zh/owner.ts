@@ -1,5 +1,5 @@
 /** Words of the owner's pages. */
-import type { Texts } from "../texts.ts";
+import type { Texts } from "../words.ts";
 
 export const owner: Texts["owner"] = {
   door: {

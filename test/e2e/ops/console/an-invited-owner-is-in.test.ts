@@ -1,0 +1,35 @@
+/** A sign-in link in a real browser: it opens once, the page says whose account it is, and signing out ends it. */
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser, openWindow } from "../../../rig/browser.ts";
+import { startGatewayHere } from "../../../rig/gateway.ts";
+
+after(closeBrowser);
+
+test("an owner comes in by a link, once, and goes out", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const { name } = await gateway.account({ usd: "12.5" });
+  const response = await fetch(`${gateway.adminUrl}/admin/v1/accounts/${name}/invitations`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${gateway.gateway.adminToken}` },
+  });
+  assert.equal(response.status, 201);
+  const { link } = (await response.json()) as { readonly link: string };
+  const { page, context, complaints } = await openWindow(t);
+  await page.goto(link);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("12.50 USD").waitFor();
+  assert.equal(new URL(page.url()).hash, "");
+  await page.reload();
+  await page.getByText("12.50 USD").waitFor();
+  const [cookie] = await context.cookies();
+  assert.deepEqual([cookie?.httpOnly, cookie?.secure, cookie?.sameSite], [true, true, "Lax"]);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("You are not signed in.").waitFor();
+  await page.goto(link);
+  await page.reload();
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("This sign-in link does not open").waitFor();
+  assert.deepEqual(complaints, []);
+});
