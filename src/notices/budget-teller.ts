@@ -29,15 +29,18 @@ export function budgetTeller({
   return (tag, { cause, span, budget, keyId = "", resetsAtMs }) => {
     if (span === undefined || budget === undefined) return;
     const scope = cause === "key_budget" ? keyId : accountId(tag);
-    // A budget without an end that is raised is another one.
-    const ref = `${scope}:${span}:${resetsAtMs ?? budget}`;
+    // A budget without an end that is raised is another one; one that is lowered was reached before.
+    const latest = resetsAtMs ?? Number(budget);
+    const ref = `${scope}:${span}:${latest}`;
     if (told.has(ref)) return;
     told.set(ref, true);
     const data: Record<string, string> = { scope, period: span, limit: `${budget}` };
     if (resetsAtMs !== undefined) data.resets_at = `${resetsAtMs}`;
-    store.addNotice(tag, { kind: "budget_reached", ref, data }, true).catch((error: unknown) => {
-      told.delete(ref);
-      log.warn({ reason: String(error) }, "a budget that is used up is told of with its next refusal");
-    });
+    store
+      .addNotice(tag, { kind: "budget_reached", ref, data }, { name: `${scope}:${span}`, latest })
+      .catch((error: unknown) => {
+        told.delete(ref);
+        log.warn({ reason: String(error) }, "a budget that is used up is told of with its next refusal");
+      });
   };
 }

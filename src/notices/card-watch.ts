@@ -49,7 +49,7 @@ export function watchCards(parts: {
       if (untilMs - nowMs > withinMs || fromMs > nowMs || told.has(id)) continue;
       const data: Record<string, string> = { card: id, plan, group, ends_at: `${untilMs}` };
       if (quota !== undefined) Object.assign(data, { quota: `${quota}`, rest: `${quota - spent}` });
-      await store.addNotice(tag, { kind: "card_ending", ref: id, data }, true);
+      await store.addNotice(tag, { kind: "card_ending", ref: id, data }, { name: id, latest: 1 });
       told.set(id, true);
     }
   };

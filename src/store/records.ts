@@ -304,10 +304,10 @@ export interface AccountState {
   readonly settled: readonly string[];
   readonly ledger: readonly LedgerLine[];
   readonly payments: readonly string[];
-  /** Notices that wait, and what was noted once. */
+  /** Notices that wait, and the latest that was told of what is told once, by `kind:name`. */
   readonly notices: Pick<WaitingNotices, "taken" | "last"> & {
     readonly waiting: readonly Notice[];
-    readonly marks: readonly string[];
+    readonly marks: Readonly<Record<string, number>>;
   };
   /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */
   readonly days: Readonly<Record<string, Readonly<Record<string, NanoUsd>>>>;

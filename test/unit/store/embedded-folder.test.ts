@@ -128,7 +128,7 @@ test("a folder of the version without codes is taken over with everything in it"
     const account = await store.getAccount(tag);
     assert.deepEqual([account?.balance, account?.status, account?.labels], [7n, "normal", {}]);
     assert.deepEqual((await store.listCodes(undefined, 10)).items, []);
-    assert.deepEqual((await store.inspect(tag))?.notices, { taken: 0, last: 0, waiting: [], marks: [] });
+    assert.deepEqual((await store.inspect(tag))?.notices, { taken: 0, last: 0, waiting: [], marks: {} });
     const [key] = await store.listKeys(tag);
     assert.deepEqual([key?.name, key?.status, key?.expiresAtMs], ["", "normal", undefined]);
     await store.close();
