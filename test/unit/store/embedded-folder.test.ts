@@ -102,7 +102,16 @@ test("folder and files are private (0700, 0600)", () =>
 /** What came after batches of codes. */
 function undoLatestSteps(old: DatabaseSync): void {
   old.exec("DROP TABLE notices; DROP TABLE notice_queues; DROP TABLE notice_marks;");
-  for (const column of ["notify_below", "notify_revision", "status", "labels", "revision", "name_revision"])
+  old.exec("ALTER TABLE keys DROP COLUMN revisions;");
+  for (const column of [
+    "notify_below",
+    "notify_revision",
+    "status",
+    "labels",
+    "revision",
+    "labels_revision",
+    "name_revision",
+  ])
     old.exec(`ALTER TABLE accounts DROP COLUMN ${column};`);
 }
 
