@@ -18,11 +18,7 @@ import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { type AccountRow, findAccountRow } from "./rows.ts";
 
-/**
- * Adds a notice within the running transaction, where the configuration wants to be told of such a thing. For a used-up
- * budget: kind `budget_reached`, ref `SCOPE:PERIOD:RESETS_AT`, data with `scope` (key id or account id), `period`, `limit` in
- * nano-dollars and `resets_at` in milliseconds.
- */
+/** Adds a notice within the running transaction, where the configuration wants to be told of such a thing. */
 export function noteNotice(context: Context, tag: AccountTag, notice: NewNotice, nowMs: number): void {
   if (context.notices?.terms()?.kinds.has(notice.kind)) putNotice(context, tag, notice, nowMs);
 }
