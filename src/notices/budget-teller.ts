@@ -12,6 +12,8 @@ import type { Clock } from "../values/time.ts";
 
 /** Budgets that are known to be told of; of others the store is asked again. */
 const TOLD_MAX = 10_000;
+/** After so long it is asked again: it may have lost what was told, and no journal gives that back. */
+const TOLD_MS = 600_000;
 
 interface BudgetTellerParts {
   readonly store: Pick<Store, "addNotice">;
@@ -25,7 +27,7 @@ export function budgetTeller({
   clock,
   log,
 }: BudgetTellerParts): (tag: AccountTag, refused: AdmitRefused) => void {
-  const told = createRecent<true>({ max: TOLD_MAX, clock });
+  const told = createRecent<true>({ max: TOLD_MAX, ttlMs: TOLD_MS, clock });
   return (tag, { cause, span, budget, keyId = "", resetsAtMs }) => {
     if (span === undefined || budget === undefined) return;
     const scope = cause === "key_budget" ? keyId : accountId(tag);
