@@ -12,6 +12,8 @@ import type { Clock } from "../values/time.ts";
 
 /** Budgets that are known to be told of; of others the store is asked again. */
 const TOLD_MAX = 10_000;
+/** After so long it is asked again: it may have lost what was told, and no journal gives that back. */
+const TOLD_MS = 600_000;
 
 interface BudgetTellerParts {
   readonly store: Pick<Store, "addNotice">;
@@ -25,19 +27,22 @@ export function budgetTeller({
   clock,
   log,
 }: BudgetTellerParts): (tag: AccountTag, refused: AdmitRefused) => void {
-  const told = createRecent<true>({ max: TOLD_MAX, clock });
+  const told = createRecent<true>({ max: TOLD_MAX, ttlMs: TOLD_MS, clock });
   return (tag, { cause, span, budget, keyId = "", resetsAtMs }) => {
     if (span === undefined || budget === undefined) return;
     const scope = cause === "key_budget" ? keyId : accountId(tag);
-    // A budget without an end that is raised is another one.
-    const ref = `${scope}:${span}:${resetsAtMs ?? budget}`;
+    // A budget without an end that is raised is another one; one that is lowered was reached before.
+    const latest = resetsAtMs ?? Number(budget);
+    const ref = `${scope}:${span}:${latest}`;
     if (told.has(ref)) return;
     told.set(ref, true);
     const data: Record<string, string> = { scope, period: span, limit: `${budget}` };
     if (resetsAtMs !== undefined) data.resets_at = `${resetsAtMs}`;
-    store.addNotice(tag, { kind: "budget_reached", ref, data }, true).catch((error: unknown) => {
-      told.delete(ref);
-      log.warn({ reason: String(error) }, "a budget that is used up is told of with its next refusal");
-    });
+    store
+      .addNotice(tag, { kind: "budget_reached", ref, data }, { name: `${scope}:${span}`, latest })
+      .catch((error: unknown) => {
+        told.delete(ref);
+        log.warn({ reason: String(error) }, "a budget that is used up is told of with its next refusal");
+      });
   };
 }

@@ -12,6 +12,8 @@ const PAGE_ACCOUNTS = 50;
 const PAGE_PAUSE_MS = 250;
 /** Cards that are known to be told of; of others the store is asked again, which tells of each once. */
 const TOLD_MAX = 10_000;
+/** After so long it is asked again: it may have lost what was told, and no journal gives that back. */
+const TOLD_MS = 3_600_000;
 
 type CardStore = Pick<Store, "listAccountNames" | "listCards" | "addNotice">;
 
@@ -28,7 +30,7 @@ export function watchCards(parts: {
   readonly log: Log;
 }): CardWatch {
   const { store, settings, isLeader, clock, log } = parts;
-  const told = createRecent<true>({ max: TOLD_MAX, clock });
+  const told = createRecent<true>({ max: TOLD_MAX, ttlMs: TOLD_MS, clock });
   let stopped = false;
   let cancel = () => {};
   let wake = () => {};
@@ -49,7 +51,7 @@ export function watchCards(parts: {
       if (untilMs - nowMs > withinMs || fromMs > nowMs || told.has(id)) continue;
       const data: Record<string, string> = { card: id, plan, group, ends_at: `${untilMs}` };
       if (quota !== undefined) Object.assign(data, { quota: `${quota}`, rest: `${quota - spent}` });
-      await store.addNotice(tag, { kind: "card_ending", ref: id, data }, true);
+      await store.addNotice(tag, { kind: "card_ending", ref: id, data }, { name: id, latest: 1 });
       told.set(id, true);
     }
   };

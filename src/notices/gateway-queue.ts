@@ -88,7 +88,7 @@ export class GatewayQueue implements DirectQueue {
     for (let [first] = this.#waiting; first; [first] = this.#waiting) {
       const { atMs: _, ...notice } = first;
       try {
-        await this.#parts.store.addNotice(GATEWAY_OUTBOX, notice, false);
+        await this.#parts.store.addNotice(GATEWAY_OUTBOX, notice);
       } catch (error) {
         if (!(error instanceof StoreError && error.kind === "older")) {
           if (!this.#stopped) this.#cancel = this.#parts.clock.after(AGAIN_AFTER_MS, () => this.#add());

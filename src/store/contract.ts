@@ -17,7 +17,7 @@ import type { ExtendAnswer, ExtendAsk } from "./extension.ts";
 import type { AccountFigures, FiguresAsk, MarksPage, RecordNames } from "./figures.ts";
 import type { ArchiveOutcome } from "./ledger/opening.ts";
 import type { BudgetCounts } from "./limits/budgets.ts";
-import type { NewNotice, Outbox, WaitingAccount, WaitingNotices } from "./notices.ts";
+import type { NewNotice, NoticeMark, Outbox, WaitingAccount, WaitingNotices } from "./notices.ts";
 import type {
   Account,
   AccountChange,
@@ -298,10 +298,10 @@ interface UpkeepStore extends Epochs {
 
   /**
    * Adds a notice (notices.ts) that no other step writes.
-   * @param once whether it is added only the first time, for good; else a call that is repeated adds another one, which its
+   * @param once under what it is added only the first time, for good; else a call that is repeated adds another one, which its
    * receiver knows for the same.
    */
-  addNotice(outbox: Outbox, notice: NewNotice, once: boolean): Promise<"added" | "known" | "none">;
+  addNotice(outbox: Outbox, notice: NewNotice, once?: NoticeMark): Promise<"added" | "known" | "none">;
   /** The oldest notices that wait, committed. */
   readNotices(outbox: Outbox, limit: number): Promise<WaitingNotices>;
   /** Takes a notice, and all before it, out of the queue; harmless to repeat. */

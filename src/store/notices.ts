@@ -39,6 +39,17 @@ export interface NewNotice {
   readonly data: Readonly<Record<string, string>>;
 }
 
+/**
+ * Under what a notice is told once. An account keeps one mark for each name, and of it the latest: what is not later has been
+ * told of, so that a budget costs one mark and not one a day.
+ */
+export interface NoticeMark {
+  /** What is told of, within the notice's kind: a card, or a scope and its span. */
+  readonly name: string;
+  /** Which time it is, a whole number above 0: the instant at which a span ends, or 1 for what happens once. */
+  readonly latest: number;
+}
+
 export interface Notice extends NewNotice {
   /** Its place in the queue, from 1. */
   readonly seq: number;

@@ -21,8 +21,9 @@ export interface Account {
   readonly status: "normal" | "suspended" | "closed";
   /** What operators note of it: a value by name, by name. */
   readonly labels: Readonly<Record<string, string>>;
-  /** The revision of its status and labels, and that of its name: as Key.revision. */
+  /** The revisions of its status, of its labels and of its name: as Key.revision. */
   readonly revision: number;
+  readonly labelsRevision: number;
   readonly nameRevision: number;
   readonly balance: NanoUsd;
   readonly held: NanoUsd;
@@ -69,7 +70,8 @@ export interface Key {
   readonly createdAtMs: number;
   /**
    * From 1; then the store's time at the last change, milliseconds, and always more than before. A write that is done again
-   * with a lower one changes nothing. A store that has lost changes so gives the next one a higher revision than they had.
+   * changes nothing of what was changed since. A store that has lost changes so gives the next one a higher revision than they
+   * had.
    */
   readonly revision: number;
   /** Limits that its owner has set, and caps that the operator has, as texts of `limits.ts`; empty: none. */
@@ -304,10 +306,10 @@ export interface AccountState {
   readonly settled: readonly string[];
   readonly ledger: readonly LedgerLine[];
   readonly payments: readonly string[];
-  /** Notices that wait, and what was noted once. */
+  /** Notices that wait, and the latest that was told of what is told once, by `kind:name`. */
   readonly notices: Pick<WaitingNotices, "taken" | "last"> & {
     readonly waiting: readonly Notice[];
-    readonly marks: readonly string[];
+    readonly marks: Readonly<Record<string, number>>;
   };
   /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */
   readonly days: Readonly<Record<string, Readonly<Record<string, NanoUsd>>>>;

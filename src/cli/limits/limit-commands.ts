@@ -59,7 +59,7 @@ export async function limitAccount(
   const budgets = { ...kept, ...typedBudgets({ day, month }) };
   if (isChange) await admin.call("PUT", `${path}/limits`, { budgets_usd: budgets });
   const { body } = isChange ? await admin.call("GET", path) : { body: before };
-  return { json: body, text: budgetWords(body, `The account ${cell(body.name)} has no budget.\n`) };
+  return { json: body, text: accountWords(body) };
 }
 
 /** The whole set as it becomes; undefined where nothing is to change. */
@@ -102,7 +102,13 @@ function keyWords(key: JsonObject): string {
   });
   const said = sets.join("");
   const head = `The key ${cell(key.id)} of account ${cell(key.account)}${said === "" ? " has no limits of its own" : ""}.\n`;
-  return head + said + budgetWords(key, "");
+  return head + said + budgetWords(key);
+}
+
+function accountWords(account: JsonObject): string {
+  const budgets = budgetWords(account);
+  const name = cell(account.name);
+  return budgets === "" ? `The account ${name} has no budget.\n` : `Over all keys of the account ${name}:\n${budgets}`;
 }
 
 function setWords(set: JsonObject): string {
@@ -122,7 +128,7 @@ function setWords(set: JsonObject): string {
   ].join("; ");
 }
 
-function budgetWords(body: JsonObject, otherwise: string): string {
+function budgetWords(body: JsonObject): string {
   const budgets = (body.budgets ?? []) as readonly JsonObject[];
-  return budgets.length === 0 ? otherwise : `\n${table(BUDGET_COLUMNS, budgets)}`;
+  return budgets.length === 0 ? "" : `\n${table(BUDGET_COLUMNS, budgets)}`;
 }

@@ -15,7 +15,7 @@ import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
 import { holdFor } from "../../values/price.ts";
 import { AccountShape, KeyShape } from "../answers/answers.ts";
 import { showAccount, showKey } from "../answers/present.ts";
-import { AdminRefusal, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
+import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import { AccountPath, KeyPath, NewAccountLimits, NewKeyLimits, type Static } from "../schema.ts";
 import { accountNamed } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
@@ -36,7 +36,7 @@ export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       summary: "Limit what all keys of an account spend in a day and in a month, from the next request on",
       description: REPLACES,
       answers: { 200: AccountShape },
-      refusals: { 400: LIMIT_REFUSALS, 404: "`unknown_account`." },
+      refusals: { 400: LIMIT_REFUSALS, 404: "`unknown_account`.", 409: "`account_closed`." },
       params: AccountPath,
       body: NewAccountLimits,
       write: {
@@ -50,6 +50,7 @@ export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const every = [...catalog().groups.keys()];
         assertUseful(limits, leastCost(catalog(), every, limits));
         const account = await accountNamed(store, params.name);
+        if (account.status === "closed") throw accountClosed(params.name);
         const after = await store.setAccountLimits(account.tag, limitsText(limits));
         if (after === undefined) throw noSuchAccount(params.name);
         return { status: 200, body: showAccount(after), repeated: after.limits === account.limits };

@@ -7,7 +7,7 @@ import { formatUsd, NANO_USD_MAX, nanoUsd, parseUsd } from "../../values/money.t
 import { AccountShape } from "../answers/answers.ts";
 import { NoticesPage, NoticeTestShape, RetriedShape, type WaitingNoticeAnswer } from "../answers/notices.ts";
 import { showAccount } from "../answers/present.ts";
-import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
+import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, AccountsQuery, NewThreshold, Type } from "../schema.ts";
 import { accountNamed, readLimit } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
@@ -55,7 +55,7 @@ export function noticeRoutes(parts: ConsoleParts & NoticeSender): readonly Conso
       description:
         "`null`: as the configuration says. A balance that is below it already is told of when it was above again.",
       answers: { 200: AccountShape },
-      refusals: { 404: "`unknown_account`." },
+      refusals: { 404: "`unknown_account`.", 409: "`account_closed`." },
       params: AccountPath,
       body: NewThreshold,
       write: {
@@ -67,6 +67,7 @@ export function noticeRoutes(parts: ConsoleParts & NoticeSender): readonly Conso
       async handle({ params, body }) {
         const below = body.below_usd === null ? undefined : readThreshold(body.below_usd);
         const before = await accountNamed(store, params.name);
+        if (before.status === "closed") throw accountClosed(params.name);
         const after = await store.setNotifyBelow(before.tag, below === undefined ? undefined : nanoUsd(below));
         if (after === undefined) throw noSuchAccount(params.name);
         return { status: 200, body: showAccount(after), repeated: before.notifyBelow === below };

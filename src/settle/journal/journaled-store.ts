@@ -8,8 +8,9 @@
  */
 
 import { type Store, StoreError, UnconfirmedError } from "../../store/contract.ts";
+import { changedMembers } from "../../store/key-revisions.ts";
 import { overlay } from "../../store/overlay.ts";
-import type { Account, Code, Key, Redemption } from "../../store/records.ts";
+import type { Account, Code, Key, KeyChange, Redemption } from "../../store/records.ts";
 import type { SignInOwner, SignInRecord } from "../../store/sign-ins.ts";
 import type { AccountTag } from "../../values/key.ts";
 import type { AdminRecord, Journal } from "../journal.ts";
@@ -95,10 +96,13 @@ function accountWrites(
   store: Store,
   note: Note,
 ): Omit<Writes, keyof ReturnType<typeof cardWrites> | keyof ReturnType<typeof signInWrites>> {
-  const noteChange = ({ tag, status, labels, revision }: Account) =>
-    note("account_change", `${tag}:${revision}`, { tag, status, labels, revision });
-  const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke") =>
-    note(kind, `${key.id}:${key.revision}`, key);
+  // A record has all of it, for versions that know of one revision for all, and says what it is about.
+  const noteStatus = ({ tag, status, labels, revision }: Account) =>
+    note("account_change", `${tag}:${revision}`, { tag, status, labels, revision, changed: ["status"] });
+  const noteLabels = ({ tag, status, labels, labelsRevision: revision }: Account) =>
+    note("account_change", `${tag}:${revision}:labels`, { tag, status, labels, revision, changed: ["labels"] });
+  const noteKey = ({ createdAtMs: _, ...key }: Key, kind: "key_change" | "key_revoke", change: KeyChange = {}) =>
+    note(kind, `${key.id}:${key.revision}`, { ...key, changed: changedMembers(change) });
   return {
     createAccount: (account) =>
       noted(store.createAccount(account), async (answer) => {
@@ -121,9 +125,11 @@ function accountWrites(
         const { tag, notifyBelow: below, notifyRevision: revision } = account;
         await note("account_notify", `${tag}:${revision}`, { tag, below, revision });
       }),
-    changeAccount: (...ask) =>
-      noted(store.changeAccount(...ask), async (account) => {
-        if (typeof account === "object") await noteChange(account);
+    changeAccount: (tag, change, revision) =>
+      noted(store.changeAccount(tag, change, revision), async (account) => {
+        if (typeof account !== "object") return;
+        if (change.status !== undefined || account.status === "closed") await noteStatus(account);
+        if (change.labels !== undefined) await noteLabels(account);
       }),
     renameAccount: (tag, name, revision) =>
       noted(store.renameAccount(tag, name, revision), async (account) => {
@@ -134,13 +140,14 @@ function accountWrites(
           ...{ plan, planRevision },
         });
       }),
-    closeAccount: (...ask) => noted(store.closeAccount(...ask), async (account) => account && noteChange(account)),
+    closeAccount: (...ask) => noted(store.closeAccount(...ask), async (account) => account && noteStatus(account)),
     createKey: (tag, asked) =>
       noted(store.createKey(tag, asked), async (key) => {
         // The id of another key with the same hash: nothing was made.
         if (key?.id === asked.id) await noteGiven(store, note, tag, "key_create", key.id, { tag, ...asked });
       }),
-    changeKey: (...ask) => noted(store.changeKey(...ask), async (key) => key && noteKey(key, "key_change")),
+    changeKey: (tag, keyId, change, revision) =>
+      noted(store.changeKey(tag, keyId, change, revision), async (key) => key && noteKey(key, "key_change", change)),
     rotateKey: (tag, keyId, rotation, revision) =>
       noted(store.rotateKey(tag, keyId, rotation, revision), async (key) => {
         if (key === undefined || key === "too_many" || key.status === "revoked") return;

@@ -1,12 +1,12 @@
 /**
  * Does journaled administrative writes again, in the order in which the store had them. Each is harmless where the
  * store still has it, and none moves a record back: payments, accounts, keys, codes and cards count once by their ids;
- * groups, plans and names count only above the record's revision; a revocation is final, and so is a closed account; what let
- * somebody into the console goes when it was kept by then.
+ * what is set (a group, a plan, a name, labels) counts only above its own revision; a revocation is final, and so is a closed
+ * account; what let somebody into the console goes when it was kept by then.
  */
 
 import type { Store } from "../../store/contract.ts";
-import type { AccountChange } from "../../store/records.ts";
+import type { AccountChange, KeyChange } from "../../store/records.ts";
 import type { SignInKind, SignInOwner } from "../../store/sign-ins.ts";
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
@@ -87,10 +87,11 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   },
   async account_change(facts, store) {
     const [tag, status, revision] = [facts.tag(), facts.text("status"), facts.count("revision")];
-    // What the labels were when it was closed.
-    const labels = facts.texts("labels");
-    const change: AccountChange =
-      status === "closed" ? { labels } : { status: status === "suspended" ? status : "normal", labels };
+    const change: AccountChange = {
+      ...(facts.isAbout("labels") && { labels: facts.texts("labels") }),
+      ...(facts.isAbout("status") &&
+        status !== "closed" && { status: status === "suspended" ? status : ("normal" as const) }),
+    };
     const changed = await store.changeAccount(tag, change, revision);
     if (changed === "too_many") return refused("it has too many labels");
     const account = status === "closed" ? await store.closeAccount(tag, revision) : changed;
@@ -158,15 +159,15 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
 async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
   const tag = facts.tag();
   const [id, status, revision] = [facts.text("id"), facts.text("status"), facts.count("revision")];
-  const change = {
-    group: facts.text("group"),
-    name: facts.text("name"),
-    status: status === "suspended" ? status : "normal",
-    expiresAtMs: facts.countOrNone("expiresAtMs") ?? "never",
+  const change: KeyChange = {
+    ...(facts.isAbout("group") && { group: facts.text("group") }),
+    ...(facts.isAbout("name") && { name: facts.text("name") }),
+    ...(facts.isAbout("status") && { status: status === "suspended" ? status : ("normal" as const) }),
+    ...(facts.isAbout("expiresAtMs") && { expiresAtMs: facts.countOrNone("expiresAtMs") ?? "never" }),
     // A record of a version that knew of no limits says nothing of them.
-    ...(facts.has("limits") && { limits: facts.text("limits") }),
-    ...(facts.has("caps") && { caps: facts.text("caps") }),
-  } as const;
+    ...(facts.isAbout("limits") && facts.has("limits") && { limits: facts.text("limits") }),
+    ...(facts.isAbout("caps") && facts.has("caps") && { caps: facts.text("caps") }),
+  };
   const revoked = status === "revoked";
   const key = await (revoked ? store.revokeKey(tag, id, revision) : store.changeKey(tag, id, change, revision));
   return key === undefined ? absent("the key is not there") : undefined;
@@ -211,6 +212,12 @@ class Facts {
 
   has(name: string): boolean {
     return this.#json[name] !== undefined;
+  }
+
+  /** Whether the write changed this; a record that does not say what it is about is about all that it has. */
+  isAbout(name: string): boolean {
+    const { changed } = this.#json;
+    return !Array.isArray(changed) || changed.includes(name);
   }
 
   text(name: string): string {

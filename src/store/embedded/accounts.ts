@@ -102,22 +102,26 @@ export function changeAccount(
   const { db } = context;
   const before = getAccount(context, tag);
   if (before === undefined || before.status === "closed") return before;
-  if (replayed !== undefined && replayed <= before.revision) return before;
-  const merged = replayed !== undefined && labels ? labels : { ...before.labels, ...labels };
-  const kept = Object.entries(merged)
+  const counts = (known: number) => replayed === undefined || replayed > known;
+  const revisionAfter = (known: number) => replayed ?? Math.max(known + 1, context.nowMs());
+  const setsStatus = status !== undefined && counts(before.revision);
+  const setsLabels = labels !== undefined && counts(before.labelsRevision);
+  const kept = Object.entries(replayed === undefined ? { ...before.labels, ...labels } : { ...labels })
     .filter(([, value]) => value !== "")
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  if (kept.length > LABELS_MAX) return "too_many";
-  const revision = replayed ?? Math.max(before.revision + 1, context.nowMs());
-  db.commitFull(() =>
-    db.run(
-      "UPDATE accounts SET status = ?, labels = ?, revision = ? WHERE tag = ?",
-      status ?? before.status,
-      JSON.stringify(Object.fromEntries(kept)),
-      revision,
-      tag,
-    ),
-  );
+  if (setsLabels && kept.length > LABELS_MAX) return "too_many";
+  if (!setsStatus && !setsLabels) return before;
+  db.commitFull(() => {
+    if (setsStatus) {
+      const revision = revisionAfter(before.revision);
+      db.run("UPDATE accounts SET status = ?, revision = ? WHERE tag = ?", status, revision, tag);
+    }
+    if (setsLabels) {
+      const said = JSON.stringify(Object.fromEntries(kept));
+      const revision = revisionAfter(before.labelsRevision);
+      db.run("UPDATE accounts SET labels = ?, labels_revision = ? WHERE tag = ?", said, revision, tag);
+    }
+  });
   return getAccount(context, tag);
 }
 

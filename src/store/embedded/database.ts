@@ -395,6 +395,13 @@ CREATE TABLE sign_ins (
   data TEXT NOT NULL, PRIMARY KEY (owner, kind, id)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+ALTER TABLE notice_marks ADD COLUMN latest INTEGER NOT NULL DEFAULT 1;
+`,
+  `
+ALTER TABLE accounts ADD COLUMN labels_revision INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE keys ADD COLUMN revisions TEXT NOT NULL DEFAULT '';
+`,
 ];
 
 const SCHEMA_VERSION = SCHEMA_STEPS.length;

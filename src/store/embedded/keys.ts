@@ -1,6 +1,7 @@
 /** Keys of the embedded store. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { standingOfKey } from "../decision.ts";
+import { changedMembers, keyRevisionsText, notChangedSince, readKeyRevisions } from "../key-revisions.ts";
 import { accountId, KEY_VALUES_MAX } from "../names.ts";
 import type { Key, KeyChange, KeyRotation, KeyUse, KeyView, ListedKey, NewKeyRecord } from "../records.ts";
 import { budgetsOf, budgetsOfAccount } from "./budgets.ts";
@@ -92,21 +93,27 @@ export function changeKey(
   context: Context,
   tag: AccountTag,
   keyId: string,
-  { expiresAtMs, ...change }: KeyChange,
+  said: KeyChange,
   replayed?: number,
 ): Key | undefined {
-  return rewriteKey(context, tag, keyId, (key) => {
-    if (key.status === "revoked" || (replayed !== undefined && replayed <= key.revision)) return undefined;
+  return rewriteKey(context, tag, keyId, (key, revisions) => {
+    if (key.status === "revoked") return undefined;
+    const known = readKeyRevisions(revisions, key.revision);
+    const asOf = replayed ?? Math.max(key.revision + 1, context.nowMs());
+    const counting = replayed === undefined ? said : notChangedSince(known, said, replayed);
+    if (replayed !== undefined && changedMembers(counting).length === 0) return undefined;
+    const { expiresAtMs, ...change } = counting;
     const end = expiresAtMs === "never" ? undefined : (expiresAtMs ?? key.expiresAtMs);
-    const revision = replayed ?? Math.max(key.revision + 1, context.nowMs());
-    return { ...key, ...change, expiresAtMs: end, revision };
+    const changed = { ...key, ...change, expiresAtMs: end, revision: Math.max(key.revision, asOf) };
+    return { changed, asOf, revisions: keyRevisionsText(known, counting, asOf) };
   });
 }
 
 export function revokeKey(context: Context, tag: AccountTag, keyId: string, replayed?: number): Key | undefined {
-  return rewriteKey(context, tag, keyId, (key) => {
+  return rewriteKey(context, tag, keyId, (key, revisions) => {
     if (key.status === "revoked") return undefined;
-    return { ...key, status: "revoked", revision: Math.max(key.revision + 1, replayed ?? context.nowMs()) };
+    const asOf = Math.max(key.revision + 1, replayed ?? context.nowMs());
+    return { changed: { ...key, status: "revoked", revision: asOf }, asOf, revisions };
   });
 }
 
@@ -155,21 +162,29 @@ export function rotateKey(
   return { ...key, previousUntilMs: untilMs, rotation };
 }
 
+interface Rewritten {
+  readonly changed: Key;
+  /** The revision of what is changed. */
+  readonly asOf: number;
+  readonly revisions: string;
+}
+
 function rewriteKey(
   context: Context,
   tag: AccountTag,
   keyId: string,
-  decide: (key: Key) => Key | undefined,
+  decide: (key: Key, revisions: string) => Rewritten | undefined,
 ): Key | undefined {
   const row = keyRow(context, tag, keyId);
   if (row === undefined) return undefined;
   const key = toKey(tag, row);
-  const changed = decide(key);
-  if (changed === undefined) return key;
+  const rewritten = decide(key, text(row.revisions));
+  if (rewritten === undefined) return key;
+  const { changed, asOf, revisions } = rewritten;
   const { db } = context;
   db.commitFull(() => {
     db.run(
-      "UPDATE keys SET grp = ?, name = ?, status = ?, expires = ?, limits = ?, caps = ?, revision = ? WHERE tag = ? AND id = ?",
+      "UPDATE keys SET grp = ?, name = ?, status = ?, expires = ?, limits = ?, caps = ?, revision = ?, revisions = ? WHERE tag = ? AND id = ?",
       changed.group,
       changed.name,
       changed.status,
@@ -177,13 +192,14 @@ function rewriteKey(
       changed.limits,
       changed.caps,
       changed.revision,
+      revisions,
       tag,
       keyId,
     );
     if (changed.status !== "suspended" || key.status === "suspended") return;
-    const { name, group, revision } = changed;
+    const { name, group } = changed;
     const data = { key: keyId, name, group };
-    noteNotice(context, tag, { kind: "key_suspended", ref: `${keyId}:${revision}`, data }, context.nowMs());
+    noteNotice(context, tag, { kind: "key_suspended", ref: `${keyId}:${asOf}`, data }, context.nowMs());
   });
   return changed;
 }

@@ -5,6 +5,7 @@ import {
   type NewNotice,
   NOTICES_MAX,
   type Notice,
+  type NoticeMark,
   noticeOfTexts,
   noticeTexts,
   type Outbox,
@@ -17,11 +18,7 @@ import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { type AccountRow, findAccountRow } from "./rows.ts";
 
-/**
- * Adds a notice within the running transaction, where the configuration wants to be told of such a thing. For a used-up
- * budget: kind `budget_reached`, ref `SCOPE:PERIOD:RESETS_AT`, data with `scope` (key id or account id), `period`, `limit` in
- * nano-dollars and `resets_at` in milliseconds.
- */
+/** Adds a notice within the running transaction, where the configuration wants to be told of such a thing. */
 export function noteNotice(context: Context, tag: AccountTag, notice: NewNotice, nowMs: number): void {
   if (context.notices?.terms()?.kinds.has(notice.kind)) putNotice(context, tag, notice, nowMs);
 }
@@ -56,15 +53,22 @@ export function addNotice(
   context: Context,
   outbox: Outbox,
   notice: NewNotice,
-  once: boolean,
+  once?: NoticeMark,
 ): "added" | "known" | "none" {
   const { db } = context;
   const nowMs = context.nowMs();
   if (outbox !== "" && findAccountRow(db, outbox) === undefined) return "none";
-  const mark = `${notice.kind}:${notice.ref}`;
-  if (once && db.get("SELECT 1 FROM notice_marks WHERE tag = ? AND mark = ?", outbox, mark)) return "known";
+  const mark = `${notice.kind}:${once?.name}`;
+  if (
+    once &&
+    db.get("SELECT 1 FROM notice_marks WHERE tag = ? AND mark = ? AND latest >= ?", outbox, mark, once.latest)
+  ) {
+    return "known";
+  }
   db.commitFull(() => {
-    if (once) db.run("INSERT INTO notice_marks (tag, mark) VALUES (?, ?)", outbox, mark);
+    if (once) {
+      db.run("INSERT OR REPLACE INTO notice_marks (tag, mark, latest) VALUES (?, ?, ?)", outbox, mark, once.latest);
+    }
     putNotice(context, outbox, notice, nowMs);
   });
   return "added";
@@ -109,7 +113,11 @@ export function noticesState({ db }: Context, tag: AccountTag): AccountState["no
   return {
     ...placesOf(db.get("SELECT last, taken FROM notice_queues WHERE tag = ?", tag)),
     waiting: db.all("SELECT seq, at, texts FROM notices WHERE tag = ? ORDER BY seq", tag).map(toNotice),
-    marks: db.all("SELECT mark FROM notice_marks WHERE tag = ? ORDER BY mark", tag).map(({ mark }) => mark as string),
+    marks: Object.fromEntries(
+      db
+        .all("SELECT mark, latest FROM notice_marks WHERE tag = ? ORDER BY mark", tag)
+        .map(({ mark, latest }) => [mark as string, Number(latest)]),
+    ),
   };
 }
 

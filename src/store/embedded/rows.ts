@@ -25,6 +25,7 @@ export interface AccountRow {
   /** A JSON object. */
   readonly labels: string;
   readonly revision: number;
+  readonly labelsRevision: number;
   readonly nameRevision: number;
   readonly balance: bigint;
   readonly spent: bigint;
@@ -47,6 +48,7 @@ export function findAccountRow(db: Database, tag: AccountTag): AccountRow | unde
     status: text(row, "status") as Account["status"],
     labels: text(row, "labels"),
     revision: whole(row, "revision"),
+    labelsRevision: whole(row, "labels_revision"),
     nameRevision: whole(row, "name_revision"),
     balance: big(row, "bal"),
     spent: big(row, "spent"),
@@ -70,6 +72,7 @@ export function toAccount(tag: AccountTag, row: AccountRow, live: Live): Account
     status: row.status,
     labels: JSON.parse(row.labels) as Account["labels"],
     revision: row.revision,
+    labelsRevision: row.labelsRevision,
     nameRevision: row.nameRevision,
     balance: nanoUsd(row.balance),
     held: nanoUsd(live.held),

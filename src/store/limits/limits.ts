@@ -1,5 +1,5 @@
 /**
- * LimitSet of a key, beside those of its group, and of an account: what they allow, and the one text as which a store keeps them.
+ * Limits of a key, beside those of its group, and of an account: what they allow, and the one text as which a store keeps them.
  * `redis/lua/limits.lua` reads that text and decides the same. A key has two sets, its owner's and the operator's caps; what
  * both allow is allowed, so the stricter figure of each counts.
  */
@@ -40,7 +40,7 @@ interface StoredLimits {
   readonly from?: readonly (readonly [block: string, bits: string])[];
 }
 
-/** LimitSet as a store keeps them; empty where nothing is limited. */
+/** Limits as a store keeps them; empty where nothing is limited. */
 export function limitsText(limits: LimitSet): string {
   const { budgets = {}, requestsPerMinute, tokensPerMinute, concurrency, models, addresses } = limits;
   const stored: StoredLimits = {

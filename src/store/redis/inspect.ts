@@ -64,7 +64,7 @@ export async function inspect(runner: Runner, tag: AccountTag): Promise<AccountS
       waiting: entriesOf(fields, "n:")
         .map(([, json]) => noticeOfTexts(JSON.parse(json) as string[]))
         .sort((a, b) => a.seq - b.seq),
-      marks: entriesOf(fields, "nm:").map(([mark]) => mark),
+      marks: Object.fromEntries(entriesOf(fields, "nm:").map(([mark, latest]) => [mark, Number(latest)])),
     },
     idempotency: await idempotencyOf(runner, tag, suffixes(keys, idempotencyKey(tag, ""))),
     ...(await daysOf(runner, tag, suffixes(keys, dayKey(tag, "")))),

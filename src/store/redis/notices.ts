@@ -6,6 +6,7 @@ import {
   type NewNotice,
   NOTICES_MAX,
   NOTICES_PAGE_MAX,
+  type NoticeMark,
   type NoticeWriter,
   noticeOfTexts,
   noticeTexts,
@@ -32,10 +33,10 @@ export async function addNotice(
   { runner, scripts, notices }: Adding,
   outbox: Outbox,
   notice: NewNotice,
-  once: boolean,
+  once?: NoticeMark,
 ): Promise<"added" | "known" | "none"> {
   const [kind = "", ref = "", ...facts] = noticeTexts(notice);
-  const values = [kind, ref, once ? "1" : "", outbox === GATEWAY_OUTBOX ? "" : "1", ...facts];
+  const values = [kind, ref, once?.name ?? "", `${once?.latest ?? ""}`, outbox === GATEWAY_OUTBOX ? "" : "1", ...facts];
   const reply = await runner.script(scripts["notice-add"], [keyOf(outbox)], values);
   if (reply === "added") notices?.noted(outbox);
   return reply as "added" | "known" | "none";

@@ -17,7 +17,7 @@ export function fieldsOf(flat: readonly string[] = []): HashFields {
 
 /** Fields of an account's hash that `toAccount` reads: the rest, its keys and cards, may be long. */
 export const ACCOUNT_FIELDS = [
-  ...["name", "plan", "plan_rev", "status", "labels", "rev", "name_rev"],
+  ...["name", "plan", "plan_rev", "status", "labels", "rev", "labels_rev", "name_rev"],
   ...["bal", "held", "spent", "topped", "seq", "created", "lim", "lim_rev", "nb", "nb_rev"],
 ] as const;
 
@@ -45,6 +45,7 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
     status: (fields.status ?? "normal") as Account["status"],
     labels: toLabels(fields.labels),
     revision: Number(fields.rev ?? 1),
+    labelsRevision: Number(fields.labels_rev ?? 1),
     nameRevision: Number(fields.name_rev ?? 1),
     balance: nanoUsd(BigInt(fields.bal ?? 0)),
     held: nanoUsd(BigInt(fields.held ?? 0)),

@@ -168,7 +168,7 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.equal((await tollgate("key", "limit", id, "--from", "10.0.0.1/8")).status, 1);
   assert.match(
     (await tollgate("account", "limit", "alice", "--month", "40")).out,
-    /month +40\.00 +0\.00 +0\.00 +40\.00 /,
+    /^Over all keys of the account alice:\n\nBUDGET .*\nmonth +40\.00 +0\.00 +0\.00 +40\.00 /,
   );
   assert.equal((await tollgate("account", "limit", "alice", "--clear")).out, "The account alice has no budget.\n");
   const rotated = await tollgate("key", "rotate", id, "--overlap", "30m");

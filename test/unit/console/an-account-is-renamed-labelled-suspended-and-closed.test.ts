@@ -92,6 +92,8 @@ test("a suspended account is resumed; a closed one takes nothing, pays out and c
     ["PUT", "name", { name: "bob" }],
     ["PUT", "labels", { labels: { a: "b" } }],
     ["PUT", "plan", { plan: "pro" }],
+    ["PUT", "limits", { budgets_usd: { day: "5.00" } }],
+    ["PUT", "notify", { below_usd: "5.00" }],
   ] as const) {
     const refused = await ask(method, `${ALICE}/${path}`, body);
     assert.deepEqual([refused.status, refused.json.error.code], [409, "account_closed"], path);

@@ -94,7 +94,7 @@ test("one account's failures hold up no other", async (t) => {
   await tell("first");
   await until(clock, () => receiver.log.length === 1);
   await store.createAccount({ tag: tagOf("Else"), name: "Else", plan: "free" });
-  await store.addNotice(tagOf("Else"), { kind: "balance_low", ref: "e", data: {} }, false);
+  await store.addNotice(tagOf("Else"), { kind: "balance_low", ref: "e", data: {} });
   await until(clock, () => receiver.log.some(({ account, status }) => account === "Else" && status === 200));
   assert.equal((await store.readNotices(tag, 5)).notices.length, 1);
 });

@@ -35,7 +35,7 @@ async function gateway(t: TestContext, url: string, receiver: Receiver, name: st
 }
 
 const tell = (store: Store, tag: Parameters<Store["getAccount"]>[0], ref: string) =>
-  store.addNotice(tag, { kind: "balance_low", ref, data: {} }, false);
+  store.addNotice(tag, { kind: "balance_low", ref, data: {} });
 
 test("one delivers; where it stops, or is asked to give way, the other goes on", { timeout: 60_000 }, async (t) => {
   const redis = await startRedis();

@@ -76,7 +76,7 @@ export async function startRig(t: TestContext, { settings, calls = {} }: RigOpti
     log,
     tag,
     async tell(ref) {
-      await store.addNotice(tag, { kind: "balance_low", ref, data: { balance: "1", below: "2" } }, false);
+      await store.addNotice(tag, { kind: "balance_low", ref, data: { balance: "1", below: "2" } });
     },
     async metric(series) {
       const { body } = await metrics.page();

@@ -2,10 +2,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { budgetTeller } from "../../../src/notices/budget-teller.ts";
+import { watchCards } from "../../../src/notices/card-watch.ts";
 import type { AdmitRefused } from "../../../src/store/admission.ts";
 import { type Store, StoreError } from "../../../src/store/contract.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
+import type { NoticeSettings } from "../../../src/values/settings.ts";
+import { openStandingStore } from "../console/test-store.ts";
 import { tagOf } from "../store/asks.ts";
 import { rest, startRig, until } from "./rig.ts";
 
@@ -78,6 +81,47 @@ test("a budget that is used up is told of once in its span, whichever process it
     ["budget_reached", "key_1", "2026-11-25T00:00:00.000Z"],
     ["budget_reached", `acct_${tag}`, "2026-11-24T00:00:00.000Z"],
   ]);
+});
+
+test("a budget and a card of which a store has lost that it told are told of again, under the same reference", async (t) => {
+  const { clock, tag } = await startRig(t);
+  const stores = [await openStandingStore(t), await openStandingStore(t)];
+  for (const each of stores) {
+    await each.createAccount({ tag, name: "Told", plan: "pro" });
+    const card = { id: "soon", card: "day", plan: "pro", group: "cards", quota: undefined, reference: "r" };
+    await each.grant(tag, { ...card, lastsMs: 30 * HOUR_MS, afterPrevious: false });
+  }
+  let [store] = stores as [Store, Store];
+  const here: Pick<Store, "addNotice" | "listAccountNames" | "listCards"> = {
+    addNotice: (...ask) => store.addNotice(...ask),
+    listAccountNames: (...ask) => store.listAccountNames(...ask),
+    listCards: (...ask) => store.listCards(...ask),
+  };
+  const log = { warn: (facts: unknown) => assert.fail(JSON.stringify(facts)) } as unknown as Log;
+  const tell = budgetTeller({ store: here, clock, log });
+  const settings = () =>
+    ({ kinds: new Set(["card_ending"]), cardEndsWithinMs: 40 * HOUR_MS }) as unknown as NoticeSettings;
+  const watch = watchCards({ store: here, settings, isLeader: () => true, clock, log });
+  t.after(() => watch.stop());
+  const refused: AdmitRefused = {
+    ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined, keyId: "key_1" },
+    ...{ limits: { requests: undefined, tokens: undefined }, span: "total", budget: nanoUsd(5_000n) },
+  };
+  const told = async () => (await store.readNotices(tag, 9)).notices.map(({ kind, ref }) => `${kind} ${ref}`).sort();
+  const all = ["budget_reached key_1:total:5000", "card_ending soon"];
+  tell(tag, refused);
+  for (let looks = 0; looks < 2; looks++) await clock.advance(600_000);
+  await rest(clock);
+  assert.deepEqual(await told(), all);
+  store = stores[1] as Store;
+  assert.deepEqual(await told(), []);
+  for (let looks = 0; looks < 8; looks++) {
+    await clock.advance(600_000);
+    await rest(clock);
+  }
+  tell(tag, refused);
+  await rest(clock);
+  assert.deepEqual(await told(), all);
 });
 
 test("an account's own steps are told at once, with money as text", async (t) => {

@@ -295,6 +295,50 @@ test("a store that has lost accounts gets them back by their names, with labels,
   }
 });
 
+test("what was changed of one thing between a loss and its return undoes nothing that was lost of another", async (t) => {
+  const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
+  const lost: AdminRecord[] = [];
+  const since: AdminRecord[] = [];
+  const journalOf = (records: AdminRecord[]) => ({
+    adminWrite: async (record: AdminRecord) => void records.push(asRead(record)),
+  });
+  const fail = (_: AdminRecord, error: unknown) => assert.fail(String(error));
+  for (const each of [store, emptied]) {
+    await each.createAccount({ tag: TAG, name: "alice", plan: "pro" });
+    for (const id of ["key_1", "key_2"]) await each.createKey(TAG, { id, hash: hashOf(id), group: "big" });
+  }
+  const caps = limitsText({ concurrency: 3 });
+  const before = journaledStore(store, journalOf(lost), fail);
+  await before.changeAccount(TAG, { status: "suspended" });
+  await before.changeKey(TAG, "key_1", { status: "suspended" });
+  await before.changeKey(TAG, "key_1", { caps });
+  await before.changeKey(TAG, "key_2", { name: "Laptop", status: "suspended" });
+  // The store has forgotten all of it.
+  const after = journaledStore(emptied, journalOf(since), fail);
+  await after.changeAccount(TAG, { labels: { team: "red" } });
+  await after.changeKey(TAG, "key_1", { name: "Phone" });
+  await after.changeKey(TAG, "key_2", { status: "normal" });
+  const facts = async () => {
+    const { status, labels } = (await emptied.getAccount(TAG)) ?? assert.fail();
+    const keys = (await emptied.listKeys(TAG)).map((key) => [key.name, key.status, key.caps]);
+    return { status, labels, keys };
+  };
+  const wanted = {
+    status: "suspended",
+    labels: { team: "red" },
+    // The operator's last word of the second key was that it works.
+    keys: [
+      ["Phone", "suspended", caps],
+      ["Laptop", "normal", ""],
+    ],
+  };
+  const all = [...lost, ...since];
+  for (const record of [...lost, ...all, ...all.toReversed()]) {
+    assert.equal(await replay(record, emptied), undefined, record.kind);
+  }
+  assert.deepEqual(await facts(), wanted);
+});
+
 test("a change of a key by a version that knew of no limits leaves them as they are", async (t) => {
   const store = await openStandingStore(t);
   await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });

@@ -89,21 +89,41 @@ export function noticeTests(ask: Ask): void {
     const { store } = ask();
     const tag = await makeAccount(store, "Nonce");
     const notice = { kind: "card_ending", ref: "c1", data: { plan: "pro" } } as const;
-    assert.equal(await store.addNotice(tag, notice, true), "added");
+    const once = { name: "c1", latest: 1 };
+    assert.equal(await store.addNotice(tag, notice, once), "added");
     await store.takeNotice(tag, 1);
-    assert.equal(await store.addNotice(tag, notice, true), "known");
-    assert.equal(await store.addNotice(tagOf("Nnobody"), notice, true), "none");
-    assert.equal(await store.addNotice(tag, notice, false), "added");
+    assert.equal(await store.addNotice(tag, notice, once), "known");
+    assert.equal(await store.addNotice(tagOf("Nnobody"), notice, once), "none");
+    assert.equal(await store.addNotice(tag, notice), "added");
     assert.deepEqual(
       (await store.readNotices(tag, 10)).notices.map(({ seq }) => seq),
       [2],
     );
   });
 
+  test("of what is told once in a while one mark is kept, the latest, and nothing before it is told again", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Nspan");
+    const tell = (name: string, latest: number) =>
+      store.addNotice(tag, { kind: "budget_reached", ref: `${name}:${latest}`, data: {} }, { name, latest });
+    const told: string[] = [];
+    for (let day = 100; day < 130; day++) told.push(await tell("key_1:day", day * 86_400_000));
+    assert.deepEqual([...new Set(told)], ["added"]);
+    for (const day of [129, 128, 100]) assert.equal(await tell("key_1:day", day * 86_400_000), "known");
+    assert.equal(await tell("key_1:month", 86_400_000), "added");
+    assert.equal(await tell("key_1:total", 9_000_000_000_000_000), "added");
+    assert.deepEqual((await store.inspect(tag))?.notices.marks, {
+      "budget_reached:key_1:day": 129 * 86_400_000,
+      "budget_reached:key_1:month": 86_400_000,
+      "budget_reached:key_1:total": 9_000_000_000_000_000,
+    });
+    assert.equal((await store.readNotices(tag, 100)).last, 32);
+  });
+
   test("what is taken goes, with all before it, and taking it again changes nothing", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Ntake");
-    for (const ref of ["a", "b", "c", "d"]) await store.addNotice(tag, { kind: "balance_low", ref, data: {} }, false);
+    for (const ref of ["a", "b", "c", "d"]) await store.addNotice(tag, { kind: "balance_low", ref, data: {} });
     await store.takeNotice(tag, 9);
     await store.takeNotice(tag, 2);
     await store.takeNotice(tag, 2);
@@ -121,7 +141,7 @@ export function noticeTests(ask: Ask): void {
     const tag = await makeAccount(store, "Nfull");
     const more = NOTICES_MAX + 20;
     for (let i = 1; i <= more; i++)
-      await store.addNotice(tag, { kind: "balance_low", ref: `${i}`, data: { n: `${i}` } }, false);
+      await store.addNotice(tag, { kind: "balance_low", ref: `${i}`, data: { n: `${i}` } });
     const all = await store.readNotices(tag, more);
     assert.deepEqual([all.taken, all.last, all.notices.length], [0, more, NOTICES_MAX]);
     assert.equal(all.notices[0]?.seq, 21);
@@ -141,7 +161,7 @@ export function noticeTests(ask: Ask): void {
     const { store } = ask();
     const { last } = await store.readNotices(GATEWAY_OUTBOX, 1);
     const notice = { kind: "upstream_out", ref: `r1:${last}`, data: { upstream: "east" } } as const;
-    assert.equal(await store.addNotice(GATEWAY_OUTBOX, notice, false), "added");
+    assert.equal(await store.addNotice(GATEWAY_OUTBOX, notice), "added");
     const { name, notices } = await store.readNotices(GATEWAY_OUTBOX, 10);
     assert.deepEqual([name, notices.at(-1)?.ref], ["", notice.ref]);
     await store.takeNotice(GATEWAY_OUTBOX, last + 1);

@@ -247,6 +247,30 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await store.changeKey(tag, "key_Rreplay", { group: "small" }, laterMs + 9), revoked);
   });
 
+  test("a change that is done again counts where that very thing was not changed since", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rapart");
+    const laterMs = nowMs() + 1_000_000;
+    const change = async (wanted: KeyChange, revision?: number) => {
+      const key = await store.changeKey(tag, "key_Rapart", wanted, revision);
+      return [key?.group, key?.name, key?.status, key?.revision];
+    };
+    assert.deepEqual(await change({ name: "Laptop" }, laterMs), ["big", "Laptop", "normal", laterMs]);
+    assert.deepEqual(await change({ status: "suspended" }, laterMs - 5), ["big", "Laptop", "suspended", laterMs]);
+    assert.deepEqual(await change({ status: "normal" }, laterMs - 5), ["big", "Laptop", "suspended", laterMs]);
+    const mixed = { name: "Phone", group: "small", status: "normal" } as const;
+    assert.deepEqual(await change(mixed, laterMs - 6), ["small", "Laptop", "suspended", laterMs]);
+    assert.deepEqual(await change({ name: "Phone" }), ["small", "Phone", "suspended", laterMs + 1]);
+    assert.deepEqual(await change({ status: "normal" }, laterMs - 4), ["small", "Phone", "normal", laterMs + 1]);
+    const told = (await store.readNotices(tag, 10)).notices.map(({ ref }) => ref);
+    assert.deepEqual(told, [`key_Rapart:${laterMs - 5}`], "by the revision of the suspension");
+    await store.changeAccount(tag, { labels: { team: "red" } }, laterMs);
+    const suspended = await store.changeAccount(tag, { status: "suspended" }, laterMs - 5);
+    assert.ok(typeof suspended === "object");
+    assert.deepEqual([suspended.status, suspended.labels], ["suspended", { team: "red" }]);
+    assert.deepEqual([suspended.revision, suspended.labelsRevision], [laterMs - 5, laterMs]);
+  });
+
   test("a card that is given again begins when it began", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Ragain");

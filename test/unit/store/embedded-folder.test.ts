@@ -102,7 +102,16 @@ test("folder and files are private (0700, 0600)", () =>
 /** What came after batches of codes. */
 function undoLatestSteps(old: DatabaseSync): void {
   old.exec("DROP TABLE notices; DROP TABLE notice_queues; DROP TABLE notice_marks; DROP TABLE sign_ins;");
-  for (const column of ["notify_below", "notify_revision", "status", "labels", "revision", "name_revision"])
+  old.exec("ALTER TABLE keys DROP COLUMN revisions;");
+  for (const column of [
+    "notify_below",
+    "notify_revision",
+    "status",
+    "labels",
+    "revision",
+    "labels_revision",
+    "name_revision",
+  ])
     old.exec(`ALTER TABLE accounts DROP COLUMN ${column};`);
 }
 
@@ -128,7 +137,7 @@ test("a folder of the version without codes is taken over with everything in it"
     const account = await store.getAccount(tag);
     assert.deepEqual([account?.balance, account?.status, account?.labels], [7n, "normal", {}]);
     assert.deepEqual((await store.listCodes(undefined, 10)).items, []);
-    assert.deepEqual((await store.inspect(tag))?.notices, { taken: 0, last: 0, waiting: [], marks: [] });
+    assert.deepEqual((await store.inspect(tag))?.notices, { taken: 0, last: 0, waiting: [], marks: {} });
     const [key] = await store.listKeys(tag);
     assert.deepEqual([key?.name, key?.status, key?.expiresAtMs], ["", "normal", undefined]);
     await store.close();

@@ -475,14 +475,14 @@ export const SCENES: readonly Scene[] = [
     name: "a notice",
     script: "notice-add",
     prepare: (s) => account(s),
-    act: ({ store }) => store.addNotice(TAG, ENDING, true),
+    act: ({ store }) => store.addNotice(TAG, ENDING, { name: ENDING.ref, latest: 1 }),
   },
   {
     name: "a delivered notice",
     script: "notice-take",
     prepare: async (s) => {
       await account(s);
-      await s.store.addNotice(TAG, ENDING, true);
+      await s.store.addNotice(TAG, ENDING, { name: ENDING.ref, latest: 1 });
     },
     act: ({ store }) => store.takeNotice(TAG, 1),
     // What is left of a notice that was taken is in nobody's way, and the next one writes over it.

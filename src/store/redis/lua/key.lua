@@ -1,6 +1,6 @@
 -- A key is a JSON list of texts: id, group, status, created, revision, name, end or '', '1' for a suspension, '', the values
--- that it had before, each with its end, oldest first ('hash end hash end'), the revision of its last rotation, and its limits
--- and caps (store/limits/limits.ts). A version that knew of no suspension refuses a revoked key, so that is what a suspended
+-- that it had before, each with its end, oldest first ('hash end hash end'), the revision of its last rotation, its limits
+-- and caps (store/limits/limits.ts), and the revisions of what changes (key-change.lua). A version that knew of no suspension refuses a revoked key, so that is what a suspended
 -- key has for a status. Under a former value is a list that such a version refuses in the same way, and whose ninth text is
 -- that value's end.
 local function is_revoked(key)

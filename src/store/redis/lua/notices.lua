@@ -26,8 +26,7 @@ local function wants_notice(kind)
   return terms ~= '' and string.find(terms .. ' ', ' ' .. kind .. ' ', 1, true) ~= nil
 end
 
--- The same where the configuration wants to be told of such a thing. For a used-up budget: kind 'budget_reached', ref
--- 'SCOPE:PERIOD:RESETS_AT', facts { 'scope', key id or account id, 'period', ..., 'limit', nano-dollars, 'resets_at', ms }.
+-- The same where the configuration wants to be told of such a thing.
 local function note_notice(fields, now, kind, ref, facts)
   if wants_notice(kind) then put_notice(fields, now, kind, ref, facts) end
 end

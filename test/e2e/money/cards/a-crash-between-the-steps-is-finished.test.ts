@@ -69,6 +69,27 @@ test("after each step a crash is finished by the claimer's next try, and by the 
   }
 });
 
+test("an account that is closed between the steps has the card in the end, and no code is left half taken", async () => {
+  const redis = await startRedis();
+  const store = await openUrl(redis);
+  try {
+    for (const steps of [1, 2, 3] as const) {
+      const tag = await makeAccount(store, `closing${steps}`, { group: "cards", funds: 0n });
+      const [swept, retried] = (await sell(store, 2)) as [SoldCode, SoldCode];
+      for (const { hash } of [swept, retried]) await dieAfter(redis, steps, hash, tag);
+      await store.closeAccount(tag);
+      assert.equal((await store.redeem({ hash: retried.hash, tag })).outcome, "again");
+      await store.finishClaims(100);
+      for (const code of [swept, retried]) assert.deepEqual(await creditsOf(store, tag, code), [1, "redeemed"]);
+      assert.equal(await store.finishClaims(100), 0, "nothing is left to finish");
+    }
+    assert.match(await redis.command("ZCARD", "{idx:codes}:claims"), /^:0/, "no note is left");
+  } finally {
+    await store.close();
+    await redis.stop();
+  }
+});
+
 /** A connection that does so many commands, then no more; the last one is carried out, but its reply is lost. */
 function dyingAfter(real: RedisConnection, commands: number): RedisConnection {
   let left = commands;
