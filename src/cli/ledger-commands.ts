@@ -134,8 +134,16 @@ async function followLedger(admin: AdminClient, options: LedgerOptions, follower
     throw new CliFailure(2, "--after says where to begin: leave out --last and --since.");
   const everyMs = pauseOf(options.every);
   const from = since === undefined ? undefined : instantOf("--since", since, -1);
-  const ask = async (search: Readonly<Record<string, string | undefined>>) =>
-    (await admin.call("GET", `/accounts/${segment(account)}/ledger${query(search)}`)).body;
+  let id: unknown;
+  const ask = async (search: Readonly<Record<string, string | undefined>>) => {
+    const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${query(search)}`);
+    // Unknown of a gateway of a version before it was said.
+    const asked = body.account_id ?? id;
+    id ??= asked;
+    // The account was renamed, and its name is another one's by now.
+    if (asked !== id) throw anotherAccount(account, String(id));
+    return body;
+  };
   let seq = after ?? "0";
   let begin: readonly JsonObject[] = [];
   if (after === undefined) {
@@ -156,6 +164,13 @@ async function followLedger(admin: AdminClient, options: LedgerOptions, follower
     ? { format, columns: ATTEMPT_COLUMNS }
     : { format, columns: LEDGER_COLUMNS, members: CSV_MEMBERS, shown: withCause };
   return following({ first: rowsOf(begin), more }, form, everyMs, follower);
+}
+
+function anotherAccount(name: string, id: string): CliFailure {
+  return new CliFailure(
+    1,
+    `${name} is another account by now; the lines so far are of ${id}.\nFollow that one by its new name.`,
+  );
 }
 
 type Pages = AsyncGenerator<readonly JsonObject[], void, void>;

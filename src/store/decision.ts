@@ -229,8 +229,10 @@ function openBudgets({ key, accountLimits, budget, nowMs }: AccountStanding): re
   ];
 }
 
+/** What is left: nothing, where the budget was lowered below what it had spent, so that what costs nothing passes as before. */
 function restOf({ limit, counts: { now } }: OpenBudget): NanoUsd {
-  return nanoUsd(limit - now.spent - now.held);
+  const rest = limit - now.spent - now.held;
+  return rest > 0n ? nanoUsd(rest) : ZERO;
 }
 
 function refusedForBudget(

@@ -61,6 +61,7 @@ const LedgerLineShape = object("LedgerLine", {
 export type LedgerLineAnswer = Static<typeof LedgerLineShape>;
 
 export const LedgerPage = object("LedgerPage", {
+  account_id: accountId,
   items: list(LedgerLineShape),
   next: orNull(count("The `after` of the next page; null on the last one.", 100)),
 });

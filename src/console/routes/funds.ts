@@ -2,6 +2,7 @@
  * Money in and out by an operator's hand: top-ups, adjustments, and the ledger that shows them beside the charges.
  */
 import type { Store } from "../../store/contract.ts";
+import { accountId } from "../../store/names.ts";
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
 import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
 import { LedgerPage, linePage, newestLines } from "../answers/ledger.ts";
@@ -92,12 +93,13 @@ async function linesOf(store: Store, name: string, query: Static<typeof LedgerQu
   assertOneOrder(query);
   if (query.order !== "newest") {
     const { tag } = await nameOfAccount(store, name);
-    return linePage(store, tag, { after: Number(query.after ?? "0"), limit }, showLedgerLine);
+    const page = await linePage(store, tag, { after: Number(query.after ?? "0"), limit }, showLedgerLine);
+    return { account_id: accountId(tag), ...page };
   }
   const sinceMs = query.since === undefined ? 0 : readInstant("since", query.since);
   const { tag, lines } = await accountNamed(store, name);
   const before = Math.min(lines + 1, Number(query.before ?? lines + 1));
-  return newestLines(store, tag, { before, limit, sinceMs }, showLedgerLine);
+  return { account_id: accountId(tag), ...(await newestLines(store, tag, { before, limit, sinceMs }, showLedgerLine)) };
 }
 
 /** @throws AdminRefusal 400 for members that the other order has. */

@@ -92,7 +92,7 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
       const account = await ownerOf(store, params.id);
       const key = await keyNamed(store, account.tag, params.id);
       assertUseful(limits, leastCost(catalog(), [key.group], limits));
-      if (!isCap) assertWithin(limits, readLimitsText(key.caps));
+      if (!isCap) assertWithin(limits, readLimitsText(key.caps), readLimitsText(key.limits));
       const changed = await store.changeKey(account.tag, params.id, { [which]: limitsText(limits) });
       if (changed === undefined) throw noSuchKey(params.id);
       if (changed.status === "revoked") throw revoked(changed);
@@ -209,8 +209,11 @@ function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
   }
 }
 
-/** @throws AdminRefusal 409 for a figure above the operator's */
-function assertWithin(limits: LimitSet, caps: LimitSet): void {
+/**
+ * A figure that was there before its cap stays: the cap counts all the same, and whoever sets another limit did not ask for it.
+ * @throws AdminRefusal 409 for a figure above the operator's
+ */
+function assertWithin(limits: LimitSet, caps: LimitSet, before: LimitSet): void {
   const figures = ({ budgets = {}, requestsPerMinute, tokensPerMinute, concurrency }: LimitSet) => ({
     ...Object.fromEntries(BUDGET_SPANS.map((span) => [`budgets_usd.${span}`, budgets[span]])),
     requests_per_minute: requestsPerMinute,
@@ -218,9 +221,10 @@ function assertWithin(limits: LimitSet, caps: LimitSet): void {
     concurrency,
   });
   const most: Readonly<Record<string, bigint | number | undefined>> = figures(caps);
+  const known: Readonly<Record<string, bigint | number | undefined>> = figures(before);
   for (const [name, figure] of Object.entries(figures(limits))) {
     const cap = most[name];
-    if (figure === undefined || cap === undefined || figure <= cap) continue;
+    if (figure === undefined || cap === undefined || figure <= cap || figure === known[name]) continue;
     const words = typeof cap === "bigint" ? `${formatUsd(cap)} USD` : `${cap}`;
     throw new AdminRefusal(
       409,

@@ -38,9 +38,11 @@ export function createKey(
 ): Key | undefined {
   const { db } = context;
   const nowMs = context.nowMs();
-  if ((findAccountRow(db, tag)?.status ?? "closed") === "closed") return undefined;
+  const account = findAccountRow(db, tag);
+  if (account === undefined) return undefined;
   const known = keyRow(context, tag, id) ?? db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash);
   if (known !== undefined) return toKey(tag, known);
+  if (account.status === "closed") return undefined;
   db.commitFull(() =>
     db.run(
       "INSERT INTO keys (tag, hash, id, grp, name, status, expires, created, revision) VALUES (?, ?, ?, ?, ?, 'normal', ?, ?, 1)",

@@ -155,6 +155,24 @@ test("a ledger is followed from its end, from a line, and from an instant", asyn
   for (const followed of [...all, empty]) assert.equal(await followed.interrupt(), 0);
 });
 
+test("a ledger that is followed is never another account's that got its name", async (t) => {
+  const { console: gateway } = await startGateway(t);
+  const { ask } = gateway;
+  const pay = (id: string) => ask("POST", "/admin/v1/accounts/alice/topups", { usd: "1.00", id });
+  const { json: alice } = await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  await pay("pay_1");
+  const followed = new Followed(gateway.url, [...LEDGER, "--format", "json"]);
+  await followed.paused();
+  assert.equal((await ask("PUT", "/admin/v1/accounts/alice/name", { name: "bob" })).status, 200);
+  assert.equal((await ask("POST", "/admin/v1/accounts", { name: "alice" })).status, 201);
+  for (const id of ["pay_2", "pay_3"]) await pay(id);
+  await followed.look();
+  const { status } = await followed.done;
+  assert.equal(status, 1);
+  assert.match(followed.err, new RegExp(`alice is another account by now; the lines so far are of ${alice.id}`));
+  assert.deepEqual(FORMS.json(followed.out), [1]);
+});
+
 test("the audit: a restart begins its numbers anew, and no line is there twice", async (t) => {
   const [first, second] = await twoRuns(t);
   const make = (gateway: typeof first, name: string) => gateway.ask("POST", "/admin/v1/accounts", { name });

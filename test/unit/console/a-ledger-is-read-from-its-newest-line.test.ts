@@ -51,7 +51,11 @@ test("pages go from the newest line to the first, each line once", async (t) => 
   assert.deepEqual(await lines("order=oldest&limit=2"), [[1, 2], 2]);
   assert.equal((await store.getAccount(tag))?.lines, 250);
   await store.createAccount({ tag: tagOf("Nothing"), name: "bob", plan: "free" });
-  assert.deepEqual((await ask("GET", "/admin/v1/accounts/bob/ledger?order=newest")).json, { items: [], next: null });
+  assert.deepEqual((await ask("GET", "/admin/v1/accounts/bob/ledger?order=newest")).json, {
+    account_id: "acct_Nothing000",
+    items: [],
+    next: null,
+  });
 });
 
 test("nothing older than asked for", async (t) => {

@@ -95,6 +95,12 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   assert.equal((await set({ concurrency: 5, budgets_usd: { day: "1.00" } }, "caps")).status, 200);
   await refused({ concurrency: 6 }, 409, "above_cap", /`concurrency` is above 5/);
   await refused(budget({ day: "1.000000001" }), 409, "above_cap", /above 1\.00 USD/);
+  // A limit that was there before its cap keeps nobody from setting another one.
+  assert.equal((await set({ concurrency: 5 })).status, 200);
+  assert.equal((await set({ concurrency: 4 }, "caps")).status, 200);
+  assert.equal((await set({ concurrency: 5, requests_per_minute: 60 })).status, 200);
+  assert.equal((await set({ concurrency: 6, requests_per_minute: 60 })).json.error.code, "above_cap");
+  assert.equal((await set({})).status, 200);
   await ask("POST", `/admin/v1/keys/${id}/revoke`);
   await refused({ concurrency: 1 }, 409, "key_revoked", /revoked/);
   const account = await ask("PUT", "/admin/v1/accounts/alice/limits", budget({ day: "2", month: "1" }));

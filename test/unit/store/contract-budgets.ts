@@ -256,6 +256,25 @@ export function budgetTests(ask: Ask): void {
     assert.equal(causeOf(await admit(12, { groups })), "insufficient_balance");
   });
 
+  test("what costs nothing passes a budget that was lowered below what it had spent, and nothing else does", async () => {
+    const { store, tag, set, request, admit } = await limited(ask, "Blow", usd({ total: 200n }));
+    await store.setAccountLimits(tag, limitsText(usd({ day: 200n })));
+    const answer = admitted(await admit(1));
+    const settled = await store.settle(settleAsk(request(1), answer, { amount: 90n, counted: answer.counted }));
+    assert.equal(settled.outcome, "settled");
+    const groups = [terms({ holdMin: 0n, holdFull: 0n })];
+    await set(usd({ total: 50n }));
+    assert.equal(admitted(await admit(2, { groups })).hold, 0n);
+    assert.equal(causeOf(await admit(3)), "key_budget");
+    await set({});
+    await store.setAccountLimits(tag, limitsText(usd({ day: 50n })));
+    assert.equal(admitted(await admit(4, { groups })).hold, 0n);
+    assert.equal(causeOf(await admit(5)), "account_budget");
+    // It may cost something after all: then as much is held as is left.
+    const dearer = admitted(await admit(6, { groups: [terms({ holdMin: 0n })] }));
+    assert.deepEqual([dearer.hold, dearer.free], [0n, 0n]);
+  });
+
   test("limits that are said again count only above the revision, and read as they were written", async () => {
     const { store, tag, id, set } = await limited(ask, "Bagain", { models: ["a*"], addresses: ["10.0.0.0/8"] });
     const written = (await set(usd({ day: 5n, total: 9n })))?.revision ?? 0;

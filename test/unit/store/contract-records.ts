@@ -171,6 +171,16 @@ export function recordTests(ask: Ask): void {
     assert.equal(await by("last"), "unknown_key");
   });
 
+  test("a closed account gets no key, and one that it had is known when it is created again", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Rclosedkey");
+    const had = { id: "key_Rclosedkey", hash: hashOf("key"), group: "big" };
+    await store.closeAccount(tag);
+    assert.equal((await store.createKey(tag, had))?.status, "revoked");
+    assert.equal(await store.createKey(tag, { ...had, id: "key_Rother", hash: hashOf("other") }), undefined);
+    assert.equal((await store.listKeys(tag)).length, 1);
+  });
+
   test("the latest use of a key is in the listing, whoever notes it first", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Ruses");

@@ -91,7 +91,8 @@ local function budget_kit()
     for i, stored in ipairs(redis.call('HMGET', account, unpack(fields))) do
       local budget = open[i]
       budget.figures = budget_of(stored, period_of(budget.letter, now), budget.field)
-      budget.rest = budget.limit - budget.figures[2] - budget.figures[3]
+      -- Nothing, where the budget was lowered below what it had spent, so that what costs nothing passes as before.
+      budget.rest = math.max(0, budget.limit - budget.figures[2] - budget.figures[3])
     end
     return open
   end
