@@ -6,7 +6,7 @@ import type { AdmitRefused } from "../../../src/store/admission.ts";
 import { type Store, StoreError } from "../../../src/store/contract.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { tagOf } from "../store/asks.ts";
+import { cardTerms, makeAccount, ridOf, settleAsk, tagOf } from "../store/asks.ts";
 import { rest, startRig, until } from "./rig.ts";
 
 const HOUR_MS = 3_600_000;
@@ -23,8 +23,11 @@ test("a card is told of once, when its end is near, and not before it runs", asy
     id: "next",
     lastsMs: HOUR_MS,
     quota: undefined,
-    fromMs: clock.wallMs() + 50 * HOUR_MS,
+    fromMs: clock.wallMs() + 14 * HOUR_MS,
   });
+  const request = { tag, requestId: ridOf(1), groups: [cardTerms()] };
+  const paidBy = { storeTimeMs: clock.wallMs(), group: "cards", keyId: "key_Told", entitlement: "soon" };
+  await store.settle(settleAsk(request, paidBy, { amount: 1_500n }));
   const { log } = receiver;
   const pass = async (ms: number) => {
     // The lease on the delivery ends with a jump, and is renewed behind it.
@@ -52,9 +55,40 @@ test("a card is told of once, when its end is near, and not before it runs", asy
     group: "cards",
     quota_usd: "0.000005",
     quota_nano_usd: "5000",
-    rest_usd: "0.000005",
-    rest_nano_usd: "5000",
+    rest_usd: "0.0000035",
+    rest_nano_usd: "3500",
   });
+});
+
+test("the cards of all accounts are looked through, and one that the store did not take is told of with the next look", async (t) => {
+  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS };
+  const { store: real } = await startRig(t, { settings: { kinds: new Set() } });
+  let asked = 0;
+  const addNotice: Store["addNotice"] = (...notice) =>
+    ++asked === 1 ? Promise.reject(new StoreError("unavailable", "no")) : real.addNotice(...notice);
+  const { clock, store } = await startRig(t, { calls: { addNotice } });
+  for (let i = 10; i < 70; i++) await makeAccount(store, `A${i}`, { funds: 0n });
+  const last = await makeAccount(store, "Zed", { funds: 0n });
+  await makeAccount(real, "Zed", { funds: 0n });
+  await store.grant(last, { ...card, id: "soon", quota: undefined });
+  const look = async (ms: number) => {
+    for (const step of [ms, 2_500, 2_500, 2_500]) {
+      await rest(clock);
+      await clock.advance(step);
+    }
+    await rest(clock);
+  };
+  await look(5_000);
+  assert.equal(asked, 1);
+  await look(600_000);
+  assert.equal(asked, 2);
+  const { notices } = await real.readNotices(last, 5);
+  assert.deepEqual(
+    notices.map(({ kind, ref }) => [kind, ref]),
+    [["card_ending", "soon"]],
+  );
+  await look(600_000);
+  assert.equal(asked, 2);
 });
 
 test("a budget that is used up is told of once in its span, whichever process its refusals come to", async (t) => {
