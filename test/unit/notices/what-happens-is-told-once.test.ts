@@ -114,6 +114,48 @@ test("a budget that is used up is told of once in its span, whichever process it
   ]);
 });
 
+test("a budget that the store could not be told of is told of with its next refusal", async (t) => {
+  const { clock } = await startRig(t);
+  let asked = 0;
+  const warned = Promise.withResolvers<void>();
+  const store: Pick<Store, "addNotice"> = {
+    addNotice: () => (++asked === 1 ? Promise.reject(new StoreError("unavailable", "no")) : Promise.resolve("added")),
+  };
+  const tell = budgetTeller({ store, clock, log: { warn: () => warned.resolve() } as unknown as Log });
+  const refused: AdmitRefused = {
+    ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
+    ...{ limits: { requests: undefined, tokens: undefined }, span: "day", budget: nanoUsd(5_000n), keyId: "key_1" },
+  };
+  tell(tagOf("Told"), refused);
+  await warned.promise;
+  tell(tagOf("Told"), refused);
+  tell(tagOf("Told"), refused);
+  assert.equal(asked, 2);
+});
+
+test("what other processes have written is found on every page of accounts", async (t) => {
+  const other = await startRig(t);
+  other.receiver.answer = () => ({ status: 500 });
+  await other.tell("first");
+  const { readNotices, takeNotice, pageNotices } = other.store;
+  const { clock, receiver } = await startRig(t, {
+    calls: {
+      readNotices,
+      takeNotice,
+      pageNotices: async (cursor, limit) =>
+        cursor === undefined ? { items: [], next: "A" } : pageNotices(undefined, limit),
+    },
+  });
+  for (let turn = 0; turn < 8 && receiver.log.length === 0; turn++) {
+    await rest(clock);
+    await clock.advance(250);
+  }
+  assert.deepEqual(
+    receiver.log.map(({ reference }) => reference),
+    ["first"],
+  );
+});
+
 test("an account's own steps are told at once, with money as text", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
@@ -160,6 +202,15 @@ test("what is of no account says who tells", async (t) => {
   assert.ok(out?.data.instance && out.data.instance === back?.data.instance);
   await rest(clock);
   assert.deepEqual((await store.readNotices("", 5)).notices, []);
+});
+
+test("what is found before there is a store is told when there is one", async (t) => {
+  const { clock, receiver } = await startRig(t, {
+    early: (notices) => notices.note("books_off", { finding: "store_older" }),
+  });
+  await until(clock, () => receiver.log.length === 1);
+  const { type, data } = bodyOf(receiver.log[0]?.body);
+  assert.deepEqual([type, data.finding], ["books_off", "store_older"]);
 });
 
 test("a kind that nobody wants is not written", async (t) => {

@@ -118,6 +118,17 @@ test("a key's own rate is told with its own figure, its models and addresses hol
   assert.equal((await ask(here, "chat", elsewhere.key)).status, 200);
 });
 
+test("a key whose end is over works again with its next request, once it has another end", async () => {
+  const account = await here.account();
+  await here.store.changeKey(account.tag, account.keyId, { expiresAtMs: Date.now() - 60_000 });
+  for (let i = 0; i < 2; i++) {
+    const refused = await ask(here, "chat", account.key);
+    assert.deepEqual([refused.status, (await errorOf(refused)).cause], [401, "expired_key"]);
+  }
+  await here.store.changeKey(account.tag, account.keyId, { expiresAtMs: "never" });
+  assert.equal((await ask(here, "chat", account.key)).status, 200);
+});
+
 test("with fallback the card pays first, then the balance, and the answer says which", async () => {
   const account = await here.account({ usd: "1", group: "cards" });
   const [code] = await sell(here.store, 1, card({ quota: 3_000_000n }));
