@@ -216,6 +216,10 @@ test("what is found before there is a store is told when there is one", async (t
 test("a kind that nobody wants is not written", async (t) => {
   const { clock, store, receiver, notices, tag } = await startRig(t, { settings: { kinds: new Set(["card_ending"]) } });
   notices.note("books_off", { finding: "store_older" });
+  notices.budgetMet(tag, {
+    ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
+    ...{ limits: { requests: undefined, tokens: undefined }, span: "total", budget: nanoUsd(5n), keyId: "key_1" },
+  });
   await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
   await rest(clock);
   assert.deepEqual((await store.inspect(tag))?.notices.last, 0);
