@@ -104,6 +104,13 @@ test("a key's own rate is told with its own figure, its models and addresses hol
   const { data } = (await listed.json()) as { data: { id: string }[] };
   assert.ok(data.length > 0 && data.every(({ id }) => id.startsWith("chat-")), JSON.stringify(data));
 
+  const counted = await fetch(`${here.url}/v1/messages/count_tokens`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${account.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "messages-1", messages: [{ role: "user", content: "hello" }] }),
+  });
+  assert.deepEqual([counted.status, (await errorOf(counted)).cause], [403, "model_not_allowed"]);
+
   const elsewhere = await limited({ addresses: ["192.0.2.0/24"] });
   const asked = await ask(here, "chat", elsewhere.key);
   assert.deepEqual([asked.status, (await errorOf(asked)).cause], [403, "address_not_allowed"]);
