@@ -4,6 +4,9 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import test, { type TestContext } from "node:test";
+import { type Store, StoreError } from "../../../src/store/contract.ts";
+import { overlay } from "../../../src/store/overlay.ts";
+import { Secret } from "../../../src/values/secret.ts";
 import { refusingPort } from "../../rig/refusing-port.ts";
 import { ADMIN_TOKEN, startConsole } from "../console/running-console.ts";
 import { openTestStore } from "../console/test-store.ts";
@@ -171,6 +174,35 @@ test("a ledger that is followed is never another account's that got its name", a
   assert.equal(status, 1);
   assert.match(followed.err, new RegExp(`alice is another account by now; the lines so far are of ${alice.id}`));
   assert.deepEqual(FORMS.json(followed.out), [1]);
+});
+
+test("a store that is away or waits for its operator is waited for, a refusal ends it", async (t) => {
+  let away: StoreError | undefined;
+  const real = await openTestStore(t);
+  const findAccountName: Store["findAccountName"] = (name) =>
+    away ? Promise.reject(away) : real.findAccountName(name);
+  const gateway = await startConsole(t, { store: overlay(real, { findAccountName }) });
+  const other = await startConsole(t, { store: real, adminToken: new Secret("another-token-for-tests-0123456789") });
+  await gateway.ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const pay = (id: string) => gateway.ask("POST", "/admin/v1/accounts/alice/topups", { usd: "1.00", id });
+  await pay("pay_1");
+  const followed = new Followed(gateway.url, [...LEDGER, "--format", "json"]);
+  await followed.paused();
+  for (const [at, kind] of (["unavailable", "older"] as const).entries()) {
+    await pay(`away_${at}`);
+    away = new StoreError(kind, "no");
+    await followed.look();
+    assert.equal(followed.err.match(/Trying again/g)?.length, at + 1, followed.err);
+    assert.equal(FORMS.json(followed.out).length, at + 1);
+    away = undefined;
+    await followed.look();
+    assert.deepEqual(FORMS.json(followed.out), [1, 2, 3].slice(0, at + 2));
+  }
+  followed.url = other.url;
+  await followed.look();
+  const ended = await Promise.race([followed.done, followed.paused()]);
+  assert.equal(ended?.status, 1, "another token is needed, and no waiting brings it");
+  assert.match(followed.err, /Refused: /);
 });
 
 test("the audit: a restart begins its numbers anew, and no line is there twice", async (t) => {

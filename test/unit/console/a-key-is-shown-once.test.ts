@@ -182,3 +182,18 @@ test("an unknown key id is 404, and a pasted key is 400 and not repeated", async
   assert.equal(pasted.status, 400);
   assert.ok(!pasted.text.includes(key));
 });
+
+test("an overlap of nothing ends the old value at once, without one it works for a day", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const { id } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;
+  for (const [body, lastsMs] of [
+    [{ overlap_seconds: 0 }, 0],
+    [{}, 86_400_000],
+  ] as const) {
+    const { status, json } = await ask("POST", `/admin/v1/keys/${id}/rotate`, body);
+    assert.equal(status, 200);
+    const restMs = Date.parse(json.previous_until) - Date.now();
+    assert.ok(restMs <= lastsMs && restMs > lastsMs - 60_000, `${restMs}`);
+  }
+});

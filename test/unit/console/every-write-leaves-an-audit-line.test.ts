@@ -16,7 +16,22 @@ test("every write leaves one line that says who, what, to whom and how much", as
   await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "10.00", id: "pay_1" });
   await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "11.00", id: "pay_1" });
   await ask("POST", "/admin/v1/accounts/alice/adjustments", { usd: "-1.50", id: "adj_1", note: "typo" });
+  await ask("PUT", `/admin/v1/keys/${id}/limits`, {
+    budgets_usd: { day: "5.00" },
+    concurrency: 3,
+    addresses: ["192.0.2.7"],
+  });
+  await ask("PUT", `/admin/v1/keys/${id}/caps`, { requests_per_minute: 60 });
+  await ask("PUT", "/admin/v1/accounts/alice/limits", { budgets_usd: { month: "50.00" } });
+  await ask("POST", `/admin/v1/keys/${id}/suspend`);
+  await ask("POST", `/admin/v1/keys/${id}/resume`);
   await ask("POST", `/admin/v1/keys/${id}/revoke`);
+  await ask("PUT", "/admin/v1/accounts/alice/name", { name: "bob" });
+  await ask("PUT", "/admin/v1/accounts/bob/labels", { labels: { team: "secret" } });
+  await ask("POST", "/admin/v1/accounts/bob/suspend");
+  await ask("POST", "/admin/v1/accounts/bob/resume");
+  await ask("POST", "/admin/v1/accounts/bob/close");
+  await ask("POST", "/admin/v1/accounts/bob/close");
   const who = `token:${createHash("sha256").update(ADMIN_TOKEN).digest("hex").slice(0, 8)}`;
   const requests = new Set(log.map(({ request }) => request));
   assert.equal(requests.size, log.length, "each has the id of its own request");
@@ -37,7 +52,21 @@ test("every write leaves one line that says who, what, to whom and how much", as
     { what: "topup", target: "alice", usd: "10.00", id: "pay_1", outcome: "done" },
     { what: "topup", target: "alice", usd: "11.00", id: "pay_1", outcome: "refused", cause: "id_used" },
     { what: "account.adjust", target: "alice", usd: "-1.50", id: "adj_1", note: "typo", outcome: "done" },
+    {
+      ...{ what: "key.set_limits", target: id, outcome: "done" },
+      ...{ day: "5.00", concurrency: "3", addresses: "1 named" },
+    },
+    { what: "key.set_caps", target: id, requests_per_minute: "60", outcome: "done" },
+    { what: "account.set_limits", target: "alice", month: "50.00", outcome: "done" },
+    { what: "key.suspend", target: id, outcome: "done" },
+    { what: "key.resume", target: id, outcome: "done" },
     { what: "key.revoke", target: id, outcome: "done" },
+    { what: "account.rename", target: "alice", name: "bob", outcome: "done" },
+    { what: "account.label", target: "bob", labels: "1", outcome: "done" },
+    { what: "account.suspend", target: "bob", outcome: "done" },
+    { what: "account.resume", target: "bob", outcome: "done" },
+    { what: "account.close", target: "bob", outcome: "done" },
+    { what: "account.close", target: "bob", outcome: "repeated" },
   ]);
   assert.ok(!JSON.stringify(log).includes(key));
   assert.ok(!JSON.stringify(log).includes(ADMIN_TOKEN));

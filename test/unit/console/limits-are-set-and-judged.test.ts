@@ -1,11 +1,16 @@
 // docs/money.md, limits of a key and of an account: what an operator may set, and what is refused with nothing changed.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { showAccountBudgets, showKeyBudgets } from "../../../src/console/answers/limits.ts";
+import { limitsText } from "../../../src/store/limits/limits.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
 import { settingsOf, testConfig } from "../../rig/gateway.ts";
 import { startConsole } from "./running-console.ts";
 
-async function withKey(t: TestContext) {
-  const { catalog } = settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir: "unused" }));
+/** @param factor of the key's group. */
+async function withKey(t: TestContext, factor = "1") {
+  const groups = { money: { multiplier: factor } };
+  const { catalog } = settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir: "unused" }, { groups }));
   const { ask } = await startConsole(t, { catalog: () => catalog });
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const { id } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "money" })).json;
@@ -61,6 +66,37 @@ test("limits are shown as they were set, and what is used of a budget beside the
   assert.equal((await ask("PUT", `/admin/v1/keys/${id.slice(0, -1)}x/limits`, {})).status, 404);
 });
 
+test("of a budget its rest is what nobody has spent or holds, and of a day that is over nothing is shown", () => {
+  const day = 20_000;
+  const noon = (day + 0.5) * 86_400_000;
+  const counts = {
+    now: { period: day, spent: 1_200_000_000n, held: 250_000_000n },
+    before: { period: day - 1, spent: 7_000_000_000n, held: 0n },
+  };
+  const text = limitsText({ budgets: { day: nanoUsd(5_000_000_000n) } });
+  const shown = (atMs: number) => [
+    ...showKeyBudgets({ id: "key_1", limits: text, caps: "" }, new Map([["d/key_1", counts]]), atMs),
+    ...showAccountBudgets(text, new Map([["D", counts]]), atMs),
+  ];
+  const today = { spent_usd: "1.20", held_usd: "0.25", rest_usd: "3.55", resets_at: "2024-10-05T00:00:00.000Z" };
+  const tomorrow = { spent_usd: "0.00", held_usd: "0.00", rest_usd: "5.00", resets_at: "2024-10-06T00:00:00.000Z" };
+  for (const one of shown(noon)) assert.deepEqual(one, { span: "day", limit_usd: "5.00", ...today });
+  for (const one of shown(noon + 86_400_000)) assert.deepEqual(one, { span: "day", limit_usd: "5.00", ...tomorrow });
+});
+
+test("what the least request costs is what it costs in the key's own group", async (t) => {
+  const { ask, set, read } = await withKey(t, "2.5");
+  const least = await set({ budgets_usd: { day: "0.000000001" } });
+  assert.equal(least.json.error.code, "budget_too_small");
+  const [, usd = ""] = /below ([0-9.]+) USD/.exec(least.json.error.message) ?? [];
+  const { json } = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "cards" });
+  const plain = await ask("PUT", `/admin/v1/keys/${json.id}/limits`, { budgets_usd: { day: "0.000000001" } });
+  const [, ofOther = ""] = /below ([0-9.]+) USD/.exec(plain.json.error.message) ?? [];
+  assert.equal(Number(usd) * 1e9, Math.ceil(Number(ofOther) * 1e9 * 2.5));
+  assert.equal((await set({ budgets_usd: { day: usd } })).status, 200);
+  assert.equal((await read()).limits.budgets_usd.day, usd);
+});
+
 test("what contradicts, or lets nothing pass, is named, and nothing is changed", async (t) => {
   const { ask, id, read, set } = await withKey(t);
   const refused = async (limits: object, status: number, code: string, words: RegExp) => {
@@ -77,6 +113,12 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
     /budget of the week is below that of the day/,
   );
   await refused(budget({ day: "5", total: "4.999999999" }), 400, "limits_contradict", /4\.999999999/);
+  await refused(
+    budget({ day: "5", week: "10", month: "7" }),
+    400,
+    "limits_contradict",
+    /budget of the month is below that of the week/,
+  );
   await refused(budget({ day: "0" }), 400, "malformed", /budgets_usd\.day/);
   await refused(budget({ day: "-1" }), 400, "malformed", /amount of US dollars above 0/);
   await refused(budget({ day: "1e3" }), 400, "malformed", /amount/);
@@ -92,7 +134,10 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   }
   const blocks = Array.from({ length: 64 }, (_, i) => `2001:db8:${i}::/128`);
   await refused({ addresses: blocks }, 400, "malformed", /at most 6000 characters/);
-  assert.equal((await set({ concurrency: 5, budgets_usd: { day: "1.00" } }, "caps")).status, 200);
+  const caps = { requests_per_minute: 7, tokens_per_minute: 900, concurrency: 5, budgets_usd: { day: "1.00" } };
+  assert.equal((await set(caps, "caps")).status, 200);
+  await refused({ requests_per_minute: 8 }, 409, "above_cap", /`requests_per_minute` is above 7/);
+  await refused({ tokens_per_minute: 901 }, 409, "above_cap", /`tokens_per_minute` is above 900/);
   await refused({ concurrency: 6 }, 409, "above_cap", /`concurrency` is above 5/);
   await refused(budget({ day: "1.000000001" }), 409, "above_cap", /above 1\.00 USD/);
   // A limit that was there before its cap keeps nobody from setting another one.

@@ -35,9 +35,11 @@ export interface RigOptions {
   readonly settings?: Partial<NoticeSettings>;
   /** In the place of some of the store's calls. */
   readonly calls?: Partial<Store>;
+  /** Called while there is no store yet. */
+  readonly early?: (notices: Notices) => void;
 }
 
-export async function startRig(t: TestContext, { settings, calls = {} }: RigOptions = {}): Promise<Rig> {
+export async function startRig(t: TestContext, { settings, calls = {}, early }: RigOptions = {}): Promise<Rig> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-notices-"));
   const clock = new ManualClock();
   const receiver = await startReceiver(webhookSecret("one"), { anyTime: true });
@@ -57,6 +59,7 @@ export async function startRig(t: TestContext, { settings, calls = {} }: RigOpti
     jitter: () => 0.5,
     fetch,
   });
+  early?.(notices);
   const opened = openEmbedded(join(dir, "data"), () => clock.wallMs(), notices.writer);
   const store = overlay(opened, calls);
   const tag = await makeAccount(store, "Told");

@@ -9,7 +9,7 @@ import type { Log } from "../../../src/telemetry/log.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import type { NoticeSettings } from "../../../src/values/settings.ts";
 import { openStandingStore } from "../console/test-store.ts";
-import { tagOf } from "../store/asks.ts";
+import { cardTerms, makeAccount, ridOf, settleAsk, tagOf } from "../store/asks.ts";
 import { rest, startRig, until } from "./rig.ts";
 
 const HOUR_MS = 3_600_000;
@@ -26,8 +26,11 @@ test("a card is told of once, when its end is near, and not before it runs", asy
     id: "next",
     lastsMs: HOUR_MS,
     quota: undefined,
-    fromMs: clock.wallMs() + 50 * HOUR_MS,
+    fromMs: clock.wallMs() + 14 * HOUR_MS,
   });
+  const request = { tag, requestId: ridOf(1), groups: [cardTerms()] };
+  const paidBy = { storeTimeMs: clock.wallMs(), group: "cards", keyId: "key_Told", entitlement: "soon" };
+  await store.settle(settleAsk(request, paidBy, { amount: 1_500n }));
   const { log } = receiver;
   const pass = async (ms: number) => {
     // The lease on the delivery ends with a jump, and is renewed behind it.
@@ -55,9 +58,40 @@ test("a card is told of once, when its end is near, and not before it runs", asy
     group: "cards",
     quota_usd: "0.000005",
     quota_nano_usd: "5000",
-    rest_usd: "0.000005",
-    rest_nano_usd: "5000",
+    rest_usd: "0.0000035",
+    rest_nano_usd: "3500",
   });
+});
+
+test("the cards of all accounts are looked through, and one that the store did not take is told of with the next look", async (t) => {
+  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS };
+  const { store: real } = await startRig(t, { settings: { kinds: new Set() } });
+  let asked = 0;
+  const addNotice: Store["addNotice"] = (...notice) =>
+    ++asked === 1 ? Promise.reject(new StoreError("unavailable", "no")) : real.addNotice(...notice);
+  const { clock, store } = await startRig(t, { calls: { addNotice } });
+  for (let i = 10; i < 70; i++) await makeAccount(store, `A${i}`, { funds: 0n });
+  const last = await makeAccount(store, "Zed", { funds: 0n });
+  await makeAccount(real, "Zed", { funds: 0n });
+  await store.grant(last, { ...card, id: "soon", quota: undefined });
+  const look = async (ms: number) => {
+    for (const step of [ms, 2_500, 2_500, 2_500]) {
+      await rest(clock);
+      await clock.advance(step);
+    }
+    await rest(clock);
+  };
+  await look(5_000);
+  assert.equal(asked, 1);
+  await look(600_000);
+  assert.equal(asked, 2);
+  const { notices } = await real.readNotices(last, 5);
+  assert.deepEqual(
+    notices.map(({ kind, ref }) => [kind, ref]),
+    [["card_ending", "soon"]],
+  );
+  await look(600_000);
+  assert.equal(asked, 2);
 });
 
 test("a budget that is used up is told of once in its span, whichever process its refusals come to", async (t) => {
@@ -124,6 +158,48 @@ test("a budget and a card of which a store has lost that it told are told of aga
   assert.deepEqual(await told(), all);
 });
 
+test("a budget that the store could not be told of is told of with its next refusal", async (t) => {
+  const { clock } = await startRig(t);
+  let asked = 0;
+  const warned = Promise.withResolvers<void>();
+  const store: Pick<Store, "addNotice"> = {
+    addNotice: () => (++asked === 1 ? Promise.reject(new StoreError("unavailable", "no")) : Promise.resolve("added")),
+  };
+  const tell = budgetTeller({ store, clock, log: { warn: () => warned.resolve() } as unknown as Log });
+  const refused: AdmitRefused = {
+    ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
+    ...{ limits: { requests: undefined, tokens: undefined }, span: "day", budget: nanoUsd(5_000n), keyId: "key_1" },
+  };
+  tell(tagOf("Told"), refused);
+  await warned.promise;
+  tell(tagOf("Told"), refused);
+  tell(tagOf("Told"), refused);
+  assert.equal(asked, 2);
+});
+
+test("what other processes have written is found on every page of accounts", async (t) => {
+  const other = await startRig(t);
+  other.receiver.answer = () => ({ status: 500 });
+  await other.tell("first");
+  const { readNotices, takeNotice, pageNotices } = other.store;
+  const { clock, receiver } = await startRig(t, {
+    calls: {
+      readNotices,
+      takeNotice,
+      pageNotices: async (cursor, limit) =>
+        cursor === undefined ? { items: [], next: "A" } : pageNotices(undefined, limit),
+    },
+  });
+  for (let turn = 0; turn < 8 && receiver.log.length === 0; turn++) {
+    await rest(clock);
+    await clock.advance(250);
+  }
+  assert.deepEqual(
+    receiver.log.map(({ reference }) => reference),
+    ["first"],
+  );
+});
+
 test("an account's own steps are told at once, with money as text", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
@@ -172,9 +248,22 @@ test("what is of no account says who tells", async (t) => {
   assert.deepEqual((await store.readNotices("", 5)).notices, []);
 });
 
+test("what is found before there is a store is told when there is one", async (t) => {
+  const { clock, receiver } = await startRig(t, {
+    early: (notices) => notices.note("books_off", { finding: "store_older" }),
+  });
+  await until(clock, () => receiver.log.length === 1);
+  const { type, data } = bodyOf(receiver.log[0]?.body);
+  assert.deepEqual([type, data.finding], ["books_off", "store_older"]);
+});
+
 test("a kind that nobody wants is not written", async (t) => {
   const { clock, store, receiver, notices, tag } = await startRig(t, { settings: { kinds: new Set(["card_ending"]) } });
   notices.note("books_off", { finding: "store_older" });
+  notices.budgetMet(tag, {
+    ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
+    ...{ limits: { requests: undefined, tokens: undefined }, span: "total", budget: nanoUsd(5n), keyId: "key_1" },
+  });
   await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
   await rest(clock);
   assert.deepEqual((await store.inspect(tag))?.notices.last, 0);

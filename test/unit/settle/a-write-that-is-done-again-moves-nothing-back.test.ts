@@ -338,6 +338,27 @@ test("what was changed of one thing between a loss and its return undoes nothing
   assert.deepEqual(await facts(), wanted);
 });
 
+test("a store that has lost limits gets them back: of a key, the operator's caps of it, and of the account", async (t) => {
+  const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
+  const records: AdminRecord[] = [];
+  const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
+  const writes = journaledStore(store, journal, (_, error) => assert.fail(String(error)));
+  const [limits, caps, ofAccount] = [
+    limitsText({ concurrency: 3 }),
+    limitsText({ requestsPerMinute: 60 }),
+    limitsText({ budgets: { month: nanoUsd(50n) } }),
+  ];
+  await writes.createAccount({ tag: TAG, name: "alice", plan: "pro" });
+  await writes.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
+  await writes.changeKey(TAG, "key_1", { limits });
+  await writes.changeKey(TAG, "key_1", { caps });
+  await writes.setAccountLimits(TAG, ofAccount);
+  for (const record of [...records, ...records.toReversed()])
+    assert.equal(await replay(record, emptied), undefined, record.kind);
+  const [key] = await emptied.listKeys(TAG);
+  assert.deepEqual([key?.limits, key?.caps, (await emptied.getAccount(TAG))?.limits], [limits, caps, ofAccount]);
+});
+
 test("a change of a key by a version that knew of no limits leaves them as they are", async (t) => {
   const store = await openStandingStore(t);
   await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });

@@ -206,6 +206,45 @@ export function budgetTests(ask: Ask): void {
     assert.equal(state?.budgets["d/key_Bgrow"]?.now.held, 0n);
   });
 
+  test("raises and charges keep to the operator's cap and to the account's budget, too", async () => {
+    const { store, tag, id, admit, set, request } = await limited(ask, "Bcapped", usd({ day: 400n }));
+    const raise = async (n: number) => {
+      const answer = await store.extend({ tag, requestId: ridOf(n), target: nanoUsd(350n) });
+      return answer.outcome === "held" ? answer.hold : answer.outcome;
+    };
+    const charge = async (n: number, permit: ReturnType<typeof admitted>) => {
+      const answer = await store.settle(settleAsk(request(n), permit, { amount: 390n, counted: permit.counted }));
+      return answer.outcome === "settled" ? [answer.charged, answer.absorbed] : answer.outcome;
+    };
+    await set(usd({ day: 150n }), "caps");
+    const capped = admitted(await admit(1));
+    assert.deepEqual([capped.hold, capped.free], [100n, 50n]);
+    assert.equal(await raise(1), 150n);
+    assert.deepEqual(await charge(1, capped), [150n, 240n]);
+    await set({}, "caps");
+    await store.setAccountLimits(tag, limitsText(usd({ month: 120n })));
+    const bounded = admitted(await admit(2));
+    assert.deepEqual([bounded.hold, bounded.free], [100n, 20n]);
+    assert.equal(await raise(2), 120n);
+    assert.deepEqual(await charge(2, bounded), [120n, 270n]);
+    const state = await store.inspect(tag);
+    assert.deepEqual([state?.budgets[`d/${id}`]?.now.spent, state?.budgets.M?.now.spent], [270n, 120n]);
+  });
+
+  test("a key's tokens per minute are what was used in the end, and what is voided gives its own back", async () => {
+    const { store, admit, request } = await limited(ask, "Btoken", { tokensPerMinute: 100_000 });
+    const tokens = async (n: number, inputTokens: number) => admit(n, { inputTokens });
+    const first = admitted(await tokens(1, 60_000));
+    const used = { tokensTaken: 60_000, tokensUsed: 90_000, counted: first.counted };
+    await store.settle(settleAsk(request(1), first, { amount: 1n, ...used }));
+    assert.equal(causeOf(await tokens(2, 40_000)), "tokens");
+    for (let n = 3; n < 9; n++) {
+      const permit = admitted(await tokens(n, 9_000));
+      const none = { tokensTaken: 9_000, tokensUsed: 9_000, counted: permit.counted };
+      await store.settle(settleAsk(request(n), permit, { voided: true, ...none }));
+    }
+  });
+
   test("what a card pays counts in a budget, what has no quota does not", async () => {
     const { store, tag, admit, request, set } = await limited(ask, "Bcard", usd({ month: 120n }));
     await store.changeKey(tag, "key_Bcard", { group: "cards" });

@@ -157,6 +157,23 @@ export function noticeTests(ask: Ask): void {
     assert.ok(!(await store.pageNotices("Nful", 200)).items.some((one) => one.tag === tag));
   });
 
+  test("page by page each account with something waiting is found once, whatever its tag", async () => {
+    const { store } = ask();
+    const tags = ["Nz", "Nx", "Ny", "Nw"].map(tagOf);
+    for (const [at, tag] of tags.entries()) {
+      await store.createAccount({ tag, name: `Npage${at}`, plan: "free" });
+      await store.addNotice(tag, { kind: "balance_low", ref: "a", data: {} });
+    }
+    const found: string[] = [];
+    let cursor: string | undefined = "Npage";
+    do {
+      const page: Awaited<ReturnType<typeof store.pageNotices>> = await store.pageNotices(cursor, 1);
+      found.push(...page.items.map(({ tag }) => tag));
+      cursor = page.next;
+    } while (cursor !== undefined);
+    assert.deepEqual(found.filter((tag) => tags.includes(tagOf(tag))).sort(), tags.toSorted());
+  });
+
   test("the gateway has a queue of its own", async () => {
     const { store } = ask();
     const { last } = await store.readNotices(GATEWAY_OUTBOX, 1);

@@ -1,6 +1,7 @@
 /** Accounts, keys, payments and cards: what an operator writes. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { limitsText } from "../../../src/store/limits/limits.ts";
 import { KEY_VALUES_MAX } from "../../../src/store/names.ts";
 import type { KeyChange } from "../../../src/store/records.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
@@ -114,6 +115,26 @@ export function recordTests(ask: Ask): void {
     assert.equal(await request(7), "revoked_key");
     assert.equal((await store.changeKey(tag, "key_named", { status: "normal" }))?.status, "revoked");
     assert.equal(await request(8), "revoked_key");
+  });
+
+  test("a rotation changes nothing of a key but its value: a pause, an end and limits stay", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rstays");
+    const id = "key_Rstays";
+    const limits = limitsText({ concurrency: 2 });
+    const caps = limitsText({ requestsPerMinute: 9 });
+    const set = { name: "Laptop", status: "suspended", expiresAtMs: nowMs() + 600_000, limits, caps } as const;
+    const before = await store.changeKey(tag, id, set);
+    const rotated = await store.rotateKey(tag, id, { hash: hashOf("two"), overlapMs: 300_000 });
+    assert.ok(before && rotated && rotated !== "too_many");
+    const { previousUntilMs: _, rotation, ...kept } = rotated;
+    const { previousUntilMs: none, rotation: never, ...had } = before;
+    assert.deepEqual([kept, none, never], [had, undefined, 0]);
+    assert.ok(rotation > 0);
+    for (const value of ["key", "two"]) {
+      const asked = admitAsk({ tag, requestId: ridOf(1), keyHash: hashOf(value) });
+      assert.equal(causeOf(await store.admit(asked)), "suspended", value);
+    }
   });
 
   test("a rotated key has a new value, and the old ones work until their ends, as the key does", async () => {

@@ -103,6 +103,22 @@ function batchTests(bench: () => Bench): void {
     assert.match(audit, /Done before, nothing changed: void the codes/);
   });
 
+  test("what is spent on the cards of a batch is summed over all accounts that have one", async (t) => {
+    const shop = await shopOn(t, bench());
+    const { store } = bench();
+    const codes = Array.from({ length: 60 }, (_, i) => ({ id: `many${i}`, hash: codeHashOf(`many${i}`) }));
+    const batch = `batch_${"m".repeat(16)}`;
+    await store.createCodes({ ...card(), batch }, codes, { label: "many", count: codes.length });
+    for (const [i, { hash }] of codes.entries()) {
+      const tag = await makeAccount(store, `Many${i}`, { group: "cards" });
+      await store.redeem({ hash, tag });
+      const request = admitAsk({ tag, requestId: ridOf(i), plans: ["pro"], groups: [cardTerms({ holdFull: 3_000n })] });
+      await store.settle(settleAsk(request, admitted(await store.admit(request)), { amount: 1_000n }));
+    }
+    const { redeemed, spent_usd } = await reported(shop, batch);
+    assert.deepEqual([redeemed, spent_usd], [60, "0.00006"]);
+  });
+
   test("row 40: 200 redemptions against the void of their batch: each code is void or an account's, and credited once", async (t) => {
     const shop = await shopOn(t, bench());
     const { store } = bench();

@@ -57,6 +57,10 @@ function giftTests(bench: () => Bench): void {
     await shop.json("card", "gift", "alice", "flat");
     await shop.json("card", "gift", "alice", "flat");
     assert.equal((await store.listCards(tag))?.cards.length, 3, "without an id each is another one");
+    await makeAccount(store, "erin", { group: "cards" });
+    const same = await shop.ask("POST", "/admin/v1/accounts/erin/gifts", { card: "day", id: "sorry-1" });
+    assert.equal(same.status, 201, "an id is the account's own");
+    assert.notEqual(same.json.entitlement.id, cards[0]?.id, "no ledger account is two customers'");
     const audit = await auditToEnd(auditAccount(store, { name: "alice", tag }));
     assert.deepEqual([audit.outcome, audit.totals.get("gifts")], ["balanced", -5_000_000_000n]);
     assert.match((await shop.tollgate("ledger", "verify", "--account", "alice")).out, /gifts +-5\.00/);

@@ -104,6 +104,13 @@ test("a key's own rate is told with its own figure, its models and addresses hol
   const { data } = (await listed.json()) as { data: { id: string }[] };
   assert.ok(data.length > 0 && data.every(({ id }) => id.startsWith("chat-")), JSON.stringify(data));
 
+  const counted = await fetch(`${here.url}/v1/messages/count_tokens`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${account.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "messages-1", messages: [{ role: "user", content: "hello" }] }),
+  });
+  assert.deepEqual([counted.status, (await errorOf(counted)).cause], [403, "model_not_allowed"]);
+
   const elsewhere = await limited({ addresses: ["192.0.2.0/24"] });
   const asked = await ask(here, "chat", elsewhere.key);
   assert.deepEqual([asked.status, (await errorOf(asked)).cause], [403, "address_not_allowed"]);
@@ -116,6 +123,17 @@ test("a key's own rate is told with its own figure, its models and addresses hol
     limits: limitsText({ addresses: ["127.0.0.0/8"] }),
   });
   assert.equal((await ask(here, "chat", elsewhere.key)).status, 200);
+});
+
+test("a key whose end is over works again with its next request, once it has another end", async () => {
+  const account = await here.account();
+  await here.store.changeKey(account.tag, account.keyId, { expiresAtMs: Date.now() - 60_000 });
+  for (let i = 0; i < 2; i++) {
+    const refused = await ask(here, "chat", account.key);
+    assert.deepEqual([refused.status, (await errorOf(refused)).cause], [401, "expired_key"]);
+  }
+  await here.store.changeKey(account.tag, account.keyId, { expiresAtMs: "never" });
+  assert.equal((await ask(here, "chat", account.key)).status, 200);
 });
 
 test("with fallback the card pays first, then the balance, and the answer says which", async () => {
