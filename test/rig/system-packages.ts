@@ -22,6 +22,9 @@ function canMakeVenv(): boolean {
   return spawnSync("python3", ["-c", "import ensurepip, venv"], { stdio: "ignore" }).status === 0;
 }
 
+/** The browser of the console's tests, which also draws the pictures of the dashboards' data. */
+export const CHROMIUM: SystemPackage = { name: "chromium", present: onPath("chromium") };
+
 const PACKAGES: readonly SystemPackage[] = [
   { name: "redis-server", present: onPath("redis-server") },
   { name: "redis-sentinel", present: onPath("redis-sentinel") },
@@ -36,12 +39,10 @@ const PACKAGES: readonly SystemPackage[] = [
   { name: "zsh", present: onPath("zsh") },
   { name: "fish", present: onPath("fish") },
   { name: "groff", present: onPath("groff") },
+  CHROMIUM,
   // Envoy comes as a Python wheel; see envoy-program.ts.
   { name: "python3-venv", present: canMakeVenv },
 ];
-
-/** Draws the pictures of the dashboards' data; no test needs it. */
-export const CHROMIUM: SystemPackage = { name: "chromium", present: onPath("chromium") };
 
 /** Installs what is missing, or throws an error that names it and the command that installs it. */
 export function ensureSystemPackages(wanted: readonly SystemPackage[] = PACKAGES): void {
