@@ -80,6 +80,24 @@ async function servesAll(gateway: Pick<GatewayProcess, "url">, key: string): Pro
   }
 }
 
+/** The console's document, everything that it names, and whatever its modules import. */
+async function servesPages({ url }: Pick<GatewayProcess, "url">): Promise<void> {
+  const seen = new Set<string>();
+  const load = async (address: string): Promise<void> => {
+    if (seen.has(address)) return;
+    seen.add(address);
+    const response = await fetch(address);
+    const text = await response.text();
+    assert.equal(response.status, 200, address);
+    const isDocument = response.headers.get("content-type")?.startsWith("text/html");
+    const named = isDocument ? /(?:href|src)="([^"]+)"/g : /(?:\bfrom|\bimport)\s*"(\.{1,2}\/[^"\s]+)"/g;
+    if (!isDocument && !/\.(?:ts|m?js)$/.test(address)) return;
+    for (const [, name] of text.matchAll(named)) await load(new URL(name as string, address).href);
+  };
+  await load(`${url}/console/`);
+  assert.ok(seen.size > 20, `${seen.size} files`);
+}
+
 test("the same sources and name give the same bytes", () => {
   build(join(dir, "again"), "one", "executable");
   assert.ok(readFileSync(ONE).equals(readFileSync(join(dir, "again", "tollgate"))));
@@ -125,6 +143,7 @@ test("the executable serves three protocols, traces, reloads and drains, from a 
   const made = await tollgate(["key", "create", "--account", "alice", "--group", "money", "--json"], env);
   const { key, id } = JSON.parse(made.out) as { key: string; id: string };
   await servesAll(gateway, key);
+  await servesPages(gateway);
   assert.ok((await sink.first).includes("tollgate"));
   const words = ["explain", "--key-id", id, "--model", "chat-1", "--protocol", "chat"];
   assert.match((await tollgate(words, env)).out, /200/);
@@ -265,6 +284,7 @@ test("the package installs without a registry, for a user and in a project, and 
   const text = testConfig({ upstreamUrl, dir: place("installed-data"), store: redis.url }, { workers: 2 });
   const gateway = await serve(t, [program], text, WITH_NODE);
   await servesAll(gateway, await keyOf(gateway, "carol"));
+  await servesPages(gateway);
   const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
   assert.deepEqual(page.match(/^tollgate_build_info.*$/gm), [
     `tollgate_build_info{version="${version}",build="one",generation="1"} 1`,
