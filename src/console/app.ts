@@ -169,6 +169,7 @@ const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, messag
 
 function refusalFor(error: FastifyError): AdminRefusal {
   if (error instanceof AdminRefusal) return error;
+  if (error instanceof StoreError) return storeRefusal(error, undefined);
   if (error.validation)
     return complain(error.validationContext ?? "body", error.validation as readonly SchemaFinding[]);
   const words = FRAMEWORK_REFUSALS[error.statusCode ?? 500];

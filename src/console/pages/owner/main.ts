@@ -8,6 +8,7 @@ import { Shell } from "../parts/shell.ts";
 import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
 import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
+import { Access } from "./access/access.ts";
 import { Door } from "./door.ts";
 import { Overview } from "./overview.ts";
 import type { PageProps } from "./session.ts";
@@ -15,6 +16,7 @@ import type { PageProps } from "./session.ts";
 /** The pages, by the first segment of their address; the order is that of the menu. */
 const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
   { at: "", title: T.owner.overview.title, Page: Overview },
+  { at: "access", title: T.owner.access.title, Page: Access },
 ];
 
 function App(): VNode | null {
@@ -46,6 +48,7 @@ function App(): VNode | null {
   const found = PAGES.find((page) => page.at === at);
   return html`<${Shell} ways=${PAGES} at=${at} who=${session.account} onSignOut=${() => out.run()}>
     <${Problem} refused=${out.refused} />
+    ${session.status !== "normal" && html`<p class="note warn" role="status">${T.owner.mayOnlyLook[session.status]}</p>`}
     ${
       found
         ? html`<${found.Page} key=${at} session=${session} place=${place} />`
