@@ -109,8 +109,9 @@ export function addRoute(
     config: { described: route },
     handler: async (request, reply) => {
       const input = { params: request.params, query: request.query, body: request.body };
-      const work = () => within(request, () => handled(route, input));
-      const answer = await (route.write ? audit.run(route, input, askerOf(request), work) : work());
+      const work = () => handled(route, input);
+      const noted = async () => (route.write ? audit.run(route, input, askerOf(request), work) : work());
+      const answer = await within(request, noted);
       return reply.code(answer.status).send(answer.body);
     },
   });

@@ -40,7 +40,8 @@ function App(): VNode | null {
   if (refused) return html`<div class="door"><${Problem} refused=${refused} retry=${() => location.reload()} /></div>`;
   if (session === undefined) return null;
   const entered = () => {
-    go(hrefOf([]), true);
+    // Whose session had ended goes on with the page that they were on.
+    if (isDoor) go(hrefOf([]), true);
     void enter();
   };
   if (session === "none" || (isDoor && location.hash !== "")) return html`<${Door} onEntered=${entered} />`;
