@@ -59,7 +59,7 @@ test("a passkey is added, lets its owner in, is renamed and removed; then it ope
   await page.getByText("No passkey yet").waitFor();
   await page.getByRole("button", { name: "Add a passkey" }).click();
   const hostile = '<img src=x onerror="alert(1)"> ضوء 🔑';
-  await page.getByLabel("Name").fill(hostile);
+  await page.getByRole("textbox", { name: "Name" }).fill(hostile);
   await page.getByRole("button", { name: "Go on" }).click();
   await page.getByRole("button", { name: `Rename ${hostile}` }).waitFor();
   await picture(page, "owner-access");
@@ -71,7 +71,7 @@ test("a passkey is added, lets its owner in, is renamed and removed; then it ope
   await page.getByText("this one").waitFor();
 
   await page.getByRole("button", { name: `Rename ${hostile}` }).click();
-  await page.getByLabel("Name").fill("Laptop");
+  await page.getByRole("textbox", { name: "Name" }).fill("Laptop");
   await page.getByRole("button", { name: "Rename", exact: true }).click();
   await page.getByRole("button", { name: "Remove Laptop" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
