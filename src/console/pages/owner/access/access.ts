@@ -128,7 +128,7 @@ function Sessions({ sessions, onChange }: SessionsProps): VNode {
     {
       title: words.browser,
       cell: ({ agent, is_this: isThis }) =>
-        html`<span><bdi class="agent">${agent || T.common.none}</bdi> ${isThis && html`<${Badge} kind="good">${words.thisOne}</${Badge}>`}</span>`,
+        html`<span><bdi class="agent" title=${agent}>${browserIn(agent) || T.common.none}</bdi> ${isThis && html`<${Badge} kind="good">${words.thisOne}</${Badge}>`}</span>`,
     },
     { title: words.way, cell: ({ way }) => words.ways[way] },
     { title: words.from, cell: ({ from }) => html`<bdi>${from || T.common.none}</bdi>` },
@@ -148,3 +148,20 @@ function Sessions({ sessions, onChange }: SessionsProps): VNode {
     <${Table} caption=${words.sessions} columns=${columns} rows=${sessions} keyOf=${({ id }: Running) => id} empty=${T.common.none} />
   </section>`;
 }
+
+/** What a browser calls itself, in short: `Firefox 140, Linux`; in its own words where it is none of the known ones. */
+function browserIn(agent: string): string {
+  const [word, name] = BROWSERS.find(([one]) => agent.includes(`${one}/`)) ?? [];
+  const [, version] = new RegExp(`${word}/(\\d+)`).exec(agent) ?? [];
+  const [system] = /Windows|Android|iPhone|iPad|Mac OS X|Linux/.exec(agent) ?? [];
+  return name && version ? [`${name} ${version}`, system].filter(Boolean).join(", ") : agent;
+}
+
+/** By the word that gives each away; in this order, since the first ones name the others, too. */
+const BROWSERS = [
+  ["Edg", "Edge"],
+  ["OPR", "Opera"],
+  ["Firefox", "Firefox"],
+  ["Chrome", "Chrome"],
+  ["Version", "Safari"],
+] as const;
