@@ -15,7 +15,7 @@ const AUDIT_LINES_MAX = 1_000;
 
 /** Who asks, as far as it is known. */
 export interface Asker {
-  /** `token:` and the beginning of the token's digest, or `local`. */
+  /** `token:` and the beginning of the token's digest, `local`, or in the console of owners `owner:NAME:WAY`, `oidc` or `nobody`. */
   readonly who: string;
   /** The peer's address, or `unix`. */
   readonly from: string;

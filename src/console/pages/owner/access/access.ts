@@ -27,11 +27,11 @@ interface PasskeysProps {
 }
 
 /** Which of the passkeys is being added, renamed or removed. */
-type Open = { readonly kind: "add" } | { readonly kind: "rename" | "remove"; readonly passkey: Passkey };
+type PasskeyStep = { readonly kind: "add" } | { readonly kind: "rename" | "remove"; readonly passkey: Passkey };
 
 function Passkeys({ passkeys, onChange }: PasskeysProps): VNode {
   const words = T.owner.access;
-  const [open, setOpen] = useState<Open | undefined>(undefined);
+  const [open, setOpen] = useState<PasskeyStep | undefined>(undefined);
   const done = () => {
     setOpen(undefined);
     onChange();
