@@ -30,6 +30,13 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
       : `have a notice when the balance of ${name} goes below ${of("below_usd")} USD`,
   "account.adjust": (name, of) => `correct the balance of ${name} by ${of("usd")} USD: ${of("note")} (id ${of("id")})`,
   "account.invite": (name) => `make a sign-in link for the account ${name}`,
+  "account.sign_out": (name) => `end all sessions of the console of ${name}`,
+  "session.begin": (name, of) => `sign in to the console${name && ` of ${name}`} by ${WAYS[of("way")] ?? of("way")}`,
+  "session.end": (name) => `end a session of the console of ${name}`,
+  "session.end_others": (name) => `end all other sessions of the console of ${name}`,
+  "passkey.add": (name, of) => `add the passkey ${of("name")} to the account ${name}`,
+  "passkey.rename": (name, of) => `call a passkey of the account ${name} ${of("name")}`,
+  "passkey.remove": (name) => `remove a passkey of the account ${name}`,
   "account.rename": (name, of) => `call the account ${name} ${of("name")}`,
   "account.label": (name, of) => `set or take away ${of("labels")} labels of the account ${name}`,
   "account.suspend": (name) => `suspend the account ${name}`,
@@ -59,6 +66,14 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   "store.confirm": (seen) => `confirm the store as it is (${seen})`,
 };
 
+/** By what somebody signs in. */
+const WAYS: Readonly<Record<string, string>> = {
+  link: "a link",
+  passkey: "a passkey",
+  oidc: "OpenID Connect",
+  front: "the front's word",
+};
+
 /** FactOf that a deed's words have already, or that say nothing by themselves. */
 const SAID: Readonly<Record<string, readonly string[]>> = {
   "account.create": ["plan"],
@@ -66,6 +81,9 @@ const SAID: Readonly<Record<string, readonly string[]>> = {
   "account.notify": ["below_usd"],
   "account.adjust": ["usd", "id", "note"],
   "account.rename": ["name"],
+  "session.begin": ["way"],
+  "passkey.add": ["name"],
+  "passkey.rename": ["name"],
   "account.label": ["labels"],
   topup: ["usd", "id"],
   "key.create": ["group"],

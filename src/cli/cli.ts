@@ -446,6 +446,15 @@ function addAccountChanges(account: Command, ask: Ask): void {
     .description("make a link that signs an account's owner in to the console, once")
     .action((name: string) => ask((c) => accounts.inviteOwner(c, name)));
   account
+    .command("sessions <name>")
+    .description("list who is signed in to an account's console, and its passkeys")
+    .action((name: string) => ask((c) => accounts.listSessions(c, name)));
+  account
+    .command("sign-out <name>")
+    .description("end all sessions of an account's console, and its sign-in links")
+    .option("--passkeys", "remove its passkeys, too: only a new link lets its owner in then")
+    .action((name: string, options: { passkeys?: true }) => ask((c) => accounts.signOutAccount(c, name, options)));
+  account
     .command("suspend <name>")
     .description("refuse all keys of an account from the next request on, until it is resumed")
     .action((name: string) => ask((c) => accounts.suspendAccount(c, name)));

@@ -109,8 +109,9 @@ export function addRoute(
     config: { described: route },
     handler: async (request, reply) => {
       const input = { params: request.params, query: request.query, body: request.body };
-      const work = () => within(request, () => handled(route, input));
-      const answer = await (route.write ? audit.run(route, input, askerOf(request), work) : work());
+      const work = () => handled(route, input);
+      const noted = async () => (route.write ? audit.run(route, input, askerOf(request), work) : work());
+      const answer = await within(request, noted);
       return reply.code(answer.status).send(answer.body);
     },
   });
@@ -169,6 +170,7 @@ const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, messag
 
 function refusalFor(error: FastifyError): AdminRefusal {
   if (error instanceof AdminRefusal) return error;
+  if (error instanceof StoreError) return storeRefusal(error, undefined);
   if (error.validation)
     return complain(error.validationContext ?? "body", error.validation as readonly SchemaFinding[]);
   const words = FRAMEWORK_REFUSALS[error.statusCode ?? 500];

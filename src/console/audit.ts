@@ -15,7 +15,7 @@ const AUDIT_LINES_MAX = 1_000;
 
 /** Who asks, as far as it is known. */
 export interface Asker {
-  /** `token:` and the beginning of the token's digest, or `local`. */
+  /** `token:` and the beginning of the token's digest, `local`, or in the console of owners `owner:NAME:WAY`, `oidc` or `nobody`. */
   readonly who: string;
   /** The peer's address, or `unix`. */
   readonly from: string;
@@ -56,12 +56,12 @@ export class Audit {
     try {
       const answer = await work();
       const outcome = answer.repeated ? "repeated" : "done";
-      this.#note(asked, { outcome, facts: { ...known, ...answer.audit } });
+      this.note(asked, { outcome, facts: { ...known, ...answer.audit } });
       return answer;
     } catch (error) {
       const refused = error instanceof AdminRefusal && error.status < 500;
       const cause = error instanceof AdminRefusal ? error.code : "internal";
-      this.#note(asked, { outcome: refused ? "refused" : "unknown", cause, facts: known });
+      this.note(asked, { outcome: refused ? "refused" : "unknown", cause, facts: known });
       throw error;
     }
   }
@@ -87,7 +87,8 @@ export class Audit {
     return { items, next: items.length < older.length && last !== undefined ? last : null };
   }
 
-  #note({ who, from, what, target, requestId }: Asked, { outcome, cause, facts }: Ended): void {
+  /** Logs one line of what is no route: somebody signs in, or does not. */
+  note({ who, from, what, target, requestId }: Asked, { outcome, cause, facts }: Ended): void {
     const at = new Date(this.#clock.wallMs()).toISOString();
     const seq = ++this.#seq;
     const noted = { who, from, what, target, outcome, cause: cause ?? null, facts };

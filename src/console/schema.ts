@@ -46,7 +46,7 @@ const KeyId = Type.String({
   examples: ["key_4tR0000abcXyZ01234"],
 });
 
-const KeyName = Type.String({
+export const KeyName = Type.String({
   // No control or format character, none that turns the direction of what is printed after it, but the joiner of emoji; not blank.
   pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,63}$",
   description: "a name for people, 1 to 64 printable characters, the first no space",
@@ -184,18 +184,6 @@ export const NewLabels = Type.Object(
   closed,
 );
 export const NewName = Type.Object({ name: Name }, closed);
-
-/** What stands behind the `#` of a sign-in link. */
-export const LinkToken = Type.Object(
-  {
-    token: Type.String({
-      pattern: "^[A-Za-z0-9._-]{1,200}$",
-      description: "what stands behind the # of a sign-in link",
-      "x-remedy": "Open the link as it was sent.",
-    }),
-  },
-  closed,
-);
 
 export const AccountPath = Type.Object({ name: Name }, closed);
 export const KeyPath = Type.Object({ id: KeyId }, closed);

@@ -24,6 +24,7 @@ import { ledgerRoutes } from "./routes/ledger.ts";
 import { limitRoutes } from "./routes/limits.ts";
 import { markRoutes } from "./routes/marks.ts";
 import { type NoticeSender, noticeRoutes } from "./routes/notices.ts";
+import { sessionRoutes } from "./routes/sessions.ts";
 import { type StoreKeeper, storeRoutes } from "./routes/store.ts";
 import { type UpstreamWatcher, upstreamRoutes } from "./routes/upstreams.ts";
 import { usageRoutes } from "./routes/usage.ts";
@@ -101,6 +102,7 @@ function addAdminRoutes(app: App, options: ConsoleOptions, { who }: Access): voi
     noticeRoutes,
     versionRoutes,
     invitationRoutes,
+    sessionRoutes,
   ].flatMap((make) => make(options));
   const document = () => app.swagger();
   for (const route of [...routes, ...auditRoutes(audit), ...openApiRoutes(document)]) {

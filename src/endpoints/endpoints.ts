@@ -300,12 +300,22 @@ async function visitConsole(
   const answer = await owners({
     method,
     target,
-    headers: Object.fromEntries(headers.entries()),
+    headers: joined(headers.entries()),
     body,
     clientAddress,
     throughFront,
   });
   if (!reply.gone) reply.whole(answer.status, answer.headers, answer.body);
+}
+
+/** One text for each header (RFC 9110, section 5.3): what was sent twice is not taken for either. */
+function joined(entries: Iterable<readonly [string, string]>): Record<string, string> {
+  const all = new Map<string, string>();
+  for (const [name, value] of entries) {
+    const before = all.get(name);
+    all.set(name, before === undefined ? value : `${before}${name === "cookie" ? "; " : ", "}${value}`);
+  }
+  return Object.fromEntries(all);
 }
 
 /**

@@ -286,7 +286,8 @@ export function checkSignInOwner(owner: SignInOwner): void {
 /** Kind and id become a field of a hash. */
 export function checkSignInPlace(owner: SignInOwner, kind: SignInKind, id = "all"): void {
   checkSignInOwner(owner);
-  demand(kind === "link" || kind === "passkey" || kind === "session", "a sign-in is a link, a passkey or a session");
+  const isKind = kind === "link" || kind === "passkey" || kind === "session" || kind === "spent";
+  demand(isKind, "a sign-in is a link, a passkey, a session or a spent challenge");
   demand(/^[A-Za-z0-9_-]{1,344}$/.test(id), "a sign-in's id is 1 to 344 characters of base64url");
 }
 

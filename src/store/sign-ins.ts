@@ -1,15 +1,19 @@
 /**
- * What lets somebody into the console: sign-in links that wait for their use, passkeys, running sessions. Kept beside the
- * account that it opens, or for the operator of the gateway, who has none.
+ * What lets somebody into the console: sign-in links that wait for their use, passkeys, running sessions; and challenges that
+ * were answered. Kept beside the account that it opens, or for the operator of the gateway, who has none.
  */
 import type { AccountTag } from "../values/key.ts";
 
 /** Whose record it is: an account's tag, or the operator of the gateway. */
 export type SignInOwner = AccountTag | "operator";
 
-export type SignInKind = "link" | "passkey" | "session";
+/** `spent`: a challenge that was answered, which is not to be answered twice. */
+export type SignInKind = "link" | "passkey" | "session" | "spent";
 
-/** Of a kind and an owner. One more takes the place of the oldest, but for passkeys: nobody's key goes unasked. */
+/**
+ * Of a kind and an owner. One more takes the place of the oldest of links and sessions. It is refused for passkeys, since nobody's
+ * key goes unasked, and for spent challenges, which would count again.
+ */
 export const SIGN_INS_MAX = 32;
 export const SIGN_IN_DATA_BYTES_MAX = 4_096;
 
@@ -26,15 +30,22 @@ export interface SignInRecord {
 }
 
 /** Without `lastsMs` it has no end. */
-export type NewSignIn = Pick<SignInRecord, "kind" | "id" | "data"> & { readonly lastsMs?: number | undefined };
+export type NewSignIn = Pick<SignInRecord, "kind" | "id" | "data"> & {
+  readonly lastsMs?: number | undefined;
+  /** `new`: only where there is none of this id; `known`: only in place of one. Either way otherwise. */
+  readonly only?: "new" | "known" | undefined;
+};
+
+/** Whether the oldest of a kind gives way to one more. */
+export const givesWay = (kind: SignInKind): boolean => kind === "link" || kind === "session";
 
 /** The store's calls. Whether there is such an account is the caller's to know. */
 export interface SignIns {
   /**
    * Inserts or replaces; a record that is replaced is the youngest of its kind. Beyond SIGN_INS_MAX the oldest of the kind goes.
-   * `too_many`: it would be a passkey beyond them, and nothing was kept.
+   * `too_many`: it would be one beyond them of a kind that gives no way. `unmet`: not what `only` asks for. Nothing was kept then.
    */
-  keepSignIn(owner: SignInOwner, record: NewSignIn): Promise<"kept" | "too_many">;
+  keepSignIn(owner: SignInOwner, record: NewSignIn): Promise<"kept" | "too_many" | "unmet">;
   /**
    * Removes a record and gives it, once, whoever asks at the same time; undefined when it is absent or over. Where the answer
    * is lost on its way nobody has it.

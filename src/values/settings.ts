@@ -140,6 +140,22 @@ export interface NoticeSettings {
   readonly cardEndsWithinMs: number;
 }
 
+/** A provider of OpenID Connect that says who somebody is. */
+export interface OidcSettings {
+  /** As the provider names itself, to the letter. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret;
+  /** Which claim is the account's name. */
+  readonly claim: string;
+  /** Whether a name without an account gets one. */
+  readonly createAccounts: boolean;
+  /** Of such accounts; undefined: the default plan. */
+  readonly plan: string | undefined;
+  /** What the pages call it. */
+  readonly label: string | undefined;
+}
+
 /** The pages for owners of keys, on the public listener. */
 export interface ConsoleSettings {
   /** Where they are: `/` and a name, without a slash at the end. */
@@ -150,6 +166,10 @@ export interface ConsoleSettings {
   readonly sessionMs: number;
   /** How long a sign-in link opens. */
   readonly invitationMs: number;
+  /** Undefined: nobody comes in that way. */
+  readonly oidc: OidcSettings | undefined;
+  /** In which header, in lower case, a trusted front names whom it has let in; undefined: in none. */
+  readonly trustedHeader: string | undefined;
   /** Whom the pages name for help. */
   readonly support: { readonly email: string | undefined; readonly url: string | undefined };
 }

@@ -76,6 +76,8 @@ const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   ioredis: ["src/store/redis/connection/connect.ts"],
   fastify: ["src/console/app.ts"],
   "@fastify/cookie": ["src/console/owner/owner.ts"],
+  "@simplewebauthn/server": ["src/console/sign-in/passkeys.ts"],
+  "openid-client": ["src/console/sign-in/oidc.ts"],
   preact: ["src/console/pages/parts/view.ts"],
   "preact/hooks": ["src/console/pages/parts/view.ts"],
   htm: ["src/console/pages/parts/view.ts"],

@@ -1,4 +1,5 @@
 /** What the commands ask and print that change an account: name, labels, suspend, resume, close. */
+import type { JsonObject } from "../../values/json-object.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, labelWords } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
@@ -30,6 +31,32 @@ export async function inviteOwner(admin: AdminClient, name: string): Promise<Com
     json: body,
     text: `${cell(body.link)}\nSend this link to the owner of the account ${cell(body.account)}. ${until}\n`,
   };
+}
+
+/** Who is signed in to an account's console, and by what its owner may sign in. */
+export async function listSessions(admin: AdminClient, name: string): Promise<CommandResult> {
+  const { body } = await admin.call("GET", `/accounts/${segment(name)}/sessions`);
+  const passkeys = (body.passkeys as readonly JsonObject[]).map(
+    ({ name: called, used_at: used }) => `passkey ${cell(called)}, last used ${cell(used ?? "never")}`,
+  );
+  const sessions = (body.sessions as readonly JsonObject[]).map(
+    ({ way, from, begun_at: begun, ends_at: ends }) =>
+      `session by ${cell(way)} from ${cell(from || "nowhere")}, ${cell(begun)} to ${cell(ends)}`,
+  );
+  const lines = [...passkeys, ...sessions];
+  const text = lines.length > 0 ? lines.join("\n") : `Nobody is signed in to the account ${cell(body.account)}.`;
+  return { json: body, text: `${text}\n` };
+}
+
+/** @param options.passkeys whether they are removed, too. */
+export async function signOutAccount(
+  admin: AdminClient,
+  name: string,
+  options: { readonly passkeys?: true },
+): Promise<CommandResult> {
+  const { body } = await admin.call("POST", `/accounts/${segment(name)}/sign-out`, options);
+  const gone = `${cell(body.sessions)} sessions ended, ${cell(body.links)} links closed, ${cell(body.passkeys)} passkeys removed`;
+  return { json: body, text: `The account ${cell(body.account)}: ${gone}.\n` };
 }
 
 export async function suspendAccount(admin: AdminClient, name: string): Promise<CommandResult> {

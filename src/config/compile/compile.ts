@@ -43,7 +43,7 @@ export function compile(reader: Reader, file: LooseConfig, known: KnownNames, so
     sealingKeys: readSealingKeys(reader, file, store),
     trustProxy: readEach(reader, ["trust_proxy"], file.trust_proxy, readAddressBlock),
     site: reader.read(["site"], file.site, readBaseUrl),
-    console: readConsole(reader, file),
+    console: readConsole(reader, file, known),
     bodyBytesMax: reader.sizeBytes(["body_bytes_max"], file.body_bytes_max, DEFAULTS.bodyBytesMax, BODY_BYTES),
     drain: {
       lameDuckMs: timer(reader, ["drain", "lame_duck"], file.drain?.lame_duck, DEFAULTS.drainLameDuckMs),

@@ -3,14 +3,22 @@ import type { ConsoleSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { ConfigFile } from "../schema/schema.ts";
 import { readBaseUrl, readOrigin } from "./addresses.ts";
+import type { KnownNames } from "./catalog.ts";
+import { readOidc } from "./oidc.ts";
 import type { Loose, Reader } from "./reader.ts";
 
 /** @returns undefined when there are to be no pages. */
-export function readConsole(reader: Reader, file: Loose<ConfigFile>): ConsoleSettings | undefined {
+export function readConsole(reader: Reader, file: Loose<ConfigFile>, known: KnownNames): ConsoleSettings | undefined {
   const section: Loose<NonNullable<ConfigFile["console"]>> = file.console ?? {};
   const path = section.path ?? DEFAULTS.consolePath;
   if (/^\/(?:v1|admin|healthz|readyz|metrics)(?:\/|$)/i.test(path)) {
     reader.refuse(["console", "path"], "must not be a path of the API or of the admin address");
+  }
+  if (section.trusted_header !== undefined && (file.trust_proxy ?? []).length === 0) {
+    reader.refuse(
+      ["console", "trusted_header"],
+      "needs trust_proxy: without a front that is trusted nobody is believed",
+    );
   }
   const settings: ConsoleSettings = {
     path,
@@ -23,6 +31,8 @@ export function readConsole(reader: Reader, file: Loose<ConfigFile>): ConsoleSet
       DEFAULTS.consoleInvitationMs,
       LIMITS.consoleInvitationMsMax,
     ),
+    oidc: readOidc(reader, ["console", "oidc"], section.oidc, known),
+    trustedHeader: section.trusted_header?.toLowerCase(),
     support: {
       email: section.support?.email,
       url: reader.read(["console", "support", "url"], section.support?.url, readBaseUrl),

@@ -1,5 +1,6 @@
 /** The `console` section: the pages for owners of keys. */
 import { DEFAULTS } from "../defaults.ts";
+import { oidcSection } from "./oidc.ts";
 import { after } from "./upstream.ts";
 import { flag, optional, section, text } from "./words.ts";
 
@@ -27,6 +28,16 @@ export const consoleSection = section(
     ),
     session: optional(after("How long who has signed in stays so.", DEFAULTS.consoleSessionMs)),
     invitation: optional(after("How long a sign-in link opens.", DEFAULTS.consoleInvitationMs)),
+    oidc: optional(oidcSection),
+    trusted_header: optional(
+      text({
+        description:
+          "The header in which a front of trust_proxy names the account that it has let in. Ignored from anybody else.",
+        pattern: "[Xx]-[A-Za-z0-9-]{1,62}",
+        rule: "the name of a header that begins with x-",
+        examples: ["x-forwarded-user"],
+      }),
+    ),
     support: optional(
       section(
         { description: "Whom the pages name for help." },

@@ -9,6 +9,7 @@ import type { Store } from "../../store/contract.ts";
 import type { Account } from "../../store/records.ts";
 import type { AccountTag } from "../../values/key.ts";
 import type { Session } from "../sign-in/sessions.ts";
+import type { PageSite } from "../sign-in/site.ts";
 
 /** Calls whose first argument is the account's tag. */
 const BY_TAG = [
@@ -24,6 +25,8 @@ const BY_TAG = [
   "readLedger",
   "pageDays",
   "listSignIns",
+  "findSignIn",
+  "keepSignIn",
   "dropSignIn",
 ] as const satisfies readonly (keyof Store)[];
 
@@ -32,6 +35,8 @@ export interface SignedIn {
   readonly session: Session;
   /** As it was when the request began. */
   readonly account: Account;
+  /** Under what address the page was opened. */
+  readonly site: PageSite;
 }
 
 /** Runs work for an owner: within it `ownStore` answers of this owner's account only. */

@@ -10,13 +10,16 @@ import { type App, type AppRequest, addRoute, createApp } from "../app.ts";
 import type { Audit } from "../audit.ts";
 import { addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
-import type { ConsoleParts } from "../routes/contract.ts";
-import { LinkToken, type Static } from "../schema.ts";
-import { useLink } from "../sign-in/links.ts";
+import type { ConsoleAnswer, ConsoleParts } from "../routes/contract.ts";
+import { Attempts, SessionRates } from "../sign-in/attempts.ts";
+import { Challenges } from "../sign-in/challenges.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, Sessions } from "../sign-in/sessions.ts";
+import { siteOf } from "../sign-in/site.ts";
+import { addOidcSignIn } from "./oidc-sign-in.ts";
 import { OwnScope, ownStore, type SignedIn } from "./own-store.ts";
 import { ownerRoutes } from "./routes.ts";
+import { addSignIn, namedByFront } from "./sign-in.ts";
 
 interface OwnerConsoleOptions extends ConsoleParts {
   readonly settings: ConsoleSettings;
@@ -52,12 +55,15 @@ export type OwnerConsole = (request: OwnerRequest) => Promise<OwnerAnswer>;
 /** Nothing of it is made before the first request. */
 export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
   let app: App | undefined;
-  return async ({ method, target, headers, body, clientAddress }) => {
+  const { trustedHeader = "" } = options.settings;
+  return async ({ method, target, headers, body, clientAddress, throughFront }) => {
     app ??= ownerApp(options);
+    // Anybody can write a header: only a front that the operator trusts is believed, and what it said twice says nothing.
+    const { [trustedHeader]: named, ...others } = headers;
     const answer = await app.inject({
       method: method as "GET",
       url: target,
-      headers,
+      headers: throughFront && named !== undefined ? { ...others, [trustedHeader]: named } : others,
       payload: body.length === 0 ? undefined : Buffer.from(body),
       remoteAddress: clientAddress ?? "",
     });
@@ -70,9 +76,16 @@ function ownerApp(options: OwnerConsoleOptions): App {
   const { path, publicUrl, sessionMs } = settings;
   const api = `${path}/api`;
   const sessions = new Sessions({ store, clock, random, sealer, lastsMs: sessionMs, cookieName: COOKIE_NAME });
+  const challenges = new Challenges({ store, clock, random, sealer });
+  const doors = { store, settings, sessions, rates: new SessionRates(clock) };
   const scope = new OwnScope();
   const owners = new WeakMap<AppRequest, SignedIn>();
   const ownerOf = (request: AppRequest) => owners.get(request) as SignedIn;
+  const askerOf = (request: AppRequest) => ({
+    who: whoOf(ownerOf(request)),
+    from: request.ip || "unix",
+    requestId: request.id,
+  });
   const app = createApp(options);
   app.register(cookies);
   app.addHook("onRequest", async (request, reply) => {
@@ -81,61 +94,61 @@ function ownerApp(options: OwnerConsoleOptions): App {
     reply.headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
     assertSameOrigin(request.headers, publicUrl);
     if (request.url.startsWith(`${api}/sign-in/`)) return;
-    owners.set(request, await signedIn(request, sessions, store));
+    owners.set(request, await signedIn(request, doors));
   });
   app.setNotFoundHandler(() => {
     throw new AdminRefusal(404, "unknown_path", "There is nothing at this path and method.", `Go to ${path}/.`);
   });
   app.register(async (routed) => {
-    addSignIn(routed, api, sessions, options);
+    const signIn = { ...options, sessions, challenges, attempts: new Attempts(clock) };
+    addSignIn(routed, api, signIn);
+    addOidcSignIn(routed, api, signIn);
     routed.post(`${api}/sign-out`, async (request, reply) => {
-      const gone = await sessions.end(ownerOf(request).session);
+      const { account, session } = ownerOf(request);
+      const gone = await sessions.end(session);
+      const asked = { ...askerOf(request), what: "session.end", target: account.name };
+      audit.note(asked, { outcome: "done", facts: { session_id: session.id } });
       return reply.header("set-cookie", gone).send({ signed_out: true });
     });
-    for (const route of ownerRoutes({ ...options, store: ownStore(store, scope) }, scope)) {
-      addRoute(routed, api, route, {
-        audit,
-        askerOf: (request) => ({ who: whoOf(ownerOf(request)), from: request.ip, requestId: request.id }),
-        within: (request, work) => scope.run(ownerOf(request), work),
-      });
+    const own = ownStore(store, scope);
+    const ownParts = { ...options, store: own, challenges: new Challenges({ store: own, clock, random, sealer }) };
+    for (const route of ownerRoutes(ownParts, scope)) {
+      const within = (request: AppRequest, work: () => Promise<ConsoleAnswer>) => scope.run(ownerOf(request), work);
+      addRoute(routed, api, route, { audit, askerOf, within });
     }
     addPages(routed, path, "owner");
   });
   return app;
 }
 
-/** What lets somebody in, for who is not in yet. */
-function addSignIn(app: App, api: string, sessions: Sessions, { store }: OwnerConsoleOptions): void {
-  app.post(`${api}/sign-in/link`, { schema: { body: LinkToken } }, async (request, reply) => {
-    const { token } = request.body as Static<typeof LinkToken>;
-    const tag = await useLink(store, token);
-    if (tag === undefined) throw noSuchLink();
-    const cookie = await sessions.begin(tag, "link");
-    return reply.header("set-cookie", cookie).send({ signed_in: true });
-  });
+/** What a session is judged by. */
+interface Doors {
+  readonly store: Store;
+  readonly settings: ConsoleSettings;
+  readonly sessions: Sessions;
+  readonly rates: SessionRates;
 }
 
-/** @throws AdminRefusal 401 without a session that counts. @throws StoreError */
-async function signedIn(request: AppRequest, sessions: Sessions, store: Store): Promise<SignedIn> {
-  const session = await sessions.find(request.cookies);
-  const account = session === undefined ? undefined : await store.getAccount(session.owner as AccountTag);
-  if (session !== undefined && account !== undefined) return { session, account };
-  throw new AdminRefusal(
-    401,
-    "signed_out",
-    "Nobody is signed in, or not any more.",
-    "Sign in again: with a passkey, or with a link from your operator.",
-  );
+/** @throws AdminRefusal 401 without a session that counts, 429 beyond what one may ask. @throws StoreError */
+async function signedIn(request: AppRequest, { sessions, rates, store, settings }: Doors): Promise<SignedIn> {
+  const session = sessions.named(request.cookies);
+  if (session !== undefined) rates.take(session.id);
+  const isRunning = session !== undefined && (await sessions.isRunning(session));
+  const account = isRunning ? await store.getAccount(session.owner as AccountTag) : undefined;
+  // Who came by a front is in for as long as the front says so.
+  const isNamed = session?.way !== "front" || namedByFront(request, settings.trustedHeader) === account?.name;
+  if (session === undefined || account === undefined || !isNamed) throw signedOut();
+  return { session, account, site: siteOf(request.headers, settings.publicUrl) };
 }
 
 const whoOf = ({ account, session }: SignedIn): string => `owner:${account.name}:${session.way}`;
 
-function noSuchLink(): AdminRefusal {
+function signedOut(): AdminRefusal {
   return new AdminRefusal(
     401,
-    "link_is_over",
-    "This sign-in link does not open: it was used, or its time is over.",
-    "Ask your operator for another one; each opens once.",
+    "signed_out",
+    "Nobody is signed in, or not any more.",
+    "Sign in again: with a passkey, or with a link from your operator.",
   );
 }
 

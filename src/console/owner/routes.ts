@@ -1,15 +1,19 @@
 /** What owners may ask: the admin's routes that concern one account, and what only a page needs. */
 import type { ConsoleSettings } from "../../values/settings.ts";
 import { type SessionAnswer, SessionShape } from "../answers/session.ts";
+import { AdminRefusal } from "../refusal.ts";
 import { accountRoutes } from "../routes/accounts.ts";
 import { cardRoutes } from "../routes/cards.ts";
 import { codeRoutes } from "../routes/codes.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "../routes/contract.ts";
 import { keyRoutes } from "../routes/keys.ts";
 import { limitRoutes } from "../routes/limits.ts";
+import type { Challenges } from "../sign-in/challenges.ts";
+import { accessRoutes, ENDS_ACCESS } from "./access.ts";
 import type { OwnScope } from "./own-store.ts";
 
 interface OwnerParts extends ConsoleParts {
+  readonly challenges: Challenges;
   readonly settings: ConsoleSettings;
 }
 
@@ -34,7 +38,32 @@ const OF_ADMIN: ReadonlySet<string> = new Set([
 /** @param parts with the store of the one who asks. */
 export function ownerRoutes(parts: OwnerParts, scope: OwnScope): readonly ConsoleRoute[] {
   const ofAdmin = [accountRoutes, cardRoutes, codeRoutes, keyRoutes, limitRoutes].flatMap((make) => make(parts));
-  return [...ofAdmin.filter(({ id }) => OF_ADMIN.has(id)), sessionRoute(parts, scope)];
+  const routes = [
+    ...ofAdmin.filter(({ id }) => OF_ADMIN.has(id)),
+    sessionRoute(parts, scope),
+    ...accessRoutes(parts, scope),
+  ];
+  return routes.map((one) => (one.write && !ENDS_ACCESS.has(one.id) ? forNormal(one, scope) : one));
+}
+
+/** A write, for those whose account is neither suspended nor closed: the others may look. */
+function forNormal(one: ConsoleRoute, scope: OwnScope): ConsoleRoute {
+  return {
+    ...one,
+    async handle(input) {
+      const { status } = scope.owner.account;
+      if (status !== "normal") throw mayOnlyLook(status);
+      return one.handle(input);
+    },
+  };
+}
+
+function mayOnlyLook(status: "suspended" | "closed"): AdminRefusal {
+  const [until, remedy] =
+    status === "suspended"
+      ? ["Until your operator resumes it you can look at everything, and change nothing", "Ask your operator why."]
+      : ["You can look at everything, and change nothing", "Ask your operator for another account."];
+  return new AdminRefusal(403, `account_${status}`, `Your account is ${status}. ${until}.`, remedy);
 }
 
 function sessionRoute({ catalog, settings: { support } }: OwnerParts, scope: OwnScope): ConsoleRoute {
@@ -48,6 +77,7 @@ function sessionRoute({ catalog, settings: { support } }: OwnerParts, scope: Own
       const { account, session } = scope.owner;
       const body: SessionAnswer = {
         account: account.name,
+        status: account.status,
         way: session.way,
         ends_at: new Date(session.endsAtMs).toISOString(),
         groups: [...catalog().groups.keys()],

@@ -335,8 +335,9 @@ function fits({ name, labels, status }: Account, asked: Searched): boolean {
   return isLabelled && status === (asked.status ?? status) && texts.some((text) => text.includes(part));
 }
 
-async function createOrFind(
-  parts: ConsoleParts,
+/** An account of that name; made when there is none. @throws StoreError */
+export async function createOrFind(
+  parts: Pick<ConsoleParts, "store" | "random">,
   name: string,
   plan: string,
 ): Promise<{ account: Account; created: boolean }> {

@@ -3,7 +3,7 @@
  * cookie holds is worth nothing without the record, and the record nothing without the cookie.
  */
 import { createHash } from "node:crypto";
-import type { SignInOwner, SignIns } from "../../store/sign-ins.ts";
+import type { SignInOwner, SignInRecord, SignIns } from "../../store/sign-ins.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 
@@ -14,7 +14,7 @@ export interface Sealer {
 }
 
 /** By what somebody has shown who they are. */
-type SignInWay = "link" | "passkey" | "oidc" | "front" | "token";
+export type SignInWay = "link" | "passkey" | "oidc" | "front" | "token";
 
 export interface Session {
   readonly owner: SignInOwner;
@@ -22,6 +22,21 @@ export interface Session {
   readonly id: string;
   readonly way: SignInWay;
   /** Milliseconds since the epoch. */
+  readonly endsAtMs: number;
+}
+
+/** Where a session was begun, for its owner to know it by. */
+interface SignInPlace {
+  readonly from: string;
+  /** What the browser calls itself; what it likes. */
+  readonly agent: string;
+}
+
+/** A session as its owner sees it in a list. */
+interface ListedSession extends SignInPlace {
+  readonly id: string;
+  readonly way: SignInWay;
+  readonly begunAtMs: number;
   readonly endsAtMs: number;
 }
 
@@ -37,6 +52,9 @@ interface SessionParts {
 }
 
 const SECRET_BYTES = 24;
+/** Of what a browser calls itself. */
+const AGENT_CHARS_MAX = 200;
+const NOWHERE: SignInPlace = { from: "", agent: "" };
 const CONTEXT = "console session";
 
 export class Sessions {
@@ -51,13 +69,13 @@ export class Sessions {
    * @returns the `set-cookie` header that lets a browser in.
    * @throws StoreError when the store does not answer; then nobody is signed in.
    */
-  async begin(owner: SignInOwner, way: SignInWay): Promise<string> {
+  async begin(owner: SignInOwner, way: SignInWay, { from, agent } = NOWHERE): Promise<string> {
     const { store, sealer, clock, random, lastsMs, cookieName } = this.#parts;
     const secret = Buffer.from(random(SECRET_BYTES)).toString("base64url");
     await store.keepSignIn(owner, {
       kind: "session",
       id: digestOf(secret),
-      data: JSON.stringify({ way }),
+      data: JSON.stringify({ way, from, agent: agent.slice(0, AGENT_CHARS_MAX).toWellFormed() }),
       lastsMs,
     });
     const until = clock.wallMs() + lastsMs;
@@ -67,7 +85,13 @@ export class Sessions {
 
   /** The session that a cookie names; undefined when there is none, or it is over. @throws StoreError */
   async find(cookies: Readonly<Record<string, string | undefined>>): Promise<Session | undefined> {
-    const { store, sealer, clock, cookieName } = this.#parts;
+    const named = this.named(cookies);
+    return named && (await this.isRunning(named)) ? named : undefined;
+  }
+
+  /** The session that a cookie names, before the store has been asked whether it still runs: it proves nothing yet. */
+  named(cookies: Readonly<Record<string, string | undefined>>): Session | undefined {
+    const { sealer, clock, cookieName } = this.#parts;
     const opened = sealer.open(cookies[cookieName] ?? "", CONTEXT);
     if (opened === undefined) return undefined;
     const { owner, secret, way, until } = JSON.parse(Buffer.from(opened).toString()) as {
@@ -76,10 +100,12 @@ export class Sessions {
       readonly way: SignInWay;
       readonly until: number;
     };
-    if (until <= clock.wallMs()) return undefined;
-    const id = digestOf(secret);
-    const record = await store.findSignIn(owner, "session", id);
-    return record && { owner, id, way, endsAtMs: until };
+    return until <= clock.wallMs() ? undefined : { owner, id: digestOf(secret), way, endsAtMs: until };
+  }
+
+  /** Whether nobody has ended it. @throws StoreError */
+  async isRunning({ owner, id }: Session): Promise<boolean> {
+    return (await this.#parts.store.findSignIn(owner, "session", id)) !== undefined;
   }
 
   /** Ends a session. @returns the `set-cookie` header that takes the cookie away. @throws StoreError */
@@ -87,6 +113,15 @@ export class Sessions {
     await this.#parts.store.dropSignIn(owner, "session", id);
     return cookie(this.#parts.cookieName, "", 0);
   }
+}
+
+/** The sessions among what an owner has, the newest first. */
+export function sessionsOf(records: readonly SignInRecord[]): readonly ListedSession[] {
+  const own = records.filter(({ kind }) => kind === "session").toReversed();
+  return own.map(({ id, data, createdAtMs, expiresAtMs = createdAtMs }) => {
+    const { way, from = "", agent = "" } = JSON.parse(data) as Partial<SignInPlace> & { readonly way: SignInWay };
+    return { id, way, from, agent, begunAtMs: createdAtMs, endsAtMs: expiresAtMs };
+  });
 }
 
 /** What a secret is kept as. */

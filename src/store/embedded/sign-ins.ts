@@ -1,5 +1,12 @@
 /** What lets somebody into the console, on the embedded store; `redis/lua/sign-ins.lua` does the same. */
-import { type NewSignIn, SIGN_INS_MAX, type SignInKind, type SignInOwner, type SignInRecord } from "../sign-ins.ts";
+import {
+  givesWay,
+  type NewSignIn,
+  SIGN_INS_MAX,
+  type SignInKind,
+  type SignInOwner,
+  type SignInRecord,
+} from "../sign-ins.ts";
 import type { Context } from "./context.ts";
 import type { Database, Row } from "./database.ts";
 import { instantOrNone } from "./rows.ts";
@@ -9,15 +16,17 @@ type SignInRow = SignInRecord & { readonly seq: number };
 export function keepSignIn(
   context: Context,
   owner: SignInOwner,
-  { kind, id, data, lastsMs }: NewSignIn,
-): "kept" | "too_many" {
+  { kind, id, data, lastsMs, only }: NewSignIn,
+): "kept" | "too_many" | "unmet" {
   const { db } = context;
   const nowMs = context.nowMs();
   const all = recordsOf(db, owner);
-  const others = all.filter((record) => !isOver(record, nowMs) && (record.kind !== kind || record.id !== id));
+  const live = all.filter((record) => !isOver(record, nowMs));
+  const others = live.filter((record) => record.kind !== kind || record.id !== id);
+  if (only !== undefined && (only === "known") === (others.length === live.length)) return "unmet";
   const alike = others.filter((record) => record.kind === kind);
   const beyond = Math.max(0, alike.length - SIGN_INS_MAX + 1);
-  if (kind === "passkey" && beyond > 0) return "too_many";
+  if (!givesWay(kind) && beyond > 0) return "too_many";
   const seq = Math.max(0, ...others.map((record) => record.seq)) + 1;
   db.commitFull(() => {
     remove(db, owner, [...all.filter((record) => isOver(record, nowMs)), ...alike.slice(0, beyond)]);

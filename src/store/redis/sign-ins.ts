@@ -1,5 +1,12 @@
 /** What lets somebody into the console, on Redis: one hash per owner. */
-import { type NewSignIn, SIGN_INS_MAX, type SignInKind, type SignInOwner, type SignInRecord } from "../sign-ins.ts";
+import {
+  givesWay,
+  type NewSignIn,
+  SIGN_INS_MAX,
+  type SignInKind,
+  type SignInOwner,
+  type SignInRecord,
+} from "../sign-ins.ts";
 import type { Runner } from "./connection/runner.ts";
 import { signInsKey } from "./keys.ts";
 import type { Scripts } from "./scripts.ts";
@@ -10,11 +17,18 @@ export async function keepSignIn(
   runner: Runner,
   scripts: Scripts,
   owner: SignInOwner,
-  { kind, id, data, lastsMs }: NewSignIn,
-): Promise<"kept" | "too_many"> {
-  const values = [fieldOf(kind, id), `${lastsMs ?? ""}`, data, `${SIGN_INS_MAX}`, kind === "passkey" ? "" : "1"];
+  { kind, id, data, lastsMs, only }: NewSignIn,
+): Promise<"kept" | "too_many" | "unmet"> {
+  const values = [
+    fieldOf(kind, id),
+    `${lastsMs ?? ""}`,
+    data,
+    `${SIGN_INS_MAX}`,
+    givesWay(kind) ? "1" : "",
+    only ?? "",
+  ];
   const reply = await runner.script(scripts["sign-in-keep"], [signInsKey(owner)], values);
-  return reply as "kept" | "too_many";
+  return reply as "kept" | "too_many" | "unmet";
 }
 
 export async function takeSignIn(

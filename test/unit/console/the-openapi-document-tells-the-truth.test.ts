@@ -166,6 +166,12 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("PUT", "/admin/v1/accounts/{name}/name", 404, renamed, { name: "alice" });
   await ask("PUT", "/admin/v1/accounts/{name}/labels", 200, { labels: { team: "red" } }, renamed);
   await ask("GET", "/admin/v1/accounts", 200, undefined, {}, "?label=team%3Dred&status=normal");
+  await ask("POST", "/admin/v1/accounts/{name}/invitations", 201, undefined, renamed);
+  await ask("POST", "/admin/v1/accounts/{name}/invitations", 404, undefined, { name: "nobody" });
+  await ask("GET", "/admin/v1/accounts/{name}/sessions", 200, undefined, renamed);
+  await ask("GET", "/admin/v1/accounts/{name}/sessions", 404, undefined, { name: "nobody" });
+  const out = await ask("POST", "/admin/v1/accounts/{name}/sign-out", 200, { passkeys: true }, renamed);
+  assert.deepEqual(out, { account: "alice.b", sessions: 0, links: 1, passkeys: 0 });
   await ask("POST", "/admin/v1/accounts/{name}/suspend", 200, undefined, renamed);
   await ask("POST", "/admin/v1/accounts/{name}/resume", 200, undefined, renamed);
   await ask("POST", "/admin/v1/accounts/{name}/close", 200, undefined, renamed);

@@ -91,6 +91,33 @@ export function signInTests(ask: Ask): void {
     assert.deepEqual(await store.listSignIns(tag), []);
   });
 
+  test(`of ${PARALLEL} who spend one challenge at once one has spent it, and no later one pushes it out`, async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sspent");
+    const spend = (id: string) => store.keepSignIn(tag, { ...record("spent", id, 3_600_000), only: "new" });
+    const asked = await Promise.all(Array.from({ length: PARALLEL }, () => spend("once")));
+    assert.deepEqual(
+      asked.filter((answer) => answer !== "unmet"),
+      ["kept"],
+    );
+    for (let n = 1; n < SIGN_INS_MAX; n++) assert.equal(await spend(`${n}`), "kept");
+    assert.equal(await spend("more"), "too_many");
+    assert.equal(await spend("once"), "unmet");
+  });
+
+  test("a record that was removed is not kept again by who only wants to change it", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sknown");
+    const change = { ...record("passkey", "key"), data: '{"n":2}', only: "known" } as const;
+    assert.equal(await store.keepSignIn(tag, change), "unmet");
+    await store.keepSignIn(tag, record("passkey", "key"));
+    assert.equal(await store.keepSignIn(tag, change), "kept");
+    assert.equal((await store.findSignIn(tag, "passkey", "key"))?.data, '{"n":2}');
+    await store.dropSignIn(tag, "passkey", "key");
+    assert.equal(await store.keepSignIn(tag, change), "unmet");
+    assert.deepEqual(await store.listSignIns(tag), []);
+  });
+
   test("owners and kinds are apart", async () => {
     const { store } = ask();
     const [one, other] = [await makeAccount(store, "Sone"), await makeAccount(store, "Sother")];

@@ -1,13 +1,18 @@
-/** Before somebody is in: a sign-in link that was opened, or how to get one. */
-
+/** Before somebody is in: a link that was opened, a passkey, the provider, the front's word, or how to get a link. */
+import type { SignInWaysAnswer } from "../../answers/session.ts";
 import { ask } from "../parts/api.ts";
-import { useDeed } from "../parts/load.ts";
+import { useAnswer, useDeed } from "../parts/load.ts";
 import { LanguageChoice } from "../parts/shell.ts";
 import { html, useState, type VNode } from "../parts/view.ts";
-import { Button, Form } from "../parts/widgets.ts";
+import { Button, Form, Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
+import { mayHavePasskeys, signInByPasskey } from "./access/browser-passkeys.ts";
 
-export function Door({ onEntered }: { onEntered: () => void }): VNode {
+interface DoorProps {
+  readonly onEntered: () => void;
+}
+
+export function Door({ onEntered }: DoorProps): VNode {
   // What stands behind the # is read once, and leaves the address at once: nobody is to find it in a history.
   const [token] = useState(() => location.hash.slice(1));
   const enter = useDeed(async () => {
@@ -15,7 +20,7 @@ export function Door({ onEntered }: { onEntered: () => void }): VNode {
     history.replaceState(null, "", location.pathname);
     onEntered();
   });
-  return html`<main class="door panel">
+  return html`<main class="door"><div class="panel">
     <h1>Tollgate</h1>
     ${
       token
@@ -23,8 +28,41 @@ export function Door({ onEntered }: { onEntered: () => void }): VNode {
           <${Form} deed=${enter} onSubmit=${() => enter.run()}>
             <${Button} kind="main" isRunning=${enter.isRunning}>${T.owner.door.enter}</${Button}>
           </${Form}>`
-        : html`<p>${T.owner.door.signedOut}</p><p class="faint">${T.owner.door.askOperator}</p>`
+        : html`<${Ways} onEntered=${onEntered} />`
     }
     <${LanguageChoice} />
-  </main>`;
+  </div></main>`;
+}
+
+/** Why the provider's answer let nobody in, as the address of this page says: only what is known here is shown. */
+function cameBackWith(): string | undefined {
+  const code = new URLSearchParams(location.search).get("refused") ?? "";
+  const words: Readonly<Record<string, string>> = T.owner.door.refused;
+  if (code === "") return undefined;
+  return Object.hasOwn(words, code) ? words[code] : T.owner.door.refusedOtherwise;
+}
+
+function Ways({ onEntered }: DoorProps): VNode {
+  const { data } = useAnswer<SignInWaysAnswer>("/sign-in/ways");
+  const [refused, setRefused] = useState(cameBackWith);
+  const by = (work: () => Promise<void>) => async () => {
+    setRefused(undefined);
+    await work();
+    onEntered();
+  };
+  const passkey = useDeed(by(signInByPasskey));
+  const front = useDeed(by(() => ask("/sign-in/front", { method: "POST" })));
+  const provider = useDeed(async () => {
+    const { location: there } = await ask<{ readonly location: string }>("/sign-in/oidc", { method: "POST" });
+    location.assign(there);
+  });
+  return html`<p>${T.owner.door.signedOut}</p>
+    ${refused && html`<div class="problem" role="alert"><p><strong>${refused}</strong></p></div>`}
+    <${Problem} refused=${passkey.refused ?? front.refused ?? provider.refused} />
+    <div class="ways">
+      ${data?.front && html`<${Button} kind="main" isRunning=${front.isRunning} onClick=${() => front.run()}>${T.owner.door.byFront(data.front)}</${Button}>`}
+      ${data?.oidc && html`<${Button} kind=${data.front ? "quiet" : "main"} isRunning=${provider.isRunning} onClick=${() => provider.run()}>${T.owner.door.byProvider(data.oidc)}</${Button}>`}
+      ${mayHavePasskeys() && html`<${Button} kind=${data && !data.front && !data.oidc ? "main" : "quiet"} isRunning=${passkey.isRunning} onClick=${() => passkey.run()}>${T.owner.door.byPasskey}</${Button}>`}
+    </div>
+    <p class="faint">${T.owner.door.askOperator}</p>`;
 }

@@ -8,6 +8,7 @@ import { Shell } from "../parts/shell.ts";
 import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
 import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
+import { Access } from "./access/access.ts";
 import { Door } from "./door.ts";
 import { Overview } from "./overview.ts";
 import type { PageProps } from "./session.ts";
@@ -15,6 +16,7 @@ import type { PageProps } from "./session.ts";
 /** The pages, by the first segment of their address; the order is that of the menu. */
 const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
   { at: "", title: T.owner.overview.title, Page: Overview },
+  { at: "access", title: T.owner.access.title, Page: Access },
 ];
 
 function App(): VNode | null {
@@ -38,7 +40,8 @@ function App(): VNode | null {
   if (refused) return html`<div class="door"><${Problem} refused=${refused} retry=${() => location.reload()} /></div>`;
   if (session === undefined) return null;
   const entered = () => {
-    go(hrefOf([]), true);
+    // Whose session had ended goes on with the page that they were on.
+    if (isDoor) go(hrefOf([]), true);
     void enter();
   };
   if (session === "none" || (isDoor && location.hash !== "")) return html`<${Door} onEntered=${entered} />`;
@@ -46,6 +49,7 @@ function App(): VNode | null {
   const found = PAGES.find((page) => page.at === at);
   return html`<${Shell} ways=${PAGES} at=${at} who=${session.account} onSignOut=${() => out.run()}>
     <${Problem} refused=${out.refused} />
+    ${session.status !== "normal" && html`<p class="note warn" role="status">${T.owner.mayOnlyLook[session.status]}</p>`}
     ${
       found
         ? html`<${found.Page} key=${at} session=${session} place=${place} />`

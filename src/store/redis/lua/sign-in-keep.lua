@@ -1,16 +1,20 @@
 -- Keeps a record, in place of one of the same kind and id, and removes those that are over.
--- KEYS sign-ins; ARGV field, ms that it lasts or '', JSON text, most of a kind, '1' where one more takes the oldest's place or ''
+-- KEYS sign-ins; ARGV field, ms that it lasts or '', JSON text, most of a kind, '1' where one more takes the oldest's place or '',
+-- 'new' where there must be none or 'known' where there must be one or ''
 local kind = string.match(ARGV[1], '^%a+')
 local most = tonumber(ARGV[4])
 local now = clock()
 local live, gone = list_sign_ins(now)
-local last, alike = 0, {}
+local last, alike, is_known = 0, {}, false
 for _, record in ipairs(live) do
   if record.field ~= ARGV[1] then
     last = math.max(last, record.place)
     if record.kind == kind then alike[#alike + 1] = record.field end
+  else
+    is_known = true
   end
 end
+if (ARGV[6] == 'new' and is_known) or (ARGV[6] == 'known' and not is_known) then return 'unmet' end
 if #alike >= most and ARGV[5] ~= '1' then return 'too_many' end
 for i = 1, #alike - most + 1 do gone[#gone + 1] = alike[i] end
 local over = ARGV[2] == '' and '-' or text(now + tonumber(ARGV[2]))

@@ -1,0 +1,43 @@
+/** The provider of OpenID Connect that says who somebody is. */
+import { Secret } from "../../values/secret.ts";
+import type { OidcSettings } from "../../values/settings.ts";
+import type { ConfigPath } from "../problems.ts";
+import type { ConfigFile } from "../schema/schema.ts";
+import { isLocal, type ParsedText, readBaseUrl } from "./addresses.ts";
+import type { KnownNames } from "./catalog.ts";
+import type { Loose, Reader } from "./reader.ts";
+
+type OidcFile = Loose<NonNullable<NonNullable<ConfigFile["console"]>["oidc"]>>;
+
+/** @returns undefined when nobody comes in that way. */
+export function readOidc(
+  reader: Reader,
+  path: ConfigPath,
+  file: OidcFile | undefined,
+  known: KnownNames,
+): OidcSettings | undefined {
+  if (file === undefined) return undefined;
+  reader.reference([...path, "plan"], file.plan, "plan", known.plans);
+  const { issuer, client_id: clientId = "", client_secret: secret = "", claim = "", label } = file;
+  return {
+    issuer: reader.read([...path, "issuer"], issuer, readIssuer) ?? "",
+    clientId,
+    clientSecret: new Secret(secret),
+    claim,
+    createAccounts: file.create_accounts ?? false,
+    plan: file.plan,
+    label,
+  };
+}
+
+/** What it says decides who is in, so nobody on the way may change it. A slash at its end is a part of its name. */
+function readIssuer(text: string): ParsedText<string> {
+  const read = readBaseUrl(text);
+  if ("wrong" in read) return read;
+  const { protocol, hostname } = new URL(text);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  if (protocol === "http:" && !isLocal({ kind: "tcp", host, port: 0 })) {
+    return { wrong: "must be https:// unless it is on this machine" };
+  }
+  return { value: text };
+}

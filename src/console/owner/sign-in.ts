@@ -1,0 +1,170 @@
+/** The ways in, for who is not in yet: a link, a passkey, a provider of OpenID Connect, or a front that the operator trusts. */
+import type { Store } from "../../store/contract.ts";
+import { StoreError } from "../../store/contract.ts";
+import type { Account } from "../../store/records.ts";
+import type { Catalog } from "../../values/catalog.ts";
+import type { AccountTag, RandomBytes } from "../../values/key.ts";
+import type { ConsoleSettings } from "../../values/settings.ts";
+import type { Clock } from "../../values/time.ts";
+import type { SignInWaysAnswer } from "../answers/session.ts";
+import type { App, AppReply, AppRequest } from "../app.ts";
+import type { Audit } from "../audit.ts";
+import { AdminRefusal, storeRefusal } from "../refusal.ts";
+import type { Static } from "../schema.ts";
+import type { Attempts } from "../sign-in/attempts.ts";
+import { LinkToken, PasskeyAnswer } from "../sign-in/bodies.ts";
+import type { Challenges } from "../sign-in/challenges.ts";
+import { passkeyId, passkeyIn } from "../sign-in/kept-passkeys.ts";
+import { useLink } from "../sign-in/links.ts";
+import type { Sealer, Sessions, SignInWay } from "../sign-in/sessions.ts";
+import { assertNamed, siteOf } from "../sign-in/site.ts";
+
+export interface SignInParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly catalog: () => Catalog;
+  readonly sealer: Sealer;
+  readonly settings: ConsoleSettings;
+  readonly sessions: Sessions;
+  readonly challenges: Challenges;
+  readonly attempts: Attempts;
+  readonly audit: Audit;
+  /** Takes reports, flat objects without secrets. */
+  readonly log: (line: object) => void;
+}
+
+/** Hangs on an application what lets an account's owner in. @param api where the pages ask, without a slash at the end. */
+export function addSignIn(app: App, api: string, parts: SignInParts): void {
+  const { store, settings } = parts;
+  const { trustedHeader, oidc } = settings;
+  app.get(`${api}/sign-in/ways`, async (request) => {
+    const label = oidc && (oidc.label ?? new URL(oidc.issuer).host);
+    return { oidc: label ?? null, front: namedByFront(request, trustedHeader) ?? null } satisfies SignInWaysAnswer;
+  });
+  app.post(`${api}/sign-in/link`, { schema: { body: LinkToken } }, async (request, reply) => {
+    const { token } = request.body as Static<typeof LinkToken>;
+    await letIn(
+      parts,
+      request,
+      reply,
+      "link",
+      async () => (await accountOf(store, await useLink(store, token))) ?? noLink(),
+    );
+    return reply.send({ signed_in: true });
+  });
+  app.post(`${api}/sign-in/front`, async (request, reply) => {
+    const name = namedByFront(request, trustedHeader);
+    await letIn(parts, request, reply, "front", async () => (name && (await store.findAccount(name))) || noFront());
+    return reply.send({ signed_in: true });
+  });
+  addPasskeys(app, api, parts);
+}
+
+function addPasskeys(app: App, api: string, parts: SignInParts): void {
+  const { settings, challenges, attempts } = parts;
+  app.post(`${api}/sign-in/passkey/options`, async (request, reply) => {
+    attempts.take(request.ip);
+    const site = siteOf(request.headers, settings.publicUrl);
+    assertNamed(site);
+    const { requestOptions } = await import("../sign-in/passkeys.ts");
+    const { challenge, sealed } = challenges.make(SIGN_IN);
+    return reply.send({ options: await requestOptions(site, challenge), sealed });
+  });
+  app.post(`${api}/sign-in/passkey`, { schema: { body: PasskeyAnswer } }, async (request, reply) => {
+    await letIn(parts, request, reply, "passkey", () => byPasskey(parts, request));
+    return reply.send({ signed_in: true });
+  });
+}
+
+const SIGN_IN = "sign-in";
+
+/** Whose passkey has signed. @throws AdminRefusal 401 */
+async function byPasskey({ store, clock, settings, challenges }: SignInParts, request: AppRequest): Promise<Account> {
+  const { sealed, credential } = request.body as Static<typeof PasskeyAnswer>;
+  const challenge = challenges.open(sealed, SIGN_IN);
+  const tag = Buffer.from(credential.response.userHandle ?? "", "base64url").toString();
+  if (challenge === undefined || !/^[0-9A-Za-z]{10}$/.test(tag)) throw noPasskey();
+  // The one that it names has it, or nobody: what another account has is not looked at.
+  const owner = tag as AccountTag;
+  const id = passkeyId(credential.id);
+  const record = await store.findSignIn(owner, "passkey", id);
+  if (record === undefined) throw noPasskey();
+  const { id: _, ...kept } = passkeyIn(record);
+  const { checkRequest } = await import("../sign-in/passkeys.ts");
+  const counter = await checkRequest(siteOf(request.headers, settings.publicUrl), challenge, credential, kept);
+  if (counter === undefined || !(await challenges.spend(owner, challenge))) throw noPasskey();
+  const account = await store.getAccount(owner);
+  const data = JSON.stringify({ ...kept, counter, usedAtMs: clock.wallMs() });
+  // One that was removed meanwhile lets nobody in, and does not come back.
+  const answer = await store.keepSignIn(owner, { kind: "passkey", id, data, only: "known" });
+  if (account === undefined || answer !== "kept") throw noPasskey();
+  return account;
+}
+
+/**
+ * Begins the session of whoever `find` finds, and leaves a line of how that ended. Nothing is looked for beyond what an address may try.
+ * @throws AdminRefusal
+ */
+export async function letIn(
+  { sessions, attempts, audit }: SignInParts,
+  request: AppRequest,
+  reply: AppReply,
+  way: SignInWay,
+  find: () => Promise<Account>,
+): Promise<void> {
+  const asked = { from: request.ip || "unix", requestId: request.id, what: "session.begin" };
+  attempts.take(request.ip);
+  try {
+    const account = await find();
+    const place = { from: request.ip, agent: request.headers["user-agent"] ?? "" };
+    reply.header("set-cookie", await sessions.begin(account.tag, way, place));
+    const who = `owner:${account.name}:${way}`;
+    audit.note({ ...asked, who, target: account.name }, { outcome: "done", facts: { way } });
+  } catch (error) {
+    const refusal = error instanceof StoreError ? storeRefusal(error, undefined) : error;
+    const isRefused = refusal instanceof AdminRefusal && refusal.status < 500;
+    if (isRefused) attempts.failed(request.ip);
+    const cause = refusal instanceof AdminRefusal ? refusal.code : "internal";
+    const outcome = isRefused ? "refused" : "unknown";
+    audit.note({ ...asked, who: "nobody", target: "" }, { outcome, cause, facts: { way } });
+    throw refusal;
+  }
+}
+
+/** Whom the front has let in. The header is there only where a trusted front has sent the request (owner.ts). */
+export function namedByFront(request: AppRequest, trustedHeader: string | undefined): string | undefined {
+  const named = trustedHeader && request.headers[trustedHeader];
+  return typeof named === "string" && named !== "" ? named : undefined;
+}
+
+async function accountOf(store: Store, tag: AccountTag | undefined): Promise<Account | undefined> {
+  return tag && store.getAccount(tag);
+}
+
+function noLink(): never {
+  throw new AdminRefusal(
+    401,
+    "link_is_over",
+    "This sign-in link does not open: it was used, or its time is over.",
+    "Ask your operator for another one; each opens once.",
+  );
+}
+
+function noPasskey(): AdminRefusal {
+  return new AdminRefusal(
+    401,
+    "passkey_refused",
+    "This passkey does not open: it was removed, belongs to another address, or took too long.",
+    "Try again, or ask your operator for a sign-in link.",
+  );
+}
+
+function noFront(): never {
+  throw new AdminRefusal(
+    401,
+    "front_names_nobody",
+    "The front before this gateway names no account that there is.",
+    "Ask your operator for an account of that name.",
+  );
+}

@@ -1,0 +1,35 @@
+/** Passkeys by what browsers have themselves (WebAuthn Level 3, section 5.1.9): no library. */
+import type { PasskeyOptionsAnswer } from "../../../answers/session.ts";
+import { AskRefused, ask } from "../../parts/api.ts";
+import { T } from "../../texts/texts.ts";
+
+/** Whether this browser has passkeys, in the form in which these pages ask for them. */
+export function mayHavePasskeys(): boolean {
+  return typeof PublicKeyCredential === "function" && "parseRequestOptionsFromJSON" in PublicKeyCredential;
+}
+
+/** Signs in by any passkey that the browser has for this host. @throws AskRefused */
+export async function signInByPasskey(): Promise<void> {
+  const { options, sealed } = await ask<PasskeyOptionsAnswer>("/sign-in/passkey/options", { method: "POST" });
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
+  const credential = await answered(navigator.credentials.get({ publicKey }));
+  await ask("/sign-in/passkey", { method: "POST", body: { sealed, credential } });
+}
+
+/** Has the browser make a passkey, and adds it. @throws AskRefused */
+export async function addPasskey(name: string): Promise<void> {
+  const { options, sealed } = await ask<PasskeyOptionsAnswer>("/passkeys/options", { method: "POST" });
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as PublicKeyCredentialCreationOptionsJSON);
+  const credential = await answered(navigator.credentials.create({ publicKey }));
+  await ask("/passkeys", { method: "POST", body: { sealed, name, credential } });
+}
+
+/** What the person at the browser has done with the question. */
+async function answered(asked: Promise<Credential | null>): Promise<object> {
+  const credential = await asked.catch((error: unknown) => {
+    const isKnown = error instanceof DOMException && error.name === "InvalidStateError";
+    const words = T.owner.access;
+    throw new AskRefused(0, "passkey_not_given", isKnown ? words.alreadyHere : words.notGiven, words.notGivenRemedy);
+  });
+  return (credential as PublicKeyCredential).toJSON();
+}

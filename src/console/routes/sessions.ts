@@ -1,0 +1,54 @@
+/** Who is in the console, and by what: the operator looks, and ends it. */
+import { showAccess } from "../answers/access.ts";
+import { AccessShape, SignedOutShape } from "../answers/session.ts";
+import { AccountPath } from "../schema.ts";
+import { SignOutOrder } from "../sign-in/bodies.ts";
+import { accountNamed } from "./accounts.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+export function sessionRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
+  return [
+    route({
+      method: "GET",
+      path: "/accounts/:name/sessions",
+      id: "listSessions",
+      summary: "Who is signed in to an account's console, and its passkeys",
+      answers: { 200: AccessShape },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      async handle({ params }) {
+        const { tag, name } = await accountNamed(store, params.name);
+        return { status: 200, body: showAccess(name, await store.listSignIns(tag)) };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/accounts/:name/sign-out",
+      id: "signOutAccount",
+      summary: "End all sessions of an account's console, and its sign-in links that nobody has used",
+      description: "Its passkeys let their owner in again, unless `passkeys` has them removed, too.",
+      answers: { 200: SignedOutShape },
+      refusals: { 404: "`unknown_account`." },
+      params: AccountPath,
+      body: SignOutOrder,
+      write: {
+        what: "account.sign_out",
+        target: ({ params }) => params.name,
+        facts: ({ body }) => ({ passkeys: body.passkeys === true ? "removed" : "kept" }),
+        whenUnknown: "Repeat the request: it ends what still runs.",
+      },
+      async handle({ params, body }) {
+        const { tag, name } = await accountNamed(store, params.name);
+        // First what begins sessions, so that none begins in between.
+        const links = await store.dropSignIns(tag, "link");
+        const passkeys = body.passkeys === true ? await store.dropSignIns(tag, "passkey") : 0;
+        const sessions = await store.dropSignIns(tag, "session");
+        return {
+          status: 200,
+          body: { account: name, sessions, links, passkeys },
+          audit: { sessions: String(sessions) },
+        };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,84 @@
+/** How often somebody may try to get in, and how often who is in may ask. Counted in this process, and bounded. */
+import { type Bucket, drain, take, waitMs } from "../../store/buckets.ts";
+import { createRecent, type Recent } from "../../values/recent.ts";
+import type { Clock } from "../../values/time.ts";
+import { addressBucket } from "../../wire/address.ts";
+import { GuessBudget } from "../guess-budget.ts";
+import { AdminRefusal } from "../refusal.ts";
+
+/** Of an address, and only what failed: an office shares one. */
+const SIGN_IN_FAILURES = Object.freeze({ failuresPerMinute: 10, failuresPerDay: 200, namesMax: 10_000 });
+/** Of an address, whatever became of them. */
+const SIGN_INS_PER_MINUTE = 60;
+/** Of all addresses together: what a flood from many of them may cost. */
+const ALL_SIGN_INS_PER_MINUTE = 1_200;
+/** Requests of one session. */
+export const SESSION_ASKS_PER_MINUTE = 600;
+/** Addresses or sessions remembered at once. */
+const NAMES_MAX = 10_000;
+const MS_PER_S = 1_000;
+
+export class Attempts {
+  readonly #failures: GuessBudget;
+  readonly #each: Rates;
+  readonly #all: Rates;
+
+  constructor(clock: Clock) {
+    this.#failures = new GuessBudget(clock, SIGN_IN_FAILURES);
+    this.#each = new Rates(clock, SIGN_INS_PER_MINUTE);
+    this.#all = new Rates(clock, ALL_SIGN_INS_PER_MINUTE);
+  }
+
+  /** Takes one attempt. @param address empty when there is none, as on a unix socket. @throws AdminRefusal 429 */
+  take(address: string): void {
+    const from = address && addressBucket(address);
+    const waits = [from && this.#failures.waitMs(from), from && this.#each.take(from)].map(Number);
+    const wait = Math.max(...waits) || this.#all.take("all");
+    if (wait > 0) throw tooMany("too_many_attempts", "Too many attempts to sign in came from this address.", wait);
+  }
+
+  failed(address: string): void {
+    if (address) this.#failures.failed(addressBucket(address));
+  }
+}
+
+/** What one session asks. */
+export class SessionRates {
+  readonly #rates: Rates;
+
+  constructor(clock: Clock) {
+    this.#rates = new Rates(clock, SESSION_ASKS_PER_MINUTE);
+  }
+
+  /** @throws AdminRefusal 429 */
+  take(sessionId: string): void {
+    const wait = this.#rates.take(sessionId);
+    if (wait > 0) throw tooMany("too_many_requests", "This session asks too often.", wait);
+  }
+}
+
+class Rates {
+  readonly #clock: Clock;
+  readonly #perMinute: number;
+  readonly #buckets: Recent<Bucket>;
+
+  constructor(clock: Clock, perMinute: number) {
+    this.#clock = clock;
+    this.#perMinute = perMinute;
+    this.#buckets = createRecent({ max: NAMES_MAX, clock });
+  }
+
+  /** Takes one. @returns 0, or milliseconds until there is one. */
+  take(name: string): number {
+    const nowMs = this.#clock.monotonicMs();
+    const drained = drain(this.#buckets.get(name), this.#perMinute, nowMs);
+    const wait = waitMs(drained, this.#perMinute, 1, nowMs);
+    if (wait === 0) this.#buckets.set(name, take(drained, 1));
+    return wait;
+  }
+}
+
+function tooMany(code: string, message: string, wait: number): AdminRefusal {
+  const seconds = Math.ceil(wait / MS_PER_S);
+  return new AdminRefusal(429, code, message, `Wait for ${seconds} s.`, { "retry-after": String(seconds) });
+}

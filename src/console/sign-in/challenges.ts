@@ -1,0 +1,55 @@
+/**
+ * What a passkey has to sign: made here, sealed for the browser to bring back, over after a few minutes, and counted once.
+ * Nothing is kept of one that nobody has signed, so that asking for them costs no memory.
+ */
+
+import type { SignIns } from "../../store/sign-ins.ts";
+import type { AccountTag, RandomBytes } from "../../values/key.ts";
+import type { Clock } from "../../values/time.ts";
+import { digestOf, type Sealer } from "./sessions.ts";
+
+const CHALLENGE_BYTES = 32;
+/** How long somebody may look for their key. */
+export const CHALLENGE_MS = 5 * 60_000;
+
+interface ChallengeParts {
+  readonly store: Pick<SignIns, "keepSignIn">;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+}
+
+export class Challenges {
+  readonly #parts: ChallengeParts;
+
+  constructor(parts: ChallengeParts) {
+    this.#parts = parts;
+  }
+
+  /** @param purpose what it is signed for: it opens for nothing else. */
+  make(purpose: string): { readonly challenge: Uint8Array<ArrayBuffer>; readonly sealed: string } {
+    const { sealer, clock, random } = this.#parts;
+    const challenge = Uint8Array.from(random(CHALLENGE_BYTES));
+    const content = { challenge: Buffer.from(challenge).toString("base64url"), until: clock.wallMs() + CHALLENGE_MS };
+    return { challenge, sealed: sealer.seal(Buffer.from(JSON.stringify(content)), contextOf(purpose)) };
+  }
+
+  /** The challenge in base64url; undefined for what was not made here, was made for something else, or is over. */
+  open(sealed: string, purpose: string): string | undefined {
+    const opened = this.#parts.sealer.open(sealed, contextOf(purpose));
+    if (opened === undefined) return undefined;
+    const { challenge, until } = JSON.parse(Buffer.from(opened).toString()) as {
+      readonly challenge: string;
+      readonly until: number;
+    };
+    return until <= this.#parts.clock.wallMs() ? undefined : challenge;
+  }
+
+  /** Uses up a text that must count once, for whoever has proved to be that account. @returns whether this was the first time. */
+  async spend(tag: AccountTag, text: string, lastsMs = CHALLENGE_MS): Promise<boolean> {
+    const record = { kind: "spent", id: digestOf(text), data: "{}", lastsMs, only: "new" } as const;
+    return (await this.#parts.store.keepSignIn(tag, record)) === "kept";
+  }
+}
+
+const contextOf = (purpose: string): string => `console challenge ${purpose}`;

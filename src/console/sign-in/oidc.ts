@@ -1,0 +1,126 @@
+/**
+ * OpenID Connect: the code flow with PKCE, state and nonce. Knows nothing of whose session it begins. The only importer of
+ * openid-client.
+ */
+import * as client from "openid-client";
+import type { OidcSettings } from "../../values/settings.ts";
+
+/** What one visit to the provider must come back with: sealed, and in the visitor's browser only. */
+export interface OidcFlow {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** Where the provider sends people back to. */
+  readonly redirect: string;
+}
+
+/** Why nobody is known. `unreachable`: the provider gave no answer; `refused`: it or we refuse what came back. */
+export class OidcFailure extends Error {
+  override readonly name = "OidcFailure";
+  readonly kind: "unreachable" | "refused";
+  /** A word of the protocol or of the package, for the log; never what was sent. */
+  readonly word: string;
+
+  constructor(kind: OidcFailure["kind"], word: string) {
+    super(`${kind}: ${word}`);
+    this.kind = kind;
+    this.word = word;
+  }
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+const SCOPE = "openid profile email";
+const TIMEOUT_S = 10;
+
+export class OidcProvider {
+  readonly #settings: OidcSettings;
+  #found: Promise<client.Configuration> | undefined;
+
+  constructor(settings: OidcSettings) {
+    this.#settings = settings;
+  }
+
+  /** Where to send a browser, and what it must come back with. @throws OidcFailure */
+  async begin(redirect: string): Promise<{ readonly location: string; readonly flow: OidcFlow }> {
+    const config = await this.#discovered();
+    const flow = {
+      state: client.randomState(),
+      nonce: client.randomNonce(),
+      verifier: client.randomPKCECodeVerifier(),
+      redirect,
+    };
+    const location = client.buildAuthorizationUrl(config, {
+      redirect_uri: redirect,
+      scope: SCOPE,
+      state: flow.state,
+      nonce: flow.nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(flow.verifier),
+      code_challenge_method: "S256",
+    });
+    return { location: location.href, flow };
+  }
+
+  /** What the provider says of who has come back: the claims of the ID token, or of the userinfo where it lacks `claim`. @throws OidcFailure */
+  async finish(query: string, { redirect, state, nonce, verifier }: OidcFlow, claim: string): Promise<Claims> {
+    const config = await this.#discovered();
+    const tokens = await failing(
+      client.authorizationCodeGrant(config, new URL(`${redirect}${query}`), {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+        idTokenExpected: true,
+      }),
+    );
+    const claims = tokens.claims();
+    if (claims === undefined) throw new OidcFailure("refused", "no_id_token");
+    const isElsewhere = claims[claim] === undefined && config.serverMetadata().userinfo_endpoint !== undefined;
+    return isElsewhere ? failing(client.fetchUserInfo(config, tokens.access_token, claims.sub)) : claims;
+  }
+
+  /** What the provider says of itself, asked for once; after a failure again. */
+  #discovered(): Promise<client.Configuration> {
+    const { issuer, clientId, clientSecret } = this.#settings;
+    const isPlain = new URL(issuer).protocol === "http:";
+    this.#found ??= failing(
+      client.discovery(new URL(issuer), clientId, undefined, authentication(clientSecret.reveal()), {
+        timeout: TIMEOUT_S,
+        execute: [client.enableNonRepudiationChecks, ...(isPlain ? [client.allowInsecureRequests] : [])],
+      }),
+    ).catch((error: unknown) => {
+      this.#found = undefined;
+      throw error;
+    });
+    return this.#found;
+  }
+}
+
+/** As the provider wants it: by the header where it may, else in the form. */
+function authentication(secret: string): client.ClientAuth {
+  const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
+  return (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+    return methods.includes("client_secret_basic") ? basic(server, ...rest) : post(server, ...rest);
+  };
+}
+
+/** Every failure of the package as one of ours. */
+async function failing<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const { error: said, code, name } = error as { error?: unknown; code?: unknown; name?: unknown };
+    const word = [said, code, name].find((one) => typeof one === "string" && WORD.test(one)) as string | undefined;
+    const isSilence =
+      name === "TypeError" || name === "TimeoutError" || code === "OAUTH_TIMEOUT" || isServerFault(error);
+    throw new OidcFailure(isSilence ? "unreachable" : "refused", word ?? "unknown");
+  }
+}
+
+const WORD = /^[A-Za-z_]{1,64}$/;
+
+/** A status above 499 where there should have been an answer. */
+function isServerFault(error: unknown): boolean {
+  const { status, cause } = error as { status?: unknown; cause?: { status?: unknown } };
+  return [status, cause?.status].some((one) => typeof one === "number" && one >= 500);
+}

@@ -1,0 +1,110 @@
+/** Passkeys (WebAuthn Level 3): what a browser is asked, and whether its answer holds. The only importer of its package. */
+import {
+  type AuthenticationResponseJSON,
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from "@simplewebauthn/server";
+import { CHALLENGE_MS } from "./challenges.ts";
+import type { KeptPasskey } from "./kept-passkeys.ts";
+import type { PageSite } from "./site.ts";
+
+/** EdDSA, ES256, RS256 (RFC 9053 and 8812): what authenticators have. */
+const ALGORITHMS = [-8, -7, -257];
+
+type Challenge = Uint8Array<ArrayBuffer>;
+
+/** What a browser is asked to make a passkey by. @param user the account's tag, which the passkey names when it signs in. */
+export function creationOptions(
+  { host }: PageSite,
+  user: { readonly tag: string; readonly name: string },
+  challenge: Challenge,
+  known: readonly KeptPasskey[],
+): Promise<object> {
+  return generateRegistrationOptions({
+    rpName: "Tollgate",
+    rpID: host,
+    userName: user.name,
+    userID: Uint8Array.from(Buffer.from(user.tag)),
+    challenge,
+    timeout: CHALLENGE_MS,
+    attestationType: "none",
+    excludeCredentials: known.map(({ credential, transports }) => ({ id: credential, transports: [...transports] })),
+    // Found without a name being typed, and never by possession alone: it is the only proof.
+    authenticatorSelection: { residentKey: "required", userVerification: "required" },
+    supportedAlgorithmIDs: ALGORITHMS,
+  });
+}
+
+type NewPasskey = Pick<KeptPasskey, "credential" | "key" | "counter" | "transports" | "synced">;
+
+/** What was made; undefined when the answer does not hold. @param challenge in base64url. */
+export async function checkCreation(
+  site: PageSite,
+  challenge: string,
+  response: unknown,
+): Promise<NewPasskey | undefined> {
+  const checked = await holding(
+    verifyRegistrationResponse({
+      response: response as RegistrationResponseJSON,
+      expectedChallenge: challenge,
+      expectedOrigin: site.origin,
+      expectedRPID: site.host,
+      requireUserVerification: true,
+      supportedAlgorithmIDs: ALGORITHMS,
+    }),
+  );
+  if (!checked?.verified) return undefined;
+  const { credential, credentialDeviceType } = checked.registrationInfo;
+  const transports = (credential.transports ?? []).filter(
+    (one) => typeof one === "string" && /^[a-z-]{1,20}$/.test(one),
+  );
+  return {
+    credential: credential.id,
+    key: Buffer.from(credential.publicKey).toString("base64url"),
+    counter: credential.counter,
+    transports: transports.slice(0, TRANSPORTS_MAX),
+    synced: credentialDeviceType === "multiDevice",
+  };
+}
+
+const TRANSPORTS_MAX = 8;
+
+/** What a browser is asked to sign in by: any passkey that it has for this host. */
+export function requestOptions({ host }: PageSite, challenge: Challenge): Promise<object> {
+  return generateAuthenticationOptions({ rpID: host, challenge, timeout: CHALLENGE_MS, userVerification: "required" });
+}
+
+/**
+ * The passkey's counter from now on; undefined when the answer does not hold: another site's, another challenge's, another
+ * key's, or one of a copy, whose counter is not ahead of the one that is known.
+ */
+export async function checkRequest(
+  site: PageSite,
+  challenge: string,
+  response: unknown,
+  { credential, key, counter }: KeptPasskey,
+): Promise<number | undefined> {
+  const checked = await holding(
+    verifyAuthenticationResponse({
+      response: response as AuthenticationResponseJSON,
+      expectedChallenge: challenge,
+      expectedOrigin: site.origin,
+      expectedRPID: site.host,
+      credential: { id: credential, publicKey: Uint8Array.from(Buffer.from(key, "base64url")), counter },
+      requireUserVerification: true,
+    }),
+  );
+  return checked?.verified ? checked.authenticationInfo.newCounter : undefined;
+}
+
+/** The package throws at whatever a stranger has sent and is not as it must be. */
+async function holding<T>(check: Promise<T>): Promise<T | undefined> {
+  try {
+    return await check;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,139 @@
+/** Passkeys in a real Chromium with a virtual authenticator, and a real provider of OpenID Connect. */
+import assert from "node:assert/strict";
+import test, { after, type TestContext } from "node:test";
+import { closeBrowser, openWindow, type Page, picture } from "../../../rig/browser.ts";
+import type { Changes } from "../../../rig/config.ts";
+import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { startOidc } from "../../../rig/oidc.ts";
+
+after(closeBrowser);
+
+async function start(t: TestContext, change: Changes = {}): Promise<GatewayHere> {
+  const gateway = await startGatewayHere({ config: (places) => testConfig(places, change) });
+  t.after(() => gateway.close());
+  return gateway;
+}
+
+/** Passkeys want a name, and this machine has one for itself. */
+const named = (url: string) => url.replace("127.0.0.1", "localhost");
+
+async function ask(gateway: GatewayHere, method: string, path: string, body?: object) {
+  const response = await fetch(`${gateway.adminUrl}/admin/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${gateway.gateway.adminToken}`, "content-type": "application/json" },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: answers of several forms, looked into.
+  return (await response.json()) as any;
+}
+
+async function enterByLink(gateway: GatewayHere, page: Page, name: string): Promise<void> {
+  const { link } = await ask(gateway, "POST", `/accounts/${name}/invitations`);
+  await page.goto(named(link));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+}
+
+async function addAuthenticator(page: Page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("WebAuthn.enable");
+  const { authenticatorId } = await session.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+    },
+  });
+  return { session, authenticatorId };
+}
+
+test("a passkey is added, lets its owner in, is renamed and removed; then it opens nothing", async (t) => {
+  const gateway = await start(t);
+  const { name } = await gateway.account({ usd: "12.5" });
+  const { page, complaints } = await openWindow(t);
+  await addAuthenticator(page);
+  await enterByLink(gateway, page, name);
+  await page.getByRole("link", { name: "Access" }).click();
+  await page.getByText("No passkey yet").waitFor();
+  await page.getByRole("button", { name: "Add a passkey" }).click();
+  const hostile = '<img src=x onerror="alert(1)"> ضوء 🔑';
+  await page.getByRole("textbox", { name: "Name" }).fill(hostile);
+  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: `Rename ${hostile}` }).waitFor();
+  await picture(page, "owner-access");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("You are not signed in.").waitFor();
+  await picture(page, "owner-door");
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await page.getByRole("heading", { name: "Access" }).waitFor();
+  await page.getByText("this one").waitFor();
+
+  await page.getByRole("button", { name: `Rename ${hostile}` }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("Laptop");
+  await page.getByRole("button", { name: "Rename", exact: true }).click();
+  await page.getByRole("button", { name: "Remove Laptop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }).click();
+  await page.getByText("No passkey yet").waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await page.getByText("This passkey does not open").waitFor();
+
+  const { items } = await ask(gateway, "GET", "/audit");
+  const done = (items as { what: string; outcome: string; who: string; target: string }[])
+    .filter(({ what }) => /^(session|passkey)\./.test(what))
+    .map(({ what, outcome, who, target }) => `${what} ${outcome} ${who} ${target}`);
+  assert.deepEqual(done, [
+    "session.begin refused nobody ",
+    `session.end done owner:${name}:passkey ${name}`,
+    `passkey.remove done owner:${name}:passkey ${name}`,
+    `passkey.rename done owner:${name}:passkey ${name}`,
+    `session.begin done owner:${name}:passkey ${name}`,
+    `session.end done owner:${name}:link ${name}`,
+    `passkey.add done owner:${name}:link ${name}`,
+    `session.begin done owner:${name}:link ${name}`,
+  ]);
+  assert.deepEqual(complaints, []);
+});
+
+test("one window ends another, and the operator ends all", async (t) => {
+  const gateway = await start(t);
+  const { name } = await gateway.account();
+  const [one, other] = [await openWindow(t), await openWindow(t)];
+  await enterByLink(gateway, one.page, name);
+  await enterByLink(gateway, other.page, name);
+  await one.page.getByRole("link", { name: "Access" }).click();
+  await one.page.getByRole("button", { name: "End all others" }).click();
+  await one.page.getByRole("button", { name: "End all others" }).waitFor({ state: "detached" });
+  await other.page.getByRole("link", { name: "Access" }).click();
+  await other.page.getByText("You are not signed in.").waitFor();
+  assert.equal((await ask(gateway, "POST", `/accounts/${name}/sign-out`, {})).sessions, 1);
+  await one.page.reload();
+  await one.page.getByText("You are not signed in.").waitFor();
+  assert.deepEqual([...one.complaints, ...other.complaints], []);
+});
+
+test("a provider lets in whom it names, and the page says why it does not", async (t) => {
+  const oidc = await startOidc();
+  t.after(() => oidc.close());
+  const { issuer, clientId: client_id, clientSecret: client_secret } = oidc;
+  const console = { oidc: { issuer, client_id, client_secret, claim: "email", label: "Example login" } };
+  const gateway = await start(t, { console });
+  oidc.serve(`${gateway.url}/console/sign-in/oidc`);
+  await gateway.store.createAccount({ tag: "Oidc000001" as never, name: "alice@example.com", plan: "free" });
+  const { page, complaints } = await openWindow(t);
+  oidc.claims = { email: "alice@example.com", email_verified: false };
+  await page.goto(`${gateway.url}/console/`);
+  await page.getByRole("button", { name: "Sign in with Example login" }).click();
+  await page.getByText("has not verified your e-mail address").waitFor();
+  oidc.claims = { email: "nobody@example.com", email_verified: true };
+  await page.getByRole("button", { name: "Sign in with Example login" }).click();
+  await page.getByText("There is no account under the name").waitFor();
+  await picture(page, "owner-door-refused");
+  oidc.claims = { email: "alice@example.com", email_verified: true };
+  await page.getByRole("button", { name: "Sign in with Example login" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.getByText("alice@example.com").waitFor();
+  assert.deepEqual(complaints, []);
+});

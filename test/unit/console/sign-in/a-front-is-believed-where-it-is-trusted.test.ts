@@ -1,0 +1,45 @@
+/** The name that a front gives: believed from a trusted front only, and for as long as the front gives it. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { startOwners } from "./owners.ts";
+
+const trustedHeader = "x-forwarded-user";
+
+test("a front names an account, which is in for as long as it is named", async (t) => {
+  const owners = await startOwners(t, { trustedHeader });
+  for (const name of ["alice", "bob"]) await owners.account(name);
+  const browser = owners.browser({ throughFront: true, headers: { [trustedHeader]: "alice" } });
+  assert.equal((await browser.get("/sign-in/ways")).json.front, "alice");
+  assert.equal((await browser.post("/sign-in/front")).status, 200);
+  assert.equal(await browser.account(), "alice");
+  const others: readonly Record<string, string>[] = [{ [trustedHeader]: "bob" }, {}];
+  for (const headers of others) {
+    browser.where = { throughFront: true, headers };
+    assert.equal((await browser.get("/session")).code, "signed_out", JSON.stringify(headers));
+  }
+  browser.where = { headers: { [trustedHeader]: "alice" } };
+  assert.equal((await browser.get("/session")).code, "signed_out", "around the front");
+});
+
+test("nobody else is believed, nor a front that names nobody there is, or two", async (t) => {
+  const owners = await startOwners(t, { trustedHeader });
+  for (const name of ["alice", "bob"]) await owners.account(name);
+  const wrong: readonly Parameters<typeof owners.browser>[0][] = [
+    { headers: { [trustedHeader]: "alice" } },
+    { throughFront: true, headers: { [trustedHeader]: "carol" } },
+    { throughFront: true, headers: { [trustedHeader]: "alice, bob" } },
+    { throughFront: true, headers: { [trustedHeader]: "" } },
+    { throughFront: true, headers: { "x-forwarded-email": "alice" } },
+    { throughFront: true },
+  ];
+  for (const where of wrong) {
+    const browser = owners.browser(where);
+    assert.equal((await browser.post("/sign-in/front")).code, "front_names_nobody", JSON.stringify(where));
+    assert.equal(await browser.account(), undefined);
+  }
+  const unset = await startOwners(t);
+  await unset.account("alice");
+  const browser = unset.browser({ throughFront: true, headers: { [trustedHeader]: "alice" } });
+  assert.equal((await browser.get("/sign-in/ways")).json.front, null);
+  assert.equal((await browser.post("/sign-in/front")).code, "front_names_nobody");
+});

@@ -1,0 +1,140 @@
+/** Sign-in links against whoever has none: wrong, used, over, of another account; and who may send requests of a session. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { HOST, type Owners, startOwners } from "./owners.ts";
+
+async function enter(owners: Owners, name: string) {
+  const browser = owners.browser();
+  const link = await owners.link((await owners.store.findAccount(name))?.tag ?? (await owners.account(name)));
+  assert.equal((await browser.post("/sign-in/link", { token: link })).status, 200);
+  return browser;
+}
+
+test("of those who open a link at once one is in", async (t) => {
+  const owners = await startOwners(t);
+  const token = await owners.link(await owners.account("alice"));
+  const all = await Promise.all(Array.from({ length: 8 }, () => owners.browser().post("/sign-in/link", { token })));
+  assert.deepEqual(all.map(({ status }) => status).sort(), [200, 401, 401, 401, 401, 401, 401, 401]);
+});
+
+test("a link that is wrong, over or another account's opens nothing", async (t) => {
+  const owners = await startOwners(t);
+  const [alice, bob] = [await owners.account("alice"), await owners.account("bob")];
+  const token = await owners.link(alice);
+  const [, secret] = token.split(".");
+  for (const wrong of [
+    `${alice}.`,
+    `${bob}.${secret}`,
+    `operator.${secret}`,
+    `${alice}.${"A".repeat(32)}`,
+    token.slice(1),
+  ]) {
+    const browser = owners.browser();
+    assert.equal((await browser.post("/sign-in/link", { token: wrong })).code, "link_is_over", wrong);
+    assert.equal(await browser.account(), undefined);
+  }
+  await owners.clock.advance(900_000);
+  assert.equal((await owners.browser().post("/sign-in/link", { token })).code, "link_is_over");
+});
+
+test("a challenge that was answered is no link", async (t) => {
+  const owners = await startOwners(t);
+  const tag = await owners.account("alice");
+  const secret = "A".repeat(32);
+  const { Challenges } = await import("../../../../src/console/sign-in/challenges.ts");
+  const spender = new Challenges({ ...owners, sealer: undefined as never, random: undefined as never });
+  assert.equal(await spender.spend(tag, secret), true);
+  assert.equal((await owners.browser().post("/sign-in/link", { token: `${tag}.${secret}` })).code, "link_is_over");
+});
+
+test("a session is over with its time and its sign-out, and a cookie that was changed is worth nothing", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const kept = new Map(alice.cookies);
+  assert.equal((await alice.post("/sign-out")).status, 200);
+  assert.deepEqual([...alice.cookies], []);
+  for (const [name, value] of kept) alice.cookies.set(name, value);
+  assert.equal((await alice.get("/session")).code, "signed_out");
+  const again = await enter(owners, "alice");
+  assert.equal(await again.account(), "alice");
+  const [[name, value = ""] = ["", ""]] = [...again.cookies];
+  again.cookies.set(name, `${value.slice(0, -1)}${value.endsWith("A") ? "B" : "A"}`);
+  assert.equal((await again.get("/session")).code, "signed_out");
+  again.cookies.set(name, value);
+  await owners.clock.advance(3_600_000);
+  assert.equal((await again.get("/session")).code, "signed_out");
+});
+
+const FOREIGN = [
+  ["another site's page", { "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
+  ["another port's page", { "sec-fetch-site": "same-site", origin: `https://${HOST}:8443` }],
+  ["a page without the header that a form cannot send", { "x-tollgate-console": "" }],
+  ["a page of no origin", { origin: "null" }],
+] as const;
+
+test("a page of another site does nothing with an owner's session, and signs nobody in", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const link = await owners.link((await owners.store.findAccount("alice"))?.tag ?? assert.fail());
+  for (const [what, headers] of FOREIGN) {
+    for (const path of ["/sessions/end-others", "/sign-out", "/sign-in/passkey/options", "/passkeys/options"]) {
+      assert.equal((await alice.ask("POST", path, undefined, headers)).code, "other_site", `${what}: ${path}`);
+    }
+    assert.equal(
+      (await owners.browser().ask("POST", "/sign-in/link", { token: link }, headers)).code,
+      "other_site",
+      what,
+    );
+  }
+  assert.equal(await alice.account(), "alice");
+  assert.equal((await owners.browser().post("/sign-in/link", { token: link })).status, 200);
+});
+
+test("the owner of a suspended account looks, ends sessions and changes nothing else", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  await enter(owners, "alice");
+  const tag = (await owners.store.findAccount("alice"))?.tag ?? assert.fail();
+  await owners.store.changeAccount(tag, { status: "suspended" });
+  const session = await alice.get("/session");
+  assert.deepEqual([session.status, session.json.status], [200, "suspended"]);
+  const made = await alice.post("/accounts/alice/keys", { group: "cards" });
+  assert.deepEqual([made.status, made.code], [403, "account_suspended"]);
+  assert.match(made.json.error.message, /^Your account is suspended\. Until your operator resumes it you can look/);
+  assert.equal((await owners.store.listKeys(tag)).length, 0);
+  const left = await alice.post("/sessions/end-others");
+  assert.deepEqual([left.status, left.json.sessions.length], [200, 1]);
+  assert.deepEqual(
+    owners.log.filter(({ what }) => what === "key.create").map(({ outcome, cause, who }) => [outcome, cause, who]),
+    [["refused", "account_suspended", "owner:alice:link"]],
+  );
+});
+
+test("each sign-in, failure and sign-out has its line, and no line has a secret", async (t) => {
+  const owners = await startOwners(t);
+  const tag = await owners.account("alice");
+  const token = await owners.link(tag);
+  const browser = owners.browser({ headers: { "user-agent": "agent-canary" } });
+  await browser.post("/sign-in/link", { token });
+  const [cookie = ""] = browser.cookies.values();
+  await browser.post("/sign-in/link", { token });
+  await browser.post("/sign-out");
+  assert.deepEqual(
+    owners.log.map(({ what, outcome, cause, who, target, from, way }) => [
+      what,
+      outcome,
+      cause,
+      who,
+      target,
+      from,
+      way,
+    ]),
+    [
+      ["session.begin", "done", undefined, "owner:alice:link", "alice", "192.0.2.1", "link"],
+      ["session.begin", "refused", "link_is_over", "nobody", "", "192.0.2.1", "link"],
+      ["session.end", "done", undefined, "owner:alice:link", "alice", "192.0.2.1", undefined],
+    ],
+  );
+  const all = JSON.stringify(owners.log);
+  for (const secret of [token.slice(11), cookie, "agent-canary"]) assert.ok(!all.includes(secret));
+});

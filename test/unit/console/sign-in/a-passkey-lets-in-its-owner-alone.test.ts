@@ -1,0 +1,201 @@
+/** Passkeys against whoever has none: forged, replayed, expired, of another site, of another account, copied. */
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import test from "node:test";
+import { Authenticator, type Lies } from "./authenticator.ts";
+import { type Browser, HOST, ORIGIN, type Owners, startOwners } from "./owners.ts";
+
+const MINUTE_MS = 60_000;
+
+async function enter(owners: Owners, name: string): Promise<Browser> {
+  const found = await owners.store.findAccount(name);
+  const tag = found?.tag ?? (await owners.account(name));
+  const browser = owners.browser();
+  assert.equal((await browser.post("/sign-in/link", { token: await owners.link(tag) })).status, 200);
+  return browser;
+}
+
+async function add(browser: Browser, key: Authenticator, lies: Lies = {}) {
+  const { options, sealed } = (await browser.post("/passkeys/options")).json;
+  return browser.post("/passkeys", { sealed, name: "Laptop", credential: key.create(options, lies) });
+}
+
+async function asked(browser: Browser) {
+  const answer = await browser.post("/sign-in/passkey/options");
+  assert.equal(answer.status, 200, JSON.stringify(answer.json));
+  return answer.json as { readonly sealed: string; readonly options: { readonly challenge: string } };
+}
+
+async function signIn(browser: Browser, key: Authenticator, lies: Lies = {}) {
+  const { options, sealed } = await asked(browser);
+  return browser.post("/sign-in/passkey", { sealed, credential: key.get(options, lies) });
+}
+
+test("a passkey lets its owner in, and says when it did", async (t) => {
+  const owners = await startOwners(t);
+  const key = new Authenticator(ORIGIN);
+  const alice = await enter(owners, "alice");
+  assert.equal((await add(alice, key)).status, 201);
+  const browser = owners.browser();
+  assert.equal((await signIn(browser, key)).status, 200);
+  assert.equal(await browser.account(), "alice");
+  const { passkeys, sessions } = (await browser.get("/access")).json;
+  assert.deepEqual(
+    passkeys.map(({ name, used_at: at }: { name: string; used_at: string }) => [name, Date.parse(at)]),
+    [["Laptop", owners.clock.wallMs()]],
+  );
+  assert.deepEqual(
+    sessions.map(({ way, from, is_this: isThis }: { way: string; from: string; is_this: boolean }) => [
+      way,
+      from,
+      isThis,
+    ]),
+    [
+      ["passkey", "192.0.2.1", true],
+      ["link", "192.0.2.1", false],
+    ],
+  );
+});
+
+const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+const LIES: readonly (readonly [what: string, lies: Lies])[] = [
+  ["of another site", { origin: "https://evil.example" }],
+  ["of the same host without encryption", { origin: `http://${HOST}` }],
+  ["of another port", { origin: `${ORIGIN}:8443` }],
+  ["made for another host", { host: "evil.example" }],
+  ["to another challenge", { challenge: "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }],
+  ["of the other kind", { type: "webauthn.other" }],
+  ["without its owner at the device", { isVerified: false }],
+];
+
+test("an answer that lies lets nobody in and adds nothing", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const key = new Authenticator(ORIGIN);
+  for (const [what, lies] of LIES) {
+    assert.equal((await add(alice, key, lies)).code, "passkey_not_made", what);
+  }
+  assert.deepEqual((await alice.get("/access")).json.passkeys, []);
+  assert.equal((await add(alice, key)).status, 201);
+  const more = [
+    ["signed by another key", { key: stranger }],
+    ["that names nobody", { userHandle: "" }],
+    ["that names the operator", { userHandle: Buffer.from("operator").toString("base64url") }],
+    ["that names a field", { userHandle: Buffer.from("*:sign-ins").toString("base64url") }],
+  ] as const;
+  for (const [what, lies] of [...LIES, ...more]) {
+    const browser = owners.browser({ address: "198.51.100.7" });
+    assert.equal((await signIn(browser, key, lies)).code, "passkey_refused", what);
+    assert.deepEqual([...browser.cookies], [], what);
+    await owners.clock.advance(MINUTE_MS);
+  }
+  assert.equal((await signIn(owners.browser(), key)).status, 200);
+});
+
+test("a passkey opens no other account", async (t) => {
+  const owners = await startOwners(t);
+  const [alice, bob] = [await enter(owners, "alice"), await enter(owners, "bob")];
+  const [key, other] = [new Authenticator(ORIGIN), new Authenticator(ORIGIN)];
+  await add(alice, key);
+  await add(bob, other);
+  const browser = owners.browser();
+  assert.equal((await signIn(browser, key, { userHandle: other.userHandle })).code, "passkey_refused");
+  assert.deepEqual([...browser.cookies], []);
+  // What belongs to the other account is not there.
+  const [{ id }] = (await bob.get("/access")).json.passkeys;
+  const sessions = (await bob.get("/access")).json.sessions;
+  assert.equal((await alice.ask("PUT", `/passkeys/${id}/name`, { name: "mine" })).status, 404);
+  assert.equal((await alice.post(`/passkeys/${id}/remove`)).status, 200);
+  assert.equal((await alice.post(`/sessions/${sessions[0].id}/end`)).status, 200);
+  assert.equal(await bob.account(), "bob");
+  assert.equal((await signIn(owners.browser(), other)).status, 200);
+});
+
+test("an answer counts once, whoever sends it again", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const key = new Authenticator(ORIGIN);
+  const made = (await alice.post("/passkeys/options")).json;
+  const creation = { sealed: made.sealed, name: "Laptop", credential: key.create(made.options) };
+  assert.equal((await alice.post("/passkeys", creation)).status, 201);
+  assert.equal((await alice.post("/passkeys", creation)).code, "passkey_not_made");
+  const browser = owners.browser();
+  const { options, sealed } = await asked(browser);
+  const body = { sealed, credential: key.get(options) };
+  const all = await Promise.all(Array.from({ length: 8 }, () => owners.browser().post("/sign-in/passkey", body)));
+  assert.deepEqual(all.map(({ status }) => status).sort(), [200, 401, 401, 401, 401, 401, 401, 401]);
+  assert.equal((await browser.post("/sign-in/passkey", body)).code, "passkey_refused");
+});
+
+test("a question is over after five minutes, and is its own purpose's and session's", async (t) => {
+  const owners = await startOwners(t);
+  const [alice, bob] = [await enter(owners, "alice"), await enter(owners, "bob")];
+  const key = new Authenticator(ORIGIN);
+  const own = (await alice.post("/passkeys/options")).json;
+  const credential = key.create(own.options);
+  assert.equal((await bob.post("/passkeys", { sealed: own.sealed, name: "x", credential })).code, "passkey_not_made");
+  await owners.clock.advance(5 * MINUTE_MS);
+  assert.equal((await alice.post("/passkeys", { sealed: own.sealed, name: "x", credential })).code, "passkey_not_made");
+  assert.equal((await add(alice, key)).status, 201);
+  const browser = owners.browser();
+  const late = await asked(browser);
+  const forAdding = (await alice.post("/passkeys/options")).json;
+  const wrong = { sealed: forAdding.sealed, credential: key.get({ ...forAdding.options, rpId: HOST }) };
+  assert.equal((await browser.post("/sign-in/passkey", wrong)).code, "passkey_refused");
+  await owners.clock.advance(5 * MINUTE_MS);
+  const tooLate = { sealed: late.sealed, credential: key.get(late.options) };
+  assert.equal((await browser.post("/sign-in/passkey", tooLate)).code, "passkey_refused");
+  const bent = { ...(await asked(browser)) };
+  const changed = {
+    sealed: bent.sealed.replace(/.$/, (last) => (last === "A" ? "B" : "A")),
+    credential: key.get(bent.options),
+  };
+  assert.equal((await browser.post("/sign-in/passkey", changed)).code, "passkey_refused");
+});
+
+test("a copy of a passkey is found by its counter", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const key = new Authenticator(ORIGIN);
+  await add(alice, key, { counter: 5 });
+  assert.equal((await signIn(owners.browser(), key, { counter: 6 })).status, 200);
+  for (const counter of [6, 5, 0]) {
+    assert.equal((await signIn(owners.browser(), key, { counter })).code, "passkey_refused", String(counter));
+  }
+  assert.equal((await signIn(owners.browser(), key, { counter: 7 })).status, 200);
+});
+
+test("what was removed lets nobody in, also when it is removed amid a sign-in", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const key = new Authenticator(ORIGIN);
+  await add(alice, key);
+  const tag = (await owners.store.findAccount("alice"))?.tag ?? assert.fail();
+  const [{ id }] = (await alice.get("/access")).json.passkeys;
+  const store = owners.store as { -readonly [K in keyof typeof owners.store]: (typeof owners.store)[K] };
+  const { keepSignIn } = store;
+  store.keepSignIn = async (owner, record) => {
+    if (record.kind === "passkey") await store.dropSignIn(tag, "passkey", id);
+    return keepSignIn.call(store, owner, record);
+  };
+  assert.equal((await signIn(owners.browser(), key)).code, "passkey_refused");
+  store.keepSignIn = keepSignIn;
+  assert.deepEqual((await alice.get("/access")).json.passkeys, []);
+  assert.equal((await signIn(owners.browser(), key)).code, "passkey_refused");
+});
+
+test("under a bare address there are no passkeys", async (t) => {
+  const owners = await startOwners(t, { publicUrl: undefined });
+  const browser = owners.browser({ host: "192.0.2.9:8787", origin: "http://192.0.2.9:8787" });
+  assert.equal((await browser.post("/sign-in/passkey/options")).code, "passkey_needs_name");
+});
+
+test("an account has 32 passkeys at the most", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  for (let n = 0; n < 32; n++) {
+    assert.equal((await add(alice, new Authenticator(ORIGIN))).status, 201);
+    await owners.clock.advance(MINUTE_MS);
+  }
+  assert.equal((await add(alice, new Authenticator(ORIGIN))).code, "too_many_passkeys");
+});

@@ -1,0 +1,183 @@
+/** OpenID Connect with a real provider: whom it names is in; a callback that was forged, replayed, another's or late is not. */
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { nameIn } from "../../../../src/console/sign-in/claims.ts";
+import { Secret } from "../../../../src/values/secret.ts";
+import type { OidcSettings } from "../../../../src/values/settings.ts";
+import { startOidc } from "../../../rig/oidc.ts";
+import { type Browser, ORIGIN, startOwners } from "./owners.ts";
+
+const CALLBACK = "/console/sign-in/oidc";
+
+async function start(t: TestContext, change: Partial<OidcSettings> = {}, inToken = false) {
+  const oidc = await startOidc();
+  t.after(() => oidc.close());
+  oidc.serve(ORIGIN + CALLBACK, { inToken });
+  oidc.claims = { email: "alice@example.com", email_verified: true, preferred_username: "alice" };
+  const settings: OidcSettings = {
+    issuer: oidc.issuer,
+    clientId: oidc.clientId,
+    clientSecret: new Secret(oidc.clientSecret),
+    claim: "preferred_username",
+    createAccounts: false,
+    plan: undefined,
+    label: undefined,
+    ...change,
+  };
+  return { oidc, owners: await startOwners(t, { oidc: settings }) };
+}
+
+/** Goes to the provider and comes back as far as its last redirect. @returns the path and query that the browser is sent to. */
+async function visit(browser: Browser): Promise<string> {
+  const begun = await browser.post("/sign-in/oidc");
+  assert.equal(begun.status, 200, JSON.stringify(begun.json));
+  const cookies = new Map<string, string>();
+  let url = new URL(begun.json.location);
+  while (url.origin !== ORIGIN) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const answer = await fetch(url, { redirect: "manual", headers: { cookie, connection: "close" } });
+    for (const one of answer.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(one) ?? [];
+      cookies.set(name, value);
+    }
+    url = new URL(answer.headers.get("location") ?? assert.fail(`${answer.status} ${await answer.text()}`), url);
+  }
+  return url.pathname + url.search;
+}
+
+/** Where the gateway sends a browser that comes back. It is a link from another site. */
+async function comeBack(browser: Browser, path: string): Promise<string | undefined> {
+  const answer = await browser.ask("GET", path, undefined, {
+    "sec-fetch-site": "cross-site",
+    "x-tollgate-console": "",
+  });
+  assert.equal(answer.status, 303);
+  assert.equal(answer.headers["cache-control"], "no-store");
+  return answer.headers.location;
+}
+
+async function signIn(browser: Browser): Promise<string | undefined> {
+  return comeBack(browser, await visit(browser));
+}
+
+for (const inToken of [true, false]) {
+  test(`the claim ${inToken ? "of the ID token" : "of the userinfo"} is the account's name`, async (t) => {
+    const { owners } = await start(t, {}, inToken);
+    await owners.account("alice");
+    const browser = owners.browser();
+    assert.equal((await browser.get("/sign-in/ways")).json.oidc.startsWith("127.0.0.1:"), true);
+    assert.equal(await signIn(browser), "/console/");
+    assert.deepEqual(
+      [(await browser.get("/session")).json.account, (await browser.get("/session")).json.way],
+      ["alice", "oidc"],
+    );
+  });
+}
+
+test("a callback that was forged, is another browser's, was used or is late lets nobody in", async (t) => {
+  const { owners, oidc } = await start(t);
+  await owners.account("alice");
+  const browser = owners.browser();
+  const path = await visit(browser);
+  const over = "/console/sign-in?refused=oidc_over";
+  const refused = "/console/sign-in?refused=oidc_refused";
+  // An attacker's own answer in a victim's browser signs the victim in to nothing.
+  assert.equal(await comeBack(owners.browser(), path), over);
+  const victim = owners.browser();
+  await visit(victim);
+  assert.equal(await comeBack(victim, path), refused, "another visit's state");
+  const bent = (name: string, value: string) => {
+    const url = new URL(path, ORIGIN);
+    url.searchParams.set(name, value);
+    return url.pathname + url.search;
+  };
+  for (const [name, value] of [
+    ["state", "x"],
+    ["iss", "https://evil.example"],
+    ["code", "x"],
+  ] as const) {
+    const other = owners.browser();
+    for (const [cookie, sealed] of browser.cookies) other.cookies.set(cookie, sealed);
+    assert.equal(await comeBack(other, bent(name, value)), refused, name);
+    assert.equal(await other.account(), undefined);
+  }
+  assert.equal(await comeBack(browser, CALLBACK), refused, "without a word of the provider");
+  await owners.clock.advance(60_000);
+  assert.equal(await comeBack(browser, path), "/console/");
+  const again = owners.browser();
+  for (const [cookie, sealed] of browser.cookies) if (cookie.includes("oidc")) again.cookies.set(cookie, sealed);
+  assert.equal(await comeBack(again, path), refused, "a code that was used");
+  const late = owners.browser();
+  const latePath = await visit(late);
+  await owners.clock.advance(600_000);
+  assert.equal(await comeBack(late, latePath), over);
+  oidc.refuses = true;
+  assert.equal(await signIn(owners.browser()), refused);
+  const reasons = owners.log.filter(({ event }) => event === "oidc_failed").map(({ reason }) => reason);
+  assert.equal(reasons.at(-1), "access_denied");
+  const all = JSON.stringify(owners.log);
+  for (const secret of [oidc.clientSecret, new URL(path, ORIGIN).searchParams.get("code") ?? "none"]) {
+    assert.ok(!all.includes(secret));
+  }
+});
+
+test("a name without an account is refused, or gets one where that is allowed", async (t) => {
+  const { owners, oidc } = await start(t, { claim: "email" });
+  assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=oidc_no_account");
+  assert.equal(await owners.store.findAccount("alice@example.com"), undefined);
+  const open = await start(t, { claim: "email", createAccounts: true, plan: "pro" });
+  const browser = open.owners.browser();
+  assert.equal(await signIn(browser), "/console/");
+  assert.equal(await browser.account(), "alice@example.com");
+  const made = await open.owners.store.findAccount("alice@example.com");
+  assert.deepEqual([made?.plan, made?.balance], ["pro", 0n]);
+  assert.equal(await signIn(open.owners.browser()), "/console/", "the same account again");
+  assert.deepEqual(
+    open.owners.log.filter(({ event }) => event === "audit").map(({ what, outcome, who }) => [what, outcome, who]),
+    [
+      ["account.create", "done", "oidc"],
+      ["session.begin", "done", "owner:alice@example.com:oidc"],
+      ["session.begin", "done", "owner:alice@example.com:oidc"],
+    ],
+  );
+  open.oidc.claims = { email: "mallory@example.com", email_verified: false };
+  assert.equal(await signIn(open.owners.browser()), "/console/sign-in?refused=email_unverified");
+  assert.equal(await open.owners.store.findAccount("mallory@example.com"), undefined);
+  oidc.claims = {};
+  assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=claim_missing");
+});
+
+test("a provider that is away is said to be, and asked again", async (t) => {
+  const away = await startOidc();
+  const { issuer } = away;
+  await away.close();
+  const { owners } = await start(t, { issuer });
+  for (const _ of [1, 2]) assert.equal((await owners.browser().post("/sign-in/oidc")).code, "oidc_unreachable");
+});
+
+test("a claim is a name to the letter, or none", () => {
+  const claims = (value: unknown) => nameIn({ name: value }, "name");
+  assert.deepEqual(claims("alice"), { name: "alice" });
+  assert.deepEqual(claims("team-7@example.com"), { name: "team-7@example.com" });
+  for (const wrong of [
+    "",
+    " alice",
+    "alice\n",
+    "a b",
+    "älice",
+    "../alice",
+    "a".repeat(65),
+    ["alice"],
+    7,
+    true,
+    { a: 1 },
+    "-a",
+  ]) {
+    assert.deepEqual(claims(wrong), { fault: "claim_no_name" }, JSON.stringify(wrong));
+  }
+  for (const none of [undefined, null]) assert.deepEqual(claims(none), { fault: "claim_missing" });
+  assert.deepEqual(nameIn({}, "toString"), { fault: "claim_missing" });
+  for (const email_verified of [undefined, false, "true", 1]) {
+    assert.deepEqual(nameIn({ email: "a@b.example", email_verified }, "email"), { fault: "email_unverified" });
+  }
+});

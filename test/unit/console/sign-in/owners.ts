@@ -1,0 +1,148 @@
+/** The console of owners without a listener: requests as the public listener judges them, browsers with a cookie each. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { Audit } from "../../../../src/console/audit.ts";
+import { createOwnerConsole, type OwnerConsole } from "../../../../src/console/owner/owner.ts";
+import { makeLink } from "../../../../src/console/sign-in/links.ts";
+import { createSealing } from "../../../../src/request/sealing.ts";
+import type { Store } from "../../../../src/store/contract.ts";
+import { openEmbedded } from "../../../../src/store/embedded/store.ts";
+import { type AccountTag, newAccountTag } from "../../../../src/values/key.ts";
+import { Secret } from "../../../../src/values/secret.ts";
+import type { ConsoleSettings } from "../../../../src/values/settings.ts";
+import { ManualClock } from "../../settle/rig.ts";
+import { CATALOG } from "../running-console.ts";
+
+export const HOST = "gate.example";
+export const ORIGIN = `https://${HOST}`;
+
+const SETTINGS: ConsoleSettings = {
+  path: "/console",
+  publicUrl: ORIGIN,
+  sessionMs: 3_600_000,
+  invitationMs: 900_000,
+  oidc: undefined,
+  trustedHeader: undefined,
+  support: { email: undefined, url: undefined },
+};
+
+export interface Owners {
+  readonly store: Store;
+  readonly clock: ManualClock;
+  readonly log: readonly Record<string, unknown>[];
+  readonly console: OwnerConsole;
+  account(name: string): Promise<AccountTag>;
+  link(tag: AccountTag, lastsMs?: number): Promise<string>;
+  /** A browser of its own. */
+  browser(where?: Where): Browser;
+}
+
+export async function startOwners(t: TestContext, settings: Partial<ConsoleSettings> = {}): Promise<Owners> {
+  const clock = new ManualClock();
+  const dir = await mkdtemp(join(tmpdir(), "tollgate-owners-"));
+  const store = openEmbedded(dir, () => clock.wallMs());
+  t.after(async () => {
+    await store.close();
+    await rm(dir, { recursive: true });
+  });
+  const log: Record<string, unknown>[] = [];
+  const noted = (line: object) => log.push(line as Record<string, unknown>);
+  const console = createOwnerConsole({
+    store,
+    catalog: () => CATALOG,
+    clock,
+    random: randomBytes,
+    settings: { ...SETTINGS, ...settings },
+    sealer: createSealing([new Secret("a test's own sealing key, 32 characters")]),
+    audit: new Audit(clock, noted),
+    log: noted,
+  });
+  return {
+    store,
+    clock,
+    log,
+    console,
+    async account(name) {
+      const tag = newAccountTag(randomBytes);
+      await store.createAccount({ tag, name, plan: "free" });
+      return tag;
+    },
+    link: (tag, lastsMs = 900_000) => makeLink(store, randomBytes, tag, lastsMs),
+    browser: (where) => new Browser(console, where),
+  };
+}
+
+interface Where {
+  readonly address?: string;
+  readonly origin?: string;
+  readonly host?: string;
+  readonly throughFront?: boolean;
+  /** Sent with each request. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Got {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every form and fail on the wrong one.
+  readonly json: any;
+  /** The code of a refusal. */
+  readonly code: string | undefined;
+}
+
+/** Keeps cookies and says what a browser says of the page that asks. */
+export class Browser {
+  readonly cookies = new Map<string, string>();
+  readonly #console: OwnerConsole;
+  where: Where;
+
+  constructor(console: OwnerConsole, where: Where = {}) {
+    this.#console = console;
+    this.where = where;
+  }
+
+  /** @param path below the console's API, or from the root where it begins with /console. */
+  async ask(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<Got> {
+    const { address = "192.0.2.1", origin = ORIGIN, host = HOST, throughFront = false } = this.where;
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const answer = await this.#console({
+      method,
+      target: path.startsWith("/console") ? path : `/console/api${path}`,
+      headers: {
+        host,
+        "x-tollgate-console": "1",
+        "sec-fetch-site": "same-origin",
+        ...(method === "GET" ? {} : { origin }),
+        ...(body && { "content-type": "application/json" }),
+        ...(cookie && { cookie }),
+        ...this.where.headers,
+        ...headers,
+      },
+      body: Buffer.from(body ? JSON.stringify(body) : ""),
+      clientAddress: address,
+      throughFront,
+    });
+    const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(answer.headers["set-cookie"] ?? "") ?? [];
+    if (value !== "") this.cookies.set(name, value);
+    else if (name !== "") this.cookies.delete(name);
+    const text = Buffer.from(answer.body).toString();
+    const json = text.startsWith("{") ? JSON.parse(text) : {};
+    return { status: answer.status, headers: answer.headers, json, code: json.error?.code };
+  }
+
+  post(path: string, body?: object): Promise<Got> {
+    return this.ask("POST", path, body);
+  }
+
+  get(path: string): Promise<Got> {
+    return this.ask("GET", path);
+  }
+
+  /** Whose console it is in; undefined when in none. */
+  async account(): Promise<string | undefined> {
+    return (await this.get("/session")).json.account;
+  }
+}
