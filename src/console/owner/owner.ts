@@ -5,21 +5,19 @@
 import cookies from "@fastify/cookie";
 import type { Store } from "../../store/contract.ts";
 import type { AccountTag } from "../../values/key.ts";
-import type { ConsoleSettings } from "../../values/settings.ts";
 import { type App, type AppRequest, addRoute, createApp } from "../app.ts";
 import type { Audit } from "../audit.ts";
 import { addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
-import type { ConsoleParts } from "../routes/contract.ts";
 import { LinkToken, type Static } from "../schema.ts";
 import { useLink } from "../sign-in/links.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, Sessions } from "../sign-in/sessions.ts";
+import type { OwnerParts } from "./contract.ts";
 import { OwnScope, ownStore, type SignedIn } from "./own-store.ts";
 import { ownerRoutes } from "./routes.ts";
 
-interface OwnerConsoleOptions extends ConsoleParts {
-  readonly settings: ConsoleSettings;
+interface OwnerConsoleOptions extends OwnerParts {
   readonly sealer: Sealer;
   readonly audit: Audit;
   /** Takes reports of defects, flat objects without secrets. */

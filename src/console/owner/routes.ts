@@ -1,17 +1,17 @@
 /** What owners may ask: the admin's routes that concern one account, and what only a page needs. */
-import type { ConsoleSettings } from "../../values/settings.ts";
 import { type SessionAnswer, SessionShape } from "../answers/session.ts";
 import { accountRoutes } from "../routes/accounts.ts";
 import { cardRoutes } from "../routes/cards.ts";
 import { codeRoutes } from "../routes/codes.ts";
-import { type ConsoleParts, type ConsoleRoute, route } from "../routes/contract.ts";
+import { type ConsoleRoute, route } from "../routes/contract.ts";
 import { keyRoutes } from "../routes/keys.ts";
 import { limitRoutes } from "../routes/limits.ts";
+import type { OwnerParts } from "./contract.ts";
+import { forOwners } from "./for-owners.ts";
+import { keyGroupsRoute } from "./key-groups.ts";
+import { overviewRoute } from "./overview.ts";
 import type { OwnScope } from "./own-store.ts";
-
-interface OwnerParts extends ConsoleParts {
-  readonly settings: ConsoleSettings;
-}
+import { keySpendRoute } from "./spend.ts";
 
 /** Routes of the admin API that owners have, by their ids. What an id or a name leads to is their own, or not there. */
 const OF_ADMIN: ReadonlySet<string> = new Set([
@@ -34,7 +34,14 @@ const OF_ADMIN: ReadonlySet<string> = new Set([
 /** @param parts with the store of the one who asks. */
 export function ownerRoutes(parts: OwnerParts, scope: OwnScope): readonly ConsoleRoute[] {
   const ofAdmin = [accountRoutes, cardRoutes, codeRoutes, keyRoutes, limitRoutes].flatMap((make) => make(parts));
-  return [...ofAdmin.filter(({ id }) => OF_ADMIN.has(id)), sessionRoute(parts, scope)];
+  const all = [
+    ...ofAdmin.filter(({ id }) => OF_ADMIN.has(id)),
+    sessionRoute(parts, scope),
+    overviewRoute(parts, scope),
+    keyGroupsRoute(parts, scope),
+    keySpendRoute(parts, scope),
+  ];
+  return all.map(forOwners);
 }
 
 function sessionRoute({ catalog, settings: { support } }: OwnerParts, scope: OwnScope): ConsoleRoute {

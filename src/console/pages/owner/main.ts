@@ -8,13 +8,17 @@ import { Shell } from "../parts/shell.ts";
 import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
 import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
+import { Cards } from "./cards/cards.ts";
 import { Door } from "./door.ts";
-import { Overview } from "./overview.ts";
+import { Keys } from "./keys/keys.ts";
+import { Overview } from "./overview/overview.ts";
 import type { PageProps } from "./session.ts";
 
 /** The pages, by the first segment of their address; the order is that of the menu. */
 const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
   { at: "", title: T.owner.overview.title, Page: Overview },
+  { at: "keys", title: T.owner.keys.title, Page: Keys },
+  { at: "cards", title: T.owner.cards.title, Page: Cards },
 ];
 
 function App(): VNode | null {

@@ -115,7 +115,7 @@ export function Dialog({ title, onClose, children }: DialogProps): VNode {
     place.current?.showModal();
   }, []);
   return html`<dialog ref=${place} aria-label=${title} onClose=${onClose}>
-    <header><h2>${title}</h2><button type="button" class="quiet" onClick=${onClose} aria-label=${T.common.close}>✕</button></header>
+    <header><h2>${title}</h2><button type="button" class="quiet" onClick=${() => place.current?.close()} aria-label=${T.common.close}>✕</button></header>
     ${children}
   </dialog>`;
 }

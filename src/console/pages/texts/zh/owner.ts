@@ -1,5 +1,8 @@
 /** Words of the owner's pages. */
 import type { Texts } from "../words.ts";
+import { cards } from "./owner/cards.ts";
+import { keys } from "./owner/keys.ts";
+import { overview } from "./owner/overview.ts";
 
 export const owner: Texts["owner"] = {
   door: {
@@ -8,10 +11,7 @@ export const owner: Texts["owner"] = {
     signedOut: "您尚未登录。",
     askOperator: "请向网关的管理员索取登录链接。",
   },
-  overview: {
-    title: "概览",
-    balance: "余额",
-    held: "冻结",
-    heldHint: "正在进行的请求所占用",
-  },
+  overview,
+  keys,
+  cards,
 };
