@@ -81,9 +81,10 @@ function ownerApp(options: OwnerConsoleOptions): App {
     if (request.url.startsWith(`${api}/sign-in/`)) return;
     owners.set(request, await signedIn(request, sessions, store));
   });
-  app.setNotFoundHandler(() => {
+  const refuseUnknown = () => {
     throw new AdminRefusal(404, "unknown_path", "There is nothing at this path and method.", `Go to ${path}/.`);
-  });
+  };
+  app.setNotFoundHandler(refuseUnknown);
   app.register(async (routed) => {
     addSignIn(routed, api, sessions, options);
     routed.post(`${api}/sign-out`, async (request, reply) => {
@@ -97,6 +98,8 @@ function ownerApp(options: OwnerConsoleOptions): App {
         within: (request, work) => scope.run(ownerOf(request), work),
       });
     }
+    // Any other path is a page's.
+    routed.get(`${api}/*`, refuseUnknown);
     addPages(routed, path, "owner");
   });
   return app;

@@ -24,7 +24,7 @@ export function KeyList({ session, place }: PageProps): VNode {
       <a class="button main" href=${hrefOf(["keys", "new"])}>${W.create}</a>
     </div>
     <${Search} key=${`${search}|${status}`} search=${search ?? ""} status=${status ?? "all"} />
-    <${Awaited} loaded=${keys}>${({ items, next }: KeyListAnswer) => html`
+    <${Awaited} loaded=${keys}>${({ items, next }: KeyListAnswer) => html`<section class="panel">
       <${Table}
         caption=${W.title}
         columns=${columnsFor(spend.data)}
@@ -35,7 +35,8 @@ export function KeyList({ session, place }: PageProps): VNode {
       <p class="row">
         ${cursor && html`<a class="button" href=${hrefOf(["keys"], { search, status })}>${W.firstPage}</a>`}
         ${next !== null && html`<a class="button" href=${hrefOf(["keys"], { search, status, cursor: next })}>${W.nextPage}</a>`}
-      </p>`}</${Awaited}>`;
+      </p>
+    </section>`}</${Awaited}>`;
 }
 
 const given = ({ query }: PageProps["place"], name: string) => query.get(name) || undefined;

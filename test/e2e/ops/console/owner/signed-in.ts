@@ -50,7 +50,7 @@ export function at(gateway: GatewayHere, path: string): string {
 /** Resolves once nothing on the page is still on its way. */
 export async function settled(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
-  await page.waitForFunction('document.querySelector("[aria-busy=true]") === null');
+  await page.locator("main:not(:has([aria-busy=true]))").waitFor();
 }
 
 const WIDER = `(() => {
