@@ -3,7 +3,7 @@ import type { KeyGroupsAnswer, NewKeyAnswer } from "../../../answers/own.ts";
 import { AskRefused, ask, newOnceId } from "../../parts/api.ts";
 import { useAnswer, useDeed } from "../../parts/load.ts";
 import { hrefOf } from "../../parts/router.ts";
-import { html, useRef, useState, type VNode } from "../../parts/view.ts";
+import { html, useEffect, useRef, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Button, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { PageProps } from "../session.ts";
@@ -17,6 +17,10 @@ const W = T.owner.keys;
 export function CreateKey({ session }: Pick<PageProps, "session">): VNode {
   const groups = useAnswer<KeyGroupsAnswer>("/key-groups");
   const [made, setMade] = useState<NewKeyAnswer | undefined>(undefined);
+  useEffect(() => {
+    // The form that had the focus is gone.
+    if (made) document.querySelector<HTMLElement>("main")?.focus();
+  }, [made]);
   if (made) {
     return html`<h1>${W.shownTitle}</h1>
       <section class="panel"><${ShownOnce} made=${made} groups=${groups.data} /></section>

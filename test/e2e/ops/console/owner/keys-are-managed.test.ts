@@ -191,3 +191,54 @@ test("keys are found by name and status, and the address says what was looked fo
   await page.getByText("This key is suspended").waitFor();
   assert.deepEqual(complaints, []);
 });
+
+test("a key is created with the keyboard alone", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name } = await gateway.account();
+  const { page, complaints } = await signIn(t, gateway, name);
+  await page.goto(at(gateway, "keys/new"));
+  await page.getByRole("radio", { name: /^money / }).waitFor();
+  const focused = () => page.evaluate<string>("document.activeElement.value || document.activeElement.textContent");
+  const tabTo = async (what: string) => {
+    for (let tabs = 0; (await focused()) !== what; tabs++) {
+      assert.ok(tabs < 40, `${what} is out of reach`);
+      await page.keyboard.press("Tab");
+    }
+  };
+  await tabTo("money");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await focused(), "double-money");
+  await tabTo("Create the key");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Your new key" }).waitFor();
+  await tabTo("I have stored it");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Keys", exact: true }).waitFor();
+  assert.deepEqual(
+    (await keysOf(gateway, name)).map(({ group }) => group),
+    ["money", "double-money"],
+  );
+  assert.deepEqual(complaints, []);
+});
+
+test("more keys than a page has are gone through, and back", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name } = await gateway.account();
+  for (let i = 1; i <= 105; i++) {
+    await admin(gateway, "POST", `/accounts/${name}/keys`, { group: "money", name: `Key ${i}` });
+  }
+  const { page, complaints } = await signIn(t, gateway, name);
+  await page.goto(at(gateway, "keys"));
+  await page.getByRole("link", { name: "Key 99", exact: true }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Key 100", exact: true }).count(), 0);
+  await page.getByRole("link", { name: "Next page" }).click();
+  await page.getByRole("link", { name: "Key 105", exact: true }).waitFor();
+  assert.equal(await page.locator("tbody tr").count(), 6);
+  await page.getByRole("link", { name: "First page" }).click();
+  await page.getByRole("link", { name: "Key 1", exact: true }).waitFor();
+  await page.goBack();
+  await page.getByRole("link", { name: "Key 105", exact: true }).waitFor();
+  assert.deepEqual(complaints, []);
+});

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
-import { codes, startHouse } from "./house.ts";
+import { codes, spend, startHouse } from "./house.ts";
 import { admin, at, enter, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
@@ -77,6 +77,24 @@ test("a key whose text was lost on its way is named, revoked and replaced", asyn
     after.filter(({ status }) => status === "revoked").map(({ id }) => id),
     [lost?.id],
   );
+  assert.deepEqual(complaints, []);
+});
+
+test("another value that was lost on its way opens nothing, and the page says to make one more", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name, key, keyId } = await gateway.account();
+  const { page, complaints } = await signIn(t, gateway, name);
+  await page.goto(at(gateway, `keys/${keyId}`));
+  await loseOneAnswer(page, "**/rotate");
+  const rotate = page.getByRole("button", { name: "Make another value" });
+  await rotate.click();
+  await page.getByText("It is not known whether another value was made.").waitFor();
+  await rotate.click();
+  const fresh = await page.locator("figure.code pre").first().innerText();
+  await page.getByText("It is not known whether").waitFor({ state: "detached" });
+  await spend(gateway, fresh);
+  await spend(gateway, key);
   assert.deepEqual(complaints, []);
 });
 
