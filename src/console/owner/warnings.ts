@@ -54,7 +54,8 @@ export async function warningsOf({ store, clock, warnsAt }: OwnerParts, account:
 
 function ofBalance({ balance, notifyBelow }: Account, configured: number | undefined): readonly WarningAnswer[] {
   const below = notifyBelow ?? (configured === undefined ? undefined : BigInt(configured));
-  if (below === undefined || balance >= below) return [];
+  // A threshold of nothing stands for no notice.
+  if (below === undefined || below === 0n || balance >= below) return [];
   return [{ ...NOTHING, kind: "balance", rest_usd: formatUsd(balance), limit_usd: formatUsd(below) }];
 }
 

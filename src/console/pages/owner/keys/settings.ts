@@ -55,7 +55,9 @@ export function NamePanel({ of: key, onChanged }: KeyProps): VNode {
 export function ExpiryPanel({ of: key, onChanged }: KeyProps): VNode {
   const [ends, setEnds] = useState(typedInstant(key.expires_at));
   const save = async () => {
-    await ask(`/keys/${key.id}/expiry`, { method: "PUT", body: { expires_at: instantOf(ends) ?? null } });
+    // What was not touched is sent as it is, seconds included.
+    const expires_at = ends === typedInstant(key.expires_at) ? key.expires_at : (instantOf(ends) ?? null);
+    await ask(`/keys/${key.id}/expiry`, { method: "PUT", body: { expires_at } });
     onChanged();
   };
   return html`<${Setting} title=${W.end} work=${save}><${ExpiryField} typed=${ends} onType=${setEnds} /></${Setting}>`;

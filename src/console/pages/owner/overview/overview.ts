@@ -19,7 +19,9 @@ export function Overview({ session }: PageProps): VNode {
   const overview = useAnswer<OverviewAnswer>("/overview");
   return html`<h1>${W.title}</h1>
     <${Awaited} loaded=${overview}>${(data: OverviewAnswer) => html`<${Warnings} warnings=${data.warnings} />`}</${Awaited}>
-    <${Awaited} loaded=${account}>${(data: OwnAccountAnswer) => html`<dl class="figures">
+    <${Awaited} loaded=${account}>${(data: OwnAccountAnswer) => html`
+    ${data.status !== "normal" && html`<p class="note warn" role="status">${W.statuses[data.status]}</p>`}
+    <dl class="figures">
       <${Figure} title=${W.balance}>${usd(data.balance_usd)}</${Figure}>
       <${Figure} title=${W.held} hint=${W.heldHint}>${usd(data.held_usd)}</${Figure}>
       <${Figure} title=${W.available} hint=${W.availableHint}>${usd(data.available_usd)}</${Figure}>

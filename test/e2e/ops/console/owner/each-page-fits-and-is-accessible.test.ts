@@ -2,7 +2,7 @@
 import test, { after } from "node:test";
 import { closeBrowser } from "../../../../rig/browser.ts";
 import { furnish, startHouse } from "./house.ts";
-import { lookAt } from "./signed-in.ts";
+import { assertFits, at, lookAt, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
 
@@ -29,4 +29,29 @@ test("pages of an account that has nothing", async (t) => {
     { name: "cards-empty", path: "cards" },
     { name: "keys-none-found", path: "keys?search=nobody" },
   ]);
+});
+
+/** Lengthens every text by half, as a language of longer words would. */
+const LENGTHEN = `(() => {
+  const texts = document.createTreeWalker(document.querySelector("#app"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode.data;
+    texts.currentNode.data = text + text.slice(0, Math.ceil(text.trim().length / 2));
+  }
+})()`;
+
+test("texts that are half as long again fit on a narrow screen", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const account = await gateway.account({ usd: "1234567.123456789" });
+  await furnish(gateway, account);
+  const { page } = await signIn(t, gateway, account.name, { width: 360, height: 800 });
+  for (const path of ["", "keys", "keys/new", `keys/${account.keyId}`, "cards"]) {
+    await page.goto(at(gateway, path));
+    await settled(page);
+    await page.evaluate(LENGTHEN);
+    await assertFits(page);
+    await page.getByRole("button", { name: "Menu" }).click();
+    await assertFits(page);
+  }
 });

@@ -56,11 +56,12 @@ export async function settled(page: Page): Promise<void> {
 const WIDER = `(() => {
   const room = document.documentElement.clientWidth;
   const isOut = (one) => one.getBoundingClientRect().right > room + 1 && !one.closest(".scroll, pre, .uplot");
-  const wide = [...document.querySelectorAll("body *")].filter(isOut);
+  const isScrolled = (one) => one.matches(".scroll") && one.scrollWidth > one.clientWidth;
+  const wide = [...document.querySelectorAll("body *")].filter((one) => isOut(one) || isScrolled(one));
   return { wide: wide.map((one) => one.outerHTML.slice(0, 120)), all: document.documentElement.scrollWidth - room };
 })()`;
 
-/** Asserts that nothing is wider than the window. */
+/** Asserts that nothing is wider than the window, and no table wider than its place. */
 export async function assertFits(page: Page): Promise<void> {
   const { wide, all } = await page.evaluate<{ readonly wide: readonly string[]; readonly all: number }>(WIDER);
   assert.deepEqual(wide, []);

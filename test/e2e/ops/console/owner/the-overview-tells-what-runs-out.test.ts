@@ -91,3 +91,18 @@ test("models whose upstreams are out are in trouble, without a word of the upstr
   await picture(page, "console-owner-overview-trouble-light");
   assert.deepEqual(complaints, []);
 });
+
+test("an account that is suspended or closed is said to be", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name } = await gateway.account();
+  const { page, complaints } = await signIn(t, gateway, name);
+  await admin(gateway, "POST", `/accounts/${name}/suspend`);
+  await page.reload();
+  await page.getByText("This account is suspended: all of its keys are refused.").waitFor();
+  await admin(gateway, "POST", `/accounts/${name}/resume`);
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.getByText("This account is suspended").count(), 0);
+  assert.deepEqual(complaints, []);
+});

@@ -75,7 +75,7 @@ test("a key that is none of the account's, and a page that is none", async (t) =
   await page.goto(at(gateway, `keys/${others.keyId}`));
   await page.getByText("Go back to your keys: this one is none of them.").waitFor();
   await page.goto(at(gateway, "keys/<script>"));
-  await page.getByRole("alert").waitFor();
+  await page.getByText("There is no such page.").waitFor();
   await page.goto(at(gateway, "nowhere"));
   await page.getByText("There is no such page.").waitFor();
   assert.deepEqual(complaints, []);
@@ -132,5 +132,24 @@ test("a gateway that is away is said to be away, and the page goes on when it is
   await page.unroute("**/console/api/**");
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByText("This account has no time card.").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("in Chinese, with the gateway's own words where a figure is in them", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name, keyId } = await gateway.account();
+  await admin(gateway, "PUT", `/keys/${keyId}/caps`, { concurrency: 5 });
+  const { page, complaints } = await signIn(t, gateway, name, { language: "zh-CN" });
+  await page.goto(at(gateway, "cards"));
+  await page.getByLabel("卡密").fill("0000-0000-0000-0000-1");
+  await page.getByRole("button", { name: "兑换" }).click();
+  await page.getByText("卡密输入有误").waitFor();
+  await page.getByText("逐个字符核对").waitFor();
+  await page.goto(at(gateway, `keys/${keyId}`));
+  await page.getByLabel("同时请求数").fill("6");
+  await page.getByRole("button", { name: "保存: 限制" }).click();
+  await page.getByText("超过了管理员设定的上限。").waitFor();
+  await page.getByText("`concurrency` is above 5, at which the operator has capped it.").waitFor();
   assert.deepEqual(complaints, []);
 });

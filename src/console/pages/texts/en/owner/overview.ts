@@ -9,6 +9,10 @@ export const overview = {
   today: "Spent today",
   todayHint: "The day is that of UTC",
   month: "Spent in 30 days",
+  statuses: {
+    suspended: "This account is suspended: all of its keys are refused. Ask whoever runs this gateway.",
+    closed: "This account is closed for good: none of its keys works, and nothing can be added to it.",
+  },
   soon: "About to run out",
   warnings: {
     balance: (rest: string, below: string) =>

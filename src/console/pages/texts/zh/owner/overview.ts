@@ -11,6 +11,10 @@ export const overview: Texts["owner"]["overview"] = {
   today: "今日消费",
   todayHint: "按 UTC 计日",
   month: "近 30 天消费",
+  statuses: {
+    suspended: "此账户已暂停：所有密钥都会被拒绝。请联系网关的管理员。",
+    closed: "此账户已永久关闭：密钥全部失效，也不能再充值。",
+  },
   soon: "即将用尽",
   warnings: {
     balance: (rest, below) => `余额为 ${rest}，低于 ${below}。请联系网关的管理员充值。`,
