@@ -59,10 +59,20 @@ function ofBalance({ balance, notifyBelow }: Account, configured: number | undef
   return [{ ...NOTHING, kind: "balance", rest_usd: formatUsd(balance), limit_usd: formatUsd(below) }];
 }
 
+/** Cards that end as good as together are one to their holder. */
+const TOGETHER_MS = 60_000;
+
 function ofCards(cards: readonly Entitlement[], nowMs: number, withinMs: number): readonly WarningAnswer[] {
-  return showCards(cards, nowMs).flatMap((card): readonly WarningAnswer[] => {
+  const shown = showCards(cards, nowMs);
+  return shown.flatMap((card, at): readonly WarningAnswer[] => {
     if (card.state !== "running") return [];
-    const facts = { ...NOTHING, name: card.card, at: card.until, followed: card.next !== null };
+    // Those after it end after it, as they are listed in the order in which they end.
+    const later = shown
+      .slice(at + 1)
+      .filter(({ group, state }) => group === card.group && (state === "running" || state === "waiting"))
+      .map(({ until }) => Date.parse(until) - Date.parse(card.until));
+    if (later.some((afterMs) => afterMs <= TOGETHER_MS)) return [];
+    const facts = { ...NOTHING, name: card.card, at: card.until, followed: later.length > 0 };
     if (Date.parse(card.until) - nowMs <= withinMs) return [{ ...facts, kind: "card_end" }];
     const isUsed = card.quota_usd !== null && isNearlyUsed(card.rest_usd ?? "0.00", card.quota_usd);
     return isUsed ? [{ ...facts, kind: "card_quota", rest_usd: card.rest_usd, limit_usd: card.quota_usd }] : [];

@@ -3,7 +3,7 @@ import type { KeyAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { useDeed } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
-import { Button, Dialog, Form } from "../../parts/widgets.ts";
+import { Button, Dialog, Form, Problem } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 
 const W = T.owner.keys;
@@ -43,6 +43,7 @@ export function RevokePanel({ of: key, onChanged }: EndProps): VNode {
     <h2>${W.revoke}</h2>
     <p class="hint">${W.revokeHint}</p>
     <${Button} kind="danger" onClick=${() => setAsked(true)}>${W.revokeNow}</${Button}>
+    ${!isAsked && html`<${Problem} refused=${deed.refused} />`}
     ${
       isAsked &&
       html`<${Dialog} title=${W.revokeTitle} onClose=${close}>
