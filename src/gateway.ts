@@ -244,8 +244,9 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     random: randomBytes,
     ...reportsTo(log, metrics, clock),
   };
-  const owners =
-    settings.console && createOwnerConsole({ ...consoleParts, settings: settings.console, sealer: parts.sealing });
+  const upstreams = options.upstreams ?? (() => dispatcher.report());
+  const ownerParts = { ...consoleParts, sealer: parts.sealing, upstreams, warnsAt: () => settings.notices };
+  const owners = settings.console && createOwnerConsole({ ...ownerParts, settings: settings.console });
   const listener = publicListener(parts, charging.store, log, serves === "clients", owners);
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let listening = settings.listen;
@@ -274,7 +275,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     ...storeKeeper(charging),
     running: () => ({ ...BUILD, node: process.versions.node, generation }),
     explain: (ask) => explainFor(ask, charging.store, parts),
-    upstreams: options.upstreams ?? (() => dispatcher.report()),
+    upstreams,
     notices,
     invitation: invitationOf(started, () => listening),
     adminToken,

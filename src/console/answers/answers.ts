@@ -78,7 +78,6 @@ export const AccountWithCards = object("AccountWithCards", {
   budgets: BUDGET_USES,
   entitlements: list(ListedTimeCard),
 });
-export type AccountWithCardsAnswer = Static<typeof AccountWithCards>;
 export const CardList = object("CardList", { account: name, items: list(ListedTimeCard) });
 
 const KEY = {

@@ -10,19 +10,19 @@ import { type App, type AppRequest, addRoute, createApp } from "../app.ts";
 import type { Audit } from "../audit.ts";
 import { addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
-import type { ConsoleAnswer, ConsoleParts } from "../routes/contract.ts";
+import type { ConsoleAnswer } from "../routes/contract.ts";
 import { Attempts, SessionRates } from "../sign-in/attempts.ts";
 import { Challenges } from "../sign-in/challenges.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, Sessions } from "../sign-in/sessions.ts";
 import { siteOf } from "../sign-in/site.ts";
+import type { OwnerParts } from "./contract.ts";
 import { addOidcSignIn } from "./oidc-sign-in.ts";
 import { OwnScope, ownStore, type SignedIn } from "./own-store.ts";
 import { ownerRoutes } from "./routes.ts";
 import { addSignIn, namedByFront } from "./sign-in.ts";
 
-interface OwnerConsoleOptions extends ConsoleParts {
-  readonly settings: ConsoleSettings;
+interface OwnerConsoleOptions extends OwnerParts {
   readonly sealer: Sealer;
   readonly audit: Audit;
   /** Takes reports of defects, flat objects without secrets. */
@@ -96,9 +96,10 @@ function ownerApp(options: OwnerConsoleOptions): App {
     if (request.url.startsWith(`${api}/sign-in/`)) return;
     owners.set(request, await signedIn(request, doors));
   });
-  app.setNotFoundHandler(() => {
+  const refuseUnknown = () => {
     throw new AdminRefusal(404, "unknown_path", "There is nothing at this path and method.", `Go to ${path}/.`);
-  });
+  };
+  app.setNotFoundHandler(refuseUnknown);
   app.register(async (routed) => {
     const signIn = { ...options, sessions, challenges, attempts: new Attempts(clock) };
     addSignIn(routed, api, signIn);
@@ -116,6 +117,8 @@ function ownerApp(options: OwnerConsoleOptions): App {
       const within = (request: AppRequest, work: () => Promise<ConsoleAnswer>) => scope.run(ownerOf(request), work);
       addRoute(routed, api, route, { audit, askerOf, within });
     }
+    // Any other path is a page's.
+    routed.get(`${api}/*`, refuseUnknown);
     addPages(routed, path, "owner");
   });
   return app;

@@ -1,20 +1,24 @@
 /** What owners may ask: the admin's routes that concern one account, and what only a page needs. */
-import type { ConsoleSettings } from "../../values/settings.ts";
 import { type SessionAnswer, SessionShape } from "../answers/session.ts";
 import { AdminRefusal } from "../refusal.ts";
 import { accountRoutes } from "../routes/accounts.ts";
 import { cardRoutes } from "../routes/cards.ts";
 import { codeRoutes } from "../routes/codes.ts";
-import { type ConsoleParts, type ConsoleRoute, route } from "../routes/contract.ts";
+import { type ConsoleRoute, route } from "../routes/contract.ts";
 import { keyRoutes } from "../routes/keys.ts";
 import { limitRoutes } from "../routes/limits.ts";
 import type { Challenges } from "../sign-in/challenges.ts";
 import { accessRoutes, ENDS_ACCESS } from "./access.ts";
+import type { OwnerParts } from "./contract.ts";
+import { forOwners } from "./for-owners.ts";
+import { keyGroupsRoute } from "./key-groups.ts";
+import { overviewRoute } from "./overview.ts";
 import type { OwnScope } from "./own-store.ts";
+import { keySpendRoute } from "./spend.ts";
 
-interface OwnerParts extends ConsoleParts {
+/** What the routes of owners are made of. */
+interface OwnerRouteParts extends OwnerParts {
   readonly challenges: Challenges;
-  readonly settings: ConsoleSettings;
 }
 
 /** Routes of the admin API that owners have, by their ids. What an id or a name leads to is their own, or not there. */
@@ -36,14 +40,17 @@ const OF_ADMIN: ReadonlySet<string> = new Set([
 ]);
 
 /** @param parts with the store of the one who asks. */
-export function ownerRoutes(parts: OwnerParts, scope: OwnScope): readonly ConsoleRoute[] {
+export function ownerRoutes(parts: OwnerRouteParts, scope: OwnScope): readonly ConsoleRoute[] {
   const ofAdmin = [accountRoutes, cardRoutes, codeRoutes, keyRoutes, limitRoutes].flatMap((make) => make(parts));
-  const routes = [
+  const all = [
     ...ofAdmin.filter(({ id }) => OF_ADMIN.has(id)),
     sessionRoute(parts, scope),
     ...accessRoutes(parts, scope),
+    overviewRoute(parts, scope),
+    keyGroupsRoute(parts, scope),
+    keySpendRoute(parts, scope),
   ];
-  return routes.map((one) => (one.write && !ENDS_ACCESS.has(one.id) ? forNormal(one, scope) : one));
+  return all.map(forOwners).map((one) => (one.write && !ENDS_ACCESS.has(one.id) ? forNormal(one, scope) : one));
 }
 
 /** A write, for those whose account is neither suspended nor closed: the others may look. */

@@ -9,13 +9,17 @@ import { html, render, useEffect, useState, type VNode } from "../parts/view.ts"
 import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 import { Access } from "./access/access.ts";
+import { Cards } from "./cards/cards.ts";
 import { Door } from "./door.ts";
-import { Overview } from "./overview.ts";
+import { Keys } from "./keys/keys.ts";
+import { Overview } from "./overview/overview.ts";
 import type { PageProps } from "./session.ts";
 
 /** The pages, by the first segment of their address; the order is that of the menu. */
 const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
   { at: "", title: T.owner.overview.title, Page: Overview },
+  { at: "keys", title: T.owner.keys.title, Page: Keys },
+  { at: "cards", title: T.owner.cards.title, Page: Cards },
   { at: "access", title: T.owner.access.title, Page: Access },
 ];
 

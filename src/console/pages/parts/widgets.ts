@@ -8,8 +8,11 @@ import { type ComponentChildren, html, useEffect, useRef, useState, type VNode }
 export function Problem({ refused, retry }: { refused: AskRefused | undefined; retry?: () => void }): VNode | null {
   if (!refused) return null;
   const isSilent = refused.code === "unreachable";
-  const message = isSilent ? T.common.unreachable : refused.message || T.common.failed;
-  const remedy = isSilent ? T.common.unreachableRemedy : refused.remedy;
+  const [own, ownRemedy] = T.common.refusals[refused.code] ?? [];
+  const message = isSilent ? T.common.unreachable : (own ?? (refused.message || T.common.failed));
+  // What a language has no whole sentence for is said in the gateway's own words.
+  const said = own ? (ownRemedy ?? `${refused.message} ${refused.remedy}`) : refused.remedy;
+  const remedy = isSilent ? T.common.unreachableRemedy : said;
   return html`<div class="problem" role="alert">
     <p><strong>${message}</strong></p>
     ${remedy && html`<p>${remedy}</p>`}
@@ -115,7 +118,7 @@ export function Dialog({ title, onClose, children }: DialogProps): VNode {
     place.current?.showModal();
   }, []);
   return html`<dialog ref=${place} aria-label=${title} onClose=${onClose}>
-    <header><h2>${title}</h2><button type="button" class="quiet" onClick=${onClose} aria-label=${T.common.close}>✕</button></header>
+    <header><h2>${title}</h2><button type="button" class="quiet" onClick=${() => place.current?.close()} aria-label=${T.common.close}>✕</button></header>
     ${children}
   </dialog>`;
 }

@@ -19,10 +19,10 @@ test("an owner comes in by a link, once, and goes out", async (t) => {
   const { page, context, complaints } = await openWindow(t);
   await page.goto(link);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("12.50 USD").waitFor();
+  await page.getByText("12.50 USD").first().waitFor();
   assert.equal(new URL(page.url()).hash, "");
   await page.reload();
-  await page.getByText("12.50 USD").waitFor();
+  await page.getByText("12.50 USD").first().waitFor();
   const [cookie] = await context.cookies();
   assert.deepEqual([cookie?.httpOnly, cookie?.secure, cookie?.sameSite], [true, true, "Lax"]);
   await page.getByRole("button", { name: "Sign out" }).click();

@@ -1,4 +1,6 @@
 /** Words of both sets of pages. */
+import { refusals } from "./refusals.ts";
+
 export const common = {
   loading: "Loading …",
   working: "Working …",
@@ -17,6 +19,7 @@ export const common = {
   unreachable: "The gateway does not answer.",
   unreachableRemedy: "Check the connection and try again: what was sent counts once.",
   failed: "This page failed.",
+  refusals,
   notFound: "There is no such page.",
   home: "To the overview",
   usd: (amount: string) => `${amount} USD`,

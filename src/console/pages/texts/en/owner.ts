@@ -1,4 +1,8 @@
 /** Words of the owner's pages. */
+import { cards } from "./owner/cards.ts";
+import { keys } from "./owner/keys.ts";
+import { overview } from "./owner/overview.ts";
+
 export const owner = {
   mayOnlyLook: {
     suspended:
@@ -59,10 +63,7 @@ export const owner = {
     endOne: (begun: string) => `End the session begun at ${begun}`,
     endOthers: "End all others",
   },
-  overview: {
-    title: "Overview",
-    balance: "Balance",
-    held: "Held",
-    heldHint: "By requests that are running",
-  },
+  overview,
+  keys,
+  cards,
 };

@@ -1,5 +1,6 @@
 /** Words of both sets of pages. */
 import type { Texts } from "../words.ts";
+import { refusals } from "./refusals.ts";
 
 export const common: Texts["common"] = {
   loading: "正在加载…",
@@ -19,6 +20,7 @@ export const common: Texts["common"] = {
   unreachable: "网关没有响应。",
   unreachableRemedy: "请检查网络后重试：已发送的操作只计一次。",
   failed: "此页面出错了。",
+  refusals,
   notFound: "没有这个页面。",
   home: "返回概览",
   usd: (amount: string) => `${amount} 美元`,

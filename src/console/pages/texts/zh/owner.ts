@@ -1,5 +1,8 @@
 /** Words of the owner's pages. */
 import type { Texts } from "../words.ts";
+import { cards } from "./owner/cards.ts";
+import { keys } from "./owner/keys.ts";
+import { overview } from "./owner/overview.ts";
 
 export const owner: Texts["owner"] = {
   mayOnlyLook: {
@@ -60,10 +63,7 @@ export const owner: Texts["owner"] = {
     endOne: (begun: string) => `结束开始于 ${begun} 的会话`,
     endOthers: "结束所有其他会话",
   },
-  overview: {
-    title: "概览",
-    balance: "余额",
-    held: "冻结",
-    heldHint: "正在进行的请求所占用",
-  },
+  overview,
+  keys,
+  cards,
 };

@@ -1,0 +1,57 @@
+/**
+ * Routes as owners have them. What goes out is what the forms of their answers name and nothing else, so that a member which
+ * is added for operators reaches no owner by itself; and what to do about a refusal is said to somebody without a command line.
+ */
+import { OwnAccountShape } from "../answers/own.ts";
+import { AdminRefusal } from "../refusal.ts";
+import type { ConsoleRoute } from "../routes/contract.ts";
+import type { TSchema } from "../schema.ts";
+
+/** Forms that are less than the admin's, by the route's id. */
+const LESS: Readonly<Record<string, Readonly<Record<number, TSchema>>>> = { showAccount: { 200: OwnAccountShape } };
+
+/** What an owner can do, by the refusal's code, where the admin API's own remedy is an operator's. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  account_closed: "Ask whoever runs this gateway for another account.",
+  code_not_redeemable:
+    "Compare it with what you were given, symbol by symbol. Whoever sold it can look up what has become of it.",
+  expired_code: "Ask whoever sold it for another one.",
+  key_exists: "If its text was lost, revoke that key and create another.",
+  unknown_account: "Load the page again: you may have signed in to another account meanwhile.",
+  unknown_key: "Go back to your keys: this one is none of them.",
+};
+
+export function forOwners(route: ConsoleRoute): ConsoleRoute {
+  const answers = LESS[route.id] ?? route.answers;
+  return {
+    ...route,
+    answers,
+    async handle(input) {
+      try {
+        const answer = await route.handle(input);
+        return { ...answer, body: cutTo(answers[answer.status], answer.body) };
+      } catch (error) {
+        throw error instanceof AdminRefusal ? inOwnersWords(error) : error;
+      }
+    },
+  };
+}
+
+function inOwnersWords(refusal: AdminRefusal): AdminRefusal {
+  const { status, code, message, remedy, headers } = refusal;
+  return new AdminRefusal(status, code, message, REMEDIES[code] ?? remedy, headers);
+}
+
+/** What is read of a schema. */
+interface Form {
+  readonly properties?: Readonly<Record<string, Form>>;
+  readonly items?: Form;
+}
+
+function cutTo(form: Form | undefined, value: unknown): unknown {
+  if (Array.isArray(value)) return form?.items ? value.map((one) => cutTo(form.items, one)) : value;
+  if (typeof value !== "object" || value === null || form?.properties === undefined) return value;
+  const { properties } = form;
+  const named = Object.entries(value).filter(([name]) => Object.hasOwn(properties, name));
+  return Object.fromEntries(named.map(([name, one]) => [name, cutTo(properties[name], one)]));
+}

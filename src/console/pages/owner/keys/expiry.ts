@@ -1,0 +1,49 @@
+/** When a key expires, typed in the reader's own time zone and sent in UTC. */
+import { AskRefused } from "../../parts/api.ts";
+import { html, type VNode } from "../../parts/view.ts";
+import { Field } from "../../parts/widgets.ts";
+import { T } from "../../texts/texts.ts";
+
+const W = T.owner.keys;
+
+interface ExpiryFieldProps {
+  /** As the input has it: `2027-01-31T12:00`. */
+  readonly typed: string;
+  readonly onType: (typed: string) => void;
+}
+
+export function ExpiryField({ typed, onType }: ExpiryFieldProps): VNode {
+  return html`<${Field} label=${W.expires} hint=${W.expiresHint}>${({
+    id,
+    describedBy,
+  }: {
+    id: string;
+    describedBy: string;
+  }) => html`<input
+    id=${id}
+    type="datetime-local"
+    aria-describedby=${describedBy}
+    value=${typed}
+    onInput=${(event: Event) => {
+      const input = event.target as HTMLInputElement;
+      onType(input.validity.badInput ? HALF_TYPED : input.value);
+    }}
+  />`}</${Field}>`;
+}
+
+const HALF_TYPED = "?";
+
+/** @throws AskRefused for a date that is not complete; undefined for none. */
+export function instantOf(typed: string): string | undefined {
+  if (typed === "") return undefined;
+  const at = new Date(typed);
+  if (Number.isNaN(at.getTime())) throw new AskRefused(0, "bad_instant", W.badInstant, "");
+  return at.toISOString();
+}
+
+export function typedInstant(iso: string | null): string {
+  if (iso === null) return "";
+  const at = new Date(iso);
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}

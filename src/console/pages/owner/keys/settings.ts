@@ -1,0 +1,76 @@
+/** What is set of a key by itself: its name, its end, its group. Each counts from the key's next request on. */
+import type { KeyAnswer } from "../../../answers/answers.ts";
+import type { KeyGroupAnswer } from "../../../answers/own.ts";
+import { AskRefused, ask } from "../../parts/api.ts";
+import { useDeed } from "../../parts/load.ts";
+import { type ComponentChildren, html, useState, type VNode } from "../../parts/view.ts";
+import { Button, Form } from "../../parts/widgets.ts";
+import { T } from "../../texts/texts.ts";
+import { ExpiryField, instantOf, typedInstant } from "./expiry.ts";
+import { GroupChoice } from "./group-choice.ts";
+import { NameField } from "./name-field.ts";
+
+const W = T.owner.keys;
+
+interface SettingProps {
+  readonly title: string;
+  readonly work: () => Promise<void>;
+  readonly children?: ComponentChildren;
+}
+
+/** A form that saves one thing and says that it is saved. */
+export function Setting({ title, work, children }: SettingProps): VNode {
+  const [isSaved, setSaved] = useState(false);
+  const deed = useDeed(async () => {
+    setSaved(false);
+    await work();
+    setSaved(true);
+  });
+  return html`<section class="panel" aria-label=${title}>
+    <h2>${title}</h2>
+    <${Form} deed=${deed} onSubmit=${() => deed.run()}>
+      ${children}
+      <div class="row">
+        <${Button} kind="main" isRunning=${deed.isRunning} label=${`${W.save}: ${title}`}>${W.save}</${Button}>
+        <span role="status" class="good">${isSaved && W.saved}</span>
+      </div>
+    </${Form}>
+  </section>`;
+}
+
+interface KeyProps {
+  readonly of: KeyAnswer;
+  readonly onChanged: () => void;
+}
+
+export function NamePanel({ of: key, onChanged }: KeyProps): VNode {
+  const [name, setName] = useState(key.name ?? "");
+  const save = async () => {
+    await ask(`/keys/${key.id}/name`, { method: "PUT", body: { name: name || null } });
+    onChanged();
+  };
+  return html`<${Setting} title=${W.rename} work=${save}><${NameField} name=${name} onType=${setName} hint=${W.nameHint} /></${Setting}>`;
+}
+
+export function ExpiryPanel({ of: key, onChanged }: KeyProps): VNode {
+  const [ends, setEnds] = useState(typedInstant(key.expires_at));
+  const save = async () => {
+    // What was not touched is sent as it is, seconds included.
+    const expires_at = ends === typedInstant(key.expires_at) ? key.expires_at : (instantOf(ends) ?? null);
+    await ask(`/keys/${key.id}/expiry`, { method: "PUT", body: { expires_at } });
+    onChanged();
+  };
+  return html`<${Setting} title=${W.end} work=${save}><${ExpiryField} typed=${ends} onType=${setEnds} /></${Setting}>`;
+}
+
+export function GroupPanel({ of: key, groups, onChanged }: KeyProps & { groups: readonly KeyGroupAnswer[] }): VNode {
+  const [group, setGroup] = useState(key.group);
+  const save = async () => {
+    if (group === "") throw new AskRefused(0, "no_group", W.noGroup, "");
+    await ask(`/keys/${key.id}/group`, { method: "PUT", body: { group } });
+    onChanged();
+  };
+  return html`<${Setting} title=${W.move} work=${save}>
+    <${GroupChoice} groups=${groups} chosen=${group} onChoose=${setGroup} hint=${W.chooseGroupHint} />
+  </${Setting}>`;
+}

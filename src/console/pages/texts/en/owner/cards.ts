@@ -1,0 +1,36 @@
+/** Words of the page Cards. */
+export const cards = {
+  title: "Cards",
+  redeem: "Redeem a code",
+  code: "Code",
+  codeHint: "17 letters and digits. Spaces, dashes and small letters do not matter.",
+  noCode: "Type the code first.",
+  redeemNow: "Redeem",
+  redeemed: (card: string, from: string, until: string) =>
+    `The card ${card} is yours. It runs from ${from} to ${until}.`,
+  repeated: (card: string, until: string) =>
+    `This account has redeemed this code before, for the card ${card} to ${until}. Nothing was changed.`,
+  lost: "If no answer came, press the button again with the same code: a code counts once.",
+  list: "Your cards",
+  listHint:
+    "Of the cards of one group, the one that ends first pays first. Where it is used up or over, the next one pays.",
+  none: "This account has no time card. Redeem a code to get one.",
+  group: (name: string) => `Group ${name}`,
+  coveredUntil: (until: string) => `A card runs until ${until}.`,
+  coveredFrom: (from: string, until: string) => `No card runs now. The next one runs from ${from} until ${until}.`,
+  notCovered: "No card runs, and none comes.",
+  card: "Card",
+  state: "State",
+  states: { waiting: "Waiting", running: "Running", used_up: "Used up", ended: "Ended" },
+  from: "Begins",
+  until: "Ends",
+  rest: "Left",
+  restOf: (rest: string, quota: string) => `${rest} of ${quota}`,
+  noQuota: "No quota",
+  spent: (amount: string) => `${amount} spent`,
+  next: "Then comes",
+  nextFrom: (card: string, from: string) => `${card}, ${from}`,
+  nothing: "Nothing",
+  aCard: "a card",
+  plan: (name: string) => `Plan ${name}`,
+};

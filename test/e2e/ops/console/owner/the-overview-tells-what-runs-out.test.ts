@@ -1,0 +1,111 @@
+/** The Overview says what an account has and has spent, what is about to run out, and which models are in trouble. */
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
+import { refusingPort } from "../../../../rig/refusing-port.ts";
+import { furnish, spend, startHouse } from "./house.ts";
+import { admin, assertAccessible, settled, signIn } from "./signed-in.ts";
+
+after(closeBrowser);
+
+const figure = (page: Page, title: string) =>
+  page
+    .locator(".figure")
+    .filter({ has: page.getByText(title, { exact: true }) })
+    .locator("dd");
+
+test("balance, spend and cards are those of the account, to the last digit", async (t) => {
+  const gateway = await startHouse({ cards: { week: { plan: "pro", group: "cards", lasts: "7d" } } });
+  t.after(() => gateway.close());
+  const account = await gateway.account({ usd: "12.500000001" });
+  await furnish(gateway, account);
+  const { balance_usd, spent_usd } = await admin<{ readonly balance_usd: string; readonly spent_usd: string }>(
+    gateway,
+    "GET",
+    `/accounts/${account.name}`,
+  );
+  const { page, complaints } = await signIn(t, gateway, account.name);
+  await settled(page);
+  assert.match(await figure(page, "Balance").innerText(), new RegExp(`^${balance_usd} USD`));
+  assert.match(await figure(page, "Available").innerText(), new RegExp(`^${balance_usd} USD`));
+  assert.match(await figure(page, "Spent today").innerText(), new RegExp(`^${spent_usd} USD`));
+  assert.match(await figure(page, "Spent in 30 days").innerText(), new RegExp(`^${spent_usd} USD`));
+  await page
+    .getByRole("img", { name: /what was spent on each day/ })
+    .locator("canvas")
+    .waitFor();
+  await page.getByText("As a table").click();
+  const rows = page.getByRole("region", { name: "The last 30 days" }).locator("tbody tr");
+  assert.equal(await rows.count(), 30);
+  assert.deepEqual((await rows.first().locator("td").allInnerTexts()).slice(1), [`${spent_usd} USD`, "2"]);
+  await page.getByText("The key Laptop of Alice expires tomorrow.").waitFor();
+  await page.getByText("The time card day ends in 23 hours, and no other card of its group comes after it.").waitFor();
+  await admin(gateway, "POST", `/accounts/${account.name}/gifts`, { card: "week", id: "week" });
+  await page.reload();
+  await page.getByText("The time card day ends in 23 hours. Another card of its group comes after it.").waitFor();
+  await page.getByText("All 8 models are up.").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a balance below its threshold, a budget and a quota that are nearly used up", async (t) => {
+  const gateway = await startHouse({
+    cards: { day: { plan: "pro", group: "cards", lasts: "30d", quota: { spend: "0.001" } } },
+  });
+  t.after(() => gateway.close());
+  const { name, key, keyId } = await gateway.account({ usd: "3" });
+  await admin(gateway, "PUT", `/accounts/${name}/notify`, { below_usd: "5" });
+  await admin(gateway, "PUT", `/keys/${keyId}/limits`, { budgets_usd: { day: "0.001" } });
+  await admin(gateway, "POST", `/accounts/${name}/gifts`, { card: "day", id: "gift" });
+  const made = await admin<{ readonly key: string }>(gateway, "POST", `/accounts/${name}/keys`, { group: "cards" });
+  await spend(gateway, key);
+  await spend(gateway, made.key);
+  const { page, complaints } = await signIn(t, gateway, name, { dark: true });
+  await page.getByText(/The balance is 2\.99\d+ USD, below 5\.00 USD\./).waitFor();
+  await page.getByText(/Of the time card day 0\.000\d+ USD of 0\.001 USD are left\./).waitFor();
+  const budget = page.getByRole("link", { name: /Of the budget of the day of the key .* It begins anew in/ });
+  await assertAccessible(page);
+  await picture(page, "console-owner-overview-warnings-dark");
+  await budget.click();
+  await page.getByText(/Per day: 0\.000\d+ USD of 0\.001 USD left/).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("models whose upstreams are out are in trouble, without a word of the upstreams", async (t) => {
+  const nobody = await refusingPort(t);
+  const gateway = await startHouse({ upstreams: { "up-chat": { base_url: `http://127.0.0.1:${nobody}` } } });
+  t.after(() => gateway.close());
+  const { name, key } = await gateway.account();
+  const { page, complaints } = await signIn(t, gateway, name);
+  await page.getByText("All 7 models are up.").waitFor();
+  // Five failures in a row take an upstream out of rotation.
+  for (let failures = 0; failures < 5; failures++) {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "chat-1", messages: [{ role: "user", content: "Hello" }] }),
+    });
+    await response.text();
+  }
+  await page.reload();
+  await page.getByText("3 models are in trouble: requests for them may fail.").waitFor();
+  assert.match(await page.locator("ul.chips li").first().innerText(), /^chat-1\s+In trouble$/);
+  assert.match(await page.locator("ul.chips li").last().innerText(), /\s+Up$/);
+  assert.ok(!(await page.content()).includes("up-chat"));
+  await picture(page, "console-owner-overview-trouble-light");
+  assert.deepEqual(complaints, []);
+});
+
+test("an account that is suspended or closed is said to be", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name } = await gateway.account();
+  const { page, complaints } = await signIn(t, gateway, name);
+  await admin(gateway, "POST", `/accounts/${name}/suspend`);
+  await page.reload();
+  await page.getByText("This account is suspended: all of its keys are refused.").waitFor();
+  await admin(gateway, "POST", `/accounts/${name}/resume`);
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.getByText("This account is suspended").count(), 0);
+  assert.deepEqual(complaints, []);
+});

@@ -1,0 +1,155 @@
+/** Each refusal of the pages Keys and Cards says what is wrong and what to do, and what was typed stays. */
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
+import { codes, startHouse } from "./house.ts";
+import { admin, assertAccessible, at, signIn } from "./signed-in.ts";
+
+after(closeBrowser);
+
+/** Fills one field of the limits, saves, and waits for what is said. */
+async function refusedLimit(page: Page, label: string, typed: string, said: string): Promise<void> {
+  const limits = page.getByRole("region", { name: "Limits", exact: true });
+  await limits.getByLabel(label).fill(typed);
+  await limits.getByRole("button").click();
+  await limits.getByRole("alert").getByText(said).waitFor();
+  assert.equal(await limits.getByLabel(label).inputValue(), typed);
+  await limits.getByLabel(label).fill("");
+}
+
+test("limits that are none, contradict themselves or pass the operator's cap", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name, keyId } = await gateway.account();
+  await admin(gateway, "PUT", `/keys/${keyId}/caps`, { budgets_usd: { month: "40" }, concurrency: 5 });
+  const { page, complaints } = await signIn(t, gateway, name);
+  await page.goto(at(gateway, `keys/${keyId}`));
+  await refusedLimit(page, "Per day", "1,5", "`budgets_usd.day` must be an amount of US dollars above 0.");
+  await refusedLimit(page, "Per day", "0.000000001", "which the least request costs");
+  await refusedLimit(page, "Per month", "40.01", "at which the operator has capped it");
+  await refusedLimit(page, "Requests at once", "6", "at which the operator has capped it");
+  await refusedLimit(page, "Tokens per minute", "many", "must be a whole number from 1 to 1000000000");
+  await refusedLimit(page, "Tokens per minute", "0", "must be a whole number from 1 to 1000000000");
+  await refusedLimit(page, "Models", "other-family", "The limits name no model that the key's group serves.");
+  await refusedLimit(page, "Addresses", "192.0.2.7/24", "with no bits set behind the prefix");
+  const limits = page.getByRole("region", { name: "Limits", exact: true });
+  await limits.getByLabel("Per day").fill("5");
+  await refusedLimit(page, "Per week", "4", "The budget of the week is below that of the day");
+  await assertAccessible(page);
+  await picture(page, "console-owner-limits-refused-light");
+  assert.deepEqual(complaints, []);
+});
+
+test("a name that is none, an expiry that is over, a group that is gone", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name, keyId } = await gateway.account();
+  const { page, complaints } = await signIn(t, gateway, name);
+  await page.goto(at(gateway, `keys/${keyId}`));
+  const rename = page.getByRole("region", { name: "Rename", exact: true });
+  for (const bad of [" starts with a blank", "x".repeat(65), "turned \u202e round"]) {
+    await rename.getByLabel("Name", { exact: true }).fill(bad);
+    await rename.getByRole("button").click();
+    await rename.getByRole("alert").getByText("1 to 64 printable characters").waitFor();
+    assert.equal(await rename.getByLabel("Name", { exact: true }).inputValue(), bad);
+  }
+  const end = page.getByRole("region", { name: "Change the expiry", exact: true });
+  await end.getByLabel("Expires", { exact: true }).fill("2020-01-01T00:00");
+  await end.getByRole("button").click();
+  await end.getByRole("alert").getByText("an instant to come").waitFor();
+  await end.getByText("suspend or revoke it").waitFor();
+  const move = page.getByRole("region", { name: "Change the group", exact: true });
+  await page.route("**/group", (route) => route.continue({ postData: JSON.stringify({ group: "mony" }) }));
+  await move.getByRole("radio", { name: /^cards / }).check();
+  await move.getByRole("button").click();
+  await move.getByText("Did you mean `money`?").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a key that is none of the account's, and a page that is none", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const mine = await gateway.account();
+  const others = await gateway.account();
+  const { page, complaints } = await signIn(t, gateway, mine.name);
+  await page.goto(at(gateway, `keys/${others.keyId}`));
+  await page.getByText("Go back to your keys: this one is none of them.").waitFor();
+  await page.goto(at(gateway, "keys/<script>"));
+  await page.getByText("There is no such page.").waitFor();
+  await page.goto(at(gateway, "nowhere"));
+  await page.getByText("There is no such page.").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("codes that are mistyped, unknown, over, or guessed too often", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name } = await gateway.account();
+  const other = await gateway.account();
+  const [code = "", taken = ""] = await codes(gateway, 2);
+  await admin(gateway, "POST", `/accounts/${other.name}/redemptions`, { code: taken });
+  const { page, complaints } = await signIn(t, gateway, name);
+  await page.goto(at(gateway, "cards"));
+  const refused = async (typed: string, said: string) => {
+    await page.getByLabel("Code").fill(typed);
+    await page.getByRole("button", { name: "Redeem" }).click();
+    await page.getByRole("alert").getByText(said).waitFor();
+    assert.equal(await page.getByLabel("Code").inputValue(), typed);
+  };
+  await refused("", "Type the code first.");
+  await refused("HELLO", "must be a code: 17 letters and digits in groups");
+  const mistyped = code.replace(/.$/, (last) => (last === "7" ? "8" : "7"));
+  await refused(mistyped, "The code was mistyped: its last symbol does not fit the others.");
+  await page.getByText("Compare it with what was sold, symbol by symbol.").waitFor();
+  await assertAccessible(page);
+  await picture(page, "console-owner-code-mistyped-light");
+  await refused(taken, "there is none like it, it is void, or another account has it");
+  await page.getByText("Whoever sold it can look up what has become of it.").waitFor();
+  // As people type it: small letters, blanks in place of dashes.
+  await page.getByLabel("Code").fill(`  ${code.toLowerCase().replaceAll("-", " ")} `);
+  await page.getByRole("button", { name: "Redeem" }).click();
+  await page.getByText("The card day is yours.").waitFor();
+  assert.equal(await page.getByLabel("Code").inputValue(), "");
+  await page.getByText("5.00 USD of 5.00 USD").waitFor();
+  for (;;) {
+    await page.getByLabel("Code").fill(taken);
+    await page.getByRole("button", { name: "Redeem" }).click();
+    const said = await page.getByRole("alert").innerText();
+    if (/tried too many codes/.test(said)) break;
+    assert.match(said, /cannot redeem this code/);
+  }
+  assert.deepEqual(complaints, []);
+});
+
+test("a gateway that is away is said to be away, and the page goes on when it is back", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name } = await gateway.account();
+  const { page, complaints } = await signIn(t, gateway, name);
+  await page.route("**/console/api/**", (route) => route.abort("connectionrefused"));
+  await page.getByRole("link", { name: "Cards", exact: true }).click();
+  await page.getByText("The gateway does not answer.").waitFor();
+  await page.unroute("**/console/api/**");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("This account has no time card.").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("in Chinese, with the gateway's own words where a figure is in them", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name, keyId } = await gateway.account();
+  await admin(gateway, "PUT", `/keys/${keyId}/caps`, { concurrency: 5 });
+  const { page, complaints } = await signIn(t, gateway, name, { language: "zh-CN" });
+  await page.goto(at(gateway, "cards"));
+  await page.getByLabel("卡密").fill("0000-0000-0000-0000-1");
+  await page.getByRole("button", { name: "兑换" }).click();
+  await page.getByText("卡密输入有误").waitFor();
+  await page.getByText("逐个字符核对").waitFor();
+  await page.goto(at(gateway, `keys/${keyId}`));
+  await page.getByLabel("同时请求数").fill("6");
+  await page.getByRole("button", { name: "保存: 限制" }).click();
+  await page.getByText("超过了管理员设定的上限。").waitFor();
+  await page.getByText("`concurrency` is above 5, at which the operator has capped it.").waitFor();
+  assert.deepEqual(complaints, []);
+});
