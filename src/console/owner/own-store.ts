@@ -21,6 +21,7 @@ const BY_TAG = [
   "rotateKey",
   "readKey",
   "readAccountBudgets",
+  "readLimits",
   "readLedger",
   "pageDays",
   "listSignIns",

@@ -15,6 +15,7 @@ import { LinkToken, type Static } from "../schema.ts";
 import { useLink } from "../sign-in/links.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, Sessions } from "../sign-in/sessions.ts";
+import type { OwnExplain } from "./help.ts";
 import { OwnScope, ownStore, type SignedIn } from "./own-store.ts";
 import { ownerRoutes } from "./routes.ts";
 
@@ -22,6 +23,8 @@ interface OwnerConsoleOptions extends ConsoleParts {
   readonly settings: ConsoleSettings;
   readonly sealer: Sealer;
   readonly audit: Audit;
+  /** Says what would become of a request of an own key. */
+  readonly explain: OwnExplain;
   /** Takes reports of defects, flat objects without secrets. */
   readonly log: (line: object) => void;
 }

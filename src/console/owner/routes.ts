@@ -7,10 +7,15 @@ import { codeRoutes } from "../routes/codes.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "../routes/contract.ts";
 import { keyRoutes } from "../routes/keys.ts";
 import { limitRoutes } from "../routes/limits.ts";
+import { type OwnExplain, ownHelpRoutes } from "./help.ts";
+import { ownLineRoutes } from "./lines.ts";
+import { ownModelRoutes } from "./models.ts";
 import type { OwnScope } from "./own-store.ts";
+import { ownUsageRoutes } from "./usage.ts";
 
 interface OwnerParts extends ConsoleParts {
   readonly settings: ConsoleSettings;
+  readonly explain?: OwnExplain | undefined;
 }
 
 /** Routes of the admin API that owners have, by their ids. What an id or a name leads to is their own, or not there. */
@@ -34,7 +39,14 @@ const OF_ADMIN: ReadonlySet<string> = new Set([
 /** @param parts with the store of the one who asks. */
 export function ownerRoutes(parts: OwnerParts, scope: OwnScope): readonly ConsoleRoute[] {
   const ofAdmin = [accountRoutes, cardRoutes, codeRoutes, keyRoutes, limitRoutes].flatMap((make) => make(parts));
-  return [...ofAdmin.filter(({ id }) => OF_ADMIN.has(id)), sessionRoute(parts, scope)];
+  return [
+    ...ofAdmin.filter(({ id }) => OF_ADMIN.has(id)),
+    sessionRoute(parts, scope),
+    ...ownUsageRoutes(parts, scope),
+    ...ownLineRoutes(parts, scope),
+    ...ownModelRoutes(parts, scope),
+    ...ownHelpRoutes(parts, scope),
+  ];
 }
 
 function sessionRoute({ catalog, settings: { support } }: OwnerParts, scope: OwnScope): ConsoleRoute {
