@@ -9,12 +9,16 @@ import { html, render, useEffect, useState, type VNode } from "../parts/view.ts"
 import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 import { Door } from "./door.ts";
+import { Models } from "./models/models.ts";
 import { Overview } from "./overview.ts";
 import type { PageProps } from "./session.ts";
+import { Usage } from "./usage/usage.ts";
 
 /** The pages, by the first segment of their address; the order is that of the menu. */
 const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
   { at: "", title: T.owner.overview.title, Page: Overview },
+  { at: "usage", title: T.owner.usage.title, Page: Usage },
+  { at: "models", title: T.owner.models.title, Page: Models },
 ];
 
 function App(): VNode | null {

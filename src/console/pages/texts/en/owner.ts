@@ -1,4 +1,7 @@
 /** Words of the owner's pages. */
+import { models } from "./owner/models.ts";
+import { request, usage } from "./owner/usage.ts";
+
 export const owner = {
   door: {
     linkOpened: "You have opened a sign-in link. It works once.",
@@ -12,4 +15,7 @@ export const owner = {
     held: "Held",
     heldHint: "By requests that are running",
   },
+  usage,
+  request,
+  models,
 };

@@ -1,5 +1,7 @@
 /** Words of the owner's pages. */
 import type { Texts } from "../words.ts";
+import { models } from "./owner/models.ts";
+import { request, usage } from "./owner/usage.ts";
 
 export const owner: Texts["owner"] = {
   door: {
@@ -14,4 +16,7 @@ export const owner: Texts["owner"] = {
     held: "冻结",
     heldHint: "正在进行的请求所占用",
   },
+  usage,
+  request,
+  models,
 };
