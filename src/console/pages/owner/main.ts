@@ -12,6 +12,7 @@ import { Door } from "./door.ts";
 import { Models } from "./models/models.ts";
 import { Overview } from "./overview.ts";
 import type { PageProps } from "./session.ts";
+import { TryIt } from "./try/try.ts";
 import { Usage } from "./usage/usage.ts";
 
 /** The pages, by the first segment of their address; the order is that of the menu. */
@@ -19,6 +20,7 @@ const PAGES: readonly { readonly at: string; readonly title: string; readonly Pa
   { at: "", title: T.owner.overview.title, Page: Overview },
   { at: "usage", title: T.owner.usage.title, Page: Usage },
   { at: "models", title: T.owner.models.title, Page: Models },
+  { at: "try", title: T.owner.tryIt.title, Page: TryIt },
 ];
 
 function App(): VNode | null {

@@ -1,5 +1,6 @@
 /** Words of the owner's pages. */
 import { models } from "./owner/models.ts";
+import { tryIt } from "./owner/try.ts";
 import { request, usage } from "./owner/usage.ts";
 
 export const owner = {
@@ -18,4 +19,5 @@ export const owner = {
   usage,
   request,
   models,
+  tryIt,
 };

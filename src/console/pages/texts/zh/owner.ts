@@ -1,6 +1,7 @@
 /** Words of the owner's pages. */
 import type { Texts } from "../words.ts";
 import { models } from "./owner/models.ts";
+import { tryIt } from "./owner/try.ts";
 import { request, usage } from "./owner/usage.ts";
 
 export const owner: Texts["owner"] = {
@@ -19,4 +20,5 @@ export const owner: Texts["owner"] = {
   usage,
   request,
   models,
+  tryIt,
 };

@@ -3,7 +3,7 @@ export const models = {
   title: "Models",
   search: "Find a model",
   onlyUsable: "Only those that I can use now",
-  count: (shown: string, all: string) => `${shown} of ${all} models`,
+  count: (shown: string, all: string) => `${shown} of ${all} models.`,
   empty: "The catalog is empty.",
   noneFound: "No model is like that.",
   usable: "Usable now",
@@ -27,7 +27,7 @@ export const models = {
   thinking: "Thinking",
   thinkingKinds: {
     switch: "can be switched on and off",
-    least: "cannot be switched off: it then thinks as little as it can",
+    least: "has no switch: switched off, it is asked for the least that it knows",
     fixed: "always on: switching it off is refused",
     none: "no",
   },

@@ -5,7 +5,7 @@ export const models: Texts["owner"]["models"] = {
   title: "模型",
   search: "查找模型",
   onlyUsable: "只显示现在可用的模型",
-  count: (shown: string, all: string) => `共 ${all} 个模型，显示 ${shown} 个`,
+  count: (shown: string, all: string) => `共 ${all} 个模型，显示 ${shown} 个。`,
   empty: "模型目录是空的。",
   noneFound: "没有符合的模型。",
   usable: "现在可用",
@@ -29,7 +29,7 @@ export const models: Texts["owner"]["models"] = {
   thinking: "思考",
   thinkingKinds: {
     switch: "可以开启和关闭",
-    least: "无法关闭：关闭时只做最少的思考",
+    least: "没有开关：关闭时按最低强度请求",
     fixed: "始终开启：关闭会被拒绝",
     none: "无",
   },
