@@ -3,7 +3,7 @@ import type { Store } from "../../store/contract.ts";
 import { type Cause, ERROR_ROWS } from "../../values/errors.ts";
 import { tagOfId } from "../../values/key.ts";
 import { type OwnExplanationAnswer, OwnExplanationShape } from "../answers/explanation.ts";
-import { ErrorsShape } from "../answers/own.ts";
+import { ErrorsShape } from "../answers/own-usage.ts";
 import { noSuchKey } from "../refusal.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";
 import { type ExplainAsk, readAsk } from "../routes/explain.ts";

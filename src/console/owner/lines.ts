@@ -5,7 +5,7 @@ import type { LedgerLine } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
 import { issuedAtMs, type RequestId, readRequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
-import { type OwnLinesAnswer, OwnLinesPage, type OwnRequestAnswer, OwnRequestShape } from "../answers/own.ts";
+import { type OwnLinesAnswer, OwnLinesPage, type OwnRequestAnswer, OwnRequestShape } from "../answers/own-usage.ts";
 import { AdminRefusal, malformed } from "../refusal.ts";
 import { readLimit } from "../routes/accounts.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";

@@ -6,7 +6,7 @@ import { type Catalog, EFFORTS, type Group, groupServes, type Model, type Route 
 import type { Cause } from "../../values/errors.ts";
 import { formatUsd } from "../../values/money.ts";
 import type { UnitPrices } from "../../values/price.ts";
-import { type OwnModelAnswer, OwnModelsShape } from "../answers/own.ts";
+import { type OwnModelAnswer, OwnModelsShape } from "../answers/own-usage.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";
 import type { OwnScope } from "./own-store.ts";
 

@@ -9,7 +9,7 @@ import type { AccountTag } from "../../values/key.ts";
 import { formatUsd, parseNano } from "../../values/money.ts";
 import { attemptsOf, type Memo, readMemo, recompute, usageOfMemo } from "../../values/recompute.ts";
 import { printRequestId, type RequestId } from "../../values/request-id.ts";
-import type { OwnChargeAnswer, OwnLineAnswer, OwnTryAnswer } from "../answers/own.ts";
+import type { OwnChargeAnswer, OwnLineAnswer, OwnTryAnswer } from "../answers/own-usage.ts";
 
 const REQUEST_ID = /^[0-9a-f]{32}$/;
 const ENTITLEMENT = entitlementAccount("");

@@ -3,7 +3,7 @@ import type { Store } from "../../store/contract.ts";
 import { inOrder, readSpan, totalOf, type UsageTotal } from "../../store/sums/day-sums.ts";
 import { sumByMember } from "../../store/sums/member-sums.ts";
 import type { Clock } from "../../values/time.ts";
-import { type OwnSumAnswer, type OwnUsageAnswer, OwnUsageShape } from "../answers/own.ts";
+import { type OwnSumAnswer, type OwnUsageAnswer, OwnUsageShape } from "../answers/own-usage.ts";
 import { showUsageTotal } from "../answers/present.ts";
 import { malformed } from "../refusal.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";

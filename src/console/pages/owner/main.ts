@@ -9,6 +9,7 @@ import { html, render, useEffect, useState, type VNode } from "../parts/view.ts"
 import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 import { Door } from "./door.ts";
+import { Help } from "./help/help.ts";
 import { Models } from "./models/models.ts";
 import { Overview } from "./overview.ts";
 import type { PageProps } from "./session.ts";
@@ -21,6 +22,7 @@ const PAGES: readonly { readonly at: string; readonly title: string; readonly Pa
   { at: "usage", title: T.owner.usage.title, Page: Usage },
   { at: "models", title: T.owner.models.title, Page: Models },
   { at: "try", title: T.owner.tryIt.title, Page: TryIt },
+  { at: "help", title: T.owner.help.title, Page: Help },
 ];
 
 function App(): VNode | null {

@@ -1,5 +1,5 @@
 /** The catalog, for pages that let one choose a model. */
-import type { OwnModelAnswer, OwnModelsAnswer } from "../../answers/own.ts";
+import type { OwnModelAnswer, OwnModelsAnswer } from "../../answers/own-usage.ts";
 import { useAnswer } from "../parts/load.ts";
 
 /** The models; none until they are there. */

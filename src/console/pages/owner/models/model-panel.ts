@@ -1,5 +1,5 @@
 /** One model of the catalog. */
-import type { OwnModelAnswer } from "../../../answers/own.ts";
+import type { OwnModelAnswer } from "../../../answers/own-usage.ts";
 import { count, usd } from "../../parts/format.ts";
 import { hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";

@@ -1,5 +1,5 @@
 /** The catalog: what there is, what it costs, and what can be used now. */
-import type { OwnModelAnswer, OwnModelsAnswer } from "../../../answers/own.ts";
+import type { OwnModelAnswer, OwnModelsAnswer } from "../../../answers/own-usage.ts";
 import { count } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { html, useMemo, useState, type VNode } from "../../parts/view.ts";
@@ -31,7 +31,7 @@ function Catalog({ all }: { readonly all: readonly OwnModelAnswer[] }): VNode {
   );
   const typed = (event: Event) => setSearch((event.target as HTMLInputElement).value.trim());
   const chosen = (event: Event) => setOnlyUsable((event.target as HTMLInputElement).checked);
-  return html`<div class="fields">
+  return html`<div class="side-by-side">
       <${Field} label=${words.search}>${({ id }: { id: string }) => html`<input type="search" id=${id} autocomplete="off" spellcheck="false" onInput=${typed} />`}</${Field}>
       <label class="row check"><input type="checkbox" checked=${onlyUsable} onChange=${chosen} /> ${words.onlyUsable}</label>
     </div>

@@ -1,6 +1,6 @@
 /** The three protocols as this page speaks them: what is sent, and what the events of an answer say. */
 
-export interface Turn {
+export interface TalkTurn {
   readonly role: "user" | "assistant";
   readonly text: string;
 }
@@ -10,7 +10,7 @@ export interface Talk {
   readonly model: string;
   readonly system: string;
   readonly maxTokens: number;
-  readonly turns: readonly Turn[];
+  readonly turns: readonly TalkTurn[];
 }
 
 /** What one event adds to an answer. */

@@ -2,20 +2,20 @@
 import { type Piece, type ProtocolName, SPOKEN, type Talk } from "./protocols.ts";
 
 /** How an answer ended that was not refused. */
-type Ending = "complete" | "cut" | "stopped";
+type StreamEnding = "complete" | "cut" | "stopped";
 
 /** A request that got no answer of a model. */
-export interface Refused {
+export interface TalkRefused {
   readonly status: number;
   readonly cause: string;
   readonly message: string;
   readonly remedy: string;
 }
 
-interface Sent {
+interface SentTalk {
   readonly requestId: string | undefined;
-  readonly refused: Refused | undefined;
-  readonly ending: Ending;
+  readonly refused: TalkRefused | undefined;
+  readonly ending: StreamEnding;
 }
 
 interface SendOptions {
@@ -27,7 +27,7 @@ interface SendOptions {
 }
 
 /** Rejects only when no answer came at all. */
-export async function send(protocol: ProtocolName, talk: Talk, options: SendOptions): Promise<Sent> {
+export async function send(protocol: ProtocolName, talk: Talk, options: SendOptions): Promise<SentTalk> {
   const { path, headersOf, bodyOf } = SPOKEN[protocol];
   const response = await fetch(path, {
     method: "POST",
@@ -50,7 +50,7 @@ export async function send(protocol: ProtocolName, talk: Talk, options: SendOpti
   }
 }
 
-async function refusalOf(response: Response): Promise<Refused> {
+async function refusalOf(response: Response): Promise<TalkRefused> {
   const text = await response.text();
   const words = errorIn(text);
   return {
@@ -61,16 +61,16 @@ async function refusalOf(response: Response): Promise<Refused> {
   };
 }
 
-interface ErrorWords {
+interface ErrorMembers {
   readonly cause?: string;
   readonly type?: string;
   readonly message?: string;
   readonly remedy?: string;
 }
 
-function errorIn(text: string): ErrorWords {
+function errorIn(text: string): ErrorMembers {
   try {
-    return (JSON.parse(text) as { readonly error?: ErrorWords }).error ?? {};
+    return (JSON.parse(text) as { readonly error?: ErrorMembers }).error ?? {};
   } catch {
     return {};
   }

@@ -1,8 +1,10 @@
 /** What a conversation is had with: model, protocol, key and limits. */
-import type { OwnModelAnswer } from "../../../answers/own.ts";
+
+import type { OwnModelAnswer } from "../../../answers/own-usage.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { Field } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
+import type { FieldIds } from "../field-ids.ts";
 import { PROTOCOL_NAMES, type ProtocolName } from "./protocols.ts";
 
 export interface TrySettings {
@@ -24,11 +26,6 @@ interface SettingsProps {
   readonly onChange: (change: Partial<TrySettings>) => void;
 }
 
-interface FieldIds {
-  readonly id: string;
-  readonly describedBy: string | undefined;
-}
-
 const typedIn = (event: Event): string => (event.target as HTMLInputElement).value;
 
 export function Settings({ settings, models, groups, isBadLimit, onChange }: SettingsProps): VNode {
@@ -39,7 +36,7 @@ export function Settings({ settings, models, groups, isBadLimit, onChange }: Set
   const option = (value: string, now: string, title = value) =>
     html`<option value=${value} selected=${value === now}>${title}</option>`;
   return html`<section class="panel">
-    <div class="fields">
+    <div class="side-by-side">
       <${Field} label=${words.model}>${({ id }: FieldIds) => html`<select id=${id} onChange=${(event: Event) => onChange({ model: typedIn(event), group: "" })}>${all.map((name) => option(name, settings.model))}</select>`}</${Field}>
       <${Field} label=${words.protocol}>${({ id }: FieldIds) => html`<select id=${id} onChange=${(event: Event) => onChange({ protocol: typedIn(event) as ProtocolName })}>${PROTOCOL_NAMES.map((name) => option(name, settings.protocol, words.protocols[name]))}</select>`}</${Field}>
       <${Field} label=${words.maxTokens} wrong=${isBadLimit ? words.badMaxTokens : undefined}>${({ id, describedBy }: FieldIds) => html`<input id=${id} aria-describedby=${describedBy} inputmode="numeric" value=${settings.maxTokens} onInput=${(event: Event) => onChange({ maxTokens: typedIn(event).trim() })} />`}</${Field}>

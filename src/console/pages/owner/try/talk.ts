@@ -1,10 +1,10 @@
 /** The conversation: what was said, what runs, and what each answer took and cost. */
-import type { OwnRequestAnswer } from "../../../answers/own.ts";
+import type { OwnRequestAnswer } from "../../../answers/own-usage.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { useCallback, useEffect, useRef, useState } from "../../parts/view.ts";
 import { useConsoleKey } from "./console-key.ts";
 import type { Piece, ProtocolName, Talk } from "./protocols.ts";
-import { type Refused, send } from "./send.ts";
+import { send, type TalkRefused } from "./send.ts";
 
 export interface ShownTurn {
   readonly role: "user" | "assistant";
@@ -17,7 +17,7 @@ export interface ShownTurn {
   readonly output: number | undefined;
   /** `none`: the ledger has no line of it yet. */
   readonly usd: string | "coming" | "none" | undefined;
-  readonly refused: Refused | undefined;
+  readonly refused: TalkRefused | undefined;
   readonly failed: string | undefined;
   readonly ending: "running" | "complete" | "cut" | "stopped";
 }

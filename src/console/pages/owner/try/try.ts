@@ -1,5 +1,5 @@
 /** One conversation with a model, sent as any client sends it, with what it took and what it cost. */
-import type { OwnModelAnswer } from "../../../answers/own.ts";
+import type { OwnModelAnswer } from "../../../answers/own-usage.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Code, Problem } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";

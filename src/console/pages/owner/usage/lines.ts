@@ -1,5 +1,5 @@
 /** The ledger, newest line first, a page at a time. */
-import type { OwnLineAnswer, OwnLinesAnswer } from "../../../answers/own.ts";
+import type { OwnLineAnswer, OwnLinesAnswer } from "../../../answers/own-usage.ts";
 import { ask } from "../../parts/api.ts";
 import { count, instant, usd } from "../../parts/format.ts";
 import { useAnswer, useDeed } from "../../parts/load.ts";
@@ -10,10 +10,10 @@ import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
 import { useModelNames } from "../model-names.ts";
 import { csv, download } from "./csv.ts";
-import type { Span } from "./spans.ts";
+import type { UsageSpan } from "./spans.ts";
 
 interface LinesProps {
-  readonly span: Span;
+  readonly span: UsageSpan;
   readonly keyNames: KeyNames;
   readonly query: URLSearchParams;
 }
@@ -51,7 +51,7 @@ function Filters({ keyNames, chosen, query }: FiltersProps): VNode {
     [["", all] as const, ...(now && !some.some(([value]) => value === now) ? [[now, now] as const] : []), ...some].map(
       ([value, title]) => html`<option value=${value} selected=${value === now}>${title}</option>`,
     );
-  return html`<div class="fields">
+  return html`<div class="side-by-side">
     <${Field} label=${words.key}>${({ id }: { id: string }) =>
       html`<select id=${id} onChange=${choose("key")}>${choices(
         words.allKeys,

@@ -1,5 +1,5 @@
 /** One request by its id: what was charged, how that is made, and what was tried. */
-import type { OwnChargeAnswer, OwnLineAnswer, OwnRequestAnswer, OwnTryAnswer } from "../../../answers/own.ts";
+import type { OwnChargeAnswer, OwnLineAnswer, OwnRequestAnswer, OwnTryAnswer } from "../../../answers/own-usage.ts";
 import { count, instant, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { hrefOf } from "../../parts/router.ts";
@@ -78,15 +78,15 @@ function Charged({ line, keyNames }: { readonly line: OwnLineAnswer; readonly ke
     </div>`;
 }
 
-type Row = OwnChargeAnswer["tokens"][number] & { readonly isCall: boolean };
+type SumRow = OwnChargeAnswer["tokens"][number] & { readonly isCall: boolean };
 
 function Sum({ charge, group }: { readonly charge: OwnChargeAnswer; readonly group: string }): VNode {
   const words = T.owner.request;
-  const rows: readonly Row[] = [
+  const rows: readonly SumRow[] = [
     ...charge.tokens.filter((one) => one.count > 0).map((one) => ({ ...one, isCall: false })),
     ...charge.calls.map((one) => ({ ...one, isCall: true })),
   ];
-  const columns: readonly TableColumn<Row>[] = [
+  const columns: readonly TableColumn<SumRow>[] = [
     {
       title: words.kind,
       cell: ({ kind, isCall }) => (isCall ? kind : (words.kinds[kind as keyof typeof words.kinds] ?? kind)),
@@ -101,7 +101,7 @@ function Sum({ charge, group }: { readonly charge: OwnChargeAnswer; readonly gro
     { title: words.product, isNumber: true, cell: (row) => usd(row.usd) },
   ];
   return html`<p class="hint">${words.howHint}</p>
-    <${Table} caption=${words.how} columns=${columns} rows=${rows} keyOf=${(row: Row) => row.kind} empty=${words.noFigures} />
+    <${Table} caption=${words.how} columns=${columns} rows=${rows} keyOf=${(row: SumRow) => row.kind} empty=${words.noFigures} />
     <ul class="steps">${sentences(charge, group).map((sentence) => html`<li>${sentence}</li>`)}</ul>`;
 }
 

@@ -1,7 +1,7 @@
 /** The days that are looked at: chosen in the address, so that a link shows the same. Days are UTC, as the sums are. */
 import type { PagePlace } from "../../parts/router.ts";
 
-export interface Span {
+export interface UsageSpan {
   readonly since: string;
   readonly until: string;
 }
@@ -15,13 +15,13 @@ const DAY_FORM = /^\d{4}-\d\d-\d\d$/;
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** The last `count` days, today among them. */
-export function lastDays(count: number): Span {
+function lastDays(count: number): UsageSpan {
   const nowMs = Date.now();
   return { since: dayOf(nowMs - (count - 1) * DAY_MS), until: dayOf(nowMs) };
 }
 
 /** What the address asks for; `days` where it is one of the usual spans. */
-export function spanOf({ query }: PagePlace): Span & { readonly days: number | undefined } {
+export function spanOf({ query }: PagePlace): UsageSpan & { readonly days: number | undefined } {
   const [since, until] = [query.get("since"), query.get("until")];
   if (since && until && DAY_FORM.test(since) && DAY_FORM.test(until)) return { since, until, days: undefined };
   const asked = Number(query.get("days"));
@@ -30,7 +30,7 @@ export function spanOf({ query }: PagePlace): Span & { readonly days: number | u
 }
 
 /** Every day of a span; none of one that is none. */
-export function daysOf({ since, until }: Span): readonly string[] {
+export function daysOf({ since, until }: UsageSpan): readonly string[] {
   const [first, last] = [Date.parse(since), Date.parse(until)];
   const count = Number.isNaN(first) || Number.isNaN(last) ? 0 : (last - first) / DAY_MS + 1;
   return Array.from({ length: Math.max(0, count) }, (_, at) => dayOf(first + at * DAY_MS));

@@ -1,5 +1,5 @@
 /** What was spent, summed up: a picture and the same as a table. */
-import type { OwnSumAnswer, OwnTotalAnswer, OwnUsageAnswer } from "../../../answers/own.ts";
+import type { OwnSumAnswer, OwnTotalAnswer, OwnUsageAnswer } from "../../../answers/own-usage.ts";
 import { Chart } from "../../parts/chart.ts";
 import { count, day, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
@@ -8,12 +8,12 @@ import { Awaited, Button, Figure, Table, type TableColumn } from "../../parts/wi
 import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
 import { csv, download } from "./csv.ts";
-import { daysOf, localMidnight, nanoOf, type Span } from "./spans.ts";
+import { daysOf, localMidnight, nanoOf, type UsageSpan } from "./spans.ts";
 
 type By = "day" | "model" | "key" | "group";
 
 interface SumsProps {
-  readonly span: Span;
+  readonly span: UsageSpan;
   readonly by: By;
   readonly keyNames: KeyNames;
 }

@@ -1,14 +1,16 @@
 /** What was spent: sums with a picture, and down to single requests. */
+
 import { day } from "../../parts/format.ts";
 import { go, hrefOf } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Field } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
+import type { FieldIds } from "../field-ids.ts";
 import { useKeyNames } from "../key-names.ts";
 import type { PageProps } from "../session.ts";
 import { Lines } from "./lines.ts";
 import { RequestDetails } from "./request.ts";
-import { SPANS, type Span, spanOf } from "./spans.ts";
+import { SPANS, spanOf, type UsageSpan } from "./spans.ts";
 import { Sums } from "./sums.ts";
 
 const VIEWS = ["day", "model", "key", "group", "requests"] as const;
@@ -44,7 +46,7 @@ export function Usage({ session, place }: PageProps): VNode {
 }
 
 interface SpanChoiceProps {
-  readonly span: Span;
+  readonly span: UsageSpan;
   readonly days: number | undefined;
   readonly view: View;
 }
@@ -69,7 +71,7 @@ function SpanChoice({ span, days, view }: SpanChoiceProps): VNode {
     <p class="faint">${day(span.since)} – ${day(span.until)}. ${words.utc}</p>`;
 }
 
-function FromTo({ span, view }: { readonly span: Span; readonly view: View }): VNode {
+function FromTo({ span, view }: { readonly span: UsageSpan; readonly view: View }): VNode {
   const words = T.owner.usage;
   const [since, setSince] = useState(span.since);
   const [until, setUntil] = useState(span.until);
@@ -79,14 +81,9 @@ function FromTo({ span, view }: { readonly span: Span; readonly view: View }): V
     if (!isBad) go(hrefOf(["usage"], { since, until, by: view }));
   };
   const typed = (set: (text: string) => void) => (event: Event) => set((event.target as HTMLInputElement).value);
-  return html`<form class="fields" onSubmit=${submitted} novalidate>
+  return html`<form class="side-by-side" onSubmit=${submitted} novalidate>
     <${Field} label=${words.from} wrong=${isBad ? words.badSpan : undefined}>${({ id, describedBy }: FieldIds) => html`<input type="date" id=${id} aria-describedby=${describedBy} value=${since} onInput=${typed(setSince)} />`}</${Field}>
     <${Field} label=${words.to}>${({ id }: FieldIds) => html`<input type="date" id=${id} value=${until} onInput=${typed(setUntil)} />`}</${Field}>
     <${Button} disabled=${isBad}>${words.show}</${Button}>
   </form>`;
-}
-
-interface FieldIds {
-  readonly id: string;
-  readonly describedBy: string | undefined;
 }

@@ -1,4 +1,6 @@
 /** Words of the owner's pages. */
+import { errorWords } from "./owner/error-words.ts";
+import { help } from "./owner/help.ts";
 import { models } from "./owner/models.ts";
 import { tryIt } from "./owner/try.ts";
 import { request, usage } from "./owner/usage.ts";
@@ -20,4 +22,6 @@ export const owner = {
   request,
   models,
   tryIt,
+  help,
+  errorWords,
 };

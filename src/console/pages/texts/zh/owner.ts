@@ -1,5 +1,7 @@
 /** Words of the owner's pages. */
 import type { Texts } from "../words.ts";
+import { errorWords } from "./owner/error-words.ts";
+import { help } from "./owner/help.ts";
 import { models } from "./owner/models.ts";
 import { tryIt } from "./owner/try.ts";
 import { request, usage } from "./owner/usage.ts";
@@ -21,4 +23,6 @@ export const owner: Texts["owner"] = {
   request,
   models,
   tryIt,
+  help,
+  errorWords,
 };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
 import { type GatewayHere, startGatewayHere } from "../../../../rig/gateway.ts";
-import { ownerWindow } from "./signed-in.ts";
+import { ownerWindow } from "./owner-pages.ts";
 
 after(closeBrowser);
 

@@ -4,7 +4,7 @@ import test from "node:test";
 import { nanoUsd } from "../../../../../src/values/money.ts";
 import { type ConfigPlaces, testConfig } from "../../../../rig/config.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../../rig/gateway.ts";
-import { type OwnerAnswered, signIn, spend } from "./signed-in.ts";
+import { type OwnerAnswered, signIn, spend } from "./owner-pages.ts";
 
 /** Costs that cannot be mistaken for prices. */
 const config = (places: ConfigPlaces) =>
