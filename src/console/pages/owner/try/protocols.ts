@@ -1,6 +1,6 @@
 /** The three protocols as this page speaks them: what is sent, and what the events of an answer say. */
 
-export interface TalkTurn {
+interface TalkTurn {
   readonly role: "user" | "assistant";
   readonly text: string;
 }

@@ -1,7 +1,8 @@
 /** Owners who are in: over HTTP as their pages ask, and in a real browser. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
-import { openWindow, type Window } from "../../../../rig/browser.ts";
+import { openWindow, type Page, type Window } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
 
 export interface OwnerAnswered {
@@ -76,4 +77,26 @@ export async function spend(gateway: GatewayHere, key: string, model = "chat-1",
   const id = response.headers.get("x-request-id") as string;
   await gateway.requestEnd(id);
   return id;
+}
+
+const AXE = readFileSync(new URL("../../../../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** Resolves once nothing on the page is still on its way. */
+export async function settledPage(page: Page): Promise<void> {
+  await page.locator("main h1").first().waitFor();
+  await page.locator("main:not(:has([aria-busy=true]))").waitFor();
+}
+
+/** What axe finds that is serious, and whether the page is wider than its window. */
+export async function assertSound(page: Page, about: string): Promise<void> {
+  await settledPage(page);
+  // The policy of the page forbids scripts from elsewhere; what the debugger evaluates is none.
+  await page.evaluate(AXE);
+  const found = (await page.evaluate(
+    "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes[0].html })))",
+  )) as readonly { readonly impact: string }[];
+  const serious = found.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(serious, [], about);
+  const beyond = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  assert.equal(beyond, 0, `${about} is wider than its window`);
 }

@@ -18,7 +18,7 @@ export const help = {
   wholeResponses: "Clients that want a whole address: responses",
   copyAddress: (address: string) => `Copy ${address}`,
   settings: "Settings of clients",
-  settingsHint: "Put a key of yours in place of sk-… .",
+  settingsHint: "Where it says sk-…, put a key of yours.",
   settingsModel: "Model",
   errorsHint:
     "Every error names its cause and what to do. Where several causes apply at once, the higher one is answered.",
