@@ -24,6 +24,8 @@ export function useKeyNames(account: string): KeyNames {
   return keys;
 }
 
+/** Of an account with more keys the others are shown by their ids. */
+const KEYS_MAX = 1_000;
 const NONE: KeyNames = new Map();
 
 async function loadAll(account: string, signal: AbortSignal): Promise<KeyNames> {
@@ -34,6 +36,6 @@ async function loadAll(account: string, signal: AbortSignal): Promise<KeyNames> 
     const page: KeysAnswer = await ask(`/accounts/${encodeURIComponent(account)}/keys?limit=200${search}`, { signal });
     for (const key of page.items) keys.set(key.id, key);
     cursor = page.next;
-  } while (cursor !== null);
+  } while (cursor !== null && keys.size < KEYS_MAX);
   return keys;
 }
