@@ -1,7 +1,7 @@
 /** What a browser loads for the console, all of it, is small. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { pageFiles } from "../../../src/console/page-files.ts";
+import { pageFiles } from "../../../../src/console/page-files.ts";
 
 const BYTES_MAX = 150 * 1024;
 
