@@ -11,7 +11,8 @@ import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit } from "./console/audit.ts";
 import { notificationsTo } from "./console/notifications.ts";
-import { createOwnerConsole } from "./console/owner/owner.ts";
+import type { OwnExplain } from "./console/owner/help.ts";
+import { createOwnerConsole, type OwnerConsole } from "./console/owner/owner.ts";
 import type { Inviter } from "./console/routes/invitations.ts";
 import { storeKeeper } from "./console/routes/store.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
@@ -19,7 +20,7 @@ import { createConsole, listenAt } from "./console/server.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { measureUpstreams, watchUpstreams } from "./dispatch/upstream/watch.ts";
 import { drainListener, publicListener, reasonOf } from "./endpoints/endpoints.ts";
-import { explainFor } from "./endpoints/explain/questions.ts";
+import { explainFor, explainToOwner } from "./endpoints/explain/questions.ts";
 import { Notices } from "./notices/notices.ts";
 import { createOverload } from "./overload/overload.ts";
 import { KeyUses } from "./request/key-uses.ts";
@@ -245,8 +246,8 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     ...reportsTo(log, metrics, clock),
   };
   const upstreams = options.upstreams ?? (() => dispatcher.report());
-  const ownerParts = { ...consoleParts, sealer: parts.sealing, upstreams, warnsAt: () => settings.notices };
-  const owners = settings.console && createOwnerConsole({ ...ownerParts, settings: settings.console });
+  const ownerParts = { ...consoleParts, upstreams, warnsAt: () => settings.notices };
+  const owners = ownersConsole(ownerParts, settings.console, parts);
   const listener = publicListener(parts, charging.store, log, serves === "clients", owners);
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let listening = settings.listen;
@@ -372,6 +373,16 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       }
     },
   };
+}
+
+/** The console of owners, where the configuration has one. */
+function ownersConsole(
+  consoleParts: Omit<Parameters<typeof createOwnerConsole>[0], "settings" | "sealer" | "explain">,
+  settings: Settings["console"],
+  parts: PipelineParts,
+): OwnerConsole | undefined {
+  const explain: OwnExplain = (ask, own) => explainToOwner(ask, own, parts);
+  return settings && createOwnerConsole({ ...consoleParts, settings, sealer: parts.sealing, explain });
 }
 
 /** Tells of a write that the journal has not taken. */

@@ -2,6 +2,7 @@
  * What a browser loads: the modules of `pages/` with their types taken out, as Node itself runs the rest, and the few
  * packages that they import. Made when the first browser asks, and kept.
  */
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
@@ -30,7 +31,7 @@ export const PAGE_PACKAGES: Readonly<Record<string, string>> = {
   preact: "preact/dist/preact.mjs",
   "preact/hooks": "preact/hooks/dist/hooks.mjs",
   htm: "htm/dist/htm.module.js",
-  uplot: "uplot/dist/uPlot.esm.js",
+  uplot: "uplot/dist/uPlot.iife.min.js",
   "uplot.css": "uplot/dist/uPlot.min.css",
 };
 
@@ -64,8 +65,18 @@ export function checkedOut(): ReadonlyMap<string, string> {
     ...sources.map(
       (path) => [path.slice(BUNDLED_PREFIX.length), plain(path, readFileSync(cwd + path, "utf8"))] as const,
     ),
-    ...Object.values(PAGE_PACKAGES).map((path) => [`packages/${path}`, readFileSync(modules + path, "utf8")] as const),
+    ...Object.values(PAGE_PACKAGES).map((path) => {
+      const text = readFileSync(modules + path, "utf8");
+      return [`packages/${path}`, path.endsWith(".iife.min.js") ? asModule(text) : text] as const;
+    }),
   ]);
+}
+
+/** A script that makes one variable, as a module that exports it: uPlot's modules are not made small, 20 KB more. */
+function asModule(script: string): string {
+  const name = /^var (\w+)=/m.exec(script)?.[1];
+  assert.ok(name, "a script of a package makes no variable");
+  return `${script}\nexport default ${name};\n`;
 }
 
 function plain(path: string, text: string): string {
@@ -74,10 +85,15 @@ function plain(path: string, text: string): string {
   const { emitWarning } = process;
   process.emitWarning = () => {};
   try {
-    return stripTypeScriptTypes(text);
+    return withoutComments(stripTypeScriptTypes(text));
   } finally {
     process.emitWarning = emitWarning;
   }
+}
+
+/** Without the lines that are comments alone. So no line of a template may begin as one does; none has need to. */
+function withoutComments(code: string): string {
+  return code.replace(/^[ \t]*(?:\/\*\*[\s\S]*?\*\/|\/\/.*)[ \t]*\n/gm, "");
 }
 
 /** Where a bundle keeps them among its files. */

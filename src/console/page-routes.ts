@@ -58,6 +58,7 @@ function page(root: string, entry: "owner" | "operator"): string {
   const { digest, files } = pageFiles();
   const assets = `${root}/assets/${digest}/`;
   const modules = [...files.keys()].filter((path) => /\.(?:ts|m?js)$/.test(path) && isOf(path, entry));
+  const sheets = [...files.keys()].filter((path) => path.startsWith(`${entry}/`) && path.endsWith(".css"));
   return `<!doctype html>
 <html lang="en" data-root="${root}">
 <head>
@@ -68,6 +69,7 @@ function page(root: string, entry: "owner" | "operator"): string {
 <link rel="icon" href="${assets}parts/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="${assets}packages/${PAGE_PACKAGES["uplot.css"]}">
 <link rel="stylesheet" href="${assets}parts/style.css">
+${sheets.map((path) => `<link rel="stylesheet" href="${assets}${path}">`).join("\n")}
 ${modules.map((path) => `<link rel="modulepreload" href="${assets}${path}">`).join("\n")}
 <script type="module" src="${assets}${entry}/main.ts"></script>
 </head>

@@ -559,3 +559,42 @@ export const NewAdjustment = Type.Object({ usd: Usd, id: PaymentId, note: Note }
 
 export type { Static, TObject, TProperties, TSchema, TUnsafe };
 export { Type };
+
+/* What owners ask in their console. */
+
+/** Ledger lines that one page of the console has at most. */
+export const OWN_LINES_MAX = 200;
+
+export const SpanQuery = Type.Object({ since: Type.Optional(Day), until: Type.Optional(Day) }, closed);
+export const OwnLinesQuery = Type.Object(
+  {
+    since: Type.Optional(Day),
+    until: Type.Optional(Day),
+    key: Type.Optional(KeyId),
+    model: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 512,
+        description: "the name of a model, as a client sends it",
+        "x-remedy": "Name the model as a line does.",
+      }),
+    ),
+    before: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${OWN_LINES_MAX}`)),
+  },
+  closed,
+);
+export const RequestPath = Type.Object(
+  {
+    id: Type.String({
+      pattern: "^req_[0-9A-Za-z]{24}$",
+      description: "the id of a request: req_ and 24 letters or digits",
+      "x-remedy": "Copy it whole from the answer's x-request-id header, or from the message of an error.",
+    }),
+  },
+  closed,
+);
+export const RequestQuery = Type.Object(
+  { after: Type.Optional(wholeNumber(15, "the `next` of an earlier answer")) },
+  closed,
+);

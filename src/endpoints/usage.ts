@@ -2,21 +2,12 @@
  * `GET /v1/usage`: what a key's own account has and has spent. Like the other side endpoints it costs nothing and needs no
  * funds: an account whose money or card is gone must be able to see that.
  */
-import { setImmediate } from "node:timers/promises";
 import { showCards, showUsageTotal } from "../console/answers/present.ts";
 import type { Store } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
-import {
-  addSums,
-  type DaySpan,
-  inOrder,
-  readSpan,
-  type SumMember,
-  totalOf,
-  type UsageTotal,
-} from "../store/sums/day-sums.ts";
+import { inOrder, readSpan, type SumMember, totalOf } from "../store/sums/day-sums.ts";
+import { sumByMember } from "../store/sums/member-sums.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
-import type { AccountTag } from "../values/key.ts";
 import { formatUsd } from "../values/money.ts";
 
 export interface UsageParts {
@@ -40,7 +31,7 @@ export async function ownUsage(
     return refusal("wrong_type", { param: span.member, detail: `"${span.member}" must be ${span.rule}.` });
   }
   const { tag, id: keyId, group } = view.key;
-  const [account, sums] = await Promise.all([usage.getAccount(tag), sumUp(usage, tag, span)]);
+  const [account, sums] = await Promise.all([usage.getAccount(tag), sumByMember(usage, tag, span)]);
   // The balance of the same instant as its holds; the key's view is a moment older.
   const { id, plan, balance, held } = account ?? { ...view.account, held: 0n };
   const list = (member: SumMember) =>
@@ -65,19 +56,4 @@ export async function ownUsage(
     by_model: list("model"),
     by_key: list("key"),
   };
-}
-
-type MemberTotals = Readonly<Record<SumMember, Map<string, UsageTotal>>>;
-
-/** A part at a time, so that a long span of a large account keeps nobody waiting. */
-async function sumUp(store: Pick<Store, "pageDays">, tag: AccountTag, span: DaySpan): Promise<MemberTotals> {
-  const sums: MemberTotals = { day: new Map(), group: new Map(), model: new Map(), key: new Map() };
-  let cursor: string | undefined;
-  do {
-    const page = await store.pageDays(tag, span, cursor);
-    for (const member of ["day", "group", "model", "key"] as const) addSums(sums[member], page.items, member);
-    cursor = page.next;
-    if (cursor !== undefined) await setImmediate();
-  } while (cursor !== undefined);
-  return sums;
 }

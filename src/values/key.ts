@@ -38,6 +38,11 @@ export function base62(value: bigint, length: number): string {
   return text.padStart(length, "0");
 }
 
+/** The number that `base62` has written so. @param text of its characters only. */
+export function valueOfBase62(text: string): bigint {
+  return [...text].reduce((sum, digit) => sum * 62n + BigInt(BASE62.indexOf(digit)), 0n);
+}
+
 const POOL_BYTES = 4_096;
 
 /** The same randomness, fetched for many at once. No byte is given twice. */

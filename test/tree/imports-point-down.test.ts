@@ -79,7 +79,6 @@ const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   "@simplewebauthn/server": ["src/console/sign-in/passkeys.ts"],
   "openid-client": ["src/console/sign-in/oidc.ts"],
   preact: ["src/console/pages/parts/view.ts"],
-  "preact/hooks": ["src/console/pages/parts/view.ts"],
   htm: ["src/console/pages/parts/view.ts"],
   uplot: ["src/console/pages/parts/chart.ts"],
   "@fastify/ajv-compiler": ["src/console/validation.ts"],

@@ -9,6 +9,22 @@ const Bucket = orNull(
   }),
 );
 
+/** What the owner of a key may know of a way to a model server. */
+const ownersRoute = {
+  protocol: oneOf("The upstream's protocol.", "chat", "messages", "responses"),
+  carries: flag("Whether it can carry the request."),
+  translation: orNull(text("What becomes of the request on its way.", "none needed")),
+  dropped: list(text("A member that is left out.", "top_k")),
+  refusal: orNull(
+    object("RouteRefusal", {
+      cause: text("The cause.", "untranslatable"),
+      param: orNull(text("The member at fault.", "tools")),
+      words: text("Why.", "Refused: untranslatable."),
+    }),
+  ),
+  rules: list(anything("A rule of the operator that applies; `kind` says which.")),
+};
+
 export const ExplanationShape = object("Explanation", {
   object: oneOf("What this is.", "explanation"),
   protocol: oneOf("The protocol of the request.", "chat", "messages", "responses"),
@@ -84,19 +100,15 @@ export const ExplanationShape = object("Explanation", {
       upstream: text("The upstream's name.", "east"),
       upstream_model: text("The model's name there.", "big-1-2026-08"),
       health: oneOf("How the upstream does at this process.", "healthy", "probe", "ejected", "unknown"),
-      protocol: oneOf("The upstream's protocol.", "chat", "messages", "responses"),
-      carries: flag("Whether it can carry the request."),
-      translation: orNull(text("What becomes of the request on its way.", "none needed")),
-      dropped: list(text("A member that is left out.", "top_k")),
-      refusal: orNull(
-        object("RouteRefusal", {
-          cause: text("The cause.", "untranslatable"),
-          param: orNull(text("The member at fault.", "tools")),
-          words: text("Why.", "Refused: untranslatable."),
-        }),
-      ),
-      rules: list(anything("A rule of the operator that applies; `kind` says which.")),
+      ...ownersRoute,
     }),
   ),
 });
 export type ExplanationAnswer = Static<typeof ExplanationShape>;
+
+/** The same for the owner of the key: without names of upstreams, and how they do. */
+export const OwnExplanationShape = object("OwnExplanation", {
+  ...ExplanationShape.properties,
+  routes: list(object("OwnExplainedRoute", ownersRoute)),
+});
+export type OwnExplanationAnswer = Static<typeof OwnExplanationShape>;

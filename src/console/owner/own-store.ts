@@ -22,6 +22,7 @@ const BY_TAG = [
   "rotateKey",
   "readKey",
   "readAccountBudgets",
+  "readLimits",
   "readLedger",
   "pageDays",
   "listSignIns",

@@ -17,6 +17,7 @@ import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, Sessions } from "../sign-in/sessions.ts";
 import { siteOf } from "../sign-in/site.ts";
 import type { OwnerParts } from "./contract.ts";
+import type { OwnExplain } from "./help.ts";
 import { addOidcSignIn } from "./oidc-sign-in.ts";
 import { OwnScope, ownStore, type SignedIn } from "./own-store.ts";
 import { ownerRoutes } from "./routes.ts";
@@ -25,6 +26,8 @@ import { addSignIn, namedByFront } from "./sign-in.ts";
 interface OwnerConsoleOptions extends OwnerParts {
   readonly sealer: Sealer;
   readonly audit: Audit;
+  /** Says what would become of a request of an own key. */
+  readonly explain: OwnExplain;
   /** Takes reports of defects, flat objects without secrets. */
   readonly log: (line: object) => void;
 }

@@ -11,14 +11,19 @@ import type { Challenges } from "../sign-in/challenges.ts";
 import { accessRoutes, ENDS_ACCESS } from "./access.ts";
 import type { OwnerParts } from "./contract.ts";
 import { forOwners } from "./for-owners.ts";
+import { type OwnExplain, ownHelpRoutes } from "./help.ts";
 import { keyGroupsRoute } from "./key-groups.ts";
+import { ownLineRoutes } from "./lines.ts";
+import { ownModelRoutes } from "./models.ts";
 import { overviewRoute } from "./overview.ts";
 import type { OwnScope } from "./own-store.ts";
 import { keySpendRoute } from "./spend.ts";
+import { ownUsageRoutes } from "./usage.ts";
 
 /** What the routes of owners are made of. */
 interface OwnerRouteParts extends OwnerParts {
   readonly challenges: Challenges;
+  readonly explain?: OwnExplain | undefined;
 }
 
 /** Routes of the admin API that owners have, by their ids. What an id or a name leads to is their own, or not there. */
@@ -49,6 +54,10 @@ export function ownerRoutes(parts: OwnerRouteParts, scope: OwnScope): readonly C
     overviewRoute(parts, scope),
     keyGroupsRoute(parts, scope),
     keySpendRoute(parts, scope),
+    ...ownUsageRoutes(parts, scope),
+    ...ownLineRoutes(parts, scope),
+    ...ownModelRoutes(parts, scope),
+    ...ownHelpRoutes(parts, scope),
   ];
   return all.map(forOwners).map((one) => (one.write && !ENDS_ACCESS.has(one.id) ? forNormal(one, scope) : one));
 }

@@ -1,10 +1,10 @@
 /** `POST /admin/v1/explain`: what would become of a request of any key. How that is found out is the caller's to bring. */
 import type { Protocol } from "../../values/protocol.ts";
-import { type ExplanationAnswer, ExplanationShape } from "../answers/explanation.ts";
+import { type ExplanationAnswer, ExplanationShape, type OwnExplanationAnswer } from "../answers/explanation.ts";
 import { noSuchKey } from "../refusal.ts";
-import { Explanation } from "../schema.ts";
+import { Explanation, type Static } from "../schema.ts";
 
-export type { ExplanationAnswer };
+export type { ExplanationAnswer, OwnExplanationAnswer };
 
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
@@ -36,16 +36,20 @@ export function explainRoutes({ explain }: ConsoleParts & Explainer): readonly C
       refusals: { 404: "`unknown_key`." },
       body: Explanation,
       async handle({ body }) {
-        const answer = await explain({
-          keyId: body.key_id,
-          model: body.model,
-          protocol: body.protocol as Protocol,
-          maxTokens: body.max_tokens,
-          inputBytes: body.input_bytes,
-        });
+        const answer = await explain(readAsk(body));
         if (!answer) throw noSuchKey(body.key_id);
         return { status: 200, body: answer };
       },
     }),
   ];
+}
+
+export function readAsk(body: Static<typeof Explanation>): ExplainAsk {
+  return {
+    keyId: body.key_id,
+    model: body.model,
+    protocol: body.protocol as Protocol,
+    maxTokens: body.max_tokens,
+    inputBytes: body.input_bytes,
+  };
 }

@@ -2,7 +2,7 @@
  * An outlook in words: the path of decisions in their order, the answer to expect, prices, limits and routes. The owner
  * of a key sees what concerns the request; names of upstreams and the texts of rules are for the operator only.
  */
-import type { ExplanationAnswer } from "../../console/routes/explain.ts";
+import type { ExplanationAnswer, OwnExplanationAnswer } from "../../console/routes/explain.ts";
 import { render } from "../../request/refuse.ts";
 import { type Bucket, bucketState, drain } from "../../store/buckets.ts";
 import { runningCards } from "../../store/decision.ts";
@@ -52,7 +52,7 @@ const DECIDED_AT: Partial<Readonly<Record<Cause, StepName>>> = {
 };
 
 type RouteAnswer = ExplanationAnswer["routes"][number];
-type OwnersRouteAnswer = Omit<RouteAnswer, "upstream" | "upstream_model" | "health">;
+type OwnersRouteAnswer = OwnExplanationAnswer["routes"][number];
 
 /** The explanation for the operator. */
 export function explainedToOperator(outlook: Outlook, upstreamUnavailableStatus: 403 | 503): ExplanationAnswer {
@@ -64,10 +64,7 @@ export function explainedToOperator(outlook: Outlook, upstreamUnavailableStatus:
 }
 
 /** The explanation for the owner of the key. */
-export function explainedToOwner(
-  outlook: Outlook,
-  upstreamUnavailableStatus: 403 | 503,
-): Omit<ExplanationAnswer, "routes"> & { readonly routes: readonly OwnersRouteAnswer[] } {
+export function explainedToOwner(outlook: Outlook, upstreamUnavailableStatus: 403 | 503): OwnExplanationAnswer {
   const routes = outlook.routes.map((one) => routeOf(one, "owner"));
   return { ...explained(outlook, upstreamUnavailableStatus), routes };
 }

@@ -2,7 +2,7 @@
 import { type ReadBody, readEnvelope, readEnvelopeInTurns } from "../../accept/envelope.ts";
 import type { AcceptedRequest } from "../../accept/listener.ts";
 import { TURNS } from "../../accept/turns.ts";
-import type { ExplainAsk, ExplanationAnswer } from "../../console/routes/explain.ts";
+import type { ExplainAsk, ExplanationAnswer, OwnExplanationAnswer } from "../../console/routes/explain.ts";
 import { withReferences } from "../../request/references.ts";
 import type { Store } from "../../store/contract.ts";
 import { standingOfKey } from "../../store/decision.ts";
@@ -14,7 +14,7 @@ import { ZERO } from "../../values/money.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import type { Settings } from "../../values/settings.ts";
 import { isJsonFault, scanJsonInSteps } from "../../wire/json.ts";
-import { type ExplainParts, type ExplainQuestion, explain, type SeenAccount } from "./explain.ts";
+import { type ExplainParts, type ExplainQuestion, explain, type Outlook, type SeenAccount } from "./explain.ts";
 import { explainedToOperator, explainedToOwner } from "./explanation.ts";
 
 /** Reads of the store; nothing else is used of it. */
@@ -116,11 +116,29 @@ export async function explainFor(
   store: ExplainStore,
   parts: ExplainParts,
 ): Promise<ExplanationAnswer | undefined> {
-  const seen = await seenOf(ask.keyId, store, parts.settings());
-  if (!seen) return undefined;
+  const outlook = await outlookFor(ask, store, parts);
+  return outlook && explainedToOperator(outlook, parts.settings().upstreamUnavailableStatus);
+}
+
+/**
+ * The same for the owner of the key, in the console: what concerns the operator alone is left out.
+ * @param store as the owner sees it.
+ * @throws StoreError
+ */
+export async function explainToOwner(
+  ask: ExplainAsk,
+  store: ExplainStore,
+  parts: ExplainParts,
+): Promise<OwnExplanationAnswer | undefined> {
+  const outlook = await outlookFor(ask, store, parts);
+  return outlook && explainedToOwner(outlook, parts.settings().upstreamUnavailableStatus);
+}
+
+async function outlookFor(ask: ExplainAsk, store: ExplainStore, parts: ExplainParts): Promise<Outlook | undefined> {
   const settings = parts.settings();
-  const question: ExplainQuestion = { protocol: ask.protocol, read: imagined(ask, settings), strict: false };
-  return explainedToOperator(await explain(question, seen, parts), settings.upstreamUnavailableStatus);
+  const seen = await seenOf(ask.keyId, store, settings);
+  if (!seen) return undefined;
+  return explain({ protocol: ask.protocol, read: imagined(ask, settings), strict: false }, seen, parts);
 }
 
 /** How much is used of the limits that would count for a request of this key: its group's and its own. */

@@ -11,16 +11,24 @@ import { T } from "../texts/texts.ts";
 import { Access } from "./access/access.ts";
 import { Cards } from "./cards/cards.ts";
 import { Door } from "./door.ts";
+import { Help } from "./help/help.ts";
 import { Keys } from "./keys/keys.ts";
+import { Models } from "./models/models.ts";
 import { Overview } from "./overview/overview.ts";
 import type { PageProps } from "./session.ts";
+import { TryIt } from "./try/try.ts";
+import { Usage } from "./usage/usage.ts";
 
 /** The pages, by the first segment of their address; the order is that of the menu. */
 const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
   { at: "", title: T.owner.overview.title, Page: Overview },
   { at: "keys", title: T.owner.keys.title, Page: Keys },
   { at: "cards", title: T.owner.cards.title, Page: Cards },
+  { at: "usage", title: T.owner.usage.title, Page: Usage },
+  { at: "models", title: T.owner.models.title, Page: Models },
+  { at: "try", title: T.owner.tryIt.title, Page: TryIt },
   { at: "access", title: T.owner.access.title, Page: Access },
+  { at: "help", title: T.owner.help.title, Page: Help },
 ];
 
 function App(): VNode | null {

@@ -30,6 +30,8 @@ interface AskOptions {
   readonly method?: "GET" | "POST" | "PUT";
   readonly body?: object | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Whether it is to arrive although the page is being left. */
+  readonly keepalive?: boolean;
 }
 
 /**
@@ -37,12 +39,16 @@ interface AskOptions {
  * @param path of the API, with its query; each name in it encoded by `encodeURIComponent`.
  * @throws AskRefused
  */
-export async function ask<T>(path: string, { method = "GET", body, signal }: AskOptions = {}): Promise<T> {
+export async function ask<T>(
+  path: string,
+  { method = "GET", body, signal, keepalive = false }: AskOptions = {},
+): Promise<T> {
   const response = await fetch(API + path, {
     method,
     headers: { "x-tollgate-console": "1", ...(body && { "content-type": "application/json" }) },
     ...(body && { body: JSON.stringify(body) }),
     credentials: "same-origin",
+    keepalive,
     ...(signal && { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;

@@ -51,6 +51,7 @@ export async function startOwners(t: TestContext, settings: Partial<ConsoleSetti
   const log: Record<string, unknown>[] = [];
   const noted = (line: object) => log.push(line as Record<string, unknown>);
   const console = createOwnerConsole({
+    explain: () => Promise.resolve(undefined),
     store,
     catalog: () => CATALOG,
     clock,

@@ -1,7 +1,12 @@
 /** Words of the owner's pages. */
 import { cards } from "./owner/cards.ts";
+import { errorWords } from "./owner/error-words.ts";
+import { help } from "./owner/help.ts";
 import { keys } from "./owner/keys.ts";
+import { models } from "./owner/models.ts";
 import { overview } from "./owner/overview.ts";
+import { tryIt } from "./owner/try.ts";
+import { request, usage } from "./owner/usage.ts";
 
 export const owner = {
   mayOnlyLook: {
@@ -66,4 +71,10 @@ export const owner = {
   overview,
   keys,
   cards,
+  usage,
+  request,
+  models,
+  tryIt,
+  help,
+  errorWords,
 };

@@ -1,8 +1,13 @@
 /** Words of the owner's pages. */
 import type { Texts } from "../words.ts";
 import { cards } from "./owner/cards.ts";
+import { errorWords } from "./owner/error-words.ts";
+import { help } from "./owner/help.ts";
 import { keys } from "./owner/keys.ts";
+import { models } from "./owner/models.ts";
 import { overview } from "./owner/overview.ts";
+import { tryIt } from "./owner/try.ts";
+import { request, usage } from "./owner/usage.ts";
 
 export const owner: Texts["owner"] = {
   mayOnlyLook: {
@@ -66,4 +71,10 @@ export const owner: Texts["owner"] = {
   overview,
   keys,
   cards,
+  usage,
+  request,
+  models,
+  tryIt,
+  help,
+  errorWords,
 };

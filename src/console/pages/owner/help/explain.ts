@@ -1,0 +1,77 @@
+/** What would become of a request of an own key: asked of the gateway, which sends, holds and charges nothing. */
+
+import type { OwnExplanationAnswer } from "../../../answers/explanation.ts";
+import { ask } from "../../parts/api.ts";
+import { usd } from "../../parts/format.ts";
+import { useDeed } from "../../parts/load.ts";
+import { html, useState, type VNode } from "../../parts/view.ts";
+import { Badge, Button, Field, Form, Table, type TableColumn } from "../../parts/widgets.ts";
+import { T } from "../../texts/texts.ts";
+import type { FieldIds } from "../field-ids.ts";
+import { useKeyNames } from "../key-names.ts";
+import { useModelNames } from "../model-names.ts";
+
+type ExplainedStep = OwnExplanationAnswer["steps"][number];
+
+export function Explain({ account }: { readonly account: string }): VNode {
+  const words = T.owner.help;
+  const keys = [...useKeyNames(account).values()].filter(({ status }) => status !== "revoked");
+  const models = useModelNames();
+  const [asked, setAsked] = useState({ key: "", model: "", protocol: "chat", maxTokens: "" });
+  const [answer, setAnswer] = useState<OwnExplanationAnswer | undefined>(undefined);
+  const key = asked.key || keys[0]?.id || "";
+  const isBadLimit = !/^\d{0,12}$/.test(asked.maxTokens);
+  const deed = useDeed(async () => {
+    const { model, protocol, maxTokens } = asked;
+    const body = { key_id: key, model, protocol, ...(maxTokens && { max_tokens: Number(maxTokens) }) };
+    setAnswer(undefined);
+    setAnswer(await ask<OwnExplanationAnswer>("/explain", { method: "POST", body }));
+  });
+  const typed = (name: keyof typeof asked) => (event: Event) =>
+    setAsked({ ...asked, [name]: (event.target as HTMLInputElement).value });
+  const protocols = Object.entries(T.owner.tryIt.protocols);
+  return html`<section class="panel"><h2>${words.explain}</h2>
+      <p class="hint">${words.explainHint}</p>
+      ${keys.length === 0 && html`<p>${words.noKeys}</p>`}
+      <${Form} deed=${deed} onSubmit=${() => key && asked.model && !isBadLimit && deed.run()}>
+        <div class="side-by-side">
+          <${Field} label=${words.key}>${({ id }: FieldIds) => html`<select id=${id} onChange=${typed("key")}>${keys.map((one) => html`<option value=${one.id} selected=${one.id === key}>${one.name ?? one.id} (${one.group})</option>`)}</select>`}</${Field}>
+          <${Field} label=${words.model}>${({ id }: FieldIds) => html`<input id=${id} list="all-models" autocomplete="off" spellcheck="false" onInput=${typed("model")} />`}</${Field}>
+          <${Field} label=${words.protocol}>${({ id }: FieldIds) => html`<select id=${id} onChange=${typed("protocol")}>${protocols.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select>`}</${Field}>
+          <${Field} label=${words.maxTokens} hint=${words.maxTokensHint} wrong=${isBadLimit ? words.badMaxTokens : undefined}>${({ id, describedBy }: FieldIds) => html`<input id=${id} aria-describedby=${describedBy} inputmode="numeric" onInput=${typed("maxTokens")} />`}</${Field}>
+        </div>
+        <datalist id="all-models">${models.map((name) => html`<option value=${name}></option>`)}</datalist>
+        <${Button} kind="main" disabled=${!key || !asked.model || isBadLimit} isRunning=${deed.isRunning}>${words.tell}</${Button}>
+      </${Form}>
+    </section>
+    ${answer && html`<${Explained} answer=${answer} />`}`;
+}
+
+function Explained({ answer }: { readonly answer: OwnExplanationAnswer }): VNode {
+  const words = T.owner.help;
+  const { expected, hold, steps } = answer;
+  return html`<section class="panel" aria-live="polite">
+    ${
+      expected.cause === null
+        ? html`<p><strong>${words.wouldPass}</strong> ${hold && words.hold(usd(hold.usd))}</p>`
+        : html`<div class="problem">
+            <p><strong>${words.wouldFail(String(expected.status), expected.cause)}</strong></p>
+            <p>${expected.message}</p><p>${expected.remedy}</p>
+          </div>`
+    }
+    <${Table} caption=${words.explain} columns=${stepColumns()} rows=${steps} keyOf=${(one: ExplainedStep) => one.step} empty="" />
+  </section>`;
+}
+
+const stepColumns = (): readonly TableColumn<ExplainedStep>[] => {
+  const words = T.owner.help;
+  const verdict = ({ ok }: ExplainedStep) => {
+    if (ok === null) return html`<${Badge} kind="plain">${words.notReached}</${Badge}>`;
+    return html`<${Badge} kind=${ok ? "good" : "bad"}>${ok ? words.passed : words.failed}</${Badge}>`;
+  };
+  return [
+    { title: words.step, cell: ({ step }) => words.steps[step as keyof typeof words.steps] ?? step },
+    { title: words.verdict, cell: verdict },
+    { title: words.words, cell: ({ ok, words: why }) => (ok === null ? "" : why) },
+  ];
+};

@@ -1,0 +1,111 @@
+/** Sends a conversation to the gateway's own paths, and reads its answer as it comes. */
+import { type Piece, type ProtocolName, SPOKEN, type Talk } from "./protocols.ts";
+
+/** How an answer ended that was not refused. */
+type StreamEnding = "complete" | "cut" | "stopped";
+
+/** A request that got no answer of a model. */
+export interface TalkRefused {
+  readonly status: number;
+  readonly cause: string;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+interface SentTalk {
+  readonly requestId: string | undefined;
+  readonly refused: TalkRefused | undefined;
+  readonly ending: StreamEnding;
+}
+
+interface SendOptions {
+  readonly key: string;
+  readonly signal: AbortSignal;
+  /** Called with the request's id as soon as it is known. */
+  readonly onAnswered: (requestId: string | undefined) => void;
+  readonly onPiece: (piece: Piece) => void;
+}
+
+/** Rejects only when no answer came at all. */
+export async function send(protocol: ProtocolName, talk: Talk, options: SendOptions): Promise<SentTalk> {
+  const { path, headersOf, bodyOf } = SPOKEN[protocol];
+  const response = await fetch(path, {
+    method: "POST",
+    headers: { ...headersOf(options.key), "content-type": "application/json" },
+    body: JSON.stringify(bodyOf(talk)),
+    // Only the key counts here; the console's own cookie is for its API.
+    credentials: "omit",
+    signal: options.signal,
+  });
+  const requestId = response.headers.get("x-request-id") ?? undefined;
+  options.onAnswered(requestId);
+  if (!response.ok || !response.body) return { requestId, refused: await refusalOf(response), ending: "complete" };
+  try {
+    const isWhole = await readEvents(response.body, protocol, options.onPiece);
+    return { requestId, refused: undefined, ending: isWhole ? "complete" : "cut" };
+  } catch (error) {
+    if (options.signal.aborted) return { requestId, refused: undefined, ending: "stopped" };
+    if (error instanceof TypeError) return { requestId, refused: undefined, ending: "cut" };
+    throw error;
+  }
+}
+
+async function refusalOf(response: Response): Promise<TalkRefused> {
+  const text = await response.text();
+  const words = errorIn(text);
+  return {
+    status: response.status,
+    cause: words.cause ?? words.type ?? "",
+    message: words.message ?? text,
+    remedy: words.remedy ?? "",
+  };
+}
+
+interface ErrorMembers {
+  readonly cause?: string;
+  readonly type?: string;
+  readonly message?: string;
+  readonly remedy?: string;
+}
+
+function errorIn(text: string): ErrorMembers {
+  try {
+    return (JSON.parse(text) as { readonly error?: ErrorMembers }).error ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** @returns whether the stream came to its own end. */
+async function readEvents(
+  body: ReadableStream<Uint8Array>,
+  protocol: ProtocolName,
+  onPiece: (piece: Piece) => void,
+): Promise<boolean> {
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  let rest = "";
+  let isWhole = false;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return isWhole;
+    const lines = (rest + value).split(/\r?\n/);
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const event = eventIn(line);
+      if (!event) continue;
+      const piece = SPOKEN[protocol].piecesOf(event);
+      isWhole ||= piece.isEnd === true || piece.failed !== undefined;
+      onPiece(piece);
+    }
+  }
+}
+
+function eventIn(line: string): Readonly<Record<string, unknown>> | undefined {
+  if (!line.startsWith("data:")) return undefined;
+  try {
+    const value: unknown = JSON.parse(line.slice(5));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,150 @@
+/** The conversation: what was said, what runs, and what each answer took and cost. */
+import type { OwnRequestAnswer } from "../../../answers/own-usage.ts";
+import { AskRefused, ask } from "../../parts/api.ts";
+import { useCallback, useEffect, useRef, useState } from "../../parts/view.ts";
+import { useConsoleKey } from "./console-key.ts";
+import type { Piece, ProtocolName, Talk } from "./protocols.ts";
+import { send, type TalkRefused } from "./send.ts";
+
+export interface ShownTurn {
+  readonly role: "user" | "assistant";
+  readonly text: string;
+  readonly thinking: string;
+  readonly requestId: string | undefined;
+  readonly firstMs: number | undefined;
+  readonly wholeMs: number | undefined;
+  readonly input: number | undefined;
+  readonly output: number | undefined;
+  /** `none`: the ledger has no line of it yet. */
+  readonly usd: string | "coming" | "none" | undefined;
+  readonly refused: TalkRefused | undefined;
+  readonly failed: string | undefined;
+  readonly ending: "running" | "complete" | "cut" | "stopped";
+}
+
+const TURN: ShownTurn = {
+  role: "assistant",
+  text: "",
+  thinking: "",
+  requestId: undefined,
+  firstMs: undefined,
+  wholeMs: undefined,
+  input: undefined,
+  output: undefined,
+  usd: undefined,
+  refused: undefined,
+  failed: undefined,
+  ending: "running",
+};
+
+interface TalkAsk {
+  readonly protocol: ProtocolName;
+  readonly about: Omit<Talk, "turns">;
+  readonly group: string;
+  /** A key of the person's own; undefined: one is made. */
+  readonly pasted: string | undefined;
+}
+
+interface TalkState {
+  readonly turns: readonly ShownTurn[];
+  readonly isRunning: boolean;
+  /** Why nothing was sent. */
+  readonly refused: AskRefused | undefined;
+  readonly send: (message: string, asked: TalkAsk) => Promise<void>;
+  readonly stop: () => void;
+  readonly forget: () => void;
+}
+
+type Change = (turn: ShownTurn) => ShownTurn;
+
+export function useTalk(account: string): TalkState {
+  const [turns, setTurns] = useState<readonly ShownTurn[]>([]);
+  const [isRunning, setRunning] = useState(false);
+  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const running = useRef<AbortController | undefined>(undefined);
+  const keyIn = useConsoleKey(account);
+  useEffect(() => () => running.current?.abort(), []);
+  const change = useCallback((work: Change, requestId?: string) => {
+    setTurns((all) =>
+      all.map((turn, at) => ((requestId ? turn.requestId === requestId : at === all.length - 1) ? work(turn) : turn)),
+    );
+  }, []);
+  const sendNow = async (message: string, asked: TalkAsk) => {
+    if (running.current) return;
+    const aborter = new AbortController();
+    running.current = aborter;
+    setRunning(true);
+    setRefused(undefined);
+    // What was refused or said nothing is no part of what is sent again.
+    const before = turns.filter((turn, at) => turn.text !== "" && (turn.role === "assistant" || turns[at + 1]?.text));
+    const said = [...before, { role: "user" as const, text: message }].map(({ role, text }) => ({ role, text }));
+    try {
+      const key = asked.pasted ?? (await keyIn(asked.group));
+      setTurns([...before, { ...TURN, role: "user", text: message, ending: "complete" }, TURN]);
+      await answer(key, { ...asked.about, turns: said }, asked.protocol, aborter.signal, change);
+    } catch (error) {
+      if (!aborter.signal.aborted)
+        setRefused(error instanceof AskRefused ? error : new AskRefused(0, "unreachable", "", ""));
+      change((turn) =>
+        turn.ending === "running" ? { ...turn, ending: aborter.signal.aborted ? "stopped" : "cut" } : turn,
+      );
+    } finally {
+      running.current = undefined;
+      setRunning(false);
+    }
+  };
+  const stop = useCallback(() => running.current?.abort(), []);
+  const forget = useCallback(() => {
+    setTurns([]);
+    setRefused(undefined);
+  }, []);
+  return { turns, isRunning, refused, send: sendNow, stop, forget };
+}
+
+async function answer(
+  key: string,
+  talk: Talk,
+  protocol: ProtocolName,
+  signal: AbortSignal,
+  change: (work: Change, requestId?: string) => void,
+): Promise<void> {
+  const beganMs = performance.now();
+  const passed = () => Math.round(performance.now() - beganMs);
+  const onPiece = (piece: Piece) => {
+    const isFirst = piece.text !== undefined || piece.thinking !== undefined;
+    change((turn) => ({
+      ...turn,
+      text: turn.text + (piece.text ?? ""),
+      thinking: turn.thinking + (piece.thinking ?? ""),
+      input: piece.input ?? turn.input,
+      output: piece.output ?? turn.output,
+      failed: piece.failed ?? turn.failed,
+      firstMs: turn.firstMs ?? (isFirst ? passed() : undefined),
+    }));
+  };
+  const onAnswered = (requestId: string | undefined) => change((turn) => ({ ...turn, requestId }));
+  const sent = await send(protocol, talk, { key, signal, onAnswered, onPiece });
+  const { refused, ending, requestId } = sent;
+  const isCharged = refused === undefined && requestId !== undefined;
+  change((turn) => ({ ...turn, refused, ending, wholeMs: passed(), usd: isCharged ? "coming" : undefined }));
+  if (!isCharged) return;
+  // Its charge is with the ledger a moment after the answer: the next message need not wait for it.
+  void chargeOf(requestId).then((usd) => change((turn) => ({ ...turn, usd }), requestId));
+}
+
+/** How long the ledger is asked again, each time after twice as long. */
+const ASK_AGAIN_MS = [50, 100, 200, 400, 800, 1_600, 3_200];
+
+async function chargeOf(requestId: string): Promise<string> {
+  for (const pauseMs of ASK_AGAIN_MS) {
+    try {
+      const { line, next } = await ask<OwnRequestAnswer>(`/requests/${encodeURIComponent(requestId)}`);
+      if (line) return line.usd;
+      if (next === null) return "0.00";
+    } catch (error) {
+      if (!(error instanceof AskRefused) || error.status !== 404) return "none";
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+  return "none";
+}

@@ -1,0 +1,130 @@
+/** Trying a model in a real browser: streamed in each protocol, with what it took and cost, and a key that does not stay. */
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
+import { type GatewayHere, startGatewayHere } from "../../../../rig/gateway.ts";
+import { ownerWindow } from "./owner-pages.ts";
+
+after(closeBrowser);
+
+async function ask(page: Page, message: string): Promise<void> {
+  await page.getByLabel("Message", { exact: true }).fill(message);
+  await page.getByRole("button", { name: "Send" }).click();
+}
+
+const answers = (page: Page) => page.locator(".talk li.assistant");
+const keysOf = async (gateway: GatewayHere, tag: Parameters<GatewayHere["store"]["listKeys"]>[0]) =>
+  (await gateway.store.listKeys(tag)).filter(({ name }) => name === "console");
+
+test("each protocol answers in a stream, with first token, tokens, and what the ledger has charged", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  const { page, complaints } = await ownerWindow(t, gateway, alice.name, "try?model=chat-1");
+  for (const [protocol, model] of [
+    ["Chat completions", "chat-1"],
+    ["Messages", "messages-1"],
+    ["Responses", "responses-1"],
+    ["Messages", "responses-1"],
+  ] as const) {
+    await page.getByLabel("Protocol").selectOption(protocol);
+    await page.getByRole("combobox", { name: "Model" }).selectOption(model);
+    await ask(page, "Say something.");
+    const answer = answers(page).last();
+    await answer.getByText(/^0\.\d+ USD$/).waitFor();
+    assert.notEqual((await answer.locator(".said").innerText()).trim(), "", model);
+    assert.match(await answer.innerText(), /First token\s*[\d,]+ ms/);
+    assert.match(await answer.innerText(), /Tokens\s*[1-9]\d* in, [1-9]\d* out/);
+  }
+  assert.equal(await answers(page).count(), 4);
+  const lines = (await gateway.store.readLedger(alice.tag, 0, 100)).filter(({ kind }) => kind === "usage");
+  assert.equal(lines.length, 4);
+  await picture(page, "owner-try-light");
+  // The request elsewhere: with the conversation so far, without the key.
+  await page.getByText("The same request elsewhere").click();
+  const curl = await page.getByLabel("curl", { exact: true }).innerText();
+  assert.match(curl, /\/v1\/messages \\\n/);
+  assert.match(curl, /x-api-key: \$TOLLGATE_KEY/);
+  assert.match(
+    await page.getByLabel("Python", { exact: true }).innerText(),
+    /^import os\nfrom anthropic import Anthropic/,
+  );
+  assert.match(await page.getByLabel("JavaScript", { exact: true }).innerText(), /messages\.create\(\{/);
+  assert.doesNotMatch(await page.content(), /sk-[0-9A-Za-z]{20}/);
+  assert.deepEqual(complaints, []);
+});
+
+test("the key that the page makes ends within the hour, is stored nowhere and is revoked when the page is left", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  const { page, context, complaints } = await ownerWindow(t, gateway, alice.name, "try?model=chat-1");
+  await ask(page, "Hello");
+  await answers(page)
+    .last()
+    .getByText(/^0\.\d+ USD$/)
+    .waitFor();
+  const [key, ...others] = await keysOf(gateway, alice.tag);
+  assert.deepEqual(others, []);
+  assert.equal(key?.status, "normal");
+  assert.ok((key?.expiresAtMs ?? Number.POSITIVE_INFINITY) <= Date.now() + 3_600_000);
+  const { origins, cookies } = await context.storageState();
+  assert.doesNotMatch(JSON.stringify([origins, cookies]), /sk-/);
+  const revoked = page.waitForResponse((response) => response.url().endsWith(`/keys/${key?.id}/revoke`));
+  await page.getByRole("link", { name: "Usage" }).click();
+  assert.equal((await revoked).status(), 200);
+  assert.equal((await keysOf(gateway, alice.tag))[0]?.status, "revoked");
+  // Another group has another key; a page that is closed or loaded anew revokes its key, too.
+  await page.goto(`${gateway.url}/console/try?model=chat-1`);
+  await ask(page, "Hello");
+  await answers(page)
+    .last()
+    .getByText(/^0\.\d+ USD$/)
+    .waitFor();
+  await page.getByLabel("Group").selectOption("double-money");
+  await ask(page, "Hello again");
+  await answers(page)
+    .nth(1)
+    .getByText(/^0\.\d+ USD$/)
+    .waitFor();
+  const newest = (await keysOf(gateway, alice.tag)).find(({ status }) => status === "normal");
+  assert.equal(newest?.group, "double-money");
+  const reached = gateway.logged(
+    (line) => line.event === "audit" && line.what === "key.revoke" && line.target === newest?.id,
+  );
+  await page.goto("about:blank");
+  await reached;
+  assert.deepEqual(
+    (await keysOf(gateway, alice.tag)).map(({ status }) => status),
+    ["revoked", "revoked", "revoked"],
+  );
+  assert.deepEqual(complaints, []);
+});
+
+test("what is refused says why and what to do; a pasted key is used as it is", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  const { page, complaints } = await ownerWindow(t, gateway, alice.name, "try?model=no-such-model");
+  await ask(page, "Hello");
+  await page.getByText(/not supported by any configured account in this group/).waitFor();
+  await page.getByText("404, unknown_model").waitFor();
+  await page.getByLabel("A key of mine").check();
+  await page.getByLabel("Your key").fill(`sk-${"x".repeat(48)}`);
+  await ask(page, "Hello");
+  await page.getByText(/401, /).waitFor();
+  await page.getByLabel("Your key").fill(alice.key);
+  await page.getByRole("combobox", { name: "Model" }).selectOption("chat-1");
+  await ask(page, "<img src=x onerror=alert(1)>");
+  await answers(page)
+    .last()
+    .getByText(/^0\.\d+ USD$/)
+    .waitFor();
+  assert.equal(await page.locator(".talk img").count(), 0);
+  assert.equal((await page.getByText("<img src=x onerror=alert(1)>").count()) > 0, true);
+  await page.getByLabel("Output tokens at most").fill("0");
+  await page.getByText("A whole number from 1 on.").waitFor();
+  await page.getByLabel("Message", { exact: true }).fill("more");
+  assert.equal(await page.getByRole("button", { name: "Send" }).isDisabled(), true);
+  assert.deepEqual(complaints, []);
+});

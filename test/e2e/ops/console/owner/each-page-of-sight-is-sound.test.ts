@@ -1,0 +1,93 @@
+/** Usage, models, trying and help, empty and with hostile names: they fit, axe finds nothing serious, nothing runs. */
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser, picture } from "../../../../rig/browser.ts";
+import { type ConfigPlaces, testConfig } from "../../../../rig/config.ts";
+import { startGatewayHere } from "../../../../rig/gateway.ts";
+import { assertSound, ownerWindow, spend } from "./owner-pages.ts";
+
+after(closeBrowser);
+
+const PAGES = [
+  "usage",
+  "usage?by=model",
+  "usage?by=key",
+  "usage?by=requests",
+  "usage?since=2026-01-01&until=2026-03-01&by=group",
+  "models",
+  "try",
+  "help",
+  "help/errors",
+  "help/request",
+  "help/explain",
+  "help/support",
+];
+const WINDOWS = {
+  light: { width: 1280 },
+  dark: { width: 1280, dark: true },
+  narrow: { width: 360, height: 780 },
+  wide: { width: 2000, dark: true },
+  chinese: { width: 360, height: 780, language: "zh-CN" },
+};
+
+/** A name as hostile as a catalog may have. */
+const LONG_MODEL = `chat-${"w".repeat(59)}`;
+const config = (places: ConfigPlaces) =>
+  testConfig(places, (base) => ({
+    models: { [LONG_MODEL]: base.models["chat-1"] },
+    console: { support: { email: "help@example.com", url: "https://example.com/help" } },
+  }));
+
+for (const [look, options] of Object.entries(WINDOWS)) {
+  test(`every page is sound: ${look}`, async (t) => {
+    const gateway = await startGatewayHere({ config });
+    t.after(() => gateway.close());
+    const [alice, nobody] = [await gateway.account(), await gateway.account({ usd: "0" })];
+    const names = ["<img src=x onerror=alert(1)>", "\u200fشحن مفتاح", "👩‍👩‍👧‍👦 Team", "W".repeat(64)];
+    const keys = await gateway.store.listKeys(alice.tag);
+    assert.equal(keys.length, 1);
+    let request = "";
+    for (const name of names) {
+      await gateway.store.changeKey(alice.tag, alice.keyId, { name });
+      request = await spend(gateway, alice.key, LONG_MODEL);
+    }
+    for (const [account, pages] of [
+      [alice, [...PAGES, `usage/${request}`]],
+      [nobody, PAGES],
+    ] as const) {
+      const { page, complaints } = await ownerWindow(t, gateway, account.name, "usage", options);
+      for (const path of pages) {
+        await page.goto(`${gateway.url}/console/${path}`);
+        await assertSound(page, `${path} (${look}, ${account === alice ? "full" : "empty"})`);
+        const name = path.replaceAll(/[^a-z]+/g, "-").replace(/-req-.*/, "-one");
+        if (account === alice) await picture(page, `owner-${name}-${look}`);
+      }
+      assert.equal(await page.locator("main img").count(), 0);
+      assert.deepEqual(complaints, [], look);
+    }
+  });
+}
+
+test("the first paint is measured while the gateway answers requests", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  const { page } = await ownerWindow(t, gateway, alice.name, "usage");
+  const load = new AbortController();
+  const busy = Array.from({ length: 8 }, async () => {
+    while (!load.signal.aborted) await spend(gateway, alice.key);
+  });
+  const paints: number[] = [];
+  for (let turn = 0; turn < 5; turn++) {
+    await page.reload();
+    await page.locator("main h1").waitFor();
+    paints.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"));
+  }
+  load.abort();
+  await Promise.all(busy);
+  t.diagnostic(`first contentful paint under load, ms: ${paints.map((ms) => ms.toFixed(0)).join(", ")}`);
+  assert.equal(
+    paints.every((ms) => ms > 0),
+    true,
+  );
+});
