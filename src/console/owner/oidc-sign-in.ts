@@ -90,7 +90,7 @@ async function accountOf(
   // A reload may have taken the plan away.
   const plan = settings.oidc.plan !== undefined && plans.has(settings.oidc.plan) ? settings.oidc.plan : defaultPlan;
   const { account, created } = await createOrFind(parts, named.name, plan);
-  const asked = { who: "oidc", from: ip || "unix", requestId: id, what: "account.create", target: account.name };
+  const asked = { who: "oidc", from: ip, requestId: id, what: "account.create", target: account.name };
   if (created) audit.note(asked, { outcome: "done", facts: { plan } });
   return account;
 }

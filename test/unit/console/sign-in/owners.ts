@@ -76,6 +76,7 @@ export async function startOwners(t: TestContext, settings: Partial<ConsoleSetti
 }
 
 interface Where {
+  /** `unix`: none. */
   readonly address?: string;
   readonly origin?: string;
   readonly host?: string;
@@ -122,7 +123,7 @@ export class Browser {
         ...headers,
       },
       body: Buffer.from(body ? JSON.stringify(body) : ""),
-      clientAddress: address,
+      clientAddress: address === "unix" ? undefined : address,
       throughFront,
     });
     const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(answer.headers["set-cookie"] ?? "") ?? [];
