@@ -75,6 +75,12 @@ export async function startOwners(t: TestContext, settings: Partial<ConsoleSetti
   };
 }
 
+/** With one character changed, in the middle: the last one's bits may be spare. */
+export function bent(text: string): string {
+  const at = Math.floor(text.length / 2);
+  return text.slice(0, at) + (text[at] === "A" ? "B" : "A") + text.slice(at + 1);
+}
+
 interface Where {
   /** `unix`: none. */
   readonly address?: string;
