@@ -164,11 +164,13 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   const { issuer, clientId: client_id, clientSecret: client_secret } = oidc;
   const console = { oidc: { issuer, client_id, client_secret, claim: "email", label: "Example login" } };
   const gateway = await start(t, { console });
-  oidc.serve(`${gateway.url}/console/sign-in/oidc`);
+  // The provider is another site, as it is for everybody: what cookies may go along is the browser's to judge.
+  const url = named(gateway.url);
+  oidc.serve(`${url}/console/sign-in/oidc`);
   await gateway.store.createAccount({ tag: "Oidc000001" as never, name: "alice@example.com", plan: "free" });
   const { page, complaints } = await openWindow(t);
   oidc.claims = { email: "alice@example.com", email_verified: false };
-  await page.goto(`${gateway.url}/console/`);
+  await page.goto(`${url}/console/`);
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
   await page.getByText("has not verified your e-mail address").waitFor();
   oidc.claims = { email: "nobody@example.com", email_verified: true };
@@ -179,5 +181,8 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await page.getByText("alice@example.com").waitFor();
+  await gateway.store.changeAccount("Oidc000001" as never, { status: "suspended" });
+  await page.reload();
+  await page.getByText("Your account is suspended. Until your operator resumes it you can look").waitFor();
   assert.deepEqual(complaints, []);
 });
