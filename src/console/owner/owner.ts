@@ -11,7 +11,7 @@ import type { Audit } from "../audit.ts";
 import { addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { ConsoleAnswer } from "../routes/contract.ts";
-import { Attempts, SessionRates } from "../sign-in/attempts.ts";
+import { Attempts, NO_ADDRESS, SessionRates } from "../sign-in/attempts.ts";
 import { Challenges } from "../sign-in/challenges.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, Sessions } from "../sign-in/sessions.ts";
@@ -68,7 +68,7 @@ export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
       url: target,
       headers: throughFront && named !== undefined ? { ...others, [trustedHeader]: named } : others,
       payload: body.length === 0 ? undefined : Buffer.from(body),
-      remoteAddress: clientAddress ?? "",
+      remoteAddress: clientAddress ?? NO_ADDRESS,
     });
     return { status: answer.statusCode, headers: single(answer.headers), body: answer.rawPayload };
   };
@@ -86,7 +86,7 @@ function ownerApp(options: OwnerConsoleOptions): App {
   const ownerOf = (request: AppRequest) => owners.get(request) as SignedIn;
   const askerOf = (request: AppRequest) => ({
     who: whoOf(ownerOf(request)),
-    from: request.ip || "unix",
+    from: request.ip,
     requestId: request.id,
   });
   const app = createApp(options);

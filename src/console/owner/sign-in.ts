@@ -113,7 +113,7 @@ export async function letIn(
   way: SignInWay,
   find: () => Promise<Account>,
 ): Promise<void> {
-  const asked = { from: request.ip || "unix", requestId: request.id, what: "session.begin" };
+  const asked = { from: request.ip, requestId: request.id, what: "session.begin" };
   attempts.take(request.ip);
   try {
     const account = await find();

@@ -14,6 +14,8 @@ const SIGN_INS_PER_MINUTE = 60;
 const ALL_SIGN_INS_PER_MINUTE = 1_200;
 /** Requests of one session. */
 export const SESSION_ASKS_PER_MINUTE = 600;
+/** In place of the address of who came over a unix socket: it is everybody's, so nobody is held back for what another one does. */
+export const NO_ADDRESS = "unix";
 /** Addresses or sessions remembered at once. */
 const NAMES_MAX = 10_000;
 const MS_PER_S = 1_000;
@@ -29,16 +31,18 @@ export class Attempts {
     this.#all = new Rates(clock, ALL_SIGN_INS_PER_MINUTE);
   }
 
-  /** Takes one attempt. @param address empty when there is none, as on a unix socket. @throws AdminRefusal 429 */
+  /** Takes one attempt. @throws AdminRefusal 429 */
   take(address: string): void {
-    const from = address && addressBucket(address);
-    const waits = [from && this.#failures.waitMs(from), from && this.#each.take(from)].map(Number);
-    const wait = Math.max(...waits) || this.#all.take("all");
-    if (wait > 0) throw tooMany("too_many_attempts", "Too many attempts to sign in came from this address.", wait);
+    const wait = (address === NO_ADDRESS ? 0 : this.#waitOf(addressBucket(address))) || this.#all.take("all");
+    if (wait > 0) throw tooMany("too_many_attempts", "There were too many attempts to sign in.", wait);
+  }
+
+  #waitOf(bucket: string): number {
+    return this.#failures.waitMs(bucket) || this.#each.take(bucket);
   }
 
   failed(address: string): void {
-    if (address) this.#failures.failed(addressBucket(address));
+    if (address !== NO_ADDRESS) this.#failures.failed(addressBucket(address));
   }
 }
 

@@ -29,6 +29,27 @@ test("account: create, list, show, set-plan, adjust", async (t) => {
   assert.deepEqual(taken, { status: 0, out: "Adjusted alice by -1.50 USD. The balance is 0.50 USD.\n", err: "" });
 });
 
+test("account: sessions, sign-out", async (t) => {
+  const {
+    tollgate,
+    console: { store },
+  } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  assert.equal((await tollgate("account", "sessions", "alice")).out, "Nobody is signed in to the account alice.\n");
+  const { tag } = (await store.findAccount("alice")) ?? assert.fail();
+  const kept = JSON.stringify({ way: "link", from: "192.0.2.7", agent: "" });
+  await store.keepSignIn(tag, { kind: "session", id: "a", data: kept, lastsMs: 60_000 });
+  const passkey = { credential: "c", key: "k", counter: 0, transports: [], synced: true, name: "Laptop", addedAtMs: 0 };
+  await store.keepSignIn(tag, { kind: "passkey", id: "b", data: JSON.stringify(passkey) });
+  const { out } = await tollgate("account", "sessions", "alice");
+  assert.match(out, /^passkey Laptop, last used never\nsession by link from 192\.0\.2\.7, \S+ to \S+\n$/);
+  const gone = await tollgate("account", "sign-out", "alice");
+  assert.equal(gone.out, "The account alice: 1 sessions ended, 0 links closed, 0 passkeys removed.\n");
+  const all = await tollgate("account", "sign-out", "alice", "--passkeys");
+  assert.equal(all.out, "The account alice: 0 sessions ended, 0 links closed, 1 passkeys removed.\n");
+  assert.match((await tollgate("audit")).out, /Done: end all sessions of the console of alice; passkeys removed/);
+});
+
 test("account: rename, label, suspend, resume, close", async (t) => {
   const { tollgate } = await startGateway(t);
   await tollgate("account", "create", "alice");

@@ -1,5 +1,6 @@
 /** Passkeys in a real Chromium with a virtual authenticator, and a real provider of OpenID Connect. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test, { after, type TestContext } from "node:test";
 import { closeBrowser, openWindow, type Page, picture } from "../../../rig/browser.ts";
 import type { Changes } from "../../../rig/config.ts";
@@ -7,6 +8,8 @@ import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gat
 import { startOidc } from "../../../rig/oidc.ts";
 
 after(closeBrowser);
+
+const AXE = readFileSync(new URL("../../../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 async function start(t: TestContext, change: Changes = {}): Promise<GatewayHere> {
   const gateway = await startGatewayHere({ config: (places) => testConfig(places, change) });
@@ -97,6 +100,47 @@ test("a passkey is added, lets its owner in, is renamed and removed; then it ope
   assert.deepEqual(complaints, []);
 });
 
+for (const [language, dark, width] of [
+  ["en", false, 2000],
+  ["zh-CN", true, 360],
+] as const) {
+  test(`door and access have nothing serious for axe: ${language}, ${dark ? "dark" : "light"}, ${width} px`, async (t) => {
+    const gateway = await start(t);
+    const { name, tag } = await gateway.account();
+    const { page, complaints } = await openWindow(t, { language, dark, width });
+    const { link } = await ask(gateway, "POST", `/accounts/${name}/invitations`);
+    const look = async (what: string) => {
+      await page.evaluate(AXE);
+      const found = await page.evaluate("axe.run().then(({ violations }) => violations)");
+      const serious = (found as { impact: string; id: string }[]).filter(({ impact }) =>
+        /serious|critical/.test(impact),
+      );
+      assert.deepEqual(serious, [], what);
+      const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      assert.ok(Number(wide) <= 0, `${what} is ${wide} px too wide`);
+      await picture(page, `owner-${what}-${language}-${dark ? "dark" : "light"}-${width}`);
+    };
+    await page.goto(named(`${gateway.url}/console/`));
+    await page.locator(".ways button").waitFor();
+    await look("door");
+    await page.goto(named(link));
+    await page.reload();
+    await page.locator("button.main").click();
+    await page.locator(".shell").waitFor();
+    const agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    const kept = (from: string) => JSON.stringify({ way: "passkey", from, agent });
+    for (const from of ["2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "unix"])
+      await gateway.store.keepSignIn(tag, { kind: "session", id: from.replaceAll(":", "-"), data: kept(from) });
+    const passkey = { credential: "c", key: "k", counter: 0, transports: [], synced: true, addedAtMs: 0 };
+    const data = JSON.stringify({ ...passkey, name: "Ω".repeat(64) });
+    await gateway.store.keepSignIn(tag, { kind: "passkey", id: "b", data });
+    await page.goto(named(`${gateway.url}/console/access`));
+    await page.getByText("Firefox 140").first().waitFor();
+    await look("access");
+    assert.deepEqual(complaints, []);
+  });
+}
+
 test("one window ends another, and the operator ends all", async (t) => {
   const gateway = await start(t);
   const { name } = await gateway.account();
@@ -120,11 +164,13 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   const { issuer, clientId: client_id, clientSecret: client_secret } = oidc;
   const console = { oidc: { issuer, client_id, client_secret, claim: "email", label: "Example login" } };
   const gateway = await start(t, { console });
-  oidc.serve(`${gateway.url}/console/sign-in/oidc`);
+  // The provider is another site, as it is for everybody: what cookies may go along is the browser's to judge.
+  const url = named(gateway.url);
+  oidc.serve(`${url}/console/sign-in/oidc`);
   await gateway.store.createAccount({ tag: "Oidc000001" as never, name: "alice@example.com", plan: "free" });
   const { page, complaints } = await openWindow(t);
   oidc.claims = { email: "alice@example.com", email_verified: false };
-  await page.goto(`${gateway.url}/console/`);
+  await page.goto(`${url}/console/`);
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
   await page.getByText("has not verified your e-mail address").waitFor();
   oidc.claims = { email: "nobody@example.com", email_verified: true };
@@ -135,5 +181,8 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await page.getByText("alice@example.com").waitFor();
+  await gateway.store.changeAccount("Oidc000001" as never, { status: "suspended" });
+  await page.reload();
+  await page.getByText("Your account is suspended. Until your operator resumes it you can look").waitFor();
   assert.deepEqual(complaints, []);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import test from "node:test";
 import { Authenticator, type Lies } from "./authenticator.ts";
-import { type Browser, HOST, ORIGIN, type Owners, startOwners } from "./owners.ts";
+import { type Browser, bent, HOST, ORIGIN, type Owners, startOwners } from "./owners.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -145,11 +145,8 @@ test("a question is over after five minutes, and is its own purpose's and sessio
   await owners.clock.advance(5 * MINUTE_MS);
   const tooLate = { sealed: late.sealed, credential: key.get(late.options) };
   assert.equal((await browser.post("/sign-in/passkey", tooLate)).code, "passkey_refused");
-  const bent = { ...(await asked(browser)) };
-  const changed = {
-    sealed: bent.sealed.replace(/(?<=^.{20})./, (one) => (one === "A" ? "B" : "A")),
-    credential: key.get(bent.options),
-  };
+  const asking = await asked(browser);
+  const changed = { sealed: bent(asking.sealed), credential: key.get(asking.options) };
   assert.equal((await browser.post("/sign-in/passkey", changed)).code, "passkey_refused");
 });
 

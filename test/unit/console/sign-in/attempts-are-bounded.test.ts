@@ -23,6 +23,15 @@ test("after ten failures within a minute an address waits, and no other one does
   assert.equal((await guesser.post("/sign-in/link", { token: await owners.link(tag) })).status, 200);
 });
 
+test("over a unix socket nobody waits for what another one has guessed", async (t) => {
+  const owners = await startOwners(t);
+  const tag = await owners.account("alice");
+  const browser = owners.browser({ address: "unix" });
+  for (let n = 0; n < 30; n++) assert.equal((await browser.post("/sign-in/link", WRONG)).status, 401);
+  assert.equal((await browser.post("/sign-in/link", { token: await owners.link(tag) })).status, 200);
+  assert.equal((await browser.get("/access")).json.sessions[0].from, "unix");
+});
+
 test("an address asks for 60 questions a minute, and all addresses together for 1,200", async (t) => {
   const owners = await startOwners(t);
   const asks = async (address: string, count: number) => {
