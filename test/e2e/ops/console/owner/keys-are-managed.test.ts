@@ -1,7 +1,7 @@
 /** Every write of the page Keys, in a browser, and what it comes to for the key's next request. */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
-import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
+import { closeBrowser, openWindow, type Page, picture } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
 import { HOSTILE_NAMES, startHouse } from "./house.ts";
 import { admin, assertAccessible, assertFits, at, settled, signIn } from "./signed-in.ts";
@@ -240,5 +240,27 @@ test("more keys than a page has are gone through, and back", async (t) => {
   await page.getByRole("link", { name: "Key 1", exact: true }).waitFor();
   await page.goBack();
   await page.getByRole("link", { name: "Key 105", exact: true }).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("settings name the address that the configuration gives, and a group without models says so", async (t) => {
+  const gateway = await startHouse({
+    console: { path: "/desk", public_url: "https://gate.example" },
+    groups: { empty: { kind: "pay_per_use", models: ["pro-only"] } },
+  });
+  t.after(() => gateway.close());
+  const { name } = await gateway.account();
+  const { page, complaints } = await openWindow(t);
+  const { link } = await admin<{ readonly link: string }>(gateway, "POST", `/accounts/${name}/invitations`);
+  assert.ok(link.startsWith("https://gate.example/desk/sign-in#"), link);
+  await page.goto(link.replace("https://gate.example", gateway.url));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Keys", exact: true }).click();
+  await page.getByRole("link", { name: "Create a key" }).click();
+  await page.getByRole("radio", { name: /^empty .*No model of your plan/ }).check();
+  await page.getByRole("button", { name: "Create the key" }).click();
+  await page.getByText("ANTHROPIC_BASE_URL=https://gate.example").waitFor();
+  await page.getByText("The group serves no model of your plan yet").waitFor();
+  await page.getByText("ANTHROPIC_MODEL=MODEL").waitFor();
   assert.deepEqual(complaints, []);
 });
