@@ -64,11 +64,9 @@ async function linesPage(
 ): Promise<OwnLinesAnswer> {
   const limit = readLimit(query.limit, OWN_LINES_MAX);
   const { sinceMs, endMs } = instantsOf(query);
-  const lines = await lineCount(store, scope);
-  const end = endMs === undefined ? lines + 1 : await seqFrom(store, scope, lines, endMs);
   const answerEndMs = clock.monotonicMs() + ANSWER_MS;
   const items: OwnLinesAnswer["items"][number][] = [];
-  let top = Math.min(end, Number(query.before ?? end));
+  let top = query.before === undefined ? await endOf(store, scope, endMs) : Number(query.before);
   while (top > 1) {
     const count = Math.min(STEP_LINES, top - 1);
     // The opening line stands for all below it: its number may be far above the one that was asked for.
@@ -146,6 +144,12 @@ function answerOf(request: string, lines: readonly LedgerLine[], id: RequestId, 
   return { request, outcome: line ? "charged" : "not_charged", cause: line ? null : cause, line, tries, next: null };
 }
 
+/** One above the newest line that is older than an instant. */
+async function endOf(store: LineParts["store"], scope: OwnScope, endMs: number | undefined): Promise<number> {
+  const lines = await lineCount(store, scope);
+  return endMs === undefined ? lines + 1 : seqFrom(store, scope, lines, endMs);
+}
+
 /** Number of the newest line. */
 async function lineCount(store: LineParts["store"], { tag }: OwnScope): Promise<number> {
   return (await store.getAccount(tag))?.lines ?? 0;
@@ -168,6 +172,6 @@ function noSuchRequest(id: string): AdminRefusal {
     404,
     "unknown_request",
     `No ledger line of this account is about the request \`${id}\`.`,
-    "Copy the id whole. A request that is still running, that was refused or that cost nothing has no line.",
+    "Copy the id whole. A request that is still running, that was refused or that cost nothing has no line; old lines may be archived.",
   );
 }

@@ -22,20 +22,22 @@ const ATTEMPT = {
   why: "answered",
 };
 
+const METERED: Parameters<typeof memoOf>[0]["metered"] = {
+  usage: {
+    input: 1_001,
+    cachedInput: 3,
+    cacheWrite: 0,
+    cacheWrite1h: 0,
+    output: 7,
+    reasoning: 2,
+    toolCalls: { search: 2 },
+  },
+  counted: "upstream",
+};
+
 function memo(change: Partial<Parameters<typeof memoOf>[0]> = {}): string {
   return memoOf({
-    metered: {
-      usage: {
-        input: 1_001,
-        cachedInput: 3,
-        cacheWrite: 0,
-        cacheWrite1h: 0,
-        output: 7,
-        reasoning: 2,
-        toolCalls: { search: 2 },
-      },
-      counted: "upstream",
-    },
+    metered: METERED,
     snapshot: {
       prices: {
         input: 1_250_000_001n,
@@ -116,8 +118,8 @@ function fifteenths(usd: string): bigint {
 
 test("why an amount is what it is: as computed, the hold, the funds, a card without a quota, or only the line knows", () => {
   assert.equal(whyOf({}), "exact");
-  const cut = memo({ ended: "upstream_timeout", hold: 1_000_000n });
-  assert.equal(whyOf({ memo: cut, amount: nanoUsd(1_000_000n) }), "hold");
+  const estimated = memo({ metered: { ...METERED, counted: "estimate" }, ended: "client_gone", hold: 1_000_000n });
+  assert.equal(whyOf({ memo: estimated, amount: nanoUsd(1_000_000n) }), "hold");
   assert.equal(whyOf({ amount: nanoUsd(5n) }), "funds");
   assert.equal(whyOf({ amount: nanoUsd(0n), debit: "ent_abc" }), "card");
   assert.equal(whyOf({ amount: nanoUsd(COMPUTED + 1n) }), "line");

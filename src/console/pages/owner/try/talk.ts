@@ -43,6 +43,8 @@ interface TalkAsk {
   readonly group: string;
   /** A key of the person's own; undefined: one is made. */
   readonly pasted: string | undefined;
+  /** Called with the message when no answer came to it at all. */
+  readonly onUnsent: (message: string) => void;
 }
 
 interface TalkState {
@@ -83,11 +85,13 @@ export function useTalk(account: string): TalkState {
       setTurns([...before, { ...TURN, role: "user", text: message, ending: "complete" }, TURN]);
       await answer(key, { ...asked.about, turns: said }, asked.protocol, aborter.signal, change);
     } catch (error) {
-      if (!aborter.signal.aborted)
+      if (aborter.signal.aborted) {
+        change((turn) => (turn.ending === "running" ? { ...turn, ending: "stopped" } : turn));
+      } else {
         setRefused(error instanceof AskRefused ? error : new AskRefused(0, "unreachable", "", ""));
-      change((turn) =>
-        turn.ending === "running" ? { ...turn, ending: aborter.signal.aborted ? "stopped" : "cut" } : turn,
-      );
+        setTurns(before);
+        asked.onUnsent(message);
+      }
     } finally {
       running.current = undefined;
       setRunning(false);

@@ -45,6 +45,7 @@ export function TryIt({ session, place }: PageProps): VNode {
       about,
       group,
       pasted: settings.keyKind === "own" ? settings.pasted.trim() : undefined,
+      onUnsent: (unsent) => setMessage((now) => now || unsent),
     });
   };
   const submitted = (event: Event) => {

@@ -128,3 +128,23 @@ test("what is refused says why and what to do; a pasted key is used as it is", a
   assert.equal(await page.getByRole("button", { name: "Send" }).isDisabled(), true);
   assert.deepEqual(complaints, []);
 });
+
+test("an answer that is stopped keeps what it said, and a stream that breaks off says so", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  const { page, complaints } = await ownerWindow(t, gateway, alice.name, "try?model=chat-1");
+  gateway.simulator.program({ text: "one two three four", deltaChars: 4, fault: { stallAfterEvents: 3 } });
+  await ask(page, "Count.");
+  await answers(page).last().getByText(/^one/).waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("Stopped.").waitFor();
+  gateway.simulator.release();
+  gateway.simulator.program({ text: "one two three four", deltaChars: 4, fault: { endAfterEvents: 3 } });
+  await ask(page, "Count again.");
+  await answers(page).last().getByRole("alert").waitFor();
+  assert.match(await answers(page).last().locator(".said").innerText(), /^one/);
+  await page.getByRole("button", { name: "New conversation" }).click();
+  assert.equal(await answers(page).count(), 0);
+  assert.deepEqual(complaints, []);
+});

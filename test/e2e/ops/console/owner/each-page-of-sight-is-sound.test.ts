@@ -1,6 +1,8 @@
 /** Usage, models, trying and help, empty and with hostile names: they fit, axe finds nothing serious, nothing runs. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import test, { after } from "node:test";
+import { newKey } from "../../../../../src/values/key.ts";
 import { closeBrowser, picture } from "../../../../rig/browser.ts";
 import { type ConfigPlaces, testConfig } from "../../../../rig/config.ts";
 import { startGatewayHere } from "../../../../rig/gateway.ts";
@@ -44,12 +46,11 @@ for (const [look, options] of Object.entries(WINDOWS)) {
     t.after(() => gateway.close());
     const [alice, nobody] = [await gateway.account(), await gateway.account({ usd: "0" })];
     const names = ["<img src=x onerror=alert(1)>", "\u200fشحن مفتاح", "👩‍👩‍👧‍👦 Team", "W".repeat(64)];
-    const keys = await gateway.store.listKeys(alice.tag);
-    assert.equal(keys.length, 1);
     let request = "";
     for (const name of names) {
-      await gateway.store.changeKey(alice.tag, alice.keyId, { name });
-      request = await spend(gateway, alice.key, LONG_MODEL);
+      const key = newKey(alice.tag, randomBytes);
+      await gateway.store.createKey(alice.tag, { id: key.id, hash: key.hash, group: "money", name });
+      request = await spend(gateway, key.text, LONG_MODEL);
     }
     for (const [account, pages] of [
       [alice, [...PAGES, `usage/${request}`]],
@@ -60,6 +61,9 @@ for (const [look, options] of Object.entries(WINDOWS)) {
         await page.goto(`${gateway.url}/console/${path}`);
         await assertSound(page, `${path} (${look}, ${account === alice ? "full" : "empty"})`);
         const name = path.replaceAll(/[^a-z]+/g, "-").replace(/-req-.*/, "-one");
+        if (account === alice && path === "usage?by=key") {
+          for (const one of names) await page.getByText(one).first().waitFor();
+        }
         if (account === alice) await picture(page, `owner-${name}-${look}`);
       }
       assert.equal(await page.locator("main img").count(), 0);
@@ -73,21 +77,22 @@ test("the first paint is measured while the gateway answers requests", async (t)
   t.after(() => gateway.close());
   const alice = await gateway.account();
   const { page } = await ownerWindow(t, gateway, alice.name, "usage");
+  const paints = async (turns: number): Promise<string> => {
+    const found: number[] = [];
+    for (let turn = 0; turn < turns; turn++) {
+      await page.reload();
+      await page.locator("main h1").waitFor();
+      found.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"));
+    }
+    assert.ok(found.every((ms) => ms > 0));
+    return found.map((ms) => ms.toFixed(0)).join(", ");
+  };
+  t.diagnostic(`first contentful paint of an idle gateway, ms: ${await paints(5)}`);
   const load = new AbortController();
   const busy = Array.from({ length: 8 }, async () => {
     while (!load.signal.aborted) await spend(gateway, alice.key);
   });
-  const paints: number[] = [];
-  for (let turn = 0; turn < 5; turn++) {
-    await page.reload();
-    await page.locator("main h1").waitFor();
-    paints.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"));
-  }
+  t.diagnostic(`first contentful paint under load, ms: ${await paints(5)}`);
   load.abort();
   await Promise.all(busy);
-  t.diagnostic(`first contentful paint under load, ms: ${paints.map((ms) => ms.toFixed(0)).join(", ")}`);
-  assert.equal(
-    paints.every((ms) => ms > 0),
-    true,
-  );
 });

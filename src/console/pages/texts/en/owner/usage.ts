@@ -10,6 +10,7 @@ export const usage = {
   show: "Show",
   badSpan: "Choose a first day that is not after the last one.",
   utc: "Days are UTC; a request counts on the day on which it began.",
+  utcLines: "Days are UTC, by when a line was written: a request at midnight may be in the next one.",
   by: "Summed by",
   byDay: "Day",
   byModel: "Model",

@@ -12,6 +12,7 @@ export const usage: Texts["owner"]["usage"] = {
   show: "显示",
   badSpan: "开始日期不能晚于结束日期。",
   utc: "日期按 UTC 计算；请求计入其开始的那一天。",
+  utcLines: "日期按 UTC 计算，以记录写入的时间为准：午夜的请求可能计入次日。",
   by: "汇总方式",
   byDay: "日期",
   byModel: "模型",

@@ -1,0 +1,102 @@
+/** What the pages of usage and trying say when a request cost nothing, the gateway is away, or somebody is out by now. */
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser } from "../../../../rig/browser.ts";
+import { startGatewayHere } from "../../../../rig/gateway.ts";
+import { card, sell } from "../../../money/cards/house.ts";
+import { invitationTo, ownerWindow, settledPage, signIn, spend } from "./owner-pages.ts";
+
+after(closeBrowser);
+
+test("a request that failed at its upstream is told with its tries, and without what it cost the operator", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  gateway.simulator.program({ fault: { endAfterEvents: 1 } }, { times: 4 });
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${alice.key}`, "content-type": "application/json", connection: "close" },
+    body: JSON.stringify({
+      model: "chat-1",
+      stream: true,
+      max_tokens: 50,
+      messages: [{ role: "user", content: "Hello" }],
+    }),
+  });
+  await response.text();
+  const id = response.headers.get("x-request-id") as string;
+  await gateway.requestEnd(id);
+  const lines = (await gateway.store.readLedger(alice.tag, 0, 10)).map(({ kind }) => kind);
+  assert.ok(lines.includes("absorbed") && !lines.includes("usage"), String(lines));
+  const ask = await signIn(gateway, alice.name);
+  const answer = await ask("GET", `/requests/${id}`);
+  assert.deepEqual([answer.status, answer.json.outcome, answer.json.line], [200, "not_charged", null]);
+  assert.match(answer.json.cause, /^upstream_/);
+  assert.doesNotMatch(answer.text, /usd|cost|up-chat/);
+  assert.deepEqual(
+    (await ask("GET", "/lines")).json.items.map(({ kind }: { kind: string }) => kind),
+    ["topup"],
+  );
+  const { page, complaints } = await ownerWindow(t, gateway, alice.name, `usage/${id}`);
+  await page.getByRole("heading", { name: "Not charged" }).waitFor();
+  await page.getByText("nothing is charged").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a card without a quota pays, and the page says that nothing is charged for one request", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account({ group: "cards" });
+  const [code] = await sell(gateway.store, 1, card({ quota: undefined }));
+  assert.ok(code);
+  assert.equal((await gateway.store.redeem({ hash: code.hash, tag: alice.tag })).outcome, "redeemed");
+  const id = await spend(gateway, alice.key);
+  const { page, complaints } = await ownerWindow(t, gateway, alice.name, `usage/${id}`);
+  await page.getByText("The time card has no quota: nothing is charged for a single request.").waitFor();
+  await page.getByText(/^Time card ent_/).waitFor();
+  await page.goto(`${gateway.url}/console/usage?by=requests`);
+  await settledPage(page);
+  await page.getByText(/^paid by the time card ent_/).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("who has signed out elsewhere is out here with the next question, and in again where they were", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  const { page, context, complaints } = await ownerWindow(t, gateway, alice.name, "usage");
+  await settledPage(page);
+  const other = await context.newPage();
+  await other.goto(`${gateway.url}/console/help`);
+  await other.getByRole("button", { name: "Sign out" }).click();
+  await other.getByText("You are not signed in.").waitFor();
+  await page.getByRole("link", { name: "90 days" }).click();
+  await page.getByText("You are not signed in.").waitFor();
+  await page.goto(await invitationTo(gateway, alice.name));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Models" }).click();
+  await page.getByRole("heading", { name: "Models" }).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a gateway that is away is said so, and nothing that was shown is lost", async (t) => {
+  const gateway = await startGatewayHere();
+  let isOpen = true;
+  t.after(() => isOpen && gateway.close());
+  const alice = await gateway.account();
+  await spend(gateway, alice.key);
+  const { page } = await ownerWindow(t, gateway, alice.name, "usage?by=requests");
+  await settledPage(page);
+  const tried = await ownerWindow(t, gateway, alice.name, "try?model=chat-1");
+  await tried.page.getByRole("combobox", { name: "Group" }).waitFor();
+  isOpen = false;
+  await gateway.close();
+  await page.getByRole("link", { name: "Day", exact: true }).click();
+  await page.getByText("The gateway does not answer.").waitFor();
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("The gateway does not answer.").waitFor();
+  await tried.page.getByLabel("Message", { exact: true }).fill("Hello");
+  await tried.page.getByRole("button", { name: "Send" }).click();
+  await tried.page.getByText("The gateway does not answer.").waitFor();
+  assert.equal(await tried.page.getByLabel("Message", { exact: true }).inputValue(), "Hello");
+});
