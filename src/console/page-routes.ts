@@ -27,6 +27,9 @@ const PAGE_HEADERS = {
   "x-frame-options": "DENY",
 };
 
+/** Where the admin API is; an operator's pages ask nothing else. */
+export const ADMIN_PREFIX = "/admin/v1";
+
 const FOR_GOOD = "public, max-age=31536000, immutable";
 
 /**
@@ -59,7 +62,7 @@ function page(root: string, entry: "owner" | "operator"): string {
   const assets = `${root}/assets/${digest}/`;
   const modules = [...files.keys()].filter((path) => /\.(?:ts|m?js)$/.test(path) && isOf(path, entry));
   return `<!doctype html>
-<html lang="en" data-root="${root}">
+<html lang="en" data-root="${root}"${entry === "operator" ? ` data-api="${ADMIN_PREFIX}"` : ""}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
