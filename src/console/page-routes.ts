@@ -71,6 +71,7 @@ function page(root: string, entry: "owner" | "operator"): string {
 <link rel="icon" href="${assets}parts/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="${assets}packages/${PAGE_PACKAGES["uplot.css"]}">
 <link rel="stylesheet" href="${assets}parts/style.css">
+${files.has(`${entry}/style.css`) ? `<link rel="stylesheet" href="${assets}${entry}/style.css">` : ""}
 ${modules.map((path) => `<link rel="modulepreload" href="${assets}${path}">`).join("\n")}
 <script type="module" src="${assets}${entry}/main.ts"></script>
 </head>
