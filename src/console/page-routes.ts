@@ -45,7 +45,7 @@ export function addPages(app: App, root: string, entry: "owner" | "operator"): v
     const { digest, "*": path } = request.params as { readonly digest: string; readonly "*": string };
     const made = pageFiles();
     const file = made.files.get(path);
-    if (file === undefined || digest !== made.digest) {
+    if (file === undefined || digest !== made.digest || !isOf(path, entry)) {
       throw new AdminRefusal(404, "unknown_path", "There is no such file.", "Load the page again: it was replaced.");
     }
     reply.headers({ "cache-control": FOR_GOOD, vary: "accept-encoding", "x-content-type-options": "nosniff" });
@@ -83,7 +83,7 @@ ${modules.map((path) => `<link rel="modulepreload" href="${assets}${path}">`).jo
 `;
 }
 
-/** Whether the page of `entry` needs a module. */
+/** Whether the pages of `entry` need a file; those of the others are not served beside them. */
 function isOf(path: string, entry: "owner" | "operator"): boolean {
   const folder = path.slice(0, path.indexOf("/"));
   return folder === entry || folder === "parts" || folder === "texts" || folder === "packages";

@@ -92,3 +92,15 @@ export async function chat(here: GatewayHere, key: string, model = "chat-1"): Pr
   await answer.text();
   await here.requestEnd(answer.headers.get("x-request-id") ?? "");
 }
+
+/** Opens a form by its button, fills it in, sends it. */
+export async function write(page: Page, button: string, typed: Readonly<Record<string, string>> = {}): Promise<void> {
+  await page.getByRole("button", { name: button, exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  for (const [label, value] of Object.entries(typed)) {
+    const field = dialog.getByLabel(label, { exact: true });
+    if ((await field.evaluate((element) => element.nodeName)) === "SELECT") await field.selectOption(value);
+    else await field.fill(value);
+  }
+  await dialog.getByRole("button", { name: button, exact: true }).click();
+}
