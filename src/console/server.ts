@@ -73,7 +73,8 @@ export function createConsole(options: ConsoleOptions): App {
   const app = createApp(options);
   const budget = new GuessBudget(options.clock, TOKEN_GUESS_LIMITS);
   const access = makeAccess(options.adminToken, { budget, onTooMany: (from) => options.onTokenGuesses?.(from) });
-  const pages = options.pages && operatorConsole({ ...options, ...options.pages, access });
+  const { audit = new Audit(options.clock, options.log) } = options;
+  const pages = options.pages && operatorConsole({ ...options, ...options.pages, access, audit });
   guard(app, options, access, pages);
   app.setNotFoundHandler(() => {
     throw new AdminRefusal(
@@ -87,7 +88,7 @@ export function createConsole(options: ConsoleOptions): App {
   // After the plugin, which looks at each route as it is added.
   app.register(async (routed) => {
     addPublicRoutes(routed, options);
-    addAdminRoutes(routed, options, access, pages);
+    addAdminRoutes(routed, { ...options, audit }, access, pages);
     addLive(routed, options);
     pages?.add(routed);
   });

@@ -258,7 +258,10 @@ const AuditLineShape = object("AuditLine", {
   seq: count("The line's number; starts anew with the process.", 12),
   at: instant("When the write ended."),
   request_id: text("The `x-request-id` of the answer.", "req_0000000000000000000000ab"),
-  who: text("`token:` and 8 hex digits of the SHA-256 of the token that was shown, or `local`.", "token:1f2e3d4c"),
+  who: text(
+    "`token:` and 8 hex digits of the SHA-256 of the token that was shown, `operator:session`, `owner:` with the account and the way in, or `local`.",
+    "token:1f2e3d4c",
+  ),
   from: text("The peer's address, or `unix`.", "127.0.0.1"),
   what: text("What was done.", "key.create"),
   target: text("To which account, key, card or code.", "alice"),

@@ -9,6 +9,7 @@ import type { Clock } from "../../values/time.ts";
 import type { Access, AccessReason } from "../access.ts";
 import type { OperatorAnswer } from "../answers/session.ts";
 import type { App, AppRequest } from "../app.ts";
+import type { Audit } from "../audit.ts";
 import { ADMIN_PREFIX, addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { ConsoleParts } from "../routes/contract.ts";
@@ -34,6 +35,7 @@ interface OperatorParts extends OperatorPages {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly access: Access;
+  readonly audit: Audit;
   readonly onAccessRefused?: ((reason: AccessReason) => void) | undefined;
 }
 
@@ -96,18 +98,35 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
         const unix = typeof app.server.address() === "string";
         const peer = { address: request.socket.remoteAddress, unix, headers: request.headers };
         refusalsTold(parts, () => access.signIn(peer, token));
-        const cookie = await sessions().begin("operator", "token");
-        return reply.code(201).header("set-cookie", cookie).send({ signed_in: true });
+        await told(parts.audit, request, "operator.sign_in", async () => {
+          reply.header("set-cookie", await sessions().begin("operator", "token"));
+        });
+        return reply.code(201).send({ signed_in: true });
       });
       app.get(`${ADMIN_PREFIX}/session`, async (request) => showSession(signedIn.get(request), catalog()));
       app.post(`${ADMIN_PREFIX}/session/end`, async (request, reply) => {
         const session = signedIn.get(request);
-        if (session) reply.header("set-cookie", await sessions().end(session));
+        if (session) {
+          await told(parts.audit, request, "operator.sign_out", async () => {
+            reply.header("set-cookie", await sessions().end(session));
+          });
+        }
         return reply.send({ signed_out: true });
       });
       addPages(app, ROOT, "operator");
     },
   };
+}
+
+/** Has a line in the audit of who comes and goes. What was refused is counted, and would only push out what was done. */
+async function told(audit: Audit, request: AppRequest, what: string, work: () => Promise<void>): Promise<void> {
+  const write = { what, target: () => "console", whenUnknown: "Try again." };
+  const asker = { who: SIGNED_IN, from: request.socket.remoteAddress ?? "unix", requestId: request.id };
+  const nothing = { params: {}, query: {}, body: {} };
+  await audit.run({ write }, nothing, asker, async () => {
+    await work();
+    return { status: 200, body: {} };
+  });
 }
 
 function refusalsTold({ onAccessRefused }: OperatorParts, check: () => void): void {

@@ -53,7 +53,8 @@ test("the token lets in, the cookie stays in until it is signed out, and each wr
   assert.equal((await visit(console, "POST", "/admin/v1/accounts", browser, { name: "alice" })).status, 201);
   assert.equal((await console.ask("POST", "/admin/v1/accounts", { name: "bob" })).status, 201);
   const { json: audit } = await visit(console, "GET", "/admin/v1/audit", browser);
-  const [bob, alice] = audit.items as { who: string }[];
+  const [bob, alice, came] = audit.items as { who: string; what: string }[];
+  assert.deepEqual([came?.who, came?.what], ["operator:session", "operator.sign_in"]);
   assert.equal(alice?.who, "operator:session");
   assert.match(bob?.who ?? "", /^token:[0-9a-f]{8}$/);
   const out = await visit(console, "POST", "/admin/v1/session/end", browser);

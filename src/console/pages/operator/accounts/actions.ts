@@ -46,7 +46,8 @@ type PartProps = ActionsProps & { readonly base: string };
 function Funds({ account, session, onDone, base }: PartProps): VNode {
   const move = (path: string) => async (typed: Typed, once: OnceRunner) => {
     const done = await once((id) => ask<MovementAnswer>(`${base}/${path}`, { method: "POST", body: { ...typed, id } }));
-    return html`<p role="status">${A.moved(usd(done.usd), usd(done.balance_usd))}</p>`;
+    const words = done.repeated ? A.movedBefore : A.moved;
+    return html`<p role="status">${words(usd(done.usd), usd(done.balance_usd))}</p>`;
   };
   const give = async ({ card = "" }: Typed, once: OnceRunner) => {
     await once((id) => ask(`${base}/gifts`, { method: "POST", body: { card, id } }));

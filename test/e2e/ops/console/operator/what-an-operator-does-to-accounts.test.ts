@@ -63,6 +63,7 @@ test("an account from its first day to its last", async (t) => {
   assert.deepEqual(
     new Set(items.map(({ what }) => what)),
     new Set([
+      "operator.sign_in",
       "account.create",
       "topup",
       "account.adjust",
@@ -110,7 +111,7 @@ test("a double click, a lost answer and a reload make nothing twice", async (t) 
   await page.getByRole("button", { name: "Top up" }).click();
   await page.getByLabel("Amount, USD").fill("7.00");
   await page.getByRole("dialog").getByRole("button", { name: "Top up" }).click();
-  await page.getByText("The balance is 12.00 USD.").waitFor();
+  await page.getByText("7.00 USD had been booked already, and counts once. The balance is 12.00 USD.").waitFor();
   assert.equal((await admin("GET", "/accounts/alice")).balance_usd, "12.00", "the same payment, sent again");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Top up" }).click();

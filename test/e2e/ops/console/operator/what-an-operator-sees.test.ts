@@ -33,7 +33,7 @@ test("the audit follows what others do, and a ledger line is opened with what it
   const { page, here, open, admin, complaints } = await openOperator(t);
   const { name, key } = await here.account({ usd: "5" });
   await open("records");
-  await page.getByText("No writes since this gateway began.").waitFor();
+  await page.getByRole("region", { name: "Audit" }).getByText("operator.sign_in").waitFor();
   await admin("POST", "/accounts", { name: "bob" });
   await page.getByRole("region", { name: "Audit" }).getByText("account.create").waitFor();
   await page.getByLabel("Search").fill("nobody at all");

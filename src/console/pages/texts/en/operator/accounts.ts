@@ -38,6 +38,8 @@ export const accountActions = {
   note: "Reason",
   noteHint: "Such as: refund of invoice 7.",
   moved: (amount: string, balance: string) => `${amount} was booked. The balance is ${balance}.`,
+  movedBefore: (amount: string, balance: string) =>
+    `${amount} had been booked already, and counts once. The balance is ${balance}.`,
   gift: "Give a card",
   giftWords: "A time card that costs the account nothing.",
   plan: "Change the plan",
@@ -110,7 +112,8 @@ export const keys = {
   setLimits: "Set limits",
   setCaps: "Set caps",
   rotate: "Rotate",
-  rotateWords: "Makes another value of the same key, shown once. The old value works on for a while.",
+  rotateWords:
+    "Makes another value of the same key, shown once. The old value works on for a while. Sent again, it makes yet another one.",
   overlap: "Hours that the old value works on",
   suspend: "Suspend",
   suspendWords: "Requests with this key are refused until it is resumed.",
