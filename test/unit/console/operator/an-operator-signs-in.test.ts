@@ -168,6 +168,26 @@ test("a browser at / is shown the way, a program gets what it got, and without a
   await wholePages(t);
 });
 
+/** All that a browser loads for the operator's pages, compressed. */
+const PAGE_BYTES_MAX = 150_000;
+
+test("the pages are light, kept for good by browsers, and load nothing of the owners'", async (t) => {
+  const console = await startConsole(t, PAGES);
+  const { text } = await visit(console, "GET", "/console/");
+  const assets = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path]) => path ?? "");
+  assert.ok(assets.length > 30 && assets.every((path) => path.startsWith("/console/assets/")));
+  assert.ok(assets.every((path) => !path.includes("/owner/main.ts")));
+  let bytes = 0;
+  for (const path of new Set(assets)) {
+    const response = await fetch(console.url + path, { headers: { "accept-encoding": "gzip", connection: "close" } });
+    assert.equal(response.status, 200, path);
+    assert.match(response.headers.get("cache-control") ?? "", /immutable/);
+    bytes += Number(response.headers.get("content-length"));
+    await response.arrayBuffer();
+  }
+  assert.ok(bytes > 20_000 && bytes < PAGE_BYTES_MAX, `${bytes} bytes`);
+});
+
 /** Without the pages there is nothing of all that. */
 async function wholePages(t: TestContext): Promise<void> {
   const bare = await startConsole(t);

@@ -1,5 +1,6 @@
 /** Live figures of the gateway, as they come. An EventSource could not show that this very page asks. */
 import type { LiveAnswer } from "../../../answers/live.ts";
+import { ask } from "../../parts/api.ts";
 import { useEffect, useState } from "../../parts/view.ts";
 
 /** How many snapshots are drawn: five minutes. */
@@ -48,6 +49,8 @@ async function read(signal: AbortSignal, take: (snapshot: LiveAnswer) => void): 
     credentials: "same-origin",
     signal,
   });
+  // Whoever is signed out is told so by any other question, and shown the door.
+  if (response.status === 401) await ask("/session");
   if (!response.ok || !response.body) return;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

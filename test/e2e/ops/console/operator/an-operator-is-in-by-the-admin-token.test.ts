@@ -54,6 +54,19 @@ test("a session that has ended shows the door at the next step, and signing in a
   assert.deepEqual(complaints, []);
 });
 
+test("live figures that are asked for again after the session has ended lead to the door", async (t) => {
+  const { page, here, open, complaints } = await openOperator(t);
+  // The first stream ends, as it does after ten minutes; by then there is no session.
+  await page.route("**/live", async (route) => {
+    await here.store.dropSignIns("operator", "session");
+    await route.fulfill({ status: 200, contentType: "text/event-stream", body: "" });
+    await page.unroute("**/live");
+  });
+  await open("");
+  await page.getByLabel("Admin token").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
 test("the back button goes from page to page, and a link opens in a second tab with the same session", async (t) => {
   const { page, context, here, open, admin, complaints } = await openOperator(t);
   await admin("POST", "/accounts", { name: "alice" });
