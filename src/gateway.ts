@@ -6,13 +6,14 @@ import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { FailedKeys } from "./accept/failed-keys.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
-import { diffSettings, keepUntilRestart } from "./config/config.ts";
+import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit } from "./console/audit.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import type { OwnExplain } from "./console/owner/help.ts";
 import { createOwnerConsole, type OwnerConsole } from "./console/owner/owner.ts";
+import { type RefusedSettings, Reloads } from "./console/routes/configuration.ts";
 import type { Inviter } from "./console/routes/invitations.ts";
 import { storeKeeper } from "./console/routes/store.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
@@ -27,7 +28,7 @@ import { KeyUses } from "./request/key-uses.ts";
 import { LeftStreams } from "./request/read-on.ts";
 import { createRecorder } from "./request/record.ts";
 import type { PipelineParts } from "./request/run.ts";
-import { createSealing } from "./request/sealing.ts";
+import { createSealing, type Sealing } from "./request/sealing.ts";
 import { abandoned } from "./settle/charge.ts";
 import { journaledStore } from "./settle/journal/journaled-store.ts";
 import { Observed } from "./settle/observed.ts";
@@ -41,9 +42,10 @@ import { AwayLog } from "./store/upkeep/away-log.ts";
 import { sweepClaims } from "./store/upkeep/claim-sweeper.ts";
 import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
 import { watchLedger } from "./store/upkeep/ledger-watch.ts";
+import { figuresOf, liveMetrics } from "./telemetry/live-figures.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
-import { NO_TRACING } from "./telemetry/traces.ts";
+import { NO_TRACING, type Tracing } from "./telemetry/traces.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, Cohort, systemClock } from "./values/time.ts";
@@ -60,6 +62,7 @@ export interface GatewayOptions {
   readonly serves?: "clients" | "operators";
   /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready or does not. */
   readonly page?: (own: MetricsSnapshot) => Promise<MetricsPage>;
+  readonly sum?: (own: MetricsSnapshot) => Promise<MetricsSnapshot>;
   readonly reasons?: () => readonly string[];
   readonly notes?: () => readonly string[];
   /** Updates the gauges about other processes. */
@@ -95,7 +98,7 @@ interface PreparedGateway {
   /** The same, and counts the reload as accepted. */
   reload(settings: Settings): Applied;
   /** A reload was refused; the old settings stay in force. */
-  reloadFailed(): void;
+  reloadFailed(problems: RefusedSettings["problems"]): void;
   /** Readiness off, new requests still served for the lame duck's time, then what runs finishes until the deadline. */
   drain(): Promise<void>;
   /** Stops at once; running requests are cut, and what they owe is still settled. */
@@ -119,6 +122,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const { clock = systemClock, serves, settings: started } = options;
   let settings = started;
   let generation = 1;
+  const reloads = new Reloads(clock);
   const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
@@ -188,9 +192,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     random: Math.random,
     ...watchUpstreams({ metrics, log, tell: (kind, data) => notices.note(kind, data) }),
   });
-  const tracing = settings.traces
-    ? (await import("./telemetry/otlp.ts")).createTracing(settings.traces, Math.random, BUILD.version)
-    : NO_TRACING;
+  const tracing = await tracingOf(settings);
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
   const overload = createOverload({
@@ -279,6 +281,8 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     upstreams,
     notices,
     invitation: invitationOf(started, () => listening),
+    ...sightOf(parts.sealing, snapshot, options.sum, started),
+    configuration: () => reloads.show(settings, generation),
     adminToken,
     metrics: async (accept) => {
       if (options.page) return options.page(await snapshot());
@@ -311,7 +315,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     generation++;
     metrics.expectUpstreams(kept.upstreams.keys());
     notices.apply(kept.notices);
-    return { generation, ...diffSettings(started, next) };
+    return { generation, ...reloads.accepted(diffSettings(started, next)) };
   };
   const prepared: Omit<PreparedGateway, "open"> = {
     store,
@@ -323,13 +327,12 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     apply,
     reload(next) {
       const applied = apply(next);
-      metrics.configReloads.inc({ result: "accepted" });
-      metrics.configLastReloadSuccess.set(1);
+      countReload(metrics, "accepted");
       return applied;
     },
-    reloadFailed() {
-      metrics.configReloads.inc({ result: "refused" });
-      metrics.configLastReloadSuccess.set(0);
+    reloadFailed(problems) {
+      reloads.refused(problems);
+      countReload(metrics, "refused");
     },
     drain() {
       draining = true;
@@ -398,6 +401,31 @@ function toldTo(log: Log): Parameters<typeof journaledStore>[2] {
 function reportsTo(log: Log, metrics: Metrics, clock: Clock) {
   const notifications = notificationsTo(log, metrics);
   return { ...notifications, audit: new Audit(clock, notifications.log) };
+}
+
+/** What is never traced pays for none of it. */
+async function tracingOf({ traces }: Settings): Promise<Tracing> {
+  if (traces === undefined) return NO_TRACING;
+  return (await import("./telemetry/otlp.ts")).createTracing(traces, Math.random, BUILD.version);
+}
+
+function countReload(metrics: Metrics, result: "accepted" | "refused"): void {
+  metrics.configReloads.inc({ result });
+  metrics.configLastReloadSuccess.set(result === "accepted" ? 1 : 0);
+}
+
+/** What the operator's console sees beside the admin API. */
+function sightOf(
+  sealer: Sealing,
+  snapshot: () => Promise<MetricsSnapshot>,
+  sum: GatewayOptions["sum"],
+  { console }: Settings,
+) {
+  const figures = async () => {
+    const own = liveMetrics(await snapshot());
+    return figuresOf(sum ? await sum(own) : own);
+  };
+  return { pages: { sealer, sessionMs: console?.sessionMs ?? DEFAULTS.consoleSessionMs }, figures };
 }
 
 /** How owners are invited to their pages; undefined when there are none. */

@@ -144,7 +144,7 @@ async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigC
       restart.length === 0 ? "configuration reloaded" : "configuration reloaded; some settings wait for a restart",
     );
   } catch (error) {
-    gateway.reloadFailed();
+    gateway.reloadFailed([{ file: "", line: 1, column: 1, key: "", message: String(error) }]);
     log.error({ event: "config_refused", reason: String(error) }, "configuration refused; the old one stays in force");
   }
 }
@@ -155,7 +155,7 @@ function digestOf({ text }: ConfigCopy): string {
 }
 
 function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log): void {
-  gateway.reloadFailed();
+  gateway.reloadFailed(problems);
   log.error({ problems: problems.map(formatProblem) }, "configuration refused; the old one stays in force");
 }
 

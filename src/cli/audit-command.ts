@@ -63,6 +63,8 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   "ledger.archive": (name, of) => `archive the ledger of ${name} up to line ${of("through")}`,
   "webhook.test": () => "send a test notice to the receiver",
   "webhook.retry": () => "try again what waits for the receiver",
+  "operator.sign_in": () => "sign in to the operator's console",
+  "operator.sign_out": () => "sign out of the operator's console",
   "store.confirm": (seen) => `confirm the store as it is (${seen})`,
 };
 

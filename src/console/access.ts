@@ -29,7 +29,13 @@ const LOOPBACK_HOST = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::
 export type AccessCheck = (peer: Peer) => void;
 
 /** Why somebody was refused: the refusal's code. */
-export type AccessReason = "missing_token" | "wrong_token" | "too_many_wrong_tokens" | "admin_token_required";
+export type AccessReason =
+  | "missing_token"
+  | "wrong_token"
+  | "too_many_wrong_tokens"
+  | "admin_token_required"
+  | "signed_out"
+  | "other_site";
 
 /** Hex digits of the token's SHA-256 by which audit lines distinguish tokens. */
 const FINGERPRINT_CHARS = 8;
@@ -47,6 +53,10 @@ export interface Access {
   readonly metrics: AccessCheck;
   /** Who writes, for the audit: `token:` and the beginning of its digest, or `local` where no token is asked for. */
   readonly who: string;
+  /** Throws an AdminRefusal unless this is the token: one that was typed into a browser. */
+  readonly signIn: (peer: Peer, token: string) => void;
+  /** SHA-256 of the token, to which what it has let in is bound; undefined without one. */
+  readonly digest: string | undefined;
 }
 
 /**
@@ -60,18 +70,28 @@ export interface Access {
 export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesses): Access {
   const wanted = adminToken === undefined ? undefined : digest(adminToken.reveal());
   const admin: AccessCheck = (peer) => {
-    if (wanted !== undefined) assertToken(wanted, peer, guesses);
+    if (wanted !== undefined) assertToken(wanted, peer, bearerOf(peer), guesses);
     else assertOwnMachine(peer);
   };
   const metrics: AccessCheck = (peer) => {
     if (!isOwnMachine(peer)) admin(peer);
   };
   const who = wanted === undefined ? "local" : `token:${wanted.toString("hex").slice(0, FINGERPRINT_CHARS)}`;
-  return { admin, metrics, who };
+  const signIn = (peer: Peer, token: string) => {
+    if (wanted === undefined) throw noToken();
+    assertToken(wanted, peer, token, guesses);
+  };
+  return { admin, metrics, who, signIn, digest: wanted?.toString("base64url") };
 }
 
-function assertToken(wanted: Buffer, { headers, unix, address }: Peer, guesses: TokenGuesses | undefined): void {
-  const shown = /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
+const bearerOf = ({ headers }: Peer) => /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
+
+function assertToken(
+  wanted: Buffer,
+  { unix, address }: Peer,
+  shown: string | undefined,
+  guesses: TokenGuesses | undefined,
+): void {
   // Digests have one length, so that the comparison does not reveal the token's.
   if (shown !== undefined && timingSafeEqual(digest(shown), wanted)) return;
   // What shows no token guesses none.
@@ -96,6 +116,16 @@ function tooManyGuesses(waitMs: number): AdminRefusal {
     "That is not the admin token of this gateway, and too many wrong ones came from this address.",
     "Send the right token, which is taken at any time.",
     { "retry-after": String(seconds), connection: "close" },
+  );
+}
+
+/** For a browser, whom no peer's address lets in. */
+function noToken(): AdminRefusal {
+  return new AdminRefusal(
+    403,
+    "admin_token_required",
+    "This gateway has no admin token, and a browser gets in by nothing else.",
+    "Set admin_token in the configuration, restart the gateway, and sign in with it.",
   );
 }
 

@@ -46,7 +46,7 @@ export class Audit {
 
   /** Runs a write and logs one line, also when the write failed. */
   async run(
-    { write }: ConsoleRoute,
+    { write }: Pick<ConsoleRoute, "write">,
     input: RouteInput<unknown, unknown, unknown>,
     asker: Asker,
     work: () => Promise<ConsoleAnswer>,

@@ -27,6 +27,8 @@ export async function openApiFileText(): Promise<string> {
     upstreams: nobody,
     notices: { status: nobody, laneOf: nobody, test: nobody, retry: nobody },
     running: nobody,
+    figures: nobody,
+    configuration: nobody,
   });
   await app.ready();
   const text = `${JSON.stringify(app.swagger(), null, 2)}\n`;

@@ -27,6 +27,9 @@ const PAGE_HEADERS = {
   "x-frame-options": "DENY",
 };
 
+/** Where the admin API is; an operator's pages ask nothing else. */
+export const ADMIN_PREFIX = "/admin/v1";
+
 const FOR_GOOD = "public, max-age=31536000, immutable";
 
 /**
@@ -42,7 +45,7 @@ export function addPages(app: App, root: string, entry: "owner" | "operator"): v
     const { digest, "*": path } = request.params as { readonly digest: string; readonly "*": string };
     const made = pageFiles();
     const file = made.files.get(path);
-    if (file === undefined || digest !== made.digest) {
+    if (file === undefined || digest !== made.digest || !isOf(path, entry)) {
       throw new AdminRefusal(404, "unknown_path", "There is no such file.", "Load the page again: it was replaced.");
     }
     reply.headers({ "cache-control": FOR_GOOD, vary: "accept-encoding", "x-content-type-options": "nosniff" });
@@ -60,7 +63,7 @@ function page(root: string, entry: "owner" | "operator"): string {
   const modules = [...files.keys()].filter((path) => /\.(?:ts|m?js)$/.test(path) && isOf(path, entry));
   const sheets = [...files.keys()].filter((path) => path.startsWith(`${entry}/`) && path.endsWith(".css"));
   return `<!doctype html>
-<html lang="en" data-root="${root}">
+<html lang="en" data-root="${root}"${entry === "operator" ? ` data-api="${ADMIN_PREFIX}"` : ""}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -81,7 +84,7 @@ ${modules.map((path) => `<link rel="modulepreload" href="${assets}${path}">`).jo
 `;
 }
 
-/** Whether the page of `entry` needs a module. */
+/** Whether the pages of `entry` need a file; those of the others are not served beside them. */
 function isOf(path: string, entry: "owner" | "operator"): boolean {
   const folder = path.slice(0, path.indexOf("/"));
   return folder === entry || folder === "parts" || folder === "texts" || folder === "packages";

@@ -185,6 +185,24 @@ export const NewLabels = Type.Object(
 );
 export const NewName = Type.Object({ name: Name }, closed);
 
+/** What an operator types to sign in. */
+export const ShownToken = Type.Object(
+  {
+    token: Type.String({
+      pattern: "^[!-~]{1,512}$",
+      description: "the admin token",
+      "x-remedy": "It is admin_token of the configuration, or in the file admin-token of the data folder.",
+    }),
+  },
+  closed,
+);
+
+/** How many snapshots of a stream are wanted. */
+export const LiveQuery = Type.Object(
+  { snapshots: Type.Optional(wholeNumber(3, "a whole number of snapshots, after which the stream ends")) },
+  closed,
+);
+
 export const AccountPath = Type.Object({ name: Name }, closed);
 export const KeyPath = Type.Object({ id: KeyId }, closed);
 

@@ -8,6 +8,11 @@ export async function summedPage(snapshots: readonly MetricsSnapshot[]): Promise
   return { contentType: registry.contentType, body: await registry.metrics() };
 }
 
+/** The same as values. */
+export function summedSnapshot(snapshots: readonly MetricsSnapshot[]): Promise<MetricsSnapshot> {
+  return AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON();
+}
+
 /**
  * The counters of processes that have ended: a sum that went back would look like a restart of all, and count twice.
  * Their gauges are dropped, as what they measured is gone.

@@ -9,10 +9,12 @@ import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { removeStaleSocket } from "../accept/socket-file.ts";
 import type { ConfigCopy } from "../config/config.ts";
+import type { RefusedSettings } from "../console/routes/configuration.ts";
 import type { UpstreamState } from "../console/routes/upstreams.ts";
+import { liveMetrics } from "../telemetry/live-figures.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics, MetricsPage, MetricsSnapshot } from "../telemetry/metrics.ts";
-import { summedPage } from "../telemetry/summed-metrics.ts";
+import { summedPage, summedSnapshot } from "../telemetry/summed-metrics.ts";
 import { BUNDLE } from "../values/program/program.ts";
 import type { Address, Settings } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
@@ -40,7 +42,7 @@ interface ParentGateway {
   readonly admin: Address;
   readonly metrics: Metrics;
   apply(settings: Settings): Applied;
-  reloadFailed(): void;
+  reloadFailed(problems: RefusedSettings["problems"]): void;
   close(): Promise<void>;
 }
 
@@ -51,6 +53,7 @@ interface ParentOptions {
   readonly clock: Clock;
   readonly serves: "operators";
   readonly page: (own: MetricsSnapshot) => Promise<MetricsPage>;
+  readonly sum: (own: MetricsSnapshot) => Promise<MetricsSnapshot>;
   readonly upstreams: () => readonly UpstreamState[];
   readonly measure: (metrics: Metrics) => void;
   readonly reasons: () => readonly string[];
@@ -61,7 +64,7 @@ interface ParentOptions {
 export interface RunningGateway {
   readonly listen: Address;
   readonly admin: Address;
-  reloadFailed(): void;
+  reloadFailed(problems: RefusedSettings["problems"]): void;
   drain(): Promise<void>;
   close(): Promise<void>;
   /**
@@ -119,6 +122,7 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     clock,
     serves: "operators",
     page: async (own) => summedPage([own, ...(await pool.metrics())]),
+    sum: async (own) => summedSnapshot([own, ...(await pool.metrics()).map(liveMetrics)]),
     upstreams: () => upstreamsOfAll(pool.lastFigures.map(({ upstreams }) => upstreams)),
     measure: (metrics) => metrics.measureWorkers(pool.states()),
     reasons: () => [...(stopping ? ["draining"] : []), ...pool.reasons()],
@@ -162,9 +166,9 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
       if (mine > refused) parent.metrics.configLastReloadSuccess.set(1);
       return applied;
     },
-    reloadFailed() {
+    reloadFailed(problems) {
       refused = ++last;
-      parent.reloadFailed();
+      parent.reloadFailed(problems);
     },
     drain: () => end("drain"),
     close: () => end("close"),

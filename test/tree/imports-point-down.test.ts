@@ -48,7 +48,13 @@ const PUBLIC: Readonly<Record<string, readonly string[]>> = {
     "stages.ts",
   ],
   overload: ["overload.ts"],
-  console: ["answers/present.ts", "owner/owner.ts", "routes/explain.ts", "routes/upstreams.ts"],
+  console: [
+    "answers/present.ts",
+    "owner/owner.ts",
+    "routes/configuration.ts",
+    "routes/explain.ts",
+    "routes/upstreams.ts",
+  ],
   workers: ["workers.ts"],
 };
 

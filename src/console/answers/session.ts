@@ -69,3 +69,12 @@ export interface SignInWaysAnswer {
 export type AccessAnswer = Static<typeof AccessShape>;
 export type PasskeyOptionsAnswer = Static<typeof PasskeyOptionsShape>;
 export type SessionAnswer = Static<typeof SessionShape>;
+
+const OperatorShape = object("OperatorSession", {
+  ends_at: orNull(instant("From when on the operator must sign in again; null: the token was shown.")),
+  groups: list(text("A group that a key can be in.", "cards")),
+  plans: list(text("A plan that an account can have.", "pro")),
+  cards: list(text("A kind of time card.", "day")),
+  models: list(text("A model's name.", "big-1")),
+});
+export type OperatorAnswer = Static<typeof OperatorShape>;

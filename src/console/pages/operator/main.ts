@@ -1,1 +1,77 @@
-export {};
+/** The operator's pages: who is in, and which page the address names. */
+import type { OperatorAnswer } from "../../answers/session.ts";
+import { AskRefused, ask, whenSignedOut } from "../parts/api.ts";
+import { useDeed } from "../parts/load.ts";
+import { hrefOf, usePlace } from "../parts/router.ts";
+import { Shell } from "../parts/shell.ts";
+import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
+import { Problem } from "../parts/widgets.ts";
+import { T } from "../texts/texts.ts";
+import { Accounts } from "./accounts/accounts.ts";
+import { Codes } from "./codes/codes.ts";
+import { Configuration } from "./configuration/configuration.ts";
+import { OperatorDoor } from "./door.ts";
+import { Explain } from "./explain/explain.ts";
+import { Notices } from "./notices/notices.ts";
+import { OperatorOverview } from "./overview/overview.ts";
+import { Reconcile } from "./reconcile/reconcile.ts";
+import { Records } from "./records/records.ts";
+import type { OperatorPageProps } from "./session.ts";
+import { StorePage } from "./store/store.ts";
+import { Upstreams } from "./upstreams/upstreams.ts";
+
+const TITLES = T.operator.titles;
+
+/** The pages, by the first segment of their address; the order is that of the menu. */
+const PAGES: readonly {
+  readonly at: string;
+  readonly title: string;
+  readonly Page: (props: OperatorPageProps) => VNode;
+}[] = [
+  { at: "", title: TITLES.overview, Page: OperatorOverview },
+  { at: "accounts", title: TITLES.accounts, Page: Accounts },
+  { at: "codes", title: TITLES.codes, Page: Codes },
+  { at: "records", title: TITLES.records, Page: Records },
+  { at: "upstreams", title: TITLES.upstreams, Page: Upstreams },
+  { at: "explain", title: TITLES.explain, Page: Explain },
+  { at: "reconcile", title: TITLES.reconcile, Page: Reconcile },
+  { at: "notices", title: TITLES.notices, Page: Notices },
+  { at: "configuration", title: TITLES.configuration, Page: Configuration },
+  { at: "store", title: TITLES.store, Page: StorePage },
+];
+
+function App(): VNode | null {
+  const place = usePlace();
+  const [session, setSession] = useState<OperatorAnswer | "none" | undefined>(undefined);
+  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const enter = () =>
+    ask<OperatorAnswer>("/session").then(setSession, (error: unknown) => {
+      if (error instanceof AskRefused && error.status === 401) setSession("none");
+      else setRefused(error instanceof AskRefused ? error : new AskRefused(0, "page_failed", String(error), ""));
+    });
+  const out = useDeed(async () => {
+    await ask("/session/end", { method: "POST" });
+    setSession("none");
+  });
+  useEffect(() => {
+    whenSignedOut(() => setSession("none"));
+    void enter();
+  }, []);
+  if (refused)
+    return html`<main class="door"><${Problem} refused=${refused} retry=${() => location.reload()} /></main>`;
+  if (session === undefined) return null;
+  if (session === "none") return html`<${OperatorDoor} onEntered=${() => void enter()} />`;
+  const [at = ""] = place.path;
+  const found = PAGES.find((page) => page.at === at);
+  return html`<${Shell} ways=${PAGES} at=${at} who=${T.operator.you} onSignOut=${() => out.run()}>
+    <${Problem} refused=${out.refused} />
+    ${
+      found
+        ? html`<${found.Page} key=${at} session=${session} place=${place} />`
+        : html`<h1>${T.common.notFound}</h1><p><a href=${hrefOf([])}>${T.common.home}</a></p>`
+    }
+  </${Shell}>`;
+}
+
+const host = document.getElementById("app");
+if (host) render(html`<${App} />`, host);

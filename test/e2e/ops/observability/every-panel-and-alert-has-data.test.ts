@@ -74,7 +74,7 @@ test("no panel is empty and no expression fails under mixed traffic; an alert fi
     if ((await prometheus.query(asked(expr))).length === 0) empty.push(`${alert}: ${asked(expr)}`);
   assert.deepEqual(empty, []);
 
-  here.gateway.reloadFailed();
+  here.gateway.reloadFailed([]);
   await prometheus.until('ALERTS{alertname="TollgateConfigReloadFailed",alertstate="firing"}');
   here.gateway.reload(here.settings);
   await prometheus.until('ALERTS{alertname="TollgateConfigReloadFailed"}', (samples) => samples.length === 0);

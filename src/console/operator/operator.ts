@@ -1,0 +1,173 @@
+/**
+ * The operator's console on the admin listener: pages that ask the admin API, and a session in place of the token, which a
+ * browser would have to keep. Nothing of it is made before the first browser comes.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Catalog } from "../../values/catalog.ts";
+import type { RandomBytes } from "../../values/key.ts";
+import type { Clock } from "../../values/time.ts";
+import type { Access, AccessReason } from "../access.ts";
+import type { OperatorAnswer } from "../answers/session.ts";
+import type { App, AppRequest } from "../app.ts";
+import type { Audit } from "../audit.ts";
+import { ADMIN_PREFIX, addPages } from "../page-routes.ts";
+import { AdminRefusal } from "../refusal.ts";
+import type { ConsoleParts } from "../routes/contract.ts";
+import { ShownToken, type Static } from "../schema.ts";
+import { assertSameOrigin } from "../sign-in/same-origin.ts";
+import { type Sealer, type Session, Sessions } from "../sign-in/sessions.ts";
+import { keptSessions } from "./kept-sessions.ts";
+
+/** Where the pages are. */
+const ROOT = "/console";
+const COOKIE_NAME = "__Host-tollgate-operator";
+const SIGNED_IN = "operator:session";
+
+export interface OperatorPages {
+  readonly sealer: Sealer;
+  /** How long who has signed in stays so. */
+  readonly sessionMs: number;
+}
+
+interface OperatorParts extends OperatorPages {
+  readonly store: ConsoleParts["store"];
+  readonly catalog: () => Catalog;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly access: Access;
+  readonly audit: Audit;
+  readonly onAccessRefused?: ((reason: AccessReason) => void) | undefined;
+}
+
+/** What the admin listener asks of the console. */
+export interface OperatorConsole {
+  /** Whether a browser asks for the page at `/`. */
+  readonly isVisit: (request: AppRequest) => boolean;
+  /**
+   * Whether a session lets the request in. False: it shows none, and the token has to.
+   * @throws AdminRefusal 403 when another site asks, 401 to a page whose session is over
+   */
+  readonly lets: (request: AppRequest) => Promise<boolean>;
+  /** Who asks, where a session has let the request in. */
+  readonly whoOf: (request: AppRequest) => string | undefined;
+  /** Hangs the pages and the sign-in on the listener. */
+  readonly add: (app: App) => void;
+}
+
+export function operatorConsole(parts: OperatorParts): OperatorConsole {
+  const { store, clock, random, sessionMs, access, catalog } = parts;
+  const signedIn = new WeakMap<AppRequest, Session>();
+  let made: Sessions | undefined;
+  const sessions = () => {
+    made ??= new Sessions({
+      store: keptSessions(store, clock),
+      clock,
+      random,
+      sealer: boundTo(access.digest ?? "", parts.sealer),
+      lastsMs: sessionMs,
+      cookieName: COOKIE_NAME,
+    });
+    return made;
+  };
+  const find = async (headers: IncomingHttpHeaders): Promise<Session | undefined> => {
+    const value = cookieOf(headers.cookie);
+    if (value === undefined || access.digest === undefined) return undefined;
+    const session = await sessions().find({ [COOKIE_NAME]: value });
+    return session?.owner === "operator" ? session : undefined;
+  };
+  return {
+    isVisit: ({ method, url, headers }) =>
+      method === "GET" && url === "/" && /\btext\/html\b/.test(headers.accept ?? ""),
+    async lets(request) {
+      const { headers } = request;
+      if (headers.authorization !== undefined) return false;
+      const isPage = headers["x-tollgate-console"] === "1";
+      if (!isPage && cookieOf(headers.cookie) === undefined) return false;
+      assertSameOrigin(headers, undefined);
+      const session = await find(headers);
+      if (session === undefined) throw signedOut();
+      signedIn.set(request, session);
+      return true;
+    },
+    whoOf: (request) => (signedIn.has(request) ? SIGNED_IN : undefined),
+    add(app) {
+      const open = { config: { access: "anyone" as const }, schema: { body: ShownToken } };
+      app.post(`${ADMIN_PREFIX}/session`, open, async (request, reply) => {
+        refusalsTold(parts, () => assertSameOrigin(request.headers, undefined));
+        const { token } = request.body as Static<typeof ShownToken>;
+        const unix = typeof app.server.address() === "string";
+        const peer = { address: request.socket.remoteAddress, unix, headers: request.headers };
+        refusalsTold(parts, () => access.signIn(peer, token));
+        await told(parts.audit, request, "operator.sign_in", async () => {
+          reply.header("set-cookie", await sessions().begin("operator", "token"));
+        });
+        return reply.code(201).send({ signed_in: true });
+      });
+      app.get(`${ADMIN_PREFIX}/session`, async (request) => showSession(signedIn.get(request), catalog()));
+      app.post(`${ADMIN_PREFIX}/session/end`, async (request, reply) => {
+        const session = signedIn.get(request);
+        if (session) {
+          await told(parts.audit, request, "operator.sign_out", async () => {
+            reply.header("set-cookie", await sessions().end(session));
+          });
+        }
+        return reply.send({ signed_out: true });
+      });
+      addPages(app, ROOT, "operator");
+    },
+  };
+}
+
+/** Has a line in the audit of who comes and goes. What was refused is counted, and would only push out what was done. */
+async function told(audit: Audit, request: AppRequest, what: string, work: () => Promise<void>): Promise<void> {
+  const write = { what, target: () => "console", whenUnknown: "Try again." };
+  const asker = { who: SIGNED_IN, from: request.socket.remoteAddress ?? "unix", requestId: request.id };
+  const nothing = { params: {}, query: {}, body: {} };
+  await audit.run({ write }, nothing, asker, async () => {
+    await work();
+    return { status: 200, body: {} };
+  });
+}
+
+function refusalsTold({ onAccessRefused }: OperatorParts, check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    if (error instanceof AdminRefusal) onAccessRefused?.(error.code as AccessReason);
+    throw error;
+  }
+}
+
+/** A seal that no other token's sessions open: with the token they end. */
+function boundTo(digest: string, sealer: Sealer): Sealer {
+  const own = (context: string) => `${context} of the operator, token ${digest}`;
+  return {
+    seal: (content, context) => sealer.seal(content, own(context)),
+    open: (envelope, context) => sealer.open(envelope, own(context)),
+  };
+}
+
+function cookieOf(header = ""): string | undefined {
+  const found = header.split(";").find((part) => part.trimStart().startsWith(`${COOKIE_NAME}=`));
+  return found?.slice(found.indexOf("=") + 1).trim();
+}
+
+/** What forms offer to choose from, and until when there is no need to sign in again. */
+function showSession(session: Session | undefined, { groups, plans, cards, models }: Catalog): OperatorAnswer {
+  return {
+    ends_at: session === undefined ? null : new Date(session.endsAtMs).toISOString(),
+    groups: [...groups.keys()],
+    plans: [...plans],
+    cards: [...cards.keys()],
+    models: [...models.keys()],
+  };
+}
+
+function signedOut(): AdminRefusal {
+  return new AdminRefusal(
+    401,
+    "signed_out",
+    "Nobody is signed in, or not any more.",
+    "Sign in again with the admin token.",
+  );
+}

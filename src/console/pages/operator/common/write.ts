@@ -1,0 +1,91 @@
+/** Writes: a button that opens a form in front of the page, sends it once, and says what came of it. */
+import { useDeed } from "../../parts/load.ts";
+import { type ComponentChildren, html, useState, type VNode } from "../../parts/view.ts";
+import { Button, Dialog, Field, Form } from "../../parts/widgets.ts";
+import { T } from "../../texts/texts.ts";
+import { type OnceRunner, useOnce } from "./once.ts";
+
+export interface WriteField {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+  /** What stands there at first. */
+  readonly value?: string;
+  /** What can be chosen, with its words. */
+  readonly options?: readonly (readonly [value: string, words: string])[];
+  readonly type?: "text" | "number" | "date" | "datetime-local";
+}
+
+export type Typed = Readonly<Record<string, string>>;
+
+interface WriteProps {
+  /** What the button says, and the form's title. */
+  readonly label: string;
+  /** To whom: part of the id by which it counts once. */
+  readonly about: string;
+  /** What it means, above the fields. */
+  readonly words?: string | undefined;
+  readonly fields?: readonly WriteField[];
+  readonly kind?: "main" | "quiet" | "danger";
+  /** Sends it. What it gives is shown in place of the fields: a secret that is seen once. */
+  readonly send: (typed: Typed, once: OnceRunner) => Promise<ComponentChildren | undefined>;
+  /** Called when it was done. */
+  readonly onDone?: (() => void) | undefined;
+}
+
+/** A button and, when it was pressed, its form. */
+export function Write(props: WriteProps): VNode {
+  const [isOpen, setOpen] = useState(false);
+  return html`<${Button} kind=${props.kind === "danger" ? "danger" : (props.kind ?? "quiet")} onClick=${() => setOpen(true)}>${props.label}</${Button}>
+    ${isOpen && html`<${WriteForm} ...${props} onClose=${() => setOpen(false)} />`}`;
+}
+
+function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode {
+  const { label, about, words, fields = [], kind = "main", send, onDone, onClose } = props;
+  const [typed, setTyped] = useState<Typed>(() =>
+    Object.fromEntries(fields.map(({ name, value = "", options }) => [name, value || (options?.[0]?.[0] ?? "")])),
+  );
+  const [shown, setShown] = useState<ComponentChildren | undefined>(undefined);
+  const once = useOnce(`${label} ${about}`);
+  const deed = useDeed(async () => {
+    const result = await send(typed, once);
+    onDone?.();
+    if (result === undefined) onClose();
+    else setShown(result);
+  });
+  if (shown !== undefined) {
+    return html`<${Dialog} title=${label} onClose=${onClose}>${shown}
+      <${Button} kind="main" onClick=${onClose}>${T.common.close}</${Button}></${Dialog}>`;
+  }
+  return html`<${Dialog} title=${label} onClose=${onClose}>
+    ${words && html`<p>${words}</p>`}
+    <${Form} deed=${deed} onSubmit=${() => deed.run()}>
+      ${fields.map((field) => html`<${Input} key=${field.name} field=${field} value=${typed[field.name] ?? ""} onValue=${(value: string) => setTyped((old: Typed) => ({ ...old, [field.name]: value }))} />`)}
+      <div class="row">
+        <${Button} kind=${kind === "danger" ? "danger" : "main"} isRunning=${deed.isRunning}>${label}</${Button}>
+        <${Button} onClick=${onClose}>${T.common.cancel}</${Button}>
+      </div>
+    </${Form}>
+  </${Dialog}>`;
+}
+
+interface InputProps {
+  readonly field: WriteField;
+  readonly value: string;
+  readonly onValue: (value: string) => void;
+}
+
+/** One field of a form, of what kind it may be. */
+export function Input({ field, value, onValue }: InputProps): VNode {
+  const typed = (event: Event) => onValue((event.target as HTMLInputElement).value);
+  const { label, hint, options, type = "text" } = field;
+  return html`<${Field} label=${label} hint=${hint}>${({ id, describedBy }: { id: string; describedBy: string }) =>
+    options
+      ? html`<select id=${id} aria-describedby=${describedBy} value=${value} onChange=${typed}>
+          ${options.map(([choice, words]) => html`<option value=${choice}>${words}</option>`)}
+        </select>`
+      : html`<input id=${id} aria-describedby=${describedBy} type=${type} autocomplete="off" value=${value} onInput=${typed} />`}</${Field}>`;
+}
+
+/** Choices that are called what they are. */
+export const choices = (names: readonly string[]) => names.map((name) => [name, name] as const);

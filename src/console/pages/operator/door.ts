@@ -1,0 +1,35 @@
+/** Before the operator is in: the admin token, sent once. */
+import { AskRefused, ask } from "../parts/api.ts";
+import { useDeed } from "../parts/load.ts";
+import { LanguageChoice } from "../parts/shell.ts";
+import { html, useState, type VNode } from "../parts/view.ts";
+import { Button, Field, Form } from "../parts/widgets.ts";
+import { T } from "../texts/texts.ts";
+
+export function OperatorDoor({ onEntered }: { onEntered: () => void }): VNode {
+  const [token, setToken] = useState("");
+  const words = T.operator.door;
+  const enter = useDeed(async () => {
+    await ask("/session", { method: "POST", body: { token: token.trim() } });
+    // A browser that has not kept the cookie would be shown this page again, without a word.
+    await ask("/session").catch((error: unknown) => {
+      throw error instanceof AskRefused && error.status === 401
+        ? new AskRefused(401, "no_cookie", words.noCookie, words.noCookieRemedy)
+        : error;
+    });
+    setToken("");
+    onEntered();
+  });
+  const typed = (event: Event) => setToken((event.target as HTMLInputElement).value);
+  return html`<main class="door panel">
+    <h1>Tollgate</h1>
+    <p>${words.asks}</p>
+    <${Form} deed=${enter} onSubmit=${() => enter.run()}>
+      <${Field} label=${words.token} hint=${words.where}>${({ id, describedBy }: { id: string; describedBy: string }) =>
+        html`<input id=${id} aria-describedby=${describedBy} type="password" autocomplete="current-password"
+          value=${token} onInput=${typed} required />`}</${Field}>
+      <${Button} kind="main" isRunning=${enter.isRunning} disabled=${token.trim() === ""}>${words.enter}</${Button}>
+    </${Form}>
+    <${LanguageChoice} />
+  </main>`;
+}

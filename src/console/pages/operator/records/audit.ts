@@ -1,0 +1,76 @@
+/** The newest writes of operators and owners, and those to come. */
+import type { AuditLineAnswer } from "../../../answers/answers.ts";
+import { AskRefused, ask } from "../../parts/api.ts";
+import { instant } from "../../parts/format.ts";
+import { html, useEffect, useState, type VNode } from "../../parts/view.ts";
+import { Problem, Table } from "../../parts/widgets.ts";
+import { T } from "../../texts/texts.ts";
+import { useEvery } from "../common/follow.ts";
+import { State } from "../common/words.ts";
+import { Input } from "../common/write.ts";
+
+interface AuditAnswer {
+  readonly items: readonly AuditLineAnswer[];
+  readonly run: string;
+  readonly newest: number;
+}
+
+const FOLLOW_EVERY_MS = 2_000;
+/** Lines that are shown; older ones are in the log. */
+const LINES_MAX = 1_000;
+const W = T.operator.records;
+
+const COLUMNS = [
+  { title: W.at, cell: (row: AuditLineAnswer) => html`<time datetime=${row.at}>${instant(row.at)}</time>` },
+  { title: W.who, cell: (row: AuditLineAnswer) => html`${row.who}<br /><small>${row.from}</small>` },
+  { title: W.what, cell: (row: AuditLineAnswer) => html`<code>${row.what}</code>` },
+  { title: W.target, cell: (row: AuditLineAnswer) => row.target },
+  {
+    title: W.facts,
+    cell: (row: AuditLineAnswer) =>
+      Object.entries(row.facts).map(([name, value]) => html`<small class="fact">${name}: ${value}</small>`),
+  },
+  {
+    title: W.outcome,
+    cell: (row: AuditLineAnswer) =>
+      html`<${State} of=${row.outcome} />${row.cause && html`<br /><small>${row.cause}</small>`}`,
+  },
+];
+
+export function AuditLines(): VNode {
+  const [lines, setLines] = useState<readonly AuditLineAnswer[] | undefined>(undefined);
+  const [place, setPlace] = useState<{ readonly run: string; readonly newest: number } | undefined>(undefined);
+  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const [isFollowing, setFollowing] = useState(true);
+  const [search, setSearch] = useState("");
+  const look = async () => {
+    try {
+      const from = place === undefined ? "limit=200" : `limit=200&after=${place.newest}&run=${place.run}`;
+      const page = await ask<AuditAnswer>(`/audit?${from}`);
+      // Behind a line they come oldest first; the page shows the newest first.
+      const fresh = place === undefined ? page.items : page.items.toReversed();
+      const known = place?.run === page.run ? (lines ?? []) : [];
+      const newest = place === undefined ? page.newest : (page.items.at(-1)?.seq ?? page.newest);
+      setLines([...fresh, ...known].slice(0, LINES_MAX));
+      setPlace({ run: page.run, newest });
+      setRefused(undefined);
+    } catch (error) {
+      setRefused(error instanceof AskRefused ? error : new AskRefused(0, "page_failed", String(error), ""));
+    }
+  };
+  useEffect(() => void look(), []);
+  useEvery(isFollowing ? FOLLOW_EVERY_MS : undefined, () => void look());
+  const wanted = search.trim().toLowerCase();
+  const found = lines?.filter((line) => wanted === "" || JSON.stringify(line).toLowerCase().includes(wanted));
+  return html`<div class="filters" role="search">
+      <${Input} field=${{ name: "search", label: T.operator.search, hint: W.searchHint }} value=${search} onValue=${setSearch} />
+      <${Follow} isFollowing=${isFollowing} onFollow=${setFollowing} />
+    </div>
+    <${Problem} refused=${refused} retry=${() => void look()} />
+    ${found ? html`<${Table} caption=${W.audit} columns=${COLUMNS} rows=${found} keyOf=${(row: AuditLineAnswer) => String(row.seq)} empty=${W.noLines} />` : !refused && html`<p class="faint">${T.common.loading}</p>`}`;
+}
+
+export function Follow({ isFollowing, onFollow }: { isFollowing: boolean; onFollow: (on: boolean) => void }): VNode {
+  const changed = (event: Event) => onFollow((event.target as HTMLInputElement).checked);
+  return html`<label class="check"><input type="checkbox" checked=${isFollowing} onChange=${changed} /> ${W.follow}</label>`;
+}

@@ -1,0 +1,72 @@
+/** The ledger of an account from its newest line on, each line with what it was computed from. */
+import type { LedgerLineAnswer } from "../../../answers/ledger.ts";
+import { count, instant, usd } from "../../parts/format.ts";
+import { html, useState, type VNode } from "../../parts/view.ts";
+import { Dialog, Table } from "../../parts/widgets.ts";
+import { T } from "../../texts/texts.ts";
+import { useEvery } from "../common/follow.ts";
+import { ListingTable, usePages } from "../common/pages.ts";
+import { Follow } from "./audit.ts";
+
+type LineAttempt = LedgerLineAnswer["attempts"][number];
+const W = T.operator.records;
+const FOLLOW_EVERY_MS = 3_000;
+
+export function Ledger({ account }: { account: string }): VNode {
+  const listing = usePages<LedgerLineAnswer>(
+    `/accounts/${encodeURIComponent(account)}/ledger?order=newest&limit=50`,
+    "before",
+  );
+  const [isFollowing, setFollowing] = useState(false);
+  const [shown, setShown] = useState<LedgerLineAnswer | undefined>(undefined);
+  useEvery(isFollowing ? FOLLOW_EVERY_MS : undefined, listing.reload);
+  const kinds: Readonly<Record<string, string>> = W.kinds;
+  const columns = [
+    {
+      title: "#",
+      cell: (row: LedgerLineAnswer) =>
+        html`<button type="button" class="quiet" aria-label=${W.openLine(count(row.seq))} onClick=${() => setShown(row)}>${row.seq}</button>`,
+    },
+    { title: W.at, cell: (row: LedgerLineAnswer) => html`<time datetime=${row.at}>${instant(row.at)}</time>` },
+    { title: W.kind, cell: (row: LedgerLineAnswer) => kinds[row.kind] ?? row.kind },
+    {
+      title: W.about,
+      cell: (row: LedgerLineAnswer) =>
+        html`${[row.model, row.group].filter(Boolean).join(" · ") || row.note || "–"}<br /><small>${row.reference}</small>`,
+    },
+    { title: W.amount, cell: (row: LedgerLineAnswer) => usd(row.usd), isNumber: true },
+    { title: W.balance, cell: (row: LedgerLineAnswer) => usd(row.balance_usd), isNumber: true },
+  ];
+  return html`<div class="filters"><${Follow} isFollowing=${isFollowing} onFollow=${setFollowing} /></div>
+    <${ListingTable} listing=${listing} caption=${W.ledger} columns=${columns} keyOf=${(row: LedgerLineAnswer) => String(row.seq)} empty=${W.noLedger} />
+    ${shown && html`<${Line} line=${shown} onClose=${() => setShown(undefined)} />`}`;
+}
+
+const ATTEMPTS = [
+  { title: T.operator.upstream, cell: (row: LineAttempt) => html`${row.upstream}<br /><small>${row.model}</small>` },
+  { title: W.outcome, cell: (row: LineAttempt) => html`${row.outcome} ${row.status ?? ""}` },
+  {
+    title: W.tokens,
+    cell: (row: LineAttempt) => `${count(row.input_tokens)} / ${count(row.output_tokens)}`,
+    isNumber: true,
+  },
+  { title: W.cost, cell: (row: LineAttempt) => usd(row.cost_usd), isNumber: true },
+  { title: W.paidBy, cell: (row: LineAttempt) => html`${row.paid_by}<br /><small>${row.why}</small>` },
+];
+
+function Line({ line, onClose }: { line: LedgerLineAnswer; onClose: () => void }): VNode {
+  const pairs = [
+    [W.debit, line.debit],
+    [W.credit, line.credit],
+    [W.amount, usd(line.usd)],
+    [W.balance, usd(line.balance_usd)],
+    [W.reference, line.reference],
+    [T.operator.key, line.key],
+    [W.note, line.note],
+  ].filter(([, value]) => value);
+  return html`<${Dialog} title=${W.line(count(line.seq))} onClose=${onClose}>
+    <dl class="pairs">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+    ${line.usage !== null && html`<h3>${W.computed}</h3><pre tabindex="0" class="json" aria-label=${W.computed}>${JSON.stringify(line.usage, null, 2)}</pre>`}
+    ${line.attempts.length > 0 && html`<h3>${W.tries}</h3><${Table} caption=${W.tries} columns=${ATTEMPTS} rows=${line.attempts} keyOf=${(row: LineAttempt) => `${row.upstream} ${row.outcome}`} empty="" />`}
+  </${Dialog}>`;
+}

@@ -1,0 +1,8 @@
+/** What all pages of the operator have. */
+import type { OperatorAnswer } from "../../answers/session.ts";
+import type { PagePlace } from "../parts/router.ts";
+
+export interface OperatorPageProps {
+  readonly session: OperatorAnswer;
+  readonly place: PagePlace;
+}

@@ -1,4 +1,0 @@
-/** Words of the operator's pages. */
-export const operator = {
-  title: "Tollgate",
-};

@@ -1,0 +1,106 @@
+/** `GET /admin/v1/configuration`: the settings in force, and why the last reload that was refused was. */
+import { Secret } from "../../values/secret.ts";
+import type { Settings } from "../../values/settings.ts";
+import type { Clock } from "../../values/time.ts";
+import { ConfigurationShape } from "../answers/live.ts";
+import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Why a configuration was refused. */
+export interface RefusedSettings {
+  readonly atMs: number;
+  readonly problems: readonly {
+    readonly file: string;
+    readonly line: number;
+    readonly column: number;
+    readonly key: string;
+    readonly message: string;
+  }[];
+}
+
+interface SettingsInForce {
+  readonly settings: Settings;
+  readonly generation: number;
+  readonly sinceMs: number;
+  /** Settings whose new values wait for a restart, as the file calls them. */
+  readonly restart: readonly string[];
+  /** The last one that was refused since the start. */
+  readonly refused: RefusedSettings | undefined;
+}
+
+/** What has become of the configurations that a gateway was given since its start. */
+export class Reloads {
+  readonly #clock: Clock;
+  #sinceMs: number;
+  #restart: readonly string[] = [];
+  #refused: RefusedSettings | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#sinceMs = clock.wallMs();
+  }
+
+  /** One was taken, as far as it does not wait for a restart. @returns what it was given */
+  accepted<D extends { readonly restart: readonly string[] }>(differences: D): D {
+    this.#sinceMs = this.#clock.wallMs();
+    this.#restart = differences.restart;
+    return differences;
+  }
+
+  refused(problems: RefusedSettings["problems"]): void {
+    this.#refused = { atMs: this.#clock.wallMs(), problems };
+  }
+
+  show(settings: Settings, generation: number): SettingsInForce {
+    return { settings, generation, sinceMs: this.#sinceMs, restart: this.#restart, refused: this.#refused };
+  }
+}
+
+export interface Configured {
+  readonly configuration?: () => SettingsInForce;
+}
+
+export function configurationRoutes({ configuration }: ConsoleParts & Configured): readonly ConsoleRoute[] {
+  if (!configuration) return [];
+  return [
+    route({
+      method: "GET",
+      path: "/configuration",
+      id: "showConfiguration",
+      summary: "The configuration in force, without its secrets, and the last reload that was refused",
+      answers: { 200: ConfigurationShape },
+      async handle() {
+        const { settings, generation, sinceMs, restart, refused } = configuration();
+        const body = {
+          generation,
+          since: new Date(sinceMs).toISOString(),
+          settings: plain(settings),
+          waiting_for_restart: restart,
+          refused: refused ? { at: new Date(refused.atMs).toISOString(), problems: refused.problems } : null,
+        };
+        return { status: 200, body };
+      },
+    }),
+  ];
+}
+
+/** Texts longer than this are certificates. */
+const TEXT_CHARS_MAX = 512;
+
+/** Settings as JSON: whole numbers of any size as texts, secrets as `***`, our names as the file writes names. */
+function plain(value: unknown): unknown {
+  if (value instanceof Secret) return String(value);
+  if (value instanceof Map) return Object.fromEntries([...value].map(([name, one]) => [String(name), plain(one)]));
+  if (value instanceof Set || Array.isArray(value)) return [...value].map(plain);
+  if (typeof value === "string") return shown(value);
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object" || value === null) return value ?? null;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [snake(name), plain(one)]));
+}
+
+/** Addresses may have somebody's password in them. */
+function shown(text: string): string {
+  if (text.length > TEXT_CHARS_MAX) return `${text.slice(0, 27)}… (${text.length} characters)`;
+  return text.replace(/\/\/[^/@\s]+@/g, "//***@");
+}
+
+const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,0 +1,83 @@
+/** Notices that are tried from their page, and a store that lost its data, confirmed from its page. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { after } from "node:test";
+import { startSimulator } from "../../../../../src/simulator/server.ts";
+import { Secret } from "../../../../../src/values/secret.ts";
+import { NOTICE_KINDS } from "../../../../../src/values/settings.ts";
+import { closeBrowser, openWindow } from "../../../../rig/browser.ts";
+import { spawnGateway, testConfig } from "../../../../rig/gateway.ts";
+import { openAccount, readiness, untilSettled } from "../../../../unit/settle/lossy-scene.ts";
+import { startReceiver, webhookSecret } from "../../../money/notices/receiver.ts";
+import { assertUsable, openOperator, signIn, write } from "./world.ts";
+
+after(closeBrowser);
+
+test("a receiver is tried, with what it has answered, and what waits is sent again", async (t) => {
+  const receiver = await startReceiver(webhookSecret("one"));
+  t.after(() => receiver.close());
+  const notices = {
+    url: new Secret(receiver.url),
+    secrets: [new Secret(webhookSecret("one"))],
+    kinds: new Set(NOTICE_KINDS),
+    balanceBelowNano: 20_000_000_000,
+    cardEndsWithinMs: 86_400_000,
+  };
+  const world = await openOperator(t, { gateway: { settings: (settings) => ({ ...settings, notices }) } });
+  const { page, open, complaints } = world;
+  receiver.answer = () => ({ status: 200 });
+  await open("notices");
+  await page.getByText(new URL(receiver.url).origin).waitFor();
+  await write(page, "Send a test");
+  await page.getByText("The receiver has taken it").waitFor();
+  await page.keyboard.press("Escape");
+  receiver.answer = () => ({ status: 500 });
+  await write(page, "Send a test");
+  await page.getByText("The receiver has not taken it").waitFor();
+  await assertUsable(page, "notices-refused");
+  await page.keyboard.press("Escape");
+  await world.admin("POST", "/accounts", { name: "alice" });
+  receiver.answer = () => ({ status: 200 });
+  await write(page, "Try again now");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.deepEqual(complaints, []);
+});
+
+test("a store that lost its data is looked at and confirmed in the browser, by whoever signs in meanwhile", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-console-store-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const simulator = await startSimulator();
+  t.after(() => simulator.close());
+  const start = async () => {
+    const gateway = await spawnGateway(testConfig({ upstreamUrl: simulator.url, dir }));
+    t.after(() => gateway.stop("SIGKILL"));
+    return gateway;
+  };
+  const first = await start();
+  await openAccount(first.adminUrl, "gone");
+  await untilSettled(first.adminUrl);
+  await first.stop();
+  const data = join(dir, "data");
+  for (const name of readdirSync(data)) if (name.startsWith("tollgate.db")) rmSync(join(data, name));
+  const second = await start();
+  await second.line("THE STORE LOST DATA");
+
+  const { page, complaints } = await openWindow(t);
+  await page.goto(`${second.adminUrl}/console/store`);
+  await signIn(page, "test-admin-token");
+  await page.getByText("The store lacks data that it had.").waitFor();
+  await page.getByText("it is empty").waitFor();
+  await assertUsable(page, "store-stopped");
+  const shown = (await page.locator("main p code").textContent()) ?? "";
+  await write(page, "Use the store as it is", { "Type these 12 characters to confirm": "0123456789ab" });
+  await page.getByText("These are not the 12 characters.").waitFor();
+  assert.deepEqual((await readiness(second.adminUrl)).reasons, ["store_older"]);
+  await page.getByRole("dialog").getByLabel("Type these 12").fill(shown);
+  await page.getByRole("dialog").getByRole("button", { name: "Use the store as it is" }).click();
+  await page.getByText("The store is the one that it was.").waitFor();
+  await page.goto(`${second.adminUrl}/console/accounts`);
+  await page.getByRole("link", { name: "gone" }).waitFor();
+  assert.deepEqual(complaints, []);
+});

@@ -1,0 +1,110 @@
+/** What goes on, as the operator's pages show it: live, looked up, explained, refused. */
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser } from "../../../../rig/browser.ts";
+import { assertUsable, chat, openOperator } from "./world.ts";
+
+after(closeBrowser);
+
+test("traffic is seen as it comes, in two windows at once", async (t) => {
+  const { page, context, here, open, complaints } = await openOperator(t);
+  const { key } = await here.account({ usd: "5" });
+  await open("");
+  await page.getByText("Ready for traffic").waitFor();
+  await page.getByText("live", { exact: true }).waitFor();
+  const second = await context.newPage();
+  await second.goto(`${here.adminUrl}/console/`);
+  await second.getByText("live", { exact: true }).waitFor();
+  await chat(here, key);
+  await chat(here, key, "nothing");
+  await page.getByRole("region", { name: "Refusals by cause" }).getByText("unknown_model").waitFor();
+  await page.getByRole("region", { name: "Spend by group" }).getByText("money").waitFor();
+  await second.getByRole("region", { name: "Spend by group" }).getByText("money").waitFor();
+  await page
+    .locator(".figure")
+    .getByText(/^\d+ ms/)
+    .first()
+    .waitFor();
+  await assertUsable(page, "overview-traffic");
+  assert.deepEqual(complaints, []);
+});
+
+test("the audit follows what others do, and a ledger line is opened with what it was computed from", async (t) => {
+  const { page, here, open, admin, complaints } = await openOperator(t);
+  const { name, key } = await here.account({ usd: "5" });
+  await open("records");
+  await page.getByRole("region", { name: "Audit" }).getByText("operator.sign_in").waitFor();
+  await admin("POST", "/accounts", { name: "bob" });
+  await page.getByRole("region", { name: "Audit" }).getByText("account.create").waitFor();
+  await page.getByLabel("Search").fill("nobody at all");
+  await page.getByText("No writes since").waitFor();
+  await chat(here, key);
+  await page.getByRole("link", { name: "Ledger", exact: true }).click();
+  await page.getByLabel("Account").fill(name);
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByRole("button", { name: "Open line 2" }).click();
+  await page.getByRole("dialog").getByText("What it was computed from").waitFor();
+  await assertUsable(page, "ledger-line");
+  await page.keyboard.press("Escape");
+  await page.getByLabel("Follow").check();
+  await admin("POST", `/accounts/${name}/topups`, { usd: "1.00", id: "pay_2" });
+  await page.getByRole("button", { name: "Open line 3" }).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a request is explained, with the way it takes or why it takes none", async (t) => {
+  const { page, here, open, complaints } = await openOperator(t);
+  const { keyId } = await here.account({ usd: "5" });
+  await open("explain");
+  await page.getByLabel("Key id").fill("not a key");
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Key id").fill(keyId);
+  await page.getByLabel("Model").fill("chat-1");
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByText("The request would be sent to a model server.").waitFor();
+  await assertUsable(page, "explain-answer");
+  await page.getByLabel("Model").fill("nothing");
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByText("404", { exact: true }).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a refused reload is shown with its place, and no secret is", async (t) => {
+  const { page, here, open, token, complaints } = await openOperator(t);
+  here.gateway.reloadFailed([
+    { file: "tollgate.yaml", line: 12, column: 5, key: "models.big-1", message: "must be <b>a</b> map" },
+  ]);
+  await open("configuration");
+  await page.getByText("tollgate.yaml:12:5").waitFor();
+  await page.getByText("What was in force before stays in force.").waitFor();
+  await page.getByLabel("Search").fill("admin_token");
+  await page.locator("details[open] pre").getByText('"***"').waitFor();
+  assert.ok(!(await page.content()).includes(token));
+  await assertUsable(page, "configuration-refused");
+  here.gateway.reload(here.settings);
+  await page.getByRole("button", { name: "Load again" }).click();
+  await page.getByText("Another one was accepted since then.").waitFor();
+  await page.locator(".figure").filter({ hasText: "Generation" }).getByText("2").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("margin by model and upstream, and a check of all ledgers", async (t) => {
+  const { page, here, open, complaints } = await openOperator(t);
+  const { key } = await here.account({ usd: "5" });
+  await chat(here, key);
+  await open("reconcile");
+  await page.getByLabel("By").selectOption("model");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("region", { name: "Reconcile" }).getByText("chat-1").waitFor();
+  const saving = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save as CSV" }).click();
+  assert.match((await saving).suggestedFilename(), /^usage-model-/);
+  await page.getByRole("button", { name: "Check all accounts" }).click();
+  await page.getByText("Every account adds up.").waitFor();
+  await page.getByLabel("From").fill("2020-01-02");
+  await page.getByLabel("To").fill("2020-01-01");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("alert").waitFor();
+  assert.deepEqual(complaints, []);
+});

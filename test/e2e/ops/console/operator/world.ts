@@ -1,0 +1,106 @@
+/** A gateway with an operator who has signed in to its console in a real browser. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { TestContext } from "node:test";
+import { openWindow, type Page, picture, type Window } from "../../../../rig/browser.ts";
+import { type GatewayHere, startGatewayHere } from "../../../../rig/gateway.ts";
+
+export interface OperatorWorld extends Window {
+  readonly here: GatewayHere;
+  readonly token: string;
+  /** Asks the admin API as a program does. */
+  readonly admin: (method: string, path: string, body?: object) => Promise<Record<string, unknown>>;
+  /** Opens a page of the console. */
+  readonly open: (path: string) => Promise<void>;
+}
+
+type Options = Parameters<typeof openWindow>[1] & {
+  readonly gateway?: Parameters<typeof startGatewayHere>[0];
+};
+
+/** Starts it and signs in. */
+export async function openOperator(t: TestContext, { gateway, ...window }: Options = {}): Promise<OperatorWorld> {
+  const here = await startGatewayHere(gateway);
+  t.after(() => here.close());
+  const opened = await openWindow(t, window);
+  const token = here.gateway.adminToken;
+  await opened.page.goto(`${here.adminUrl}/console/`);
+  await signIn(opened.page, token);
+  return {
+    ...opened,
+    here,
+    token,
+    admin: (method, path, body) => askAdmin(here, method, path, body),
+    async open(path) {
+      await opened.page.goto(`${here.adminUrl}/console/${path}`);
+    },
+  };
+}
+
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.locator("input[type=password]").fill(token);
+  await page.locator("main.door button").click();
+  await page.locator("#ways").waitFor({ state: "attached" });
+}
+
+async function askAdmin(here: GatewayHere, method: string, path: string, body?: object) {
+  const response = await fetch(`${here.adminUrl}/admin/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${here.gateway.adminToken}`,
+      connection: "close",
+      ...(body && { "content-type": "application/json" }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Nothing serious stands in the way of who does not see, or has no mouse; nothing is wider than the window. */
+export async function assertUsable(page: Page, name: string): Promise<void> {
+  // Through evaluate: the page's own policy refuses a script that is put into it.
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+    };
+    const { violations } = await axe.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+  });
+  assert.deepEqual(found, [], name);
+  const wide = Number(
+    await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
+  );
+  assert.ok(wide <= 0, `${name} is ${wide} px wider than the window`);
+  await picture(page, `operator-${name}`);
+}
+
+/** A request of a client, of which there is a charge then. */
+export async function chat(here: GatewayHere, key: string, model = "chat-1"): Promise<void> {
+  const answer = await fetch(`${here.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", connection: "close" },
+    body: JSON.stringify({ model, stream: true, max_tokens: 20, messages: [{ role: "user", content: "Hello" }] }),
+  });
+  await answer.text();
+  await here.requestEnd(answer.headers.get("x-request-id") ?? "");
+}
+
+/** Opens a form by its button, fills it in, sends it. */
+export async function write(page: Page, button: string, typed: Readonly<Record<string, string>> = {}): Promise<void> {
+  await page.getByRole("button", { name: button, exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  for (const [label, value] of Object.entries(typed)) {
+    const field = dialog.getByLabel(label, { exact: true });
+    if ((await field.evaluate((element) => element.nodeName)) === "SELECT") await field.selectOption(value);
+    else await field.fill(value);
+  }
+  await dialog.getByRole("button", { name: button, exact: true }).click();
+}
