@@ -10,7 +10,7 @@ import { State } from "../common/words.ts";
 import { choices, Input, type Typed } from "../common/write.ts";
 import type { OperatorPageProps } from "../session.ts";
 
-type ExplainedStep = ExplanationAnswer["steps"][number];
+type StepRow = ExplanationAnswer["steps"][number];
 type ExplainedRoute = ExplanationAnswer["routes"][number];
 const W = T.operator.explain;
 const PROTOCOLS = ["chat", "messages", "responses"];
@@ -51,13 +51,13 @@ export function Explain({ session, place }: OperatorPageProps): VNode {
 }
 
 const STEPS = [
-  { title: W.step, cell: (row: ExplainedStep) => row.step },
+  { title: W.step, cell: (row: StepRow) => row.step },
   {
     title: W.decided,
-    cell: (row: ExplainedStep) =>
+    cell: (row: StepRow) =>
       html`<${Badge} kind=${row.ok === null ? "plain" : row.ok ? "good" : "bad"}>${row.ok === null ? W.notReached : row.ok ? W.yes : W.no}</${Badge}>`,
   },
-  { title: W.why, cell: (row: ExplainedStep) => row.words },
+  { title: W.why, cell: (row: StepRow) => row.words },
 ];
 const ROUTES = [
   {
@@ -83,7 +83,7 @@ function Explained({ answer }: { answer: ExplanationAnswer }): VNode {
     ${price && html`<p>${W.price(count(price.input_tokens_max), count(price.output_tokens_max), usd(price.worst_usd), price.multiplier)}</p>`}
     ${answer.clamped !== null && html`<p>${W.clamped} <code>${answer.clamped}</code></p>`}
     <h3>${W.steps}</h3>
-    <${Table} caption=${W.steps} columns=${STEPS} rows=${answer.steps} keyOf=${(row: ExplainedStep) => row.step} empty="–" />
+    <${Table} caption=${W.steps} columns=${STEPS} rows=${answer.steps} keyOf=${(row: StepRow) => row.step} empty="–" />
     <h3>${W.routes}</h3>
     <${Table} caption=${W.routes} columns=${ROUTES} rows=${answer.routes} keyOf=${(row: ExplainedRoute) => `${row.upstream} ${row.upstream_model}`} empty=${W.noRoutes} />
   </section>`;

@@ -6,13 +6,13 @@ import { T } from "../../texts/texts.ts";
 import { countOrNone, usdOrNone } from "../common/words.ts";
 import type { Typed, WriteField } from "../common/write.ts";
 
-type KeyLimits = KeyAnswer["limits"];
+type KeyLimitsAnswer = KeyAnswer["limits"];
 const W = T.operator.limits;
 const SPANS = ["day", "week", "month", "total"] as const;
 const NUMBERS = ["requests_per_minute", "tokens_per_minute", "concurrency"] as const;
 const LISTS = ["models", "addresses"] as const;
 
-export function LimitSet({ title, words, limits }: { title: string; words: string; limits: KeyLimits }): VNode {
+export function LimitSet({ title, words, limits }: { title: string; words: string; limits: KeyLimitsAnswer }): VNode {
   const budgets = SPANS.filter((span) => limits.budgets_usd[span] !== null).map(
     (span) => [W.budget[span], usd(limits.budgets_usd[span] ?? "0.00")] as const,
   );
@@ -29,7 +29,7 @@ export function LimitSet({ title, words, limits }: { title: string; words: strin
 }
 
 /** One field for each, with what is in force. */
-export function limitFields(limits: KeyLimits): readonly WriteField[] {
+export function limitFields(limits: KeyLimitsAnswer): readonly WriteField[] {
   const hint = T.operator.accountActions.emptyNone;
   return [
     ...SPANS.map((span) => ({ name: span, label: W.budget[span], hint, value: limits.budgets_usd[span] ?? "" })),

@@ -12,8 +12,8 @@ import { both, type Costs, useUsage } from "./usage.ts";
 import { Verification } from "./verification.ts";
 
 const BY = ["group", "model", "upstream", "account", "key", "day"] as const;
-type By = (typeof BY)[number];
-type UsageRow = Costs & Partial<Record<By, string>>;
+type MarginBy = (typeof BY)[number];
+type UsageRow = Costs & Partial<Record<MarginBy, string>>;
 const W = T.operator.reconcile;
 
 const NOTHING: Costs = {
@@ -56,7 +56,7 @@ function Filters(props: { by: string; since: string; until: string }): VNode {
   </form>`;
 }
 
-function Sums({ by, path }: { by: By; path: string }): VNode {
+function Sums({ by, path }: { by: MarginBy; path: string }): VNode {
   const usage = useUsage<UsageRow>(path, (row) => row[by] ?? "");
   const { rows, refused, isLoading, reload, since, until } = usage;
   if (refused) return html`<${Problem} refused=${refused} retry=${reload} />`;

@@ -58,22 +58,25 @@ function Health(): VNode {
     <${Awaited} loaded=${upstreams}>${(data: { items: readonly UpstreamAnswer[] }) => html`<${Table} caption=${W.title} columns=${COLUMNS} rows=${data.items} keyOf=${(row: UpstreamAnswer) => row.name} empty=${W.none} />`}</${Awaited}>`;
 }
 
-interface Day extends Costs {
+interface UpstreamDay extends Costs {
   readonly day: string;
   readonly model: string;
 }
 
 /** By day and model, the last 30 days unless the gateway says otherwise. */
 function Bill({ name }: { name: string }): VNode {
-  const usage = useUsage<Day>(`/upstreams/${encodeURIComponent(name)}/usage`, ({ day, model }) => `${day} ${model}`);
+  const usage = useUsage<UpstreamDay>(
+    `/upstreams/${encodeURIComponent(name)}/usage`,
+    ({ day, model }) => `${day} ${model}`,
+  );
   const columns = [
-    { title: T.operator.day, cell: (row: Day) => row.day },
-    { title: T.operator.model, cell: (row: Day) => row.model },
+    { title: T.operator.day, cell: (row: UpstreamDay) => row.day },
+    { title: T.operator.model, cell: (row: UpstreamDay) => row.model },
     ...COSTS,
   ];
   return html`<p><a href=${hrefOf(["upstreams"])}>← ${W.title}</a></p>
     <h1>${name}</h1><p class="faint">${W.bill}${usage.since && ` ${T.operator.days(usage.since, usage.until ?? "")}`}</p>
     <${Problem} refused=${usage.refused} retry=${usage.reload} />
     ${usage.isLoading && html`<p class="faint">${T.common.loading}</p>`}
-    ${!usage.isLoading && !usage.refused && html`<${Table} caption=${W.bill} columns=${columns} rows=${usage.rows} keyOf=${(row: Day) => `${row.day} ${row.model}`} empty=${T.operator.reconcile.none} />`}`;
+    ${!usage.isLoading && !usage.refused && html`<${Table} caption=${W.bill} columns=${columns} rows=${usage.rows} keyOf=${(row: UpstreamDay) => `${row.day} ${row.model}`} empty=${T.operator.reconcile.none} />`}`;
 }
