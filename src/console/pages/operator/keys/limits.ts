@@ -1,12 +1,11 @@
 /** A key's limits, which its owner may set, and its caps, which only the operator may: how they are shown and typed. */
-import type { KeyAnswer } from "../../../answers/answers.ts";
+import type { KeyLimitsAnswer } from "../../../answers/limits.ts";
 import { usd } from "../../parts/format.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { T } from "../../texts/texts.ts";
 import { countOrNone, usdOrNone } from "../common/words.ts";
 import type { Typed, WriteField } from "../common/write.ts";
 
-type KeyLimitsAnswer = KeyAnswer["limits"];
 const W = T.operator.limits;
 const SPANS = ["day", "week", "month", "total"] as const;
 const NUMBERS = ["requests_per_minute", "tokens_per_minute", "concurrency"] as const;
