@@ -21,7 +21,7 @@ export const KEY_LIMITS = object("KeyLimits", {
   models: orNull(list(text("A model's name, or the beginning of names followed by *.", "small-*"))),
   addresses: orNull(list(text("An address, or a CIDR block.", "192.0.2.0/24"))),
 });
-type KeyLimitsAnswer = Static<typeof KEY_LIMITS>;
+export type KeyLimitsAnswer = Static<typeof KEY_LIMITS>;
 
 export const ACCOUNT_LIMITS = object("AccountLimits", {
   budgets_usd: object("AccountBudgets", {

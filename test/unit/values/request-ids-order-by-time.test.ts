@@ -3,9 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import fc from "fast-check";
-import { newRequestId, printRequestId, type RequestId } from "../../../src/values/request-id.ts";
-
-const issuedAtMs = (id: RequestId) => Number.parseInt(id.slice(0, 12), 16);
+import { issuedAtMs, newRequestId, printRequestId, readRequestId } from "../../../src/values/request-id.ts";
 
 test("version 7, variant 10, 48 bits of time; all other bits are chance", () => {
   const ones = newRequestId(0, (count) => new Uint8Array(count).fill(0xff));
@@ -22,6 +20,7 @@ test("property: time comes back, ids order by it, hex and printed alike", () => 
       assert.match(first, /^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
       assert.equal(issuedAtMs(first), a);
       assert.match(printRequestId(first), /^req_[0-9A-Za-z]{24}$/);
+      assert.equal(readRequestId(printRequestId(first)), first);
       if (a < b) assert.ok(first < second && printRequestId(first) < printRequestId(second));
     }),
     { numRuns: 1_000, seed: 26 },
@@ -43,4 +42,19 @@ test("the source of chance is not changed by making an id", () => {
   const source = new Uint8Array(16).fill(7);
   newRequestId(1, () => source);
   assert.deepEqual(source, new Uint8Array(16).fill(7));
+});
+
+test("what was never printed is read as no id", () => {
+  const good = printRequestId(newRequestId(5, randomBytes));
+  for (const text of [
+    "",
+    "req_",
+    good.slice(1),
+    `${good}0`,
+    good.replace("req", "key"),
+    `req_${"z".repeat(24)}`,
+    `req_${"-".repeat(24)}`,
+  ]) {
+    assert.equal(readRequestId(text), undefined, text);
+  }
 });

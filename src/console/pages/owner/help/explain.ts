@@ -11,7 +11,7 @@ import type { FieldIds } from "../field-ids.ts";
 import { useKeyNames } from "../key-names.ts";
 import { useModelNames } from "../model-names.ts";
 
-type ExplainedStep = OwnExplanationAnswer["steps"][number];
+type OwnExplainedStep = OwnExplanationAnswer["steps"][number];
 
 export function Explain({ account }: { readonly account: string }): VNode {
   const words = T.owner.help;
@@ -59,13 +59,13 @@ function Explained({ answer }: { readonly answer: OwnExplanationAnswer }): VNode
             <p>${expected.message}</p><p>${expected.remedy}</p>
           </div>`
     }
-    <${Table} caption=${words.explain} columns=${stepColumns()} rows=${steps} keyOf=${(one: ExplainedStep) => one.step} empty="" />
+    <${Table} caption=${words.explain} columns=${stepColumns()} rows=${steps} keyOf=${(one: OwnExplainedStep) => one.step} empty="" />
   </section>`;
 }
 
-const stepColumns = (): readonly TableColumn<ExplainedStep>[] => {
+const stepColumns = (): readonly TableColumn<OwnExplainedStep>[] => {
   const words = T.owner.help;
-  const verdict = ({ ok }: ExplainedStep) => {
+  const verdict = ({ ok }: OwnExplainedStep) => {
     if (ok === null) return html`<${Badge} kind="plain">${words.notReached}</${Badge}>`;
     return html`<${Badge} kind=${ok ? "good" : "bad"}>${ok ? words.passed : words.failed}</${Badge}>`;
   };

@@ -10,11 +10,11 @@ import type { KeyNames } from "../key-names.ts";
 import { csv, download } from "./csv.ts";
 import { daysOf, localMidnight, nanoOf, type UsageSpan } from "./spans.ts";
 
-type By = "day" | "model" | "key" | "group";
+type SummedBy = "day" | "model" | "key" | "group";
 
 interface SumsProps {
   readonly span: UsageSpan;
-  readonly by: By;
+  readonly by: SummedBy;
   readonly keyNames: KeyNames;
 }
 
@@ -29,7 +29,7 @@ export function Sums({ span, by, keyNames }: SumsProps): VNode {
 
 interface ShownProps {
   readonly data: OwnUsageAnswer;
-  readonly by: By;
+  readonly by: SummedBy;
   readonly keyNames: KeyNames;
 }
 
@@ -78,13 +78,17 @@ function axisAmount(value: number): string {
 }
 
 /** Days newest first, all else by amount. */
-function inOrder(rows: readonly OwnSumAnswer[], by: By): readonly OwnSumAnswer[] {
+function inOrder(rows: readonly OwnSumAnswer[], by: SummedBy): readonly OwnSumAnswer[] {
   if (by === "day") return rows.toReversed();
   const ranked = rows.map((row) => ({ row, nano: nanoOf(row.usd) }));
   return ranked.sort((a, b) => (a.nano < b.nano ? 1 : a.nano > b.nano ? -1 : 0)).map(({ row }) => row);
 }
 
-function columnsOf(by: By, keyNames: KeyNames, rows: readonly OwnSumAnswer[]): readonly TableColumn<OwnSumAnswer>[] {
+function columnsOf(
+  by: SummedBy,
+  keyNames: KeyNames,
+  rows: readonly OwnSumAnswer[],
+): readonly TableColumn<OwnSumAnswer>[] {
   const words = T.owner.usage;
   const titles = { day: words.byDay, model: words.byModel, key: words.byKey, group: words.byGroup };
   const most = rows.reduce((top, row) => Math.max(top, Number(row.usd)), 0);
@@ -110,7 +114,7 @@ function columnsOf(by: By, keyNames: KeyNames, rows: readonly OwnSumAnswer[]): r
 
 const noted = (tokens: number, words: string) => tokens > 0 && html`<small>${count(tokens)} ${words}</small>`;
 
-function nameOf(name: string, by: By, keyNames: KeyNames): string | VNode {
+function nameOf(name: string, by: SummedBy, keyNames: KeyNames): string | VNode {
   const words = T.owner.usage;
   if (by === "day") return day(name);
   if (by === "model") return name || words.noModel;
@@ -127,7 +131,7 @@ function Bar({ part }: { readonly part: number }): VNode {
   return html`<svg class="bar" aria-hidden="true"><rect class="track" width="100%" height="100%" rx="3" /><rect width=${`${(part * 100).toFixed(2)}%`} height="100%" rx="3" /></svg>`;
 }
 
-function asCsv(rows: readonly OwnSumAnswer[], by: By, keyNames: KeyNames): string {
+function asCsv(rows: readonly OwnSumAnswer[], by: SummedBy, keyNames: KeyNames): string {
   const head = [
     by,
     ...(by === "key" ? ["name"] : []),

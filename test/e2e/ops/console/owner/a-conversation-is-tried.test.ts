@@ -141,7 +141,10 @@ test("an answer that is stopped keeps what it said, and a stream that breaks off
   await page.getByText("Stopped.").waitFor();
   gateway.simulator.release();
   gateway.simulator.program({ text: "one two three four", deltaChars: 4, fault: { endAfterEvents: 3 } });
-  await ask(page, "Count again.");
+  // By the keyboard alone.
+  await page.getByLabel("Message", { exact: true }).focus();
+  await page.keyboard.type("Count again.");
+  await page.keyboard.press("Control+Enter");
   await answers(page).last().getByRole("alert").waitFor();
   assert.match(await answers(page).last().locator(".said").innerText(), /^one/);
   await page.getByRole("button", { name: "New conversation" }).click();

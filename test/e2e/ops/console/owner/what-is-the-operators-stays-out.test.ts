@@ -1,6 +1,15 @@
 /** Owners are answered nothing that is the operator's alone: cost, absorbed amounts, margin, upstreams and notes. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import Schema from "typebox/schema";
+import { OwnExplanationShape } from "../../../../../src/console/answers/explanation.ts";
+import {
+  ErrorsShape,
+  OwnLinesPage,
+  OwnModelsShape,
+  OwnRequestShape,
+  OwnUsageShape,
+} from "../../../../../src/console/answers/own-usage.ts";
 import { nanoUsd } from "../../../../../src/values/money.ts";
 import { type ConfigPlaces, testConfig } from "../../../../rig/config.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../../rig/gateway.ts";
@@ -161,4 +170,25 @@ test("the catalog says what an account can use now, and why not", async (t) => {
   await gateway.store.changeAccount(alice.tag, { status: "suspended" });
   const { items } = (await ask("GET", "/models")).json;
   assert.ok(items.every(({ usable }: { usable: boolean }) => !usable));
+});
+
+test("each answer has the form that its route gives, and no member more", async (t) => {
+  const { gateway, alice } = await makeAll(t);
+  const id = await spend(gateway, alice.key);
+  const ask = await signIn(gateway, alice.name);
+  const explained = { key_id: alice.keyId, model: "no-such", protocol: "chat" };
+  for (const [form, method, path, body] of [
+    [OwnUsageShape, "GET", "/usage", undefined],
+    [OwnLinesPage, "GET", "/lines", undefined],
+    [OwnRequestShape, "GET", `/requests/${id}`, undefined],
+    [OwnModelsShape, "GET", "/models", undefined],
+    [ErrorsShape, "GET", "/errors", undefined],
+    [OwnExplanationShape, "POST", "/explain", { ...explained, model: "chat-1" }],
+    [OwnExplanationShape, "POST", "/explain", explained],
+  ] as const) {
+    const { status, json } = await ask(method, path, body);
+    assert.equal(status, 200, path);
+    const [, errors] = Schema.Errors(form, json);
+    assert.deepEqual(errors, [], path);
+  }
 });
