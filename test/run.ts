@@ -60,7 +60,7 @@ const isAlone = (file: string) => ALONE.test(file) && !MOSTLY_WAITS.test(file);
 /** Files that only compute, whom it does not matter how long: beside those that run alone, with what they leave of the CPU. */
 const COMPUTES = /^test\/(tree|endurance\/(judge|simulation)|unit\/(convert|values|wire))\//;
 /** Folders whose files share processes, so many at most, since to load what they test takes longer than most of them. */
-const TOGETHER = /^test\/(unit\/(?!settle|store)|e2e\/(protocol|money\/(bill|cards))\/)/;
+const TOGETHER = /^test\/(unit\/(?!settle|store)|e2e\/(protocol|money\/(bill|cards)|ops\/console)\/)/;
 const TOGETHER_MAX = 10;
 /** What a process says of itself is about the tests of one file. */
 const MEASURES = /process\.(cpu|memory)Usage|monitorEventLoopDelay/;

@@ -63,6 +63,11 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 /** Nothing serious stands in the way of who does not see, or has no mouse; nothing is wider than the window. */
 export async function assertUsable(page: Page, name: string): Promise<void> {
+  await assertAccessible(page, name);
+  await assertFits(page, name);
+}
+
+async function assertAccessible(page: Page, name: string): Promise<void> {
   // Through evaluate: the page's own policy refuses a script that is put into it.
   await page.evaluate(AXE);
   const found = await page.evaluate(async () => {
@@ -75,6 +80,10 @@ export async function assertUsable(page: Page, name: string): Promise<void> {
       .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
   });
   assert.deepEqual(found, [], name);
+}
+
+/** Whether the page is no wider than its window; a picture of it is kept. */
+export async function assertFits(page: Page, name: string): Promise<void> {
   const wide = Number(
     await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
   );

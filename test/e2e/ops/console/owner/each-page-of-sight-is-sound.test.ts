@@ -6,7 +6,7 @@ import { newKey } from "../../../../../src/values/key.ts";
 import { closeBrowser, picture } from "../../../../rig/browser.ts";
 import { type ConfigPlaces, testConfig } from "../../../../rig/config.ts";
 import { startGatewayHere } from "../../../../rig/gateway.ts";
-import { assertSound, ownerWindow, spend } from "./owner-pages.ts";
+import { assertFits, assertSound, ownerWindow, spend } from "./owner-pages.ts";
 
 after(closeBrowser);
 
@@ -31,6 +31,10 @@ const WINDOWS = {
   wide: { width: 2000, dark: true },
   chinese: { width: 360, height: 780, language: "zh-CN" },
 };
+/** What axe judges is the same at any width: once in each set of colours. */
+const JUDGED: ReadonlySet<string> = new Set(["light", "dark"]);
+/** Pages of an account that has nothing are looked at in these. */
+const EMPTY: ReadonlySet<string> = new Set(["light", "narrow"]);
 
 /** A name as hostile as a catalog may have. */
 const LONG_MODEL = `chat-${"w".repeat(59)}`;
@@ -54,12 +58,14 @@ for (const [look, options] of Object.entries(WINDOWS)) {
     }
     for (const [account, pages] of [
       [alice, [...PAGES, `usage/${request}`]],
-      [nobody, PAGES],
+      [nobody, EMPTY.has(look) ? PAGES : []],
     ] as const) {
+      if (pages.length === 0) continue;
       const { page, complaints } = await ownerWindow(t, gateway, account.name, "usage", options);
       for (const path of pages) {
         await page.goto(`${gateway.url}/console/${path}`);
-        await assertSound(page, `${path} (${look}, ${account === alice ? "full" : "empty"})`);
+        const judge = JUDGED.has(look) ? assertSound : assertFits;
+        await judge(page, `${path} (${look}, ${account === alice ? "full" : "empty"})`);
         const name = path.replaceAll(/[^a-z]+/g, "-").replace(/-req-.*/, "-one");
         if (account === alice && path === "usage?by=key") {
           for (const one of names) await page.getByText(one).first().waitFor();
@@ -72,27 +78,17 @@ for (const [look, options] of Object.entries(WINDOWS)) {
   });
 }
 
-test("the first paint is measured while the gateway answers requests", async (t) => {
+test("the first paint is measured", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
   const { page } = await ownerWindow(t, gateway, alice.name, "usage");
-  const paints = async (turns: number): Promise<string> => {
-    const found: number[] = [];
-    for (let turn = 0; turn < turns; turn++) {
-      await page.reload();
-      await page.locator("main h1").waitFor();
-      found.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"));
-    }
-    assert.ok(found.every((ms) => ms > 0));
-    return found.map((ms) => ms.toFixed(0)).join(", ");
-  };
-  t.diagnostic(`first contentful paint of an idle gateway, ms: ${await paints(5)}`);
-  const load = new AbortController();
-  const busy = Array.from({ length: 8 }, async () => {
-    while (!load.signal.aborted) await spend(gateway, alice.key);
-  });
-  t.diagnostic(`first contentful paint under load, ms: ${await paints(5)}`);
-  load.abort();
-  await Promise.all(busy);
+  const found: number[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    await page.reload();
+    await page.locator("main h1").waitFor();
+    found.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"));
+  }
+  assert.ok(found.every((ms) => ms > 0));
+  t.diagnostic(`first contentful paint, ms: ${found.map((ms) => ms.toFixed(0)).join(", ")}`);
 });

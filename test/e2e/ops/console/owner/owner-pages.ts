@@ -87,9 +87,16 @@ export async function settledPage(page: Page): Promise<void> {
   await page.locator("main:not(:has([aria-busy=true]))").waitFor();
 }
 
-/** What axe finds that is serious, and whether the page is wider than its window. */
-export async function assertSound(page: Page, about: string): Promise<void> {
+/** Whether the page is wider than its window. */
+export async function assertFits(page: Page, about: string): Promise<void> {
   await settledPage(page);
+  const beyond = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  assert.equal(beyond, 0, `${about} is wider than its window`);
+}
+
+/** The same, and what axe finds that is serious. */
+export async function assertSound(page: Page, about: string): Promise<void> {
+  await assertFits(page, about);
   // The policy of the page forbids scripts from elsewhere; what the debugger evaluates is none.
   await page.evaluate(AXE);
   const found = (await page.evaluate(
@@ -97,6 +104,4 @@ export async function assertSound(page: Page, about: string): Promise<void> {
   )) as readonly { readonly impact: string }[];
   const serious = found.filter(({ impact }) => impact === "serious" || impact === "critical");
   assert.deepEqual(serious, [], about);
-  const beyond = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-  assert.equal(beyond, 0, `${about} is wider than its window`);
 }

@@ -112,7 +112,8 @@ export async function lookAt(
       await page.goto(at(gateway, path));
       await settled(page);
       await assertFits(page);
-      await assertAccessible(page);
+      // What axe judges is the same at any width: once in each set of colours.
+      if (look === "light" || look === "dark") await assertAccessible(page);
       await picture(page, `console-owner-${name}-${look}`);
     }
     assert.deepEqual(complaints, [], look);
