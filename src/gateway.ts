@@ -419,13 +419,13 @@ function sightOf(
   sealer: Sealing,
   snapshot: () => Promise<MetricsSnapshot>,
   sum: GatewayOptions["sum"],
-  { console }: Settings,
+  { console, operatorOidc: oidc }: Settings,
 ) {
   const figures = async () => {
     const own = liveMetrics(await snapshot());
     return figuresOf(sum ? await sum(own) : own);
   };
-  return { pages: { sealer, sessionMs: console?.sessionMs ?? DEFAULTS.consoleSessionMs }, figures };
+  return { pages: { sealer, sessionMs: console?.sessionMs ?? DEFAULTS.consoleSessionMs, oidc }, figures };
 }
 
 /** How owners are invited to their pages; undefined when there are none. */

@@ -158,6 +158,8 @@ export const LIMITS = {
   webhookKeyBytesMin: 24,
   webhookKeyBytesMax: 64,
   consoleSessionMsMax: 30 * 24 * 60 * MINUTE_MS,
+  /** Values of a claim that make operators. */
+  operatorsMax: 64,
   consoleInvitationMsMax: 7 * 24 * 60 * MINUTE_MS,
   cardEndsWithinMsMax: 90 * 24 * 60 * MINUTE_MS,
   trustProxyMax: 64,

@@ -14,6 +14,7 @@ const RESTART_ONLY = {
   journal: "journal",
   sealingKeys: "sealing_keys",
   console: "console",
+  operatorOidc: "console.operator",
   trustProxy: "trust_proxy",
   bodyBytesMax: "body_bytes_max",
   corsOrigins: "cors_origins",

@@ -156,6 +156,16 @@ export interface OidcSettings {
   readonly label: string | undefined;
 }
 
+/** Who of a provider's people are operators. */
+export interface OperatorOidcSettings {
+  /** Of it `claim` is what must have one of the allowed values. */
+  readonly oidc: OidcSettings;
+  /** At least one, to the letter. */
+  readonly allowed: readonly string[];
+  /** Under what address browsers know the admin address; undefined: the one that they ask. */
+  readonly publicUrl: string | undefined;
+}
+
 /** The pages for owners of keys, on the public listener. */
 export interface ConsoleSettings {
   /** Where they are: `/` and a name, without a slash at the end. */
@@ -197,6 +207,8 @@ export interface Settings {
   readonly site: string | undefined;
   /** Undefined: the public listener has no pages of its own but the one at `/`. */
   readonly console: ConsoleSettings | undefined;
+  /** Undefined: operators come in by the admin token alone. */
+  readonly operatorOidc: OperatorOidcSettings | undefined;
   readonly bodyBytesMax: number;
   readonly drain: { readonly lameDuckMs: number; readonly deadlineMs: number };
   readonly overload: OverloadSettings;

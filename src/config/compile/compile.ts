@@ -19,6 +19,7 @@ import { type KnownNames, readCatalog } from "./catalog.ts";
 import { readConsole } from "./console.ts";
 import { readHeaderValues } from "./headers.ts";
 import { readNotices } from "./notices.ts";
+import { readOperatorOidc } from "./oidc.ts";
 import { readUsd } from "./prices.ts";
 import type { Loose, LooseConfig, Reader } from "./reader.ts";
 import { readUpstream } from "./upstream.ts";
@@ -43,6 +44,7 @@ export function compile(reader: Reader, file: LooseConfig, known: KnownNames, so
     sealingKeys: readSealingKeys(reader, file, store),
     trustProxy: readEach(reader, ["trust_proxy"], file.trust_proxy, readAddressBlock),
     site: reader.read(["site"], file.site, readBaseUrl),
+    operatorOidc: readOperatorOidc(reader, file),
     console: readConsole(reader, file, known),
     bodyBytesMax: reader.sizeBytes(["body_bytes_max"], file.body_bytes_max, DEFAULTS.bodyBytesMax, BODY_BYTES),
     drain: {

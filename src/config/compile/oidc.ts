@@ -1,9 +1,9 @@
 /** The provider of OpenID Connect that says who somebody is. */
 import { Secret } from "../../values/secret.ts";
-import type { OidcSettings } from "../../values/settings.ts";
+import type { OidcSettings, OperatorOidcSettings } from "../../values/settings.ts";
 import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
-import { isLocal, type ParsedText, readBaseUrl } from "./addresses.ts";
+import { isLocal, type ParsedText, readBaseUrl, readOrigin } from "./addresses.ts";
 import type { KnownNames } from "./catalog.ts";
 import type { Loose, Reader } from "./reader.ts";
 
@@ -27,6 +27,29 @@ export function readOidc(
     createAccounts: file.create_accounts ?? false,
     plan: file.plan,
     label,
+  };
+}
+
+/** @returns undefined when operators come in by the admin token alone. */
+export function readOperatorOidc(reader: Reader, file: Loose<ConfigFile>): OperatorOidcSettings | undefined {
+  const operator = file.console?.operator;
+  if (operator === undefined) return undefined;
+  const { oidc = {}, public_url: publicUrl } = operator;
+  const { issuer, client_id: clientId = "", client_secret: secret = "", claim = "", label, allowed = [] } = oidc;
+  const path = ["console", "operator", "oidc"];
+  if (allowed.length === 0) reader.refuse([...path, "allowed"], "must have at least one entry");
+  return {
+    oidc: {
+      issuer: reader.read([...path, "issuer"], issuer, readIssuer) ?? "",
+      clientId,
+      clientSecret: new Secret(secret),
+      claim,
+      createAccounts: false,
+      plan: undefined,
+      label,
+    },
+    allowed: allowed.filter((value) => value !== undefined),
+    publicUrl: reader.read(["console", "operator", "public_url"], publicUrl, readOrigin),
   };
 }
 

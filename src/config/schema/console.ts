@@ -1,6 +1,6 @@
 /** The `console` section: the pages for owners of keys. */
 import { DEFAULTS } from "../defaults.ts";
-import { oidcSection } from "./oidc.ts";
+import { oidcSection, operatorSection } from "./oidc.ts";
 import { after } from "./upstream.ts";
 import { flag, optional, section, text } from "./words.ts";
 
@@ -29,6 +29,7 @@ export const consoleSection = section(
     session: optional(after("How long who has signed in stays so.", DEFAULTS.consoleSessionMs)),
     invitation: optional(after("How long a sign-in link opens.", DEFAULTS.consoleInvitationMs)),
     oidc: optional(oidcSection),
+    operator: optional(operatorSection),
     trusted_header: optional(
       text({
         description:

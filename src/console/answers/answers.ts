@@ -259,7 +259,7 @@ const AuditLineShape = object("AuditLine", {
   at: instant("When the write ended."),
   request_id: text("The `x-request-id` of the answer.", "req_0000000000000000000000ab"),
   who: text(
-    "`token:` and 8 hex digits of the SHA-256 of the token that was shown, `operator:session` from the operator's pages, or `local`; in the console of owners `owner:NAME:WAY`, `oidc`, or `nobody` for who did not come in.",
+    "`token:` and 8 hex digits of the SHA-256 of the token that was shown, `operator:session` or `operator:oidc:SESSION` from the operator's pages, or `local`; in the console of owners `owner:NAME:WAY`, `oidc`, or `nobody` for who did not come in.",
     "token:1f2e3d4c",
   ),
   from: text("The peer's address, or `unix`.", "127.0.0.1"),

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Catalog } from "../../values/catalog.ts";
 import type { RandomBytes } from "../../values/key.ts";
+import type { OperatorOidcSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Access, AccessReason } from "../access.ts";
 import type { OperatorAnswer } from "../answers/session.ts";
@@ -12,10 +13,13 @@ import type { App, AppRequest } from "../app.ts";
 import type { Audit } from "../audit.ts";
 import { ADMIN_PREFIX, addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
-import type { ConsoleParts } from "../routes/contract.ts";
+import type { AuditFacts, ConsoleParts } from "../routes/contract.ts";
 import { ShownToken, type Static } from "../schema.ts";
+import { Attempts } from "../sign-in/attempts.ts";
+import { Challenges } from "../sign-in/challenges.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, type Session, Sessions } from "../sign-in/sessions.ts";
+import { addByProvider } from "./by-provider.ts";
 import { keptSessions } from "./kept-sessions.ts";
 
 /** Where the pages are. */
@@ -27,6 +31,8 @@ export interface OperatorPages {
   readonly sealer: Sealer;
   /** How long who has signed in stays so. */
   readonly sessionMs: number;
+  /** Undefined: the admin token is the only way in. */
+  readonly oidc?: OperatorOidcSettings | undefined;
 }
 
 interface OperatorParts extends OperatorPages {
@@ -36,6 +42,7 @@ interface OperatorParts extends OperatorPages {
   readonly random: RandomBytes;
   readonly access: Access;
   readonly audit: Audit;
+  readonly log: (line: object) => void;
   readonly onAccessRefused?: ((reason: AccessReason) => void) | undefined;
 }
 
@@ -70,7 +77,7 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
     return made;
   };
   const find = async (headers: IncomingHttpHeaders): Promise<Session | undefined> => {
-    const value = cookieOf(headers.cookie);
+    const value = cookieOf(headers.cookie, COOKIE_NAME);
     if (value === undefined || access.digest === undefined) return undefined;
     const session = await sessions().find({ [COOKIE_NAME]: value });
     return session?.owner === "operator" ? session : undefined;
@@ -82,24 +89,28 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
       const { headers } = request;
       if (headers.authorization !== undefined) return false;
       const isPage = headers["x-tollgate-console"] === "1";
-      if (!isPage && cookieOf(headers.cookie) === undefined) return false;
-      assertSameOrigin(headers, undefined);
+      if (!isPage && cookieOf(headers.cookie, COOKIE_NAME) === undefined) return false;
+      assertSameOrigin(headers, parts.oidc?.publicUrl);
       const session = await find(headers);
       if (session === undefined) throw signedOut();
       signedIn.set(request, session);
       return true;
     },
-    whoOf: (request) => (signedIn.has(request) ? SIGNED_IN : undefined),
+    whoOf(request) {
+      const session = signedIn.get(request);
+      return session && nameOfSession(session);
+    },
     add(app) {
       const open = { config: { access: "anyone" as const }, schema: { body: ShownToken } };
       app.post(`${ADMIN_PREFIX}/session`, open, async (request, reply) => {
-        refusalsTold(parts, () => assertSameOrigin(request.headers, undefined));
+        refusalsTold(parts, () => assertSameOrigin(request.headers, parts.oidc?.publicUrl));
         const { token } = request.body as Static<typeof ShownToken>;
         const unix = typeof app.server.address() === "string";
         const peer = { address: request.socket.remoteAddress, unix, headers: request.headers };
         refusalsTold(parts, () => access.signIn(peer, token));
         await told(parts.audit, request, "operator.sign_in", async () => {
           reply.header("set-cookie", await sessions().begin("operator", "token"));
+          return undefined;
         });
         return reply.code(201).send({ signed_in: true });
       });
@@ -109,23 +120,64 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
         if (session) {
           await told(parts.audit, request, "operator.sign_out", async () => {
             reply.header("set-cookie", await sessions().end(session));
+            return undefined;
           });
         }
         return reply.send({ signed_out: true });
       });
+      const anyone = { config: { access: "anyone" as const }, schema: { hide: true } };
+      app.get(`${ADMIN_PREFIX}/session/ways`, anyone, async () => ({ oidc: labelOf(parts.oidc) }));
+      if (parts.oidc !== undefined && access.digest !== undefined) addProvider(app, parts, parts.oidc, sessions);
       addPages(app, ROOT, "operator");
     },
   };
 }
 
+function addProvider(app: App, parts: OperatorParts, settings: OperatorOidcSettings, sessions: () => Sessions): void {
+  const { store, clock, log, random, audit } = parts;
+  const sealer = boundTo(parts.access.digest ?? "", parts.sealer);
+  const challenges = new Challenges({ store, sealer, clock, random });
+  addByProvider(app, {
+    settings,
+    root: ROOT,
+    sealer,
+    clock,
+    attempts: new Attempts(clock),
+    log,
+    spend: (text, lastsMs) => challenges.spend("operator", text, lastsMs),
+    async begin(request, name) {
+      let cookie = "";
+      await told(audit, request, "operator.sign_in", async () => {
+        cookie = await sessions().begin("operator", "oidc");
+        const session = sessions().named({ [COOKIE_NAME]: cookieOf(cookie, COOKIE_NAME) });
+        return { person: name, ...(session && { session: nameOfSession(session) }) };
+      });
+      return cookie;
+    },
+    cookieOf,
+  });
+}
+
+const labelOf = (settings: OperatorOidcSettings | undefined): string | null =>
+  settings === undefined ? null : (settings.oidc.label ?? new URL(settings.oidc.issuer).host);
+
+/** Whose session it is, as the audit says it: of one by a provider its line of the sign-in names the person. */
+const nameOfSession = ({ way, id }: Session): string =>
+  way === "oidc" ? `operator:oidc:${id.slice(0, 8)}` : SIGNED_IN;
+
 /** Has a line in the audit of who comes and goes. What was refused is counted, and would only push out what was done. */
-async function told(audit: Audit, request: AppRequest, what: string, work: () => Promise<void>): Promise<void> {
+async function told(
+  audit: Audit,
+  request: AppRequest,
+  what: string,
+  work: () => Promise<AuditFacts | undefined>,
+): Promise<void> {
   const write = { what, target: () => "console", whenUnknown: "Try again." };
   const asker = { who: SIGNED_IN, from: request.socket.remoteAddress ?? "unix", requestId: request.id };
   const nothing = { params: {}, query: {}, body: {} };
   await audit.run({ write }, nothing, asker, async () => {
-    await work();
-    return { status: 200, body: {} };
+    const facts = await work();
+    return { status: 200, body: {}, ...(facts && { audit: facts }) };
   });
 }
 
@@ -147,8 +199,8 @@ function boundTo(digest: string, sealer: Sealer): Sealer {
   };
 }
 
-function cookieOf(header = ""): string | undefined {
-  const found = header.split(";").find((part) => part.trimStart().startsWith(`${COOKIE_NAME}=`));
+function cookieOf(header = "", name: string): string | undefined {
+  const found = header.split(";").find((part) => part.trimStart().startsWith(`${name}=`));
   return found?.slice(found.indexOf("=") + 1).trim();
 }
 

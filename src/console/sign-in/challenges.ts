@@ -3,8 +3,8 @@
  * Nothing is kept of one that nobody has signed, so that asking for them costs no memory.
  */
 
-import type { SignIns } from "../../store/sign-ins.ts";
-import type { AccountTag, RandomBytes } from "../../values/key.ts";
+import type { SignInOwner, SignIns } from "../../store/sign-ins.ts";
+import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 import { digestOf, type Sealer } from "./sessions.ts";
 
@@ -46,7 +46,7 @@ export class Challenges {
   }
 
   /** Uses up a text that must count once, for whoever has proved to be that account. @returns whether this was the first time. */
-  async spend(tag: AccountTag, text: string, lastsMs = CHALLENGE_MS): Promise<boolean> {
+  async spend(tag: SignInOwner, text: string, lastsMs = CHALLENGE_MS): Promise<boolean> {
     const record = { kind: "spent", id: digestOf(text), data: "{}", lastsMs, only: "new" } as const;
     return (await this.#parts.store.keepSignIn(tag, record)) === "kept";
   }

@@ -18,6 +18,9 @@ export const operator = {
     store: "Store and journal",
   },
   door: {
+    notOperator: "The provider does not name you as one of the operators.",
+    refused: "Signing in did not work. Begin again.",
+    byProvider: (label: string) => `Sign in with ${label}`,
     asks: "This is the console of whoever runs this gateway. Sign in with the admin token.",
     token: "Admin token",
     where: "admin_token of the configuration, or the file admin-token in the data folder.",

@@ -19,6 +19,9 @@ export const operator: Texts["operator"] = {
     store: "存储与日志",
   },
   door: {
+    notOperator: "身份提供方没有把您列为管理员。",
+    refused: "登录失败，请重新开始。",
+    byProvider: (label: string) => `使用 ${label} 登录`,
     asks: "这是网关管理员的控制台，请使用管理令牌登录。",
     token: "管理令牌",
     where: "即配置中的 admin_token，或数据目录中的 admin-token 文件。",

@@ -1,0 +1,85 @@
+/** In to the operator's pages by a provider of OpenID Connect: only whom a claim of it names as one of the operators. */
+import type { OperatorOidcSettings } from "../../values/settings.ts";
+import type { Clock } from "../../values/time.ts";
+import type { App, AppRequest } from "../app.ts";
+import { ADMIN_PREFIX } from "../page-routes.ts";
+import { AdminRefusal } from "../refusal.ts";
+import type { Attempts } from "../sign-in/attempts.ts";
+import { OidcVisits, oidcRefused, VISIT_MS } from "../sign-in/oidc-visits.ts";
+import { assertSameOrigin } from "../sign-in/same-origin.ts";
+import type { Sealer } from "../sign-in/sessions.ts";
+import { siteOf } from "../sign-in/site.ts";
+
+const COOKIE_NAME = "__Host-tollgate-operator-oidc";
+
+interface ByProviderParts {
+  readonly settings: OperatorOidcSettings;
+  /** Where the pages are. */
+  readonly root: string;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly attempts: Attempts;
+  readonly log: (line: object) => void;
+  /** Uses up a text that must count once. @returns whether this was the first time. */
+  readonly spend: (text: string, lastsMs: number) => Promise<boolean>;
+  /** @param name of the person, for the audit. @returns the `set-cookie` header of a new session. */
+  readonly begin: (request: AppRequest, name: string) => Promise<string>;
+  /** A cookie of the request. */
+  readonly cookieOf: (header: string | undefined, name: string) => string | undefined;
+}
+
+export function addByProvider(app: App, parts: ByProviderParts): void {
+  const { settings, root, attempts } = parts;
+  const { oidc, publicUrl } = settings;
+  const path = `${root}/sign-in/oidc`;
+  const visits = new OidcVisits({ ...parts, oidc, path, cookieName: COOKIE_NAME });
+  const open = { config: { access: "anyone" as const }, schema: { hide: true } };
+  app.post(`${ADMIN_PREFIX}/session/oidc`, open, async (request, reply) => {
+    assertSameOrigin(request.headers, publicUrl);
+    attempts.take(request.ip);
+    const { location, cookie } = await visits.begin(siteOf(request.headers, publicUrl).origin);
+    return reply.header("set-cookie", cookie).send({ location });
+  });
+  app.get(path, open, async (request, reply) => {
+    reply.headers({ "cache-control": "no-store", "referrer-policy": "no-referrer" });
+    try {
+      attempts.take(request.ip);
+      const cookies = { [COOKIE_NAME]: parts.cookieOf(request.headers.cookie, COOKIE_NAME) };
+      const { claims, state } = await visits.finish(request.url, cookies);
+      if (!isOperator(claims, settings)) throw notOperator();
+      if (!(await parts.spend(state, VISIT_MS))) throw oidcRefused("oidc_over");
+      const cookie = await parts.begin(request, nameOf(claims));
+      return reply.header("set-cookie", cookie).redirect(`${root}/`, 303);
+    } catch (error) {
+      if (!(error instanceof AdminRefusal)) throw error;
+      if (error.status === 401 || error.status === 403) attempts.failed(request.ip);
+      return reply.redirect(`${root}/?refused=${error.code}`, 303);
+    }
+  });
+}
+
+/** Whether the claim, a text or a list of texts, has one of the allowed values, to the letter. */
+export function isOperator(
+  claims: Readonly<Record<string, unknown>>,
+  { oidc: { claim }, allowed }: Pick<OperatorOidcSettings, "oidc" | "allowed">,
+): boolean {
+  const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  // Anybody may write anybody's address into a form (OpenID Connect Core 1.0, section 5.7).
+  if (claim === "email" && claims.email_verified !== true) return false;
+  const given: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return given.some((one) => typeof one === "string" && allowed.includes(one));
+}
+
+/** Who it is, for the audit: as the provider identifies them, in characters that a line of a log may have. */
+function nameOf({ sub }: Readonly<Record<string, unknown>>): string {
+  return (typeof sub === "string" ? sub : "unknown").replaceAll(/[^!-~]/g, "?").slice(0, 64);
+}
+
+function notOperator(): AdminRefusal {
+  return new AdminRefusal(
+    403,
+    "oidc_not_operator",
+    "The provider knows you, and does not name you as one of this gateway's operators.",
+    "Ask whoever grants that at the provider, or sign in with the admin token.",
+  );
+}
