@@ -37,6 +37,8 @@ export class Audit {
   /** Of this process. */
   readonly runId = randomBytes(6).toString("hex");
   #seq = 0;
+  /** Lines of owners, and of who was not let in. */
+  #outsiders = 0;
 
   constructor(clock: Clock, log: (line: object) => void, linesMax = AUDIT_LINES_MAX) {
     this.#clock = clock;
@@ -87,13 +89,22 @@ export class Audit {
     return { items, next: items.length < older.length && last !== undefined ? last : null };
   }
 
+  /** The oldest; of owners and of who was not let in where they have more than half, so that no flood of theirs pushes out what operators did. */
+  #forgetOne(): void {
+    const isFlood = this.#outsiders > this.#linesMax / 2;
+    const at = isFlood ? this.#lines.findIndex((line) => isOutsider(line.who)) : 0;
+    const [gone] = this.#lines.splice(at, 1);
+    if (gone && isOutsider(gone.who)) this.#outsiders--;
+  }
+
   /** Logs one line of what is no route: somebody signs in, or does not. */
   note({ who, from, what, target, requestId }: Asked, { outcome, cause, facts }: Ended): void {
     const at = new Date(this.#clock.wallMs()).toISOString();
     const seq = ++this.#seq;
     const noted = { who, from, what, target, outcome, cause: cause ?? null, facts };
     this.#lines.push({ seq, at, request_id: requestId, ...noted });
-    if (this.#lines.length > this.#linesMax) this.#lines.shift();
+    if (isOutsider(who)) this.#outsiders++;
+    if (this.#lines.length > this.#linesMax) this.#forgetOne();
     this.#log({
       event: "audit",
       at,
@@ -108,6 +119,8 @@ export class Audit {
     });
   }
 }
+
+const isOutsider = (who: string): boolean => /^(?:owner:|oidc$|nobody$)/.test(who);
 
 export function auditRoutes(audit: Audit): readonly ConsoleRoute[] {
   return [

@@ -126,10 +126,14 @@ function withoutKeys(name: string, value: string): string | undefined {
   return joined === "" || isMeant(joined) ? undefined : joined;
 }
 
-/** In the places for keys of ours, a text that begins like a key counts as one, even if mistyped. */
+/**
+ * In the places for keys of ours, a text that begins like a key counts as one, even if mistyped. A cookie of the console opens it: ports
+ * share cookies, so the operator's comes here, too.
+ */
 const MEANT_AS_KEY: Readonly<Record<string, RegExp>> = {
   authorization: /^(?:bearer[ \t]+)?["']?sk-/i,
   "api-key": /^["']?sk-/,
+  cookie: /(?:^|;)[ \t]*__Host-tollgate-/i,
   "sec-websocket-protocol": /(?:^|[,.\s])sk-/,
   "x-api-key": /^["']?sk-/,
   "x-goog-api-key": /^["']?sk-/,

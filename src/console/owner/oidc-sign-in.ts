@@ -27,9 +27,12 @@ export function addOidcSignIn(app: App, api: string, parts: SignInParts): void {
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
     });
+    const visit = visits.begun(request.cookies);
+    // Any site can have a browser ask this, as for an image: without a visit nobody has tried to get in, and nothing is counted.
+    if (visit === undefined) return reply.redirect(`${root}/sign-in?refused=oidc_over`, 303);
     try {
       await letIn(parts, request, reply, "oidc", async () => {
-        const { claims, state } = await visits.finish(request.url, request.cookies);
+        const { claims, state } = await visits.finish(request.url, visit);
         const account = await accountOf(parts, request, nameIn(claims, oidc.claim));
         if (!(await parts.challenges.spend(account.tag, state, VISIT_MS))) throw oidcRefused("oidc_over");
         return account;

@@ -142,8 +142,9 @@ async function signedIn(request: AppRequest, { sessions, rates, store, settings 
   const isRunning = session !== undefined && (await sessions.isRunning(session));
   const account = isRunning ? await store.getAccount(session.owner as AccountTag) : undefined;
   // Who came by a front is in for as long as the front says so.
-  const isNamed = session?.way !== "front" || namedByFront(request, settings.trustedHeader) === account?.name;
+  const isNamed = session?.way !== "front" || namedByFront(request, settings) === account?.name;
   if (session === undefined || account === undefined || !isNamed) throw signedOut();
+  rates.takeOfAccount(account.tag);
   return { session, account, site: siteOf(request.headers, settings.publicUrl) };
 }
 

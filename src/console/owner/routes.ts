@@ -1,5 +1,7 @@
 /** What owners may ask: the admin's routes that concern one account, and what only a page needs. */
+import type { Clock } from "../../values/time.ts";
 import { type SessionAnswer, SessionShape } from "../answers/session.ts";
+import { GuessBudget } from "../guess-budget.ts";
 import { AdminRefusal } from "../refusal.ts";
 import { accountRoutes } from "../routes/accounts.ts";
 import { cardRoutes } from "../routes/cards.ts";
@@ -59,7 +61,35 @@ export function ownerRoutes(parts: OwnerRouteParts, scope: OwnScope): readonly C
     ...ownModelRoutes(parts, scope),
     ...ownHelpRoutes(parts, scope),
   ];
-  return all.map(forOwners).map((one) => (one.write && !ENDS_ACCESS.has(one.id) ? forNormal(one, scope) : one));
+  const bounded = all.map((one) => (one.id === "createKey" ? bounding(one, parts.clock, scope) : one));
+  return bounded.map(forOwners).map((one) => (one.write && !ENDS_ACCESS.has(one.id) ? forNormal(one, scope) : one));
+}
+
+/** Keys that an account makes here: each is kept for good, also when it is revoked, and every list reads them all. */
+const KEYS_MADE = Object.freeze({ failuresPerMinute: 30, failuresPerDay: 300, namesMax: 10_000 });
+
+function bounding(one: ConsoleRoute, clock: Clock, scope: OwnScope): ConsoleRoute {
+  const budget = new GuessBudget(clock, KEYS_MADE);
+  return {
+    ...one,
+    async handle(input) {
+      const wait = Math.ceil(budget.waitMs(scope.tag) / 1_000);
+      if (wait > 0) throw tooManyKeys(wait);
+      // Before it is made, so that many at once are counted, too.
+      budget.failed(scope.tag);
+      return one.handle(input);
+    },
+  };
+}
+
+function tooManyKeys(wait: number): AdminRefusal {
+  return new AdminRefusal(
+    429,
+    "too_many_keys_made",
+    "This account has made as many keys as it may for now.",
+    `Wait for ${wait} s, or ask your operator for more keys.`,
+    { "retry-after": String(wait) },
+  );
 }
 
 /** A write, for those whose account is neither suspended nor closed: the others may look. */

@@ -37,10 +37,10 @@ export interface SignInParts {
 /** Hangs on an application what lets an account's owner in. @param api where the pages ask, without a slash at the end. */
 export function addSignIn(app: App, api: string, parts: SignInParts): void {
   const { store, settings } = parts;
-  const { trustedHeader, oidc } = settings;
+  const { oidc } = settings;
   app.get(`${api}/sign-in/ways`, async (request) => {
     const label = oidc && (oidc.label ?? new URL(oidc.issuer).host);
-    return { oidc: label ?? null, front: namedByFront(request, trustedHeader) ?? null } satisfies SignInWaysAnswer;
+    return { oidc: label ?? null, front: namedByFront(request, settings) ?? null } satisfies SignInWaysAnswer;
   });
   app.post(`${api}/sign-in/link`, { schema: { body: LinkToken } }, async (request, reply) => {
     const { token } = request.body as Static<typeof LinkToken>;
@@ -54,7 +54,7 @@ export function addSignIn(app: App, api: string, parts: SignInParts): void {
     return reply.send({ signed_in: true });
   });
   app.post(`${api}/sign-in/front`, async (request, reply) => {
-    const name = namedByFront(request, trustedHeader);
+    const name = namedByFront(request, settings);
     await letIn(parts, request, reply, "front", async () => (name && (await store.findAccount(name))) || noFront());
     return reply.send({ signed_in: true });
   });
@@ -132,10 +132,20 @@ export async function letIn(
   }
 }
 
-/** Whom the front has let in. The header is there only where a trusted front has sent the request (owner.ts). */
-export function namedByFront(request: AppRequest, trustedHeader: string | undefined): string | undefined {
-  const named = trustedHeader && request.headers[trustedHeader];
-  return typeof named === "string" && named !== "" ? named : undefined;
+/**
+ * Whom the front has let in. The header is there only where a trusted front has sent the request (owner.ts), and counts under the
+ * configured name only: a page whose own name was turned to this gateway, in a browser beside the front, could send it, too.
+ */
+export function namedByFront(
+  { headers }: AppRequest,
+  { trustedHeader, publicUrl }: Pick<ConsoleSettings, "trustedHeader" | "publicUrl">,
+): string | undefined {
+  const named = trustedHeader && headers[trustedHeader];
+  if (typeof named !== "string" || named === "") return undefined;
+  // Fronts leave ports out.
+  return publicUrl === undefined || siteOf({ host: headers.host }, undefined).host === new URL(publicUrl).hostname
+    ? named
+    : undefined;
 }
 
 async function accountOf(store: Store, tag: AccountTag | undefined): Promise<Account | undefined> {

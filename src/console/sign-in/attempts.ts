@@ -1,5 +1,6 @@
 /** How often somebody may try to get in, and how often who is in may ask. Counted in this process, and bounded. */
 import { type Bucket, drain, take, waitMs } from "../../store/buckets.ts";
+import type { AccountTag } from "../../values/key.ts";
 import { createRecent, type Recent } from "../../values/recent.ts";
 import type { Clock } from "../../values/time.ts";
 import { addressBucket } from "../../wire/address.ts";
@@ -14,6 +15,8 @@ const SIGN_INS_PER_MINUTE = 60;
 const ALL_SIGN_INS_PER_MINUTE = 1_200;
 /** Requests of one session. */
 export const SESSION_ASKS_PER_MINUTE = 600;
+/** Requests of all sessions of an account: it may have 32. */
+export const ACCOUNT_ASKS_PER_MINUTE = 1_200;
 /** In place of the address of who came over a unix socket: it is everybody's, so nobody is held back for what another one does. */
 export const NO_ADDRESS = "unix";
 /** Addresses or sessions remembered at once. */
@@ -46,18 +49,26 @@ export class Attempts {
   }
 }
 
-/** What one session asks. */
+/** What those who are in ask. */
 export class SessionRates {
-  readonly #rates: Rates;
+  readonly #sessions: Rates;
+  readonly #accounts: Rates;
 
   constructor(clock: Clock) {
-    this.#rates = new Rates(clock, SESSION_ASKS_PER_MINUTE);
+    this.#sessions = new Rates(clock, SESSION_ASKS_PER_MINUTE);
+    this.#accounts = new Rates(clock, ACCOUNT_ASKS_PER_MINUTE);
   }
 
-  /** @throws AdminRefusal 429 */
+  /** Before the store is asked whether the session still runs. @throws AdminRefusal 429 */
   take(sessionId: string): void {
-    const wait = this.#rates.take(sessionId);
+    const wait = this.#sessions.take(sessionId);
     if (wait > 0) throw tooMany("too_many_requests", "This session asks too often.", wait);
+  }
+
+  /** Of a session that runs: whose session was ended holds the account's others back by nothing. @throws AdminRefusal 429 */
+  takeOfAccount(tag: AccountTag): void {
+    const wait = this.#accounts.take(tag);
+    if (wait > 0) throw tooMany("too_many_requests", "The sessions of this account ask too often.", wait);
   }
 }
 

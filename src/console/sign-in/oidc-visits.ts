@@ -54,12 +54,17 @@ export class OidcVisits {
     return { location, cookie };
   }
 
-  /** @param target what the browser asks for when it is back, with its query. @throws AdminRefusal 401, 503 */
-  async finish(target: string, cookies: Readonly<Record<string, string | undefined>>): Promise<Visited> {
-    const { sealer, clock, cookieName, oidc } = this.#parts;
+  /** The visit that a browser has begun here; undefined when there is none, or it is over. */
+  begun(cookies: Readonly<Record<string, string | undefined>>): OidcFlow | undefined {
+    const { sealer, clock, cookieName } = this.#parts;
     const opened = sealer.open(cookies[cookieName] ?? "", this.#context);
     const flow = opened && (JSON.parse(Buffer.from(opened).toString()) as SealedFlow);
-    if (!flow || flow.until <= clock.wallMs()) throw oidcRefused("oidc_over");
+    return flow && flow.until > clock.wallMs() ? flow : undefined;
+  }
+
+  /** @param target what the browser asks for when it is back, with its query. @throws AdminRefusal 401, 503 */
+  async finish(target: string, flow: OidcFlow): Promise<Visited> {
+    const { oidc } = this.#parts;
     const query = `?${target.split("?").slice(1).join("?")}`;
     return { claims: await this.#telling((one) => one.finish(query, flow, oidc.claim)), state: flow.state };
   }

@@ -116,3 +116,25 @@ test("as many lines are remembered as there are places, and all of them are logg
   assert.deepEqual([items.map(({ seq }) => seq), next], [[5, 4, 3], null]);
   assert.equal(logged.length, 5);
 });
+
+test("a flood of owners, or of who is not let in, pushes out no more than half of what is remembered", () => {
+  const audit = new Audit(systemClock, () => {}, 6);
+  const note = (who: string) =>
+    audit.note(
+      { who, from: "127.0.0.1", requestId: "req_1", what: "x", target: "alice" },
+      { outcome: "done", facts: {} },
+    );
+  for (const who of ["operator:session", "token:01234567", "local"]) note(who);
+  for (let n = 0; n < 5; n++) for (const who of ["owner:alice:link", "nobody", "oidc"]) note(who);
+  const remembered = () => audit.page(Number.POSITIVE_INFINITY, 10).items.map(({ seq }) => seq);
+  assert.deepEqual(remembered(), [18, 17, 16, 3, 2, 1]);
+  assert.deepEqual(
+    audit.behind(2, 10).map(({ seq }) => seq),
+    [3, 16, 17, 18],
+  );
+  for (let n = 0; n < 2; n++) note("local");
+  assert.deepEqual(remembered(), [20, 19, 18, 17, 16, 3]);
+  for (let n = 0; n < 6; n++) note("local");
+  note("nobody");
+  assert.deepEqual(remembered(), [27, 26, 25, 24, 23, 22]);
+});

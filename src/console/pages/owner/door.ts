@@ -13,7 +13,7 @@ interface DoorProps {
 }
 
 export function Door({ onEntered }: DoorProps): VNode {
-  // What stands behind the # is read once, and leaves the address at once: nobody is to find it in a history.
+  // What stands behind the # is read once. It leaves the address when it is used: until then a reload, or another language, needs it.
   const [token] = useState(() => location.hash.slice(1));
   const enter = useDeed(async () => {
     await ask("/sign-in/link", { method: "POST", body: { token } });

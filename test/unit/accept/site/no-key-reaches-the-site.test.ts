@@ -50,6 +50,9 @@ const CARRIED: readonly (readonly [name: string, value: string, left: string | u
   ["cookie", `a=1; key=${KEY}; b=2`, "a=1; b=2"],
   ["cookie", `key=${percent(KEY)}; session=s`, "session=s"],
   ["cookie", `a=1; auth=${base64(`x:${KEY}`)}`, "a=1"],
+  ["cookie", "__Host-tollgate-owner=gw1.sealed", undefined],
+  ["cookie", "a=1; __Host-tollgate-owner=gw1.sealed; __host-tollgate-oidc=gw1.x; b=2", "a=1; b=2"],
+  ["cookie", "__Host-tollgate-operator=gw1.sealed;session=s", "session=s"],
   [
     "sec-websocket-protocol",
     `realtime, openai-insecure-api-key.${KEY}, openai-beta.realtime-v1`,

@@ -1,7 +1,7 @@
 /** The name that a front gives: believed from a trusted front only, and for as long as the front gives it. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { startOwners } from "./owners.ts";
+import { HOST, startOwners } from "./owners.ts";
 
 const trustedHeader = "x-forwarded-user";
 
@@ -42,4 +42,19 @@ test("nobody else is believed, nor a front that names nobody there is, or two", 
   const browser = unset.browser({ throughFront: true, headers: { [trustedHeader]: "alice" } });
   assert.equal((await browser.get("/sign-in/ways")).json.front, null);
   assert.equal((await browser.post("/sign-in/front")).code, "front_names_nobody");
+});
+
+test("a front is believed under the name of public_url only, whatever its port", async (t) => {
+  const owners = await startOwners(t, { trustedHeader });
+  await owners.account("alice");
+  const front = { throughFront: true, headers: { [trustedHeader]: "alice" } };
+  // A page of this name, which now leads here: to its browser the two are one origin.
+  const rebound = owners.browser({ ...front, host: "evil.example", origin: "http://evil.example" });
+  assert.equal((await rebound.get("/sign-in/ways")).json.front, null);
+  assert.equal((await rebound.post("/sign-in/front")).code, "front_names_nobody");
+  const browser = owners.browser({ ...front, host: `${HOST}:8443` });
+  assert.equal((await browser.post("/sign-in/front")).status, 200);
+  assert.equal(await browser.account(), "alice");
+  browser.where = { ...front, host: "evil.example", origin: "http://evil.example" };
+  assert.equal((await browser.get("/session")).code, "signed_out");
 });

@@ -121,6 +121,18 @@ test("a callback that was forged, is another browser's, was used or is late lets
   }
 });
 
+test("callbacks that other sites have a browser ask for hold nobody back", async (t) => {
+  const { owners } = await start(t);
+  await owners.account("alice");
+  const browser = owners.browser();
+  for (let n = 0; n < 70; n++) {
+    // As for an image: without the cookie of a visit.
+    assert.equal(await comeBack(browser, `${CALLBACK}?code=x&state=${n}`), "/console/sign-in?refused=oidc_over");
+  }
+  assert.deepEqual(owners.log, [], "a flood fills no audit");
+  assert.equal(await signIn(browser), "/console/");
+});
+
 test("a name without an account is refused, or gets one where that is allowed", async (t) => {
   const { owners, oidc } = await start(t, { claim: "email" });
   assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=oidc_no_account");

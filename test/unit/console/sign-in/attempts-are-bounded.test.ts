@@ -1,8 +1,9 @@
 /** Who guesses is stopped for a while, by address; a session asks so often and not more. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { SESSION_ASKS_PER_MINUTE } from "../../../../src/console/sign-in/attempts.ts";
-import { startOwners } from "./owners.ts";
+import { ACCOUNT_ASKS_PER_MINUTE, SESSION_ASKS_PER_MINUTE } from "../../../../src/console/sign-in/attempts.ts";
+import type { AccountTag } from "../../../../src/values/key.ts";
+import { type Browser, startOwners } from "./owners.ts";
 
 const WRONG = { token: `0000000000.${"A".repeat(32)}` };
 
@@ -56,4 +57,49 @@ test("a session asks so often within a minute; another one is not held back by i
   assert.equal((await other.get("/session")).status, 200);
   await owners.clock.advance(1_000);
   assert.equal((await one.get("/session")).status, 200);
+});
+
+test("all sessions of an account together ask so often, whose session was ended not among them", async (t) => {
+  const owners = await startOwners(t);
+  const [tag, other] = [await owners.account("alice"), await owners.account("bob")];
+  const browsers = [owners.browser(), owners.browser(), owners.browser()];
+  for (const browser of browsers) await browser.post("/sign-in/link", { token: await owners.link(tag) });
+  const [one, two, three] = browsers as [Browser, Browser, Browser];
+  const ended = owners.browser();
+  await ended.post("/sign-in/link", { token: await owners.link(tag) });
+  const stolen = new Map(ended.cookies);
+  await ended.post("/sign-out");
+  for (const [name, value] of stolen) ended.cookies.set(name, value);
+  for (let n = 0; n < 50; n++) assert.equal((await ended.get("/session")).code, "signed_out");
+  // One was the sign-out itself.
+  for (let n = 1; n < ACCOUNT_ASKS_PER_MINUTE; n++) {
+    assert.equal((await (n % 2 === 0 ? one : two).get("/session")).status, 200, String(n));
+  }
+  const stopped = await three.get("/session");
+  assert.deepEqual([stopped.status, stopped.code, stopped.headers["retry-after"]], [429, "too_many_requests", "1"]);
+  const bob = owners.browser();
+  await bob.post("/sign-in/link", { token: await owners.link(other) });
+  assert.equal(await bob.account(), "bob");
+  await owners.clock.advance(1_000);
+  assert.equal(await three.account(), "alice");
+});
+
+test("an owner makes so many keys and no more, however many are asked for at once", async (t) => {
+  const owners = await startOwners(t);
+  const browser = owners.browser();
+  for (const name of ["alice", "bob"]) await owners.account(name);
+  const tag = (await owners.store.findAccount("alice"))?.tag as AccountTag;
+  await browser.post("/sign-in/link", { token: await owners.link(tag) });
+  const [group] = (await browser.get("/session")).json.groups as string[];
+  const make = () => browser.post("/accounts/alice/keys", { group });
+  const answers = await Promise.all(Array.from({ length: 40 }, make));
+  assert.equal(answers.filter(({ status }) => status === 201).length, 30);
+  const refused = answers.find(({ status }) => status !== 201);
+  assert.deepEqual(
+    [refused?.status, refused?.code, refused?.headers["retry-after"]],
+    [429, "too_many_keys_made", "60"],
+  );
+  assert.equal((await owners.store.listKeys(tag)).length, 30);
+  await owners.clock.advance(60_000);
+  assert.equal((await make()).status, 201);
 });
