@@ -213,3 +213,17 @@ test("an account has 32 passkeys at the most", async (t) => {
   }
   assert.equal((await add(alice, new Authenticator(ORIGIN))).code, "too_many_passkeys");
 });
+
+test("a question to add by is one session's, and adds once, also when what it added was removed", async (t) => {
+  const owners = await startOwners(t);
+  const [alice, other] = [await enter(owners, "alice"), await enter(owners, "alice")];
+  const key = new Authenticator(ORIGIN);
+  const { options, sealed } = (await alice.post("/passkeys/options")).json;
+  const answer = { sealed, name: "Laptop", credential: key.create(options) };
+  assert.equal((await other.post("/passkeys", answer)).code, "passkey_not_made", "another session of the account");
+  assert.equal((await alice.post("/passkeys", answer)).status, 201);
+  const [{ id }] = (await alice.get("/access")).json.passkeys;
+  assert.equal((await alice.post(`/passkeys/${id}/remove`)).status, 200);
+  assert.equal((await alice.post("/passkeys", answer)).code, "passkey_not_made", "sent again");
+  assert.deepEqual((await alice.get("/access")).json.passkeys, []);
+});
