@@ -1,4 +1,5 @@
 /** A real provider of OpenID Connect (oidc-provider) on 127.0.0.1. The only importer of it. Whoever comes is signed in at once. */
+import { generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -19,6 +20,10 @@ export class OidcHere {
   readonly clientSecret = CLIENT_SECRET;
   /** What it says of whoever comes. */
   claims: Readonly<Record<string, unknown>> = {};
+  /** What it says otherwise where it is asked with the token that it gave. */
+  userinfo: Readonly<Record<string, unknown>> = {};
+  /** Whether its ID tokens are signed by somebody else, as those of whoever stands in for it. */
+  forges = false;
   /** Whether it refuses whoever comes. */
   refuses = false;
   readonly #server: Server;
@@ -39,7 +44,7 @@ export class OidcHere {
       interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
       findAccount: (_context: unknown, id: string) => ({
         accountId: id,
-        claims: async () => ({ sub: id, ...this.claims }),
+        claims: async (use: string) => ({ sub: id, ...this.claims, ...(use === "userinfo" && this.userinfo) }),
       }),
       async loadExistingGrant({ oidc }: GrantContext) {
         const { client, session } = oidc;
@@ -48,6 +53,11 @@ export class OidcHere {
         await grant.save();
         return grant;
       },
+    });
+    provider.use(async ({ path, response }: TokenContext, next: () => Promise<void>) => {
+      await next();
+      if (this.forges && path === "/token")
+        response.body = { ...response.body, id_token: forged(response.body.id_token) };
     });
     const answer = provider.callback();
     this.#server.on("request", (request, response) => {
@@ -62,6 +72,18 @@ export class OidcHere {
     this.#server.close();
     await once(this.#server, "close");
   }
+}
+
+interface TokenContext {
+  readonly path: string;
+  readonly response: { body: { readonly id_token: string } };
+}
+
+/** The same words under the signature of a key that nobody has published (RFC 7515). */
+function forged(token: string): string {
+  const words = token.split(".").slice(0, 2).join(".");
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  return `${words}.${sign("sha256", Buffer.from(words), privateKey).toString("base64url")}`;
 }
 
 interface GrantContext {

@@ -125,3 +125,30 @@ test("the other endpoints have names, and errors the shape of the path", () => {
   assert.equal(protocolOfTarget("/v1%2fresponses"), "responses");
   assert.equal(protocolOfTarget("/"), "chat");
 });
+
+test("the console has its path and what is below it, to the letter; all else is the site's", () => {
+  const kindOf = (path: string, root: string | undefined) => {
+    const route = routeOf("GET", path, false, root);
+    return isRefusal(route) ? "refused" : route.kind;
+  };
+  for (const path of ["/console", "/console/", "/console/api/session", "/console/assets/1/a..b.ts"]) {
+    assert.equal(kindOf(path, "/console"), "console", path);
+    assert.equal(kindOf(path, undefined), "site", path);
+  }
+  for (const path of [
+    "/consoles",
+    "/console.html",
+    "/console%2fapi/session",
+    "/Console/",
+    "//console/",
+    "/a/console/",
+    "/console/../admin",
+    "/console/%2e%2e/private",
+    "/console/..;/private",
+    "/console/a/..\\private",
+  ]) {
+    assert.equal(kindOf(path, "/console"), "site", path);
+  }
+  assert.equal(kindOf("/v1/models", "/v1"), "models");
+  assert.equal(kindOf("/console/../v1/messages", "/console"), "refused");
+});

@@ -138,11 +138,15 @@ test("while the store is away who has signed in here stays in, and the token let
   });
   const console = await startConsole(t, { ...PAGES, store });
   const before = await signIn(console);
+  const elsewhere = await startConsole(t, { ...PAGES, store });
+  const ended = await signIn(console);
+  assert.equal((await visit(elsewhere, "POST", "/admin/v1/session/end", ended)).status, 200);
+  assert.equal((await visit(console, "GET", "/admin/v1/session", ended)).status, 401);
   isAway = true;
+  assert.equal((await visit(console, "GET", "/admin/v1/session", ended)).status, 401, "ended elsewhere stays ended");
   assert.equal((await visit(console, "GET", "/admin/v1/session", before)).status, 200);
   const during = await signIn(console);
   assert.equal((await visit(console, "GET", "/admin/v1/session", during)).status, 200);
-  const elsewhere = await startConsole(t, { ...PAGES, store });
   assert.equal((await visit(elsewhere, "GET", "/admin/v1/session", during)).status, 401);
   isAway = false;
   assert.equal((await visit(console, "GET", "/admin/v1/session", during)).status, 200);

@@ -38,6 +38,19 @@ test("settings with their defaults, names and units, and *** for each secret", a
   assert.deepEqual([json.refused, json.waiting_for_restart], [null, []]);
 });
 
+test("an address keeps no password, and a certificate is not written out", async (t) => {
+  const reloads = new Reloads(new HandClock());
+  const inForce = settings();
+  const site = `https://user:${SECRET}@site.example/path`;
+  const long = `-----BEGIN CERTIFICATE-----${"A".repeat(900)}`;
+  const changed = { ...inForce, site, dataDir: long } as unknown as typeof inForce;
+  const { ask } = await startConsole(t, { configuration: () => reloads.show(changed, 1) });
+  const { text, json } = await ask("GET", "/admin/v1/configuration");
+  assert.equal(json.settings.site, "https://***@site.example/path");
+  assert.equal(json.settings.data_dir, "-----BEGIN CERTIFICATE-----… (927 characters)");
+  assert.ok(!text.includes("hush"));
+});
+
 test("the last refused reload stays until another is refused, with its time beside the one in force", async (t) => {
   const clock = new HandClock();
   const reloads = new Reloads(clock);

@@ -1,7 +1,7 @@
 /** Sign-in links against whoever has none: wrong, used, over, of another account; and who may send requests of a session. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bent, HOST, type Owners, startOwners } from "./owners.ts";
+import { bent, HOST, type Owners, SEALER, startOwners } from "./owners.ts";
 
 async function enter(owners: Owners, name: string) {
   const browser = owners.browser();
@@ -35,6 +35,32 @@ test("a link that is wrong, over or another account's opens nothing", async (t) 
   }
   await owners.clock.advance(900_000);
   assert.equal((await owners.browser().post("/sign-in/link", { token })).code, "link_is_over");
+});
+
+test("what the store has of a link and of a session opens nothing", async (t) => {
+  const owners = await startOwners(t);
+  const tag = await owners.account("alice");
+  const [, secret = assert.fail()] = (await owners.link(tag)).split(".");
+  const [kept] = await owners.store.listSignIns(tag);
+  assert.equal(kept?.kind, "link");
+  assert.equal((await owners.browser().post("/sign-in/link", { token: `${tag}.${kept.id.slice(0, 32)}` })).status, 401);
+  const alice = await enter(owners, "alice");
+  const [cookie = ""] = alice.cookies.values();
+  const carried = JSON.parse(Buffer.from(SEALER.open(cookie, "console session") ?? assert.fail()).toString());
+  assert.match(carried.secret, /^[A-Za-z0-9_-]{32}$/);
+  const all = JSON.stringify(await owners.store.listSignIns(tag));
+  for (const one of [secret, carried.secret, cookie]) assert.ok(!all.includes(one));
+});
+
+test("no answer to who is in, or is not, is kept by anything on its way", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  for (const browser of [alice, owners.browser()]) {
+    for (const path of ["/session", "/accounts/alice/keys", "/sign-in/ways"]) {
+      const { headers } = await browser.get(path);
+      assert.deepEqual([headers["cache-control"], headers["x-content-type-options"]], ["no-store", "nosniff"], path);
+    }
+  }
 });
 
 test("a challenge that was answered is no link", async (t) => {

@@ -185,6 +185,23 @@ test("under a bare address there are no passkeys", async (t) => {
   const owners = await startOwners(t, { publicUrl: undefined });
   const browser = owners.browser({ host: "192.0.2.9:8787", origin: "http://192.0.2.9:8787" });
   assert.equal((await browser.post("/sign-in/passkey/options")).code, "passkey_needs_name");
+  const token = await owners.link(await owners.account("alice"));
+  assert.equal((await browser.post("/sign-in/link", { token })).status, 200);
+  assert.equal((await browser.post("/passkeys/options")).code, "passkey_needs_name");
+});
+
+test("a passkey that is known is not added over itself: what is known of it stays", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const key = new Authenticator(ORIGIN);
+  key.counter = 7;
+  assert.equal((await add(alice, key)).status, 201);
+  const [known] = (await alice.get("/access")).json.passkeys;
+  await owners.clock.advance(MINUTE_MS);
+  key.counter = 1;
+  assert.equal((await add(alice, key)).code, "passkey_not_made");
+  assert.deepEqual((await alice.get("/access")).json.passkeys, [known]);
+  assert.equal((await signIn(owners.browser(), key)).code, "passkey_refused", "its counter is not forgotten");
 });
 
 test("an account has 32 passkeys at the most", async (t) => {
@@ -195,4 +212,18 @@ test("an account has 32 passkeys at the most", async (t) => {
     await owners.clock.advance(MINUTE_MS);
   }
   assert.equal((await add(alice, new Authenticator(ORIGIN))).code, "too_many_passkeys");
+});
+
+test("a question to add by is one session's, and adds once, also when what it added was removed", async (t) => {
+  const owners = await startOwners(t);
+  const [alice, other] = [await enter(owners, "alice"), await enter(owners, "alice")];
+  const key = new Authenticator(ORIGIN);
+  const { options, sealed } = (await alice.post("/passkeys/options")).json;
+  const answer = { sealed, name: "Laptop", credential: key.create(options) };
+  assert.equal((await other.post("/passkeys", answer)).code, "passkey_not_made", "another session of the account");
+  assert.equal((await alice.post("/passkeys", answer)).status, 201);
+  const [{ id }] = (await alice.get("/access")).json.passkeys;
+  assert.equal((await alice.post(`/passkeys/${id}/remove`)).status, 200);
+  assert.equal((await alice.post("/passkeys", answer)).code, "passkey_not_made", "sent again");
+  assert.deepEqual((await alice.get("/access")).json.passkeys, []);
 });

@@ -159,6 +159,41 @@ test("a name without an account is refused, or gets one where that is allowed", 
   assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=claim_missing");
 });
 
+test("an ID token that another key has signed lets nobody in", async (t) => {
+  const { owners, oidc } = await start(t, {}, true);
+  await owners.account("alice");
+  oidc.forges = true;
+  const browser = owners.browser();
+  assert.equal(await signIn(browser), "/console/sign-in?refused=oidc_refused");
+  assert.equal(await browser.account(), undefined);
+  oidc.forges = false;
+  assert.equal(await signIn(browser), "/console/");
+});
+
+test("where the ID token has the claim, the userinfo is not asked", async (t) => {
+  const { owners, oidc } = await start(t, {}, true);
+  for (const name of ["alice", "bob"]) await owners.account(name);
+  oidc.userinfo = { preferred_username: "bob" };
+  const browser = owners.browser();
+  assert.equal(await signIn(browser), "/console/");
+  assert.equal(await browser.account(), "alice");
+});
+
+test("what a visit must come back with is out of reach of scripts and of other sites' requests", async (t) => {
+  const { owners } = await start(t);
+  const { headers } = await owners.browser().post("/sign-in/oidc");
+  assert.match(
+    headers["set-cookie"] ?? "",
+    /^__Host-tollgate-oidc=[^;]{40,}; Path=\/; Max-Age=600; HttpOnly; Secure; SameSite=Lax$/,
+  );
+});
+
+test("an account that is made after its plan has gone gets the default plan", async (t) => {
+  const { owners } = await start(t, { claim: "email", createAccounts: true, plan: "gone" });
+  assert.equal(await signIn(owners.browser()), "/console/");
+  assert.equal((await owners.store.findAccount("alice@example.com"))?.plan, "free");
+});
+
 test("a provider that is away is said to be, and asked again", async (t) => {
   const away = await startOidc();
   const { issuer } = away;

@@ -40,6 +40,9 @@ export interface Owners {
   browser(where?: Where): Browser;
 }
 
+/** Opens what a browser carries, for tests that look into it. */
+export const SEALER = createSealing([new Secret("a test's own sealing key, 32 characters")]);
+
 export async function startOwners(t: TestContext, settings: Partial<ConsoleSettings> = {}): Promise<Owners> {
   const clock = new ManualClock();
   const dir = await mkdtemp(join(tmpdir(), "tollgate-owners-"));
@@ -57,7 +60,7 @@ export async function startOwners(t: TestContext, settings: Partial<ConsoleSetti
     clock,
     random: randomBytes,
     settings: { ...SETTINGS, ...settings },
-    sealer: createSealing([new Secret("a test's own sealing key, 32 characters")]),
+    sealer: SEALER,
     audit: new Audit(clock, noted),
     log: noted,
   });

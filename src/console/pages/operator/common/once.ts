@@ -10,10 +10,23 @@ const KEPT = "tollgate-once:";
 /** Runs a write with its id. @throws what `send` throws */
 export type OnceRunner = <A>(send: (id: string) => Promise<A>) => Promise<A>;
 
+/** Refusals that say what became of the one before: it was done. */
+const WAS_DONE: ReadonlySet<string> = new Set(["id_used", "key_exists", "codes_exist"]);
+
+/**
+ * Whether an id is done with. A refusal is known to have changed nothing, but it says nothing of an earlier try whose answer was
+ * lost. The same id stays good for the form as it is open.
+ */
+function isEnd(error: unknown, wasSent: boolean): boolean {
+  if (!(error instanceof AskRefused) || error.status < 400 || error.status >= 500) return false;
+  return !wasSent || WAS_DONE.has(error.code);
+}
+
 /** @param form names the form and what it is about: `topup alice`. */
 export function useOnce(form: string): OnceRunner {
   const [id, setId] = useState(() => sessionStorage.getItem(KEPT + form) ?? newOnceId());
   return async (send) => {
+    const wasSent = sessionStorage.getItem(KEPT + form) === id;
     sessionStorage.setItem(KEPT + form, id);
     try {
       const answer = await send(id);
@@ -21,9 +34,7 @@ export function useOnce(form: string): OnceRunner {
       setId(newOnceId());
       return answer;
     } catch (error) {
-      // A refusal is known to have changed nothing; the same id stays good for the form as it is open.
-      if (error instanceof AskRefused && error.status >= 400 && error.status < 500)
-        sessionStorage.removeItem(KEPT + form);
+      if (isEnd(error, wasSent)) sessionStorage.removeItem(KEPT + form);
       throw error;
     }
   };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page } from "../../../../rig/browser.ts";
-import { assertUsable, openOperator, write } from "./world.ts";
+import { assertUsable, openOperator, signIn, write } from "./world.ts";
 
 after(closeBrowser);
 
@@ -118,6 +118,41 @@ test("a double click, a lost answer and a reload make nothing twice", async (t) 
   await page.getByLabel("Amount, USD").fill("7.00");
   await page.getByRole("dialog").getByRole("button", { name: "Top up" }).click();
   await page.getByText("The balance is 19.00 USD.").waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a payment whose answer was lost counts once, also when the next try is refused and somebody signs in anew", async (t) => {
+  const { page, context, open, admin, token, complaints } = await openOperator(t);
+  await admin("POST", "/accounts", { name: "alice" });
+  await open("accounts/alice");
+  const topUp = async () => {
+    await page.getByLabel("Amount, USD").fill("7.00");
+    await page.getByRole("dialog").getByRole("button", { name: "Top up" }).click();
+  };
+  // The gateway does it, and a front in between has no answer of it.
+  await page.route("**/topups", async (route) => {
+    await route.fetch();
+    await route.fulfill({ status: 504, body: "Gateway Time-out" });
+  });
+  await page.getByRole("button", { name: "Top up" }).click();
+  const lost = page.waitForResponse("**/topups");
+  await topUp();
+  assert.equal((await lost).status(), 504);
+  await page.getByRole("dialog").getByRole("alert").waitFor();
+  await page.unroute("**/topups");
+  await context.clearCookies();
+  await topUp();
+  await page.locator("main.door").waitFor();
+  await signIn(page, token);
+  await open("accounts/alice");
+  await page.getByRole("button", { name: "Top up" }).click();
+  await topUp();
+  await page.getByText("7.00 USD had been booked already, and counts once. The balance is 7.00 USD.").waitFor();
+  assert.equal((await admin("GET", "/accounts/alice")).balance_usd, "7.00");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Top up" }).click();
+  await topUp();
+  await page.getByText("The balance is 14.00 USD.").waitFor();
   assert.deepEqual(complaints, []);
 });
 

@@ -101,6 +101,47 @@ test("the key that the page makes ends within the hour, is stored nowhere and is
   assert.deepEqual(complaints, []);
 });
 
+test("a key that comes when the page has been left is revoked, and one whose answer was lost has no second", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  const { page, complaints } = await ownerWindow(t, gateway, alice.name, "try?model=chat-1");
+  let lost = 0;
+  await page.route("**/accounts/*/keys", async (route) => {
+    await route.fetch();
+    lost++;
+    await route.abort("connectionreset");
+  });
+  for (const times of [1, 2]) {
+    const failed = page.waitForEvent("requestfailed");
+    await ask(page, "Hello");
+    await failed;
+    assert.equal(lost, times);
+    await page.getByRole("button", { name: "Send" }).waitFor();
+  }
+  assert.equal((await keysOf(gateway, alice.tag)).length, 1);
+  await page.unroute("**/accounts/*/keys");
+
+  await page.goto(`${gateway.url}/console/try?model=chat-1`);
+  const left = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  await page.route("**/accounts/*/keys", async (route) => {
+    asked.resolve();
+    await left.promise;
+    await route.continue();
+  });
+  await ask(page, "Hello");
+  await asked.promise;
+  const revoked = page.waitForResponse(/\/keys\/key_[^/]+\/revoke$/);
+  await page.getByRole("link", { name: "Usage" }).click();
+  await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
+  left.resolve();
+  assert.equal((await revoked).status(), 200);
+  const states = (await keysOf(gateway, alice.tag)).map(({ status }) => status).sort();
+  assert.deepEqual(states, ["normal", "revoked"]);
+  assert.deepEqual(complaints, []);
+});
+
 test("what is refused says why and what to do; a pasted key is used as it is", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());

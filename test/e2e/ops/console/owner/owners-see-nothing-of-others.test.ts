@@ -181,3 +181,15 @@ test("without a session, or from another site, no route answers", async (t) => {
     assert.equal(foreign.status, 403, id);
   }
 });
+
+test("a body above what the listener takes is refused before the console sees it", async (t) => {
+  const gateway = await startHouse({ body_bytes_max: "1KiB" });
+  t.after(() => gateway.close());
+  const response = await fetch(`${gateway.url}/console/api/sign-in/link`, {
+    method: "POST",
+    headers: { "x-tollgate-console": "1", "content-type": "application/json", connection: "close" },
+    body: JSON.stringify({ token: "A".repeat(2_000) }),
+  });
+  assert.equal(response.status, 413);
+  assert.match(await response.text(), /body_too_large/);
+});
