@@ -21,7 +21,7 @@ export function OperatorDoor({ onEntered }: { onEntered: () => void }): VNode {
     onEntered();
   });
   const typed = (event: Event) => setToken((event.target as HTMLInputElement).value);
-  return html`<main class="door panel">
+  return html`<main class="door"><div class="panel">
     <h1>Tollgate</h1>
     <p>${words.asks}</p>
     <${Form} deed=${enter} onSubmit=${() => enter.run()}>
@@ -31,5 +31,5 @@ export function OperatorDoor({ onEntered }: { onEntered: () => void }): VNode {
       <${Button} kind="main" isRunning=${enter.isRunning} disabled=${token.trim() === ""}>${words.enter}</${Button}>
     </${Form}>
     <${LanguageChoice} />
-  </main>`;
+  </div></main>`;
 }

@@ -57,6 +57,8 @@ test("an account from its first day to its last", async (t) => {
   await page.getByRole("dialog").getByLabel("Type the account's name to confirm").fill("alice.b");
   await page.getByRole("dialog").getByRole("button", { name: "Close the account" }).click();
   await page.locator("h1 + .badge").getByText("closed").waitFor();
+  const left = await page.locator(".actions button").allInnerTexts();
+  assert.deepEqual(left, ["Adjust", "Invite the owner"], "what a closed account would refuse is not offered");
 
   const { items } = (await admin("GET", "/audit?limit=50")) as { items: { who: string; what: string }[] };
   assert.ok(items.every(({ who }) => who === "operator:session"));
