@@ -3,7 +3,7 @@
  * and a key that is shown once.
  */
 import { randomBytes } from "node:crypto";
-import { demoConfig } from "./config/config.ts";
+import { DEFAULTS, demoConfig } from "./config/config.ts";
 import type { Gateway } from "./gateway.ts";
 import { type Simulator, startSimulator } from "./simulator/server.ts";
 import { newAccountTag, newKey } from "./values/key.ts";
@@ -58,8 +58,10 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
     "",
     `  clients   ${url}/v1   (chat completions, messages, responses)`,
     `  site      ${url}/`,
+    `  console   ${url}${DEFAULTS.consolePath}   (for owners of keys: \`${COMMAND} account invite ${ACCOUNT}\` makes a link that lets you in)`,
+    `  operator  ${admin}/console/   (sign in with the token in ${DEMO_DATA_DIR}/admin-token)`,
     `  metrics   ${admin}/metrics`,
-    `  admin API ${admin}/admin/v1   (token in ${DEMO_DATA_DIR}/admin-token; ${COMMAND} finds it)`,
+    `  admin API ${admin}/admin/v1   (the same token; ${COMMAND} finds it)`,
     "",
   ];
   if (key === undefined) {

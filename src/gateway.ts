@@ -435,7 +435,11 @@ function invitationOf({ console }: Settings, listening: () => Address): Inviter[
   return { lastsMs, consoleUrl: () => (publicUrl ?? addressOf(listening())) + path };
 }
 
-/** Under what address a browser on this machine finds a listener. */
+/** Under what address a browser on this machine finds a listener; one that listens everywhere has no name of its own. */
 function addressOf(listening: Address): string {
-  return listening.kind === "tcp" ? `http://${listening.host}:${listening.port}` : "http://localhost";
+  if (listening.kind === "unix") return "http://localhost";
+  const { host, port } = listening;
+  const isEverywhere = host === "0.0.0.0" || host === "::";
+  const name = host.includes(":") ? `[${host}]` : host;
+  return `http://${isEverywhere ? "localhost" : name}:${port}`;
 }

@@ -1,4 +1,4 @@
-/** `tollgate audit`: the newest writes of operators, as the gateway that is asked remembers them, in words. */
+/** `tollgate audit`: the newest writes of operators and owners, as the gateway that is asked remembers them, in words. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";

@@ -216,7 +216,7 @@ function followOf(program: Command, io: CliIo, ask: Ask): Follow {
 function addSightCommands(program: Command, ask: Ask, follow: Follow): void {
   program
     .command("audit")
-    .description("the newest writes of operators at this gateway, newest first; the log has them all")
+    .description("the newest writes of operators and owners at this gateway, newest first; the log has them all")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "lines on a page, at most 200")
     .option("--last <count>", "the newest lines, at most 1000")
@@ -365,7 +365,7 @@ const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on 
 function addAccountCommands(program: Command, ask: Ask): void {
   const account = program
     .command("account")
-    .description("accounts: create, list, show, change, limit, adjust, suspend, resume, close");
+    .description("accounts: create, list, show, change, limit, adjust, invite, sign-out, suspend, resume, close");
   account
     .command("create <name>")
     .description("create an account; harmless to repeat")

@@ -128,7 +128,7 @@ export function auditRoutes(audit: Audit): readonly ConsoleRoute[] {
       method: "GET",
       path: "/audit",
       id: "listAudit",
-      summary: "The newest writes of operators, newest first",
+      summary: "The newest writes of operators and owners, newest first",
       description:
         `At most ${AUDIT_LINES_MAX} lines since this process began; the log has them all. \`since\` leaves out what is older. With ` +
         "`after` those that came behind that line, oldest first: with the `run` of the answer that the number is from, another " +

@@ -35,17 +35,23 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
   const visits = new OidcVisits({ ...parts, oidc, path, cookieName: COOKIE_NAME });
   const open = { config: { access: "anyone" as const }, schema: { hide: true } };
   app.post(`${ADMIN_PREFIX}/session/oidc`, open, async (request, reply) => {
-    assertSameOrigin(request.headers, publicUrl);
+    assertSameOrigin(
+      request.headers,
+      publicUrl,
+      "it has to pass Host on, or console.operator.public_url has to be set",
+    );
     attempts.take(request.ip);
     const { location, cookie } = await visits.begin(siteOf(request.headers, publicUrl).origin);
     return reply.header("set-cookie", cookie).send({ location });
   });
   app.get(path, open, async (request, reply) => {
     reply.headers({ "cache-control": "no-store", "referrer-policy": "no-referrer" });
+    const visit = visits.begun({ [COOKIE_NAME]: parts.cookieOf(request.headers.cookie, COOKIE_NAME) });
+    // Any site can have a browser ask this, as for an image: without a visit nobody has tried to get in, and nothing is counted.
+    if (visit === undefined) return reply.redirect(`${root}/?refused=oidc_over`, 303);
     try {
       attempts.take(request.ip);
-      const cookies = { [COOKIE_NAME]: parts.cookieOf(request.headers.cookie, COOKIE_NAME) };
-      const { claims, state } = await visits.finish(request.url, cookies);
+      const { claims, state } = await visits.finish(request.url, visit);
       if (!isOperator(claims, settings)) throw notOperator();
       if (!(await parts.spend(state, VISIT_MS))) throw oidcRefused("oidc_over");
       const cookie = await parts.begin(request, nameOf(claims));

@@ -14,7 +14,7 @@ const EVERY_MS = 1_000;
 const WINDOW_READINGS = 60;
 export const WATCHERS_MAX = 16;
 /** A stream ends after so long; a page asks again, and whose session is over gets no other one. */
-const STREAM_SNAPSHOTS_MAX = 600;
+const STREAM_SNAPSHOTS_MAX = 60;
 /** A watcher that reads no more than this loses snapshots, and the gateway no memory. */
 const UNREAD_BYTES_MAX = 65_536;
 

@@ -26,6 +26,8 @@ import { keptSessions } from "./kept-sessions.ts";
 const ROOT = "/console";
 const COOKIE_NAME = "__Host-tollgate-operator";
 const SIGNED_IN = "operator:session";
+/** No other address than the one that is asked is the operator's. */
+const BEHIND_A_FRONT = "it has to pass Host on";
 
 export interface OperatorPages {
   readonly sealer: Sealer;
@@ -90,7 +92,7 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
       if (headers.authorization !== undefined) return false;
       const isPage = headers["x-tollgate-console"] === "1";
       if (!isPage && cookieOf(headers.cookie, COOKIE_NAME) === undefined) return false;
-      assertSameOrigin(headers, parts.oidc?.publicUrl);
+      assertSameOrigin(headers, parts.oidc?.publicUrl, BEHIND_A_FRONT);
       const session = await find(headers);
       if (session === undefined) throw signedOut();
       signedIn.set(request, session);
@@ -103,7 +105,7 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
     add(app) {
       const open = { config: { access: "anyone" as const }, schema: { body: ShownToken } };
       app.post(`${ADMIN_PREFIX}/session`, open, async (request, reply) => {
-        refusalsTold(parts, () => assertSameOrigin(request.headers, parts.oidc?.publicUrl));
+        refusalsTold(parts, () => assertSameOrigin(request.headers, parts.oidc?.publicUrl, BEHIND_A_FRONT));
         const { token } = request.body as Static<typeof ShownToken>;
         const unix = typeof app.server.address() === "string";
         const peer = { address: request.socket.remoteAddress, unix, headers: request.headers };

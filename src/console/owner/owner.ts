@@ -95,7 +95,7 @@ function ownerApp(options: OwnerConsoleOptions): App {
     reply.header("x-request-id", request.id);
     if (request.routeOptions.config.access === "anyone") return;
     reply.headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
-    assertSameOrigin(request.headers, publicUrl);
+    assertSameOrigin(request.headers, publicUrl, "the operator has to set console.public_url");
     if (request.url.startsWith(`${api}/sign-in/`)) return;
     owners.set(request, await signedIn(request, doors));
   });

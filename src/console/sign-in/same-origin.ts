@@ -7,9 +7,11 @@ const PAGE_HEADER = "x-tollgate-console";
 
 /**
  * For requests that a cookie lets in.
+ * @param publicUrl another address that is this gateway's own.
+ * @param otherwise what to do about a front through which the page's own requests look like another site's.
  * @throws AdminRefusal 403 when a browser says, or does not deny, that another site asks.
  */
-export function assertSameOrigin(headers: IncomingHttpHeaders, publicUrl: string | undefined): void {
+export function assertSameOrigin(headers: IncomingHttpHeaders, publicUrl: string | undefined, otherwise: string): void {
   const { origin, host, "sec-fetch-site": site } = headers;
   const isOwnSite = site === undefined || site === "same-origin";
   const isOwnOrigin = origin === undefined || origin === publicUrl || hostOf(origin) === host;
@@ -18,7 +20,7 @@ export function assertSameOrigin(headers: IncomingHttpHeaders, publicUrl: string
     403,
     "other_site",
     "This request does not come from the console's own page.",
-    "Open the console in this window and try again there; behind a front, set console.public_url.",
+    `Open the console in this window and try again there. Behind a front, ${otherwise}.`,
   );
 }
 

@@ -27,7 +27,7 @@ export function OperatorDoor({ onEntered }: { onEntered: () => void }): VNode {
   });
   const refused = new URLSearchParams(location.search).get("refused");
   const typed = (event: Event) => setToken((event.target as HTMLInputElement).value);
-  return html`<main class="door panel">
+  return html`<main class="door"><div class="panel">
     <h1>Tollgate</h1>
     ${refused && html`<div class="problem" role="alert"><p><strong>${refused === "oidc_not_operator" ? words.notOperator : words.refused}</strong></p></div>`}
     <p>${words.asks}</p>
@@ -40,5 +40,5 @@ export function OperatorDoor({ onEntered }: { onEntered: () => void }): VNode {
       <${Button} kind=${ways?.oidc ? "quiet" : "main"} isRunning=${enter.isRunning} disabled=${token.trim() === ""}>${words.enter}</${Button}>
     </${Form}>
     <${LanguageChoice} />
-  </main>`;
+  </div></main>`;
 }

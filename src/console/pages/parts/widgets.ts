@@ -14,11 +14,15 @@ export function Problem({ refused, retry }: { refused: AskRefused | undefined; r
   const said = own ? (ownRemedy ?? `${refused.message} ${refused.remedy}`) : refused.remedy;
   const remedy = isSilent ? T.common.unreachableRemedy : said;
   return html`<div class="problem" role="alert">
-    <p><strong>${message}</strong></p>
-    ${remedy && html`<p>${remedy}</p>`}
+    <p><strong>${withNames(message)}</strong></p>
+    ${remedy && html`<p>${withNames(remedy)}</p>`}
     ${retry && html`<button type="button" class="quiet" onClick=${retry}>${T.common.tryAgain}</button>`}
   </div>`;
 }
+
+/** The gateway's words mark names of members and commands as Markdown does. */
+const withNames = (words: string) =>
+  words.split(/`([^`]+)`/).map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 
 /** Shows what was loaded; before that that it is coming, and why it did not come. */
 export function Awaited<A>({

@@ -1,4 +1,4 @@
-/** The pages' words in the reader's language. A language is one file; the type of the English one is what each must have. */
+/** The pages' words in the reader's language. A language is a file and a folder; the type of the English one is what each must have. */
 import { en } from "./en.ts";
 import type { Texts } from "./words.ts";
 import { zh } from "./zh.ts";
@@ -25,4 +25,4 @@ export function chooseLanguage(language: Language): void {
 
 /** The words. The language of a page does not change while it is open. */
 export const T: Texts = LANGUAGES[languageNow()];
-document.documentElement.lang = languageNow() === "zh" ? "zh-CN" : "en";
+document.documentElement.lang = languageNow() === "zh" ? "zh-CN" : languageNow();

@@ -68,7 +68,7 @@ test("one command runs the demonstration, and its curl line streams an answer", 
     assert.match(demo.printed, /sk-[0-9A-Za-z]{48}/);
     const address = (name: string) =>
       new RegExp(`^ +${name} +(http://127\\.0\\.0\\.1:\\d+\\S*)`, "m").exec(demo.printed)?.[1] ?? "";
-    for (const name of ["clients", "site", "metrics", "admin API"])
+    for (const name of ["clients", "site", "console", "operator", "metrics", "admin API"])
       assert.ok(address(name), `${name}: ${demo.printed}`);
     const command = /^ *curl [\s\S]*?'$(?=\n\n)/m.exec(demo.printed)?.[0] ?? "";
     assert.ok(command.includes("/v1/chat/completions"), demo.printed);
@@ -78,6 +78,16 @@ test("one command runs the demonstration, and its curl line streams an answer", 
     assert.match(stdout, /simulation/);
     const site = await run("sh", ["-c", `curl -s -i ${address("site")}`]);
     assert.match(site.stdout, /^HTTP\/1\.1 200 [\s\S]*text\/html/);
+    for (const name of ["console", "operator"]) {
+      const page = await run("sh", ["-c", `curl -s -L -i ${address(name)}`]);
+      assert.match(page.stdout, /^HTTP\/1\.1 200 [\s\S]*<div id="app">/m, name);
+    }
+    const invitation = /npx --no-install tollgate (account invite \w+)/.exec(demo.printed)?.[1] ?? "";
+    const invited = await run(process.execPath, [MAIN, ...invitation.split(" ")], {
+      cwd: dir,
+      env: { ...INHERITED, TOLLGATE_ADMIN_URL: new URL(address("metrics")).origin },
+    });
+    assert.ok(invited.stdout.startsWith(`${address("console")}/sign-in#`), invited.stdout);
     const metrics = await run("sh", ["-c", `curl -s ${address("metrics")}`]);
     assert.match(metrics.stdout, /tollgate_requests_total\{.*model="demo-chat".*\} 1/);
     const firstSite = address("site");

@@ -24,7 +24,7 @@ export function AccountActions({ account, session, onDone }: ActionsProps): VNod
   const about = account.name;
   return html`<div class="row actions">
     <${Funds} ...${{ account, session, onDone }} base=${base} />
-    <${Terms} ...${{ account, session, onDone }} base=${base} />
+    ${account.status !== "closed" && html`<${Terms} ...${{ account, session, onDone }} base=${base} />`}
     <${Write} label=${A.invite} about=${about} words=${A.inviteWords} send=${() => invite(base)} />
     ${
       account.status === "suspended"
@@ -42,7 +42,7 @@ export function AccountActions({ account, session, onDone }: ActionsProps): VNod
 
 type PartProps = ActionsProps & { readonly base: string };
 
-/** What moves money: each counts once, by the id of its form. */
+/** What moves money: each counts once, by the id of its form. From a closed account it is only paid out. */
 function Funds({ account, session, onDone, base }: PartProps): VNode {
   const move = (path: string) => async (typed: Typed, once: OnceRunner) => {
     const done = await once((id) => ask<MovementAnswer>(`${base}/${path}`, { method: "POST", body: { ...typed, id } }));
@@ -55,12 +55,14 @@ function Funds({ account, session, onDone, base }: PartProps): VNode {
   };
   const about = account.name;
   const amount = { name: "usd", label: A.amount, hint: A.amountHint };
-  return html`<${Write} kind="main" label=${A.topUp} about=${about} fields=${[amount]} send=${move("topups")} onDone=${onDone} />
-    <${Write} label=${A.adjust} about=${about} words=${A.adjustWords} send=${move("adjustments")} onDone=${onDone}
+  const isOpen = account.status !== "closed";
+  return html`${isOpen && html`<${Write} kind="main" deedName="topup" label=${A.topUp} about=${about} fields=${[amount]} send=${move("topups")} onDone=${onDone} />`}
+    <${Write} deedName="adjust" label=${A.adjust} about=${about} words=${A.adjustWords} send=${move("adjustments")} onDone=${onDone}
       fields=${[{ ...amount, hint: A.adjustHint }, { name: "note", label: A.note, hint: A.noteHint }]} />
     ${
+      isOpen &&
       session.cards.length > 0 &&
-      html`<${Write} label=${A.gift} about=${about} words=${A.giftWords} send=${give} onDone=${onDone}
+      html`<${Write} deedName="gift" label=${A.gift} about=${about} words=${A.giftWords} send=${give} onDone=${onDone}
       fields=${[{ name: "card", label: W.card, options: choices(session.cards) }]} />`
     }`;
 }

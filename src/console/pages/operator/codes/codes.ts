@@ -52,7 +52,7 @@ function Batches({ session }: Pick<OperatorPageProps, "session">): VNode {
   return html`<div class="row apart"><h1>${W.title}</h1>
     ${
       session.cards.length > 0 &&
-      html`<${Write} kind="main" label=${W.make} about="" words=${W.makeWords} send=${make} onDone=${done} fields=${[
+      html`<${Write} kind="main" deedName="codes" label=${W.make} about="" words=${W.makeWords} send=${make} onDone=${done} fields=${[
         { name: "card", label: W.card, options: choices(session.cards) },
         { name: "count", label: W.count, value: "10", type: "number" },
         { name: "label", label: W.label, hint: W.labelHint },

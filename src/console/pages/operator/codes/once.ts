@@ -1,19 +1,22 @@
 /** Codes that were just made: to be kept as a file, or on paper, before they are gone. */
 import type { NewCodesAnswer } from "../../../answers/answers.ts";
+import { csv, download } from "../../parts/csv.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { Button, Code } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
-import { saveCsv } from "../common/csv.ts";
 
 const W = T.operator.codes;
 
 export function NewCodesOnce({ made }: { made: NewCodesAnswer }): VNode {
   const { card, label, redeem_by: day, batch_id: batch, items } = made;
   const save = () =>
-    saveCsv(`codes-${batch ?? card}.csv`, [
-      ["id", "code", "card", "label", "redeem_by"],
-      ...items.map((one) => [one.id, one.code, card, label ?? "", day ?? ""]),
-    ]);
+    download(
+      `codes-${batch ?? card}.csv`,
+      csv([
+        ["id", "code", "card", "label", "redeem_by"],
+        ...items.map((one) => [one.id, one.code, card, label ?? "", day ?? ""]),
+      ]),
+    );
   return html`<p class="note warn" role="status">${W.once}</p>
     <h3>${label ?? card}${day !== null && ` · ${W.lastDay(day)}`}</h3>
     <div class="row actions"><${Button} onClick=${save}>${W.csv}</${Button}><${Button} onClick=${() => print()}>${W.print}</${Button}></div>

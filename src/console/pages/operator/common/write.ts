@@ -29,6 +29,8 @@ interface WriteProps {
   readonly kind?: "main" | "quiet" | "danger";
   /** Sends it. What it gives is shown in place of the fields: a secret that is seen once. */
   readonly send: (typed: Typed, once: OnceRunner) => Promise<ComponentChildren | undefined>;
+  /** Of a write that counts once: what it is called in every language. */
+  readonly deedName?: string;
   /** Called when it was done. */
   readonly onDone?: (() => void) | undefined;
 }
@@ -46,7 +48,7 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
     Object.fromEntries(fields.map(({ name, value = "", options }) => [name, value || (options?.[0]?.[0] ?? "")])),
   );
   const [shown, setShown] = useState<ComponentChildren | undefined>(undefined);
-  const once = useOnce(`${label} ${about}`);
+  const once = useOnce(`${props.deedName ?? label} ${about}`);
   const deed = useDeed(async () => {
     const result = await send(typed, once);
     onDone?.();

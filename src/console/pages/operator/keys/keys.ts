@@ -48,7 +48,7 @@ export function Keys({ account, session }: KeysProps): VNode {
   return html`<section><div class="row apart"><h2>${W.title}</h2>
     ${
       account.status !== "closed" &&
-      html`<${Write} label=${W.create} about=${account.name} words=${W.createWords} send=${create} onDone=${listing.reload} fields=${[
+      html`<${Write} deedName="key" label=${W.create} about=${account.name} words=${W.createWords} send=${create} onDone=${listing.reload} fields=${[
         { name: "group", label: T.operator.group, options: choices(session.groups) },
         { name: "name", label: W.keyName, hint: W.keyNameHint },
       ]} />`

@@ -1,10 +1,11 @@
 /** What was charged, what it cost and what is left of it; and whether every ledger adds up. */
+
+import { csv, download } from "../../parts/csv.ts";
 import { usd } from "../../parts/format.ts";
 import { go, hrefOf } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Figure, Problem, Table } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
-import { saveCsv } from "../common/csv.ts";
 import { Input, type Typed } from "../common/write.ts";
 import type { OperatorPageProps } from "../session.ts";
 import { COSTS } from "./columns.ts";
@@ -64,10 +65,13 @@ function Sums({ by, path }: { by: MarginBy; path: string }): VNode {
   const total = rows.reduce<Costs>(both, NOTHING);
   const columns = [{ title: T.operator[by], cell: (row: UsageRow) => row[by] || "–" }, ...COSTS];
   const save = () =>
-    saveCsv(`usage-${by}-${since}-${until}.csv`, [
-      [by, ...Object.keys(NOTHING)],
-      ...rows.map((row) => [row[by] ?? "", ...Object.keys(NOTHING).map((name) => String(row[name as keyof Costs]))]),
-    ]);
+    download(
+      `usage-${by}-${since}-${until}.csv`,
+      csv([
+        [by, ...Object.keys(NOTHING)],
+        ...rows.map((row) => [row[by] ?? "", ...Object.keys(NOTHING).map((name) => String(row[name as keyof Costs]))]),
+      ]),
+    );
   return html`<p class="faint">${T.operator.days(since ?? "", until ?? "")}</p>
     <dl class="figures">
       <${Figure} title=${W.charged}>${usd(total.usd)}</${Figure}>

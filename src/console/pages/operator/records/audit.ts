@@ -22,8 +22,11 @@ const W = T.operator.records;
 
 const COLUMNS = [
   { title: W.at, cell: (row: AuditLineAnswer) => html`<time datetime=${row.at}>${instant(row.at)}</time>` },
-  { title: W.who, cell: (row: AuditLineAnswer) => html`${row.who}<br /><small>${row.from}</small>` },
-  { title: W.what, cell: (row: AuditLineAnswer) => html`<code>${row.what}</code>` },
+  {
+    title: W.who,
+    cell: (row: AuditLineAnswer) => html`<span class="writer">${row.who}</span><small>${row.from}</small>`,
+  },
+  { title: W.what, cell: (row: AuditLineAnswer) => html`<code class="what">${row.what}</code>` },
   { title: W.target, cell: (row: AuditLineAnswer) => row.target },
   {
     title: W.facts,

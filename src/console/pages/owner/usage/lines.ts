@@ -1,6 +1,7 @@
 /** The ledger, newest line first, a page at a time. */
 import type { OwnLineAnswer, OwnLinesAnswer } from "../../../answers/own-usage.ts";
 import { ask } from "../../parts/api.ts";
+import { csv, download } from "../../parts/csv.ts";
 import { count, instant, usd } from "../../parts/format.ts";
 import { useAnswer, useDeed } from "../../parts/load.ts";
 import { go, hrefOf } from "../../parts/router.ts";
@@ -9,7 +10,6 @@ import { Button, Field, Problem, Table, type TableColumn } from "../../parts/wid
 import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
 import { useModelNames } from "../model-names.ts";
-import { csv, download } from "./csv.ts";
 import type { UsageSpan } from "./spans.ts";
 
 interface LinesProps {

@@ -1,13 +1,13 @@
 /** What was spent, summed up: a picture and the same as a table. */
 import type { OwnSumAnswer, OwnTotalAnswer, OwnUsageAnswer } from "../../../answers/own-usage.ts";
 import { Chart } from "../../parts/chart.ts";
+import { csv, download } from "../../parts/csv.ts";
 import { count, day, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { html, useEffect, useMemo, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Button, Figure, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
-import { csv, download } from "./csv.ts";
 import { daysOf, localMidnight, nanoOf, type UsageSpan } from "./spans.ts";
 
 type SummedBy = "day" | "model" | "key" | "group";

@@ -18,7 +18,7 @@ export const owner = {
     linkOpened: "You have opened a sign-in link. It works once.",
     enter: "Sign in",
     signedOut: "You are not signed in.",
-    askOperator: "Without any of these, ask whoever runs this gateway for a sign-in link.",
+    askOperator: "Otherwise ask whoever runs this gateway for a sign-in link.",
     byPasskey: "Sign in with a passkey",
     byProvider: (label: string) => `Sign in with ${label}`,
     byFront: (name: string) => `Go on as ${name}`,

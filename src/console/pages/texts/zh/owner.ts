@@ -18,7 +18,7 @@ export const owner: Texts["owner"] = {
     linkOpened: "您打开了登录链接，它只能使用一次。",
     enter: "登录",
     signedOut: "您尚未登录。",
-    askOperator: "如果以上方式都不可用，请向网关的管理员索取登录链接。",
+    askOperator: "否则请向网关的管理员索取登录链接。",
     byPasskey: "使用通行密钥登录",
     byProvider: (label: string) => `使用 ${label} 登录`,
     byFront: (name: string) => `以 ${name} 的身份继续`,

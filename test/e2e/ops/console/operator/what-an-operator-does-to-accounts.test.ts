@@ -57,6 +57,8 @@ test("an account from its first day to its last", async (t) => {
   await page.getByRole("dialog").getByLabel("Type the account's name to confirm").fill("alice.b");
   await page.getByRole("dialog").getByRole("button", { name: "Close the account" }).click();
   await page.locator("h1 + .badge").getByText("closed").waitFor();
+  const left = await page.locator(".actions button").allInnerTexts();
+  assert.deepEqual(left, ["Adjust", "Invite the owner"], "what a closed account would refuse is not offered");
 
   const { items } = (await admin("GET", "/audit?limit=50")) as { items: { who: string; what: string }[] };
   assert.ok(items.every(({ who }) => who === "operator:session"));
@@ -183,6 +185,6 @@ test("accounts are searched, paged and not mistaken for markup", async (t) => {
   await open("accounts/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E");
   await page.getByRole("alert").first().waitFor();
   await open("accounts/nobody");
-  await page.getByText("There is no account named `nobody`.").first().waitFor();
+  await page.getByText("There is no account named nobody.").first().waitFor();
   assert.deepEqual(complaints, []);
 });

@@ -88,8 +88,20 @@ export async function assertFits(page: Page, name: string): Promise<void> {
     await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
   );
   assert.ok(wide <= 0, `${name} is ${wide} px wider than the window`);
+  assert.deepEqual(await page.evaluate(OVERLAPPED), [], `${name}: cells that stand where their titles are`);
   await picture(page, `operator-${name}`);
 }
+
+/** On a narrow page a cell's title stands before what it holds. */
+const OVERLAPPED = `(() => {
+  if (innerWidth > 760) return [];
+  const range = document.createRange();
+  return [...document.querySelectorAll("main td[data-title]")].filter((cell) => {
+    const { left, width } = cell.getBoundingClientRect();
+    range.selectNodeContents(cell);
+    return range.getClientRects().length > 0 && range.getBoundingClientRect().left < left + width * 0.36;
+  }).map((cell) => cell.outerHTML);
+})()`;
 
 /** A request of a client, of which there is a charge then. */
 export async function chat(here: GatewayHere, key: string, model = "chat-1"): Promise<void> {

@@ -24,7 +24,7 @@ test("limits that are none, contradict themselves or pass the operator's cap", a
   await admin(gateway, "PUT", `/keys/${keyId}/caps`, { budgets_usd: { month: "40" }, concurrency: 5 });
   const { page, complaints } = await signIn(t, gateway, name);
   await page.goto(at(gateway, `keys/${keyId}`));
-  await refusedLimit(page, "Per day", "1,5", "`budgets_usd.day` must be an amount of US dollars above 0.");
+  await refusedLimit(page, "Per day", "1,5", "budgets_usd.day must be an amount of US dollars above 0.");
   await refusedLimit(page, "Per day", "0.000000001", "which the least request costs");
   await refusedLimit(page, "Per month", "40.01", "at which the operator has capped it");
   await refusedLimit(page, "Requests at once", "6", "at which the operator has capped it");
@@ -62,7 +62,7 @@ test("a name that is none, an expiry that is over, a group that is gone", async 
   await page.route("**/group", (route) => route.continue({ postData: JSON.stringify({ group: "mony" }) }));
   await move.getByRole("radio", { name: /^cards / }).check();
   await move.getByRole("button").click();
-  await move.getByText("Did you mean `money`?").waitFor();
+  await move.getByText("Did you mean money?").waitFor();
   assert.deepEqual(complaints, []);
 });
 
@@ -150,6 +150,6 @@ test("in Chinese, with the gateway's own words where a figure is in them", async
   await page.getByLabel("同时请求数").fill("6");
   await page.getByRole("button", { name: "保存: 限制" }).click();
   await page.getByText("超过了管理员设定的上限。").waitFor();
-  await page.getByText("`concurrency` is above 5, at which the operator has capped it.").waitFor();
+  await page.getByText("concurrency is above 5, at which the operator has capped it.").waitFor();
   assert.deepEqual(complaints, []);
 });

@@ -25,7 +25,7 @@ export const overview = {
   spend: "Spend by group",
   charged: "Charged",
   noSpend: "Nothing was charged.",
-  span: (seconds: string) => `In the last ${seconds} seconds.`,
+  span: (seconds: string) => `In the last ${seconds} s.`,
 };
 
 export const upstreams = {
