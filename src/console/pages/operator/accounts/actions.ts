@@ -2,11 +2,11 @@
 import type { AccountAnswer, MovementAnswer } from "../../../answers/answers.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { instant, usd } from "../../parts/format.ts";
+import type { OnceRunner } from "../../parts/once.ts";
 import { go, hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { Code } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
-import type { OnceRunner } from "../common/once.ts";
 import { choices, type Typed, Write } from "../common/write.ts";
 import type { OperatorPageProps } from "../session.ts";
 

@@ -2,10 +2,10 @@
 import type { BatchAnswer, CodeAnswer, NewCodesAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { count, instant } from "../../parts/format.ts";
+import type { OnceRunner } from "../../parts/once.ts";
 import { hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { T } from "../../texts/texts.ts";
-import type { OnceRunner } from "../common/once.ts";
 import { ListingTable, usePages } from "../common/pages.ts";
 import { usdOrNone } from "../common/words.ts";
 import { choices, type Typed, Write } from "../common/write.ts";

@@ -1,9 +1,10 @@
 /** Writes: a button that opens a form in front of the page, sends it once, and says what came of it. */
+
 import { useDeed } from "../../parts/load.ts";
+import { type OnceRunner, useOnce } from "../../parts/once.ts";
 import { type ComponentChildren, html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Dialog, Field, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
-import { type OnceRunner, useOnce } from "./once.ts";
 
 export interface WriteField {
   readonly name: string;
@@ -50,7 +51,7 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
   const [shown, setShown] = useState<ComponentChildren | undefined>(undefined);
   const once = useOnce(`${props.deedName ?? label} ${about}`);
   const deed = useDeed(async () => {
-    const result = await send(typed, once);
+    const result = await send(typed, once.run);
     onDone?.();
     if (result === undefined) onClose();
     else setShown(result);

@@ -2,11 +2,11 @@
 import type { AccountAnswer, ListedKeyAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { fromNow, instant } from "../../parts/format.ts";
+import type { OnceRunner } from "../../parts/once.ts";
 import { hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { Code } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
-import type { OnceRunner } from "../common/once.ts";
 import { ListingTable, usePages } from "../common/pages.ts";
 import { State } from "../common/words.ts";
 import { choices, type Typed, Write } from "../common/write.ts";

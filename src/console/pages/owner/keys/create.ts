@@ -1,9 +1,10 @@
 /** A new key: chosen, made once, shown once. */
 import type { KeyGroupsAnswer, NewKeyAnswer } from "../../../answers/own.ts";
-import { AskRefused, ask, newOnceId } from "../../parts/api.ts";
+import { AskRefused, ask } from "../../parts/api.ts";
 import { useAnswer, useDeed } from "../../parts/load.ts";
+import { useOnce } from "../../parts/once.ts";
 import { hrefOf } from "../../parts/router.ts";
-import { html, useEffect, useRef, useState, type VNode } from "../../parts/view.ts";
+import { html, useEffect, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Button, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { PageProps } from "../session.ts";
@@ -45,20 +46,20 @@ function CreateForm({ account, groups, onMade }: CreateFormProps): VNode {
   const [name, setName] = useState("");
   const [group, setGroup] = useState("");
   const [ends, setEnds] = useState("");
-  // The id is this form's: sent again after a lost answer it makes no second key.
-  const once = useRef("");
-  once.current ||= newOnceId();
+  // Sent again after a lost answer, also after a reload, it makes no second key.
+  const once = useOnce(`key ${account}`);
   const create = useDeed(async () => {
     if (group === "") throw new AskRefused(0, "no_group", W.noGroup, "");
     const expires_at = instantOf(ends);
-    const body = { group, idempotency_id: once.current, ...(name && { name }), ...(expires_at && { expires_at }) };
-    onMade(await ask<NewKeyAnswer>(`/accounts/${encodeURIComponent(account)}/keys`, { method: "POST", body }));
+    const chosen = { group, ...(name && { name }), ...(expires_at && { expires_at }) };
+    const path = `/accounts/${encodeURIComponent(account)}/keys`;
+    onMade(await once.run((id) => ask(path, { method: "POST", body: { ...chosen, idempotency_id: id } })));
   });
   const lost =
     create.refused?.code === "key_exists" ? /key_[0-9A-Za-z]{18}/.exec(create.refused.message)?.[0] : undefined;
   const anew = useDeed(async () => {
     await ask(`/keys/${lost}/revoke`, { method: "POST" });
-    once.current = newOnceId();
+    once.renew();
     await create.run();
   });
   return html`<${Form} deed=${create} onSubmit=${() => create.run()}>

@@ -63,6 +63,8 @@ test("a key whose text was lost on its way is named, revoked and replaced", asyn
   await create.click();
   await page.getByText("It is not known whether the key was made.").waitFor();
   assert.equal((await keyIds(gateway, name)).length, 2);
+  // Also to who loads the page once more and begins anew.
+  await fillNewKey(page, gateway);
   await create.click();
   await page.getByText("was made under this idempotency_id before").waitFor();
   await create.click();

@@ -2,8 +2,8 @@
  * The id by which a write counts once. It is made when a form is opened, and outlives a reload of the page while nobody knows
  * whether what was sent has been done.
  */
-import { AskRefused, newOnceId } from "../../parts/api.ts";
-import { useState } from "../../parts/view.ts";
+import { AskRefused, newOnceId } from "./api.ts";
+import { useRef } from "./view.ts";
 
 const KEPT = "tollgate-once:";
 
@@ -22,20 +22,31 @@ function isEnd(error: unknown, wasSent: boolean): boolean {
   return !wasSent || WAS_DONE.has(error.code);
 }
 
-/** @param form names the form and what it is about: `topup alice`. */
-export function useOnce(form: string): OnceRunner {
-  const [id, setId] = useState(() => sessionStorage.getItem(KEPT + form) ?? newOnceId());
-  return async (send) => {
-    const wasSent = sessionStorage.getItem(KEPT + form) === id;
-    sessionStorage.setItem(KEPT + form, id);
+interface Once {
+  readonly run: OnceRunner;
+  /** What is sent from now on is another write. */
+  readonly renew: () => void;
+}
+
+/** @param form names the form and what it is about, in every language alike: `topup alice`. */
+export function useOnce(form: string): Once {
+  const id = useRef("");
+  id.current ||= sessionStorage.getItem(KEPT + form) ?? newOnceId();
+  const renew = () => {
+    sessionStorage.removeItem(KEPT + form);
+    id.current = newOnceId();
+  };
+  const run: OnceRunner = async (send) => {
+    const wasSent = sessionStorage.getItem(KEPT + form) === id.current;
+    sessionStorage.setItem(KEPT + form, id.current);
     try {
-      const answer = await send(id);
-      sessionStorage.removeItem(KEPT + form);
-      setId(newOnceId());
+      const answer = await send(id.current);
+      renew();
       return answer;
     } catch (error) {
       if (isEnd(error, wasSent)) sessionStorage.removeItem(KEPT + form);
       throw error;
     }
   };
+  return { run, renew };
 }
