@@ -78,6 +78,14 @@ for (const [look, options] of Object.entries(WINDOWS)) {
   });
 }
 
+/** Resolves with the time of the first contentful paint in milliseconds, also where it is still to come. */
+const FIRST_PAINT = `new Promise((resolve) => {
+  new PerformanceObserver((list) => {
+    const paint = list.getEntriesByName("first-contentful-paint")[0];
+    if (paint !== undefined) resolve(paint.startTime);
+  }).observe({ type: "paint", buffered: true });
+})`;
+
 test("the first paint is measured", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
@@ -86,8 +94,8 @@ test("the first paint is measured", async (t) => {
   const found: number[] = [];
   for (let turn = 0; turn < 3; turn++) {
     await page.reload();
-    await page.locator("main h1").waitFor();
-    found.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"));
+    // The entry is written when a frame was shown, which on a busy machine is after the heading stands in the tree.
+    found.push(await page.evaluate(FIRST_PAINT));
   }
   assert.ok(found.every((ms) => ms > 0));
   t.diagnostic(`first contentful paint, ms: ${found.map((ms) => ms.toFixed(0)).join(", ")}`);
