@@ -9,7 +9,7 @@ import { createSeenKeys } from "./admit/seen-keys.ts";
 import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
-import { Audit } from "./console/audit.ts";
+import { Audit, type AuditEntry } from "./console/audit.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import type { OwnExplain } from "./console/owner/help.ts";
 import { createOwnerConsole, type OwnerConsole } from "./console/owner/owner.ts";
@@ -69,6 +69,8 @@ export interface GatewayOptions {
   readonly measure?: (metrics: Metrics) => void;
   /** How the upstreams do, where other processes ask them. */
   readonly upstreams?: () => readonly UpstreamState[];
+  /** Takes the lines of the audit where another process answers for it. */
+  readonly passAudit?: (entry: AuditEntry) => void;
 }
 
 export interface Gateway extends Omit<PreparedGateway, "open"> {
@@ -83,6 +85,7 @@ interface PreparedGateway {
   open(): Promise<Gateway>;
   readonly store: Store;
   readonly metrics: Metrics;
+  readonly audit: Pick<Audit, "take">;
   /** The token of the admin API: configured, or made and kept in the data folder. */
   readonly adminToken: string;
   /** Why this process should get no traffic; empty while it should. */
@@ -245,7 +248,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     catalog: () => settings.catalog,
     clock,
     random: randomBytes,
-    ...reportsTo(log, metrics, clock),
+    ...reportsTo(log, metrics, clock, options.passAudit),
   };
   const upstreams = options.upstreams ?? (() => dispatcher.report());
   const ownerParts = { ...consoleParts, upstreams, warnsAt: () => settings.notices };
@@ -256,9 +259,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   let draining = false;
   const reasons = () => [
     ...(draining ? ["draining"] : []),
-    ...health.reasons(),
-    ...composed.reasons(),
-    ...charging.reasons(),
+    ...[health, composed, charging].flatMap((part) => part.reasons()),
   ];
   const measure = () => {
     charging.measure();
@@ -320,6 +321,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const prepared: Omit<PreparedGateway, "open"> = {
     store,
     metrics,
+    audit: consoleParts.audit,
     adminToken: adminToken.reveal(),
     reasons,
     snapshot,
@@ -398,9 +400,9 @@ function toldTo(log: Log): Parameters<typeof journaledStore>[2] {
 }
 
 /** What both consoles leave of what is done and refused. */
-function reportsTo(log: Log, metrics: Metrics, clock: Clock) {
+function reportsTo(log: Log, metrics: Metrics, clock: Clock, passOn: GatewayOptions["passAudit"]) {
   const notifications = notificationsTo(log, metrics);
-  return { ...notifications, audit: new Audit(clock, notifications.log) };
+  return { ...notifications, audit: new Audit(clock, notifications.log, passOn && { passOn }) };
 }
 
 /** What is never traced pays for none of it. */

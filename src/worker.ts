@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import process from "node:process";
 import { type ConfigCopy, formatProblem, keepUntilRestart, loadCopy } from "./config/config.ts";
+import type { AuditEntry } from "./console/audit.ts";
 import { prepareGateway } from "./gateway.ts";
 import { workerJournal } from "./settle/recovery/orphan-journals.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
@@ -31,6 +32,9 @@ function settingsOf(file: string, copy: ConfigCopy): Settings {
   throw new Error(loaded.problems.map(formatProblem).join("\n"));
 }
 
+/** What owners do in the console of this worker is noted by its parent, who answers for the audit. */
+const passAudit = (entry: AuditEntry) => void tell({ kind: "audited", entry });
+
 let log: Log = createLog({ level: "error" });
 
 async function prepare({ worker, workers, file, started, newest, pretty }: WorkerStart): Promise<LifeGateway> {
@@ -44,7 +48,7 @@ async function prepare({ worker, workers, file, started, newest, pretty }: Worke
   };
   log = ofWorker(createLog({ level: own.log.level, pretty }), worker);
   const settings = keepUntilRestart(own, settingsOf(file, newest.copy));
-  const gateway = await prepareGateway({ settings, log, serves: "clients" });
+  const gateway = await prepareGateway({ settings, log, serves: "clients", passAudit });
 
   let told = "";
   const look = setInterval(() => {

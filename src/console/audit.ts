@@ -22,6 +22,9 @@ export interface Asker {
   readonly requestId: string;
 }
 
+/** A line that has no number yet: the process that answers for the audit gives it one. */
+export type AuditEntry = Omit<AuditLineAnswer, "seq">;
+
 /** What is done, and how it ended. */
 type Asked = Asker & Pick<AuditLineAnswer, "what" | "target">;
 interface Ended extends Pick<AuditLineAnswer, "outcome" | "facts"> {
@@ -33,6 +36,7 @@ export class Audit {
   readonly #clock: Clock;
   readonly #log: (line: object) => void;
   readonly #linesMax: number;
+  readonly #passOn: ((entry: AuditEntry) => void) | undefined;
   readonly #lines: AuditLineAnswer[] = [];
   /** Of this process. */
   readonly runId = randomBytes(6).toString("hex");
@@ -40,10 +44,20 @@ export class Audit {
   /** Lines of owners, and of who was not let in. */
   #outsiders = 0;
 
-  constructor(clock: Clock, log: (line: object) => void, linesMax = AUDIT_LINES_MAX) {
+  /**
+   * @param log takes every line that is noted here.
+   * @param options.linesMax lines that are remembered.
+   * @param options.passOn takes each line to the process whose audit operators ask (`take`); then none is remembered here.
+   */
+  constructor(
+    clock: Clock,
+    log: (line: object) => void,
+    { linesMax = AUDIT_LINES_MAX, passOn }: { linesMax?: number; passOn?: (entry: AuditEntry) => void } = {},
+  ) {
     this.#clock = clock;
     this.#log = log;
     this.#linesMax = linesMax;
+    this.#passOn = passOn;
   }
 
   /** Runs a write and logs one line, also when the write failed. */
@@ -100,11 +114,9 @@ export class Audit {
   /** Logs one line of what is no route: somebody signs in, or does not. */
   note({ who, from, what, target, requestId }: Asked, { outcome, cause, facts }: Ended): void {
     const at = new Date(this.#clock.wallMs()).toISOString();
-    const seq = ++this.#seq;
-    const noted = { who, from, what, target, outcome, cause: cause ?? null, facts };
-    this.#lines.push({ seq, at, request_id: requestId, ...noted });
-    if (isOutsider(who)) this.#outsiders++;
-    if (this.#lines.length > this.#linesMax) this.#forgetOne();
+    const entry = { at, request_id: requestId, who, from, what, target, outcome, cause: cause ?? null, facts };
+    if (this.#passOn) this.#passOn(entry);
+    else this.take(entry);
     this.#log({
       event: "audit",
       at,
@@ -117,6 +129,13 @@ export class Audit {
       outcome,
       ...(cause === undefined ? {} : { cause }),
     });
+  }
+
+  /** Remembers a line that another process of the gateway has noted, and logged. */
+  take(entry: AuditEntry): void {
+    this.#lines.push({ seq: ++this.#seq, ...entry });
+    if (isOutsider(entry.who)) this.#outsiders++;
+    if (this.#lines.length > this.#linesMax) this.#forgetOne();
   }
 }
 

@@ -4,6 +4,7 @@
  * time.
  */
 import type { ConfigCopy } from "../config/config.ts";
+import type { AuditEntry } from "../console/audit.ts";
 import type { UpstreamState } from "../console/routes/upstreams.ts";
 import type { MetricsSnapshot } from "../telemetry/metrics.ts";
 import type { Address } from "../values/settings.ts";
@@ -63,5 +64,7 @@ export type FromWorker =
   | { readonly kind: "draining" }
   /** Why it should get no traffic; sent when that changes. */
   | { readonly kind: "reasons"; readonly reasons: readonly string[] }
+  /** A line of the audit that it has logged: the parent answers operators. */
+  | { readonly kind: "audited"; readonly entry: AuditEntry }
   | { readonly kind: "pong" }
   | { readonly kind: "metrics"; readonly figures: WorkerReport };

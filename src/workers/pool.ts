@@ -4,6 +4,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { ConfigCopy } from "../config/config.ts";
+import type { AuditEntry } from "../console/audit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { MetricsSnapshot, WorkerEnd } from "../telemetry/metrics.ts";
 import { RetiredMetrics } from "../telemetry/summed-metrics.ts";
@@ -28,6 +29,8 @@ interface PoolParts {
   readonly log: Log;
   /** A process has ended; `cause` says why, unless it was asked to end. */
   readonly onEnded: (cause: WorkerEnd | undefined) => void;
+  /** A worker has noted what an owner did. */
+  readonly onAudited: (entry: AuditEntry) => void;
 }
 
 /** A configuration that has been sent and that some worker has not confirmed. */
@@ -47,7 +50,7 @@ export class WorkerPool {
   #cancelPing = () => {};
 
   constructor(parts: PoolParts) {
-    const { workers, started, file, pretty, fork, clock, log, onEnded } = parts;
+    const { workers, started, file, pretty, fork, clock, log, onEnded, onAudited } = parts;
     this.#parts = parts;
     this.#newest = { generation: 1, copy: started };
     this.#slots = Array.from({ length: workers }, (_, index) => {
@@ -64,6 +67,7 @@ export class WorkerPool {
           this.#retired.add(last);
           onEnded(cause);
         },
+        onAudited,
       });
       return slot;
     });

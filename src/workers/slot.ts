@@ -4,6 +4,7 @@
  * since it owns the place's journal. `pool.ts` does what concerns all places together.
  */
 import type { ChildProcess } from "node:child_process";
+import type { AuditEntry } from "../console/audit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { WorkerEnd } from "../telemetry/metrics.ts";
 import type { Address } from "../values/settings.ts";
@@ -51,6 +52,7 @@ interface SlotParts {
   readonly onChange: () => void;
   /** A process has ended: its last figures, which the place no longer has, and why, unless it was asked to end. */
   readonly onEnded: (last: WorkerReport["metrics"], cause: WorkerEnd | undefined) => void;
+  readonly onAudited: (entry: AuditEntry) => void;
 }
 
 export class WorkerSlot {
@@ -250,6 +252,9 @@ export class WorkerSlot {
         break;
       case "reasons":
         this.#reasons = message.reasons;
+        break;
+      case "audited":
+        this.#parts.onAudited(message.entry);
         break;
       case "metrics":
         this.#figures = message.figures;

@@ -9,6 +9,7 @@ import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { removeStaleSocket } from "../accept/socket-file.ts";
 import type { ConfigCopy } from "../config/config.ts";
+import type { Audit } from "../console/audit.ts";
 import type { RefusedSettings } from "../console/routes/configuration.ts";
 import type { UpstreamState } from "../console/routes/upstreams.ts";
 import { liveMetrics } from "../telemetry/live-figures.ts";
@@ -41,6 +42,7 @@ export interface Applied {
 interface ParentGateway {
   readonly admin: Address;
   readonly metrics: Metrics;
+  readonly audit: Pick<Audit, "take">;
   apply(settings: Settings): Applied;
   reloadFailed(problems: RefusedSettings["problems"]): void;
   close(): Promise<void>;
@@ -110,6 +112,7 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     onEnded(cause) {
       if (cause) parent.metrics.workerEnds.inc({ cause });
     },
+    onAudited: (entry) => parent.audit.take(entry),
   });
   let cancel = () => {};
   const follow = (): void => {

@@ -105,7 +105,7 @@ test("the lines are read again, newest first, page by page, and say how each wri
 
 test("as many lines are remembered as there are places, and all of them are logged", async () => {
   const logged: object[] = [];
-  const audit = new Audit(systemClock, (line) => logged.push(line), 3);
+  const audit = new Audit(systemClock, (line) => logged.push(line), { linesMax: 3 });
   const write = { what: "account.create", target: () => "alice", whenUnknown: "" };
   const asker = { who: "local", from: "127.0.0.1", requestId: "req_1" };
   const input = { params: {}, query: {}, body: {} };
@@ -118,7 +118,7 @@ test("as many lines are remembered as there are places, and all of them are logg
 });
 
 test("a flood of owners, or of who is not let in, pushes out no more than half of what is remembered", () => {
-  const audit = new Audit(systemClock, () => {}, 6);
+  const audit = new Audit(systemClock, () => {}, { linesMax: 6 });
   const note = (who: string) =>
     audit.note(
       { who, from: "127.0.0.1", requestId: "req_1", what: "x", target: "alice" },
@@ -137,4 +137,29 @@ test("a flood of owners, or of who is not let in, pushes out no more than half o
   for (let n = 0; n < 6; n++) note("local");
   note("nobody");
   assert.deepEqual(remembered(), [27, 26, 25, 24, 23, 22]);
+});
+
+test("a process that passes its lines on logs and remembers none; who takes them remembers and logs nothing", () => {
+  const logged: object[] = [];
+  const parent = new Audit(systemClock, () => assert.fail("logged twice"));
+  const worker = new Audit(systemClock, (line) => logged.push(line), { passOn: (entry) => parent.take(entry) });
+  worker.note(
+    { who: "owner:alice:link", from: "127.0.0.1", requestId: "req_1", what: "key.create", target: "key_1" },
+    { outcome: "refused", cause: "key_limit", facts: {} },
+  );
+  assert.equal(logged.length, 1);
+  assert.deepEqual(worker.behind(0, 10), []);
+  const [{ at, ...line } = { at: "" }] = parent.behind(0, 10);
+  assert.ok(Date.parse(at) > 0);
+  assert.deepEqual(line, {
+    seq: 1,
+    request_id: "req_1",
+    who: "owner:alice:link",
+    from: "127.0.0.1",
+    what: "key.create",
+    target: "key_1",
+    outcome: "refused",
+    cause: "key_limit",
+    facts: {},
+  });
 });

@@ -31,6 +31,7 @@ function scene(workers: number) {
     onEnded(cause) {
       ended.push(cause);
     },
+    onAudited() {},
   });
   return {
     clock,

@@ -184,6 +184,7 @@ export class World {
       clock,
       log: createLog({ level: "silent" }),
       onEnded: (cause) => void this.ends.push(cause),
+      onAudited() {},
     });
   }
 

@@ -72,6 +72,7 @@ test("one that dies while a page waits for another is on it, once, and on every 
     clock,
     log: createLog({ level: "silent" }),
     onEnded() {},
+    onAudited() {},
   });
   const badKeys = async () => metricSum((await summedPage(await fleet.metrics())).body, "tollgate_bad_keys_total");
   const metrics = await process_(1n, 0, 1).snapshot();
