@@ -4,12 +4,10 @@ import { join } from "node:path";
 import process from "node:process";
 import type { TestContext } from "node:test";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { CHROMIUM, ensureSystemPackages } from "./system-packages.ts";
+import { browserProgram, CHROMIUM, ensureSystemPackages } from "./system-packages.ts";
 
 export type { BrowserContext, Page };
 
-/** Where Debian's package puts it. */
-const PROGRAM = "/usr/bin/chromium";
 /** How long a page may take for a step: a slow machine's, far above what any takes. */
 const STEP_MS = 20_000;
 
@@ -18,7 +16,7 @@ let running: Promise<Browser> | undefined;
 /** One browser for all tests of a process; each has a context of its own. */
 async function theBrowser(): Promise<Browser> {
   ensureSystemPackages([CHROMIUM]);
-  running ??= chromium.launch({ executablePath: PROGRAM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  running ??= chromium.launch({ executablePath: browserProgram(), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   return running;
 }
 

@@ -29,12 +29,21 @@ const UNITS = [
   ["second", 1],
 ] as const;
 
-/** How far an instant is from now, in its largest unit: "in 3 days", "2 hours ago". */
+/**
+ * How far an instant is from now, in its largest unit: "in 3 days", "2 hours ago". From a day on it goes by the dates of the
+ * reader's calendar, so that "tomorrow" is never two dates away.
+ */
 export function fromNow(iso: string, nowMs = Date.now()): string {
-  const seconds = Math.round((Date.parse(iso) - nowMs) / 1_000);
+  const thenMs = Date.parse(iso);
+  const seconds = Math.trunc((thenMs - nowMs) / 1_000);
   const [unit, size] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? ["second", 1];
-  return new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
+  const distance = unit === "day" ? (midnightMs(thenMs) - midnightMs(nowMs)) / (size * 1_000) : seconds / size;
+  // A day on which the clocks are changed has 23 or 25 hours.
+  const whole = unit === "day" ? Math.round(distance) : Math.trunc(distance);
+  return new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(whole, unit);
 }
+
+const midnightMs = (ms: number): number => new Date(ms).setHours(0, 0, 0, 0);
 
 export function count(value: number): string {
   return new Intl.NumberFormat(locale()).format(value);

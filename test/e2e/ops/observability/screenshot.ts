@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { browserProgram } from "../../../rig/system-packages.ts";
 
 const QUIET =
   "--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
@@ -15,7 +16,7 @@ export function screenshot(page: string, picture: string, size: string): void {
   try {
     // A sandbox inside a container that runs as root is refused by the kernel.
     const how = ["--headless", "--no-sandbox", "--hide-scrollbars", ...QUIET.split(" ")];
-    execFileSync("chromium", [...how, ...where], { stdio: "ignore", timeout: TIMEOUT_MS });
+    execFileSync(browserProgram(), [...how, ...where], { stdio: "ignore", timeout: TIMEOUT_MS });
   } finally {
     rmSync(profile, { recursive: true, force: true });
   }
