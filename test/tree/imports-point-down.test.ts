@@ -49,6 +49,7 @@ const PUBLIC: Readonly<Record<string, readonly string[]>> = {
   ],
   overload: ["overload.ts"],
   console: [
+    "audit.ts",
     "answers/present.ts",
     "owner/owner.ts",
     "routes/configuration.ts",
