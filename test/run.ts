@@ -57,8 +57,12 @@ const MOSTLY_WAITS = new RegExp(
   ].join("|")}).*\\.test\\.ts$`,
 );
 const isAlone = (file: string) => ALONE.test(file) && !MOSTLY_WAITS.test(file);
-/** Files that only compute, whom it does not matter how long: beside those that run alone, with what they leave of the CPU. */
-const COMPUTES = /^test\/(tree|endurance\/(judge|simulation)|unit\/(convert|values|wire))\//;
+/**
+ * Files that may wait for the CPU, since they only compute, or wait for what a browser shows: beside those that run alone, with what
+ * these leave of it.
+ */
+const MAY_WAIT = /^test\/(tree|endurance\/(judge|simulation)|unit\/(convert|values|wire)|e2e\/ops\/console)\//;
+const MAY_WAIT_CONCURRENCY = 2;
 /** Folders whose files share processes, so many at most, since to load what they test takes longer than most of them. */
 const TOGETHER = /^test\/(unit\/(?!settle|store)|e2e\/(protocol|money\/(bill|cards)|ops\/console)\/)/;
 const TOGETHER_MAX = 10;
@@ -79,13 +83,13 @@ console.log(`${files.length} files. Traces are read by ${tracesReadBy()}. Server
 await Promise.all([
   runAll(files.filter(isAlone), 1),
   runAll(
-    files.filter((file) => COMPUTES.test(file)),
-    1,
+    files.filter((file) => MAY_WAIT.test(file)),
+    MAY_WAIT_CONCURRENCY,
     ["--import", fileURLToPath(new URL("./rig/nice.ts", import.meta.url))],
   ),
 ]);
 await runAll(
-  files.filter((file) => !isAlone(file) && !COMPUTES.test(file)),
+  files.filter((file) => !isAlone(file) && !MAY_WAIT.test(file)),
   CONCURRENCY,
 );
 if (passed + failed === 0) console.error(`No test ran (${files.length} files).`);
