@@ -221,6 +221,18 @@ export async function untilReadiness(
 }
 
 /** Asks until every worker serves and nothing is amiss. */
-export async function untilAllServe({ adminUrl }: GatewayProcess): Promise<void> {
-  await untilReadiness(`${adminUrl}/readyz`, ({ ready, notes }) => ready && notes.length === 0);
+export async function untilAllServe(gateway: GatewayProcess): Promise<void> {
+  await untilReadiness(`${gateway.adminUrl}/readyz`, ({ ready, notes }) => ready && notes.length === 0);
+  // The log may still be on its way: who has ended by it serves again by it.
+  const newest = () =>
+    new Map(
+      lines(gateway)
+        .map(({ msg, worker }) => [worker, msg] as const)
+        .filter(isOfLife),
+    );
+  while ([...newest().values()].includes(ENDED)) await aMoment();
 }
+
+const ENDED = "a worker has ended";
+const isOfLife = ([worker, msg]: readonly [unknown, unknown]): boolean =>
+  worker !== undefined && (msg === ENDED || msg === "a worker serves");
