@@ -39,13 +39,17 @@ const FOR_GOOD = "public, max-age=31536000, immutable";
  */
 export function addPages(app: App, root: string, entry: "owner" | "operator"): void {
   const open = { config: { access: "anyone" as const }, schema: { hide: true } };
-  const document = (reply: AppReply) =>
-    reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8").send(page(root, entry));
+  // Made for the first who asks, as the files are.
+  let made: string | undefined;
+  const document = (reply: AppReply) => {
+    made ??= page(root, entry);
+    return reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8").send(made);
+  };
   app.get(`${root}/assets/:digest/*`, open, async (request, reply) => {
     const { digest, "*": path } = request.params as { readonly digest: string; readonly "*": string };
-    const made = pageFiles();
-    const file = made.files.get(path);
-    if (file === undefined || digest !== made.digest || !isOf(path, entry)) {
+    const known = pageFiles();
+    const file = known.files.get(path);
+    if (file === undefined || digest !== known.digest || !isOf(path, entry)) {
       throw new AdminRefusal(404, "unknown_path", "There is no such file.", "Load the page again: it was replaced.");
     }
     reply.headers({ "cache-control": FOR_GOOD, vary: "accept-encoding", "x-content-type-options": "nosniff" });
