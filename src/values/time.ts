@@ -14,6 +14,16 @@ export interface Clock {
   after(ms: number, task: () => void): () => void;
   /** Runs `task` once this turn of the event loop is over; the result cancels it. See `afterTurn`. */
   afterTurn?(task: () => void): () => void;
+  /** How late this process was itself so far, milliseconds. See `ownDelayMs`. */
+  ownDelayMs?(): number;
+}
+
+/**
+ * How late this process was itself so far, milliseconds: by its own long turns, or without a core. The difference between two
+ * calls is what of the time between them nobody else is to blame for. 0 by a clock of tests that knows of none.
+ */
+export function ownDelayMs(clock: Clock): number {
+  return clock.ownDelayMs?.() ?? 0;
 }
 
 /**
@@ -85,8 +95,53 @@ export class Cohort {
   }
 }
 
+/** How often a process looks whether it is late itself. */
+const BEAT_MS = 20;
+/** A timer may be late by so much without anybody's fault. */
+const PUNCTUAL_MS = 5;
+/** Nobody asks any more: so many beats later it ends, that an idle process sleeps. */
+const BEATS_UNASKED_MAX = 50;
+
+/** Counts how late its own timer is, while somebody asks now and then. */
+export class OwnDelay {
+  readonly #clock: Pick<Clock, "monotonicMs" | "after">;
+  #delayMs = 0;
+  #dueMs: number | undefined;
+  #unasked = 0;
+
+  constructor(clock: Pick<Clock, "monotonicMs" | "after">) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds so far, what is late right now included: sockets may be read before timers. */
+  get totalMs(): number {
+    this.#unasked = 0;
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#dueMs === undefined) this.#wait(nowMs);
+    return this.#delayMs + this.#lateMs(nowMs);
+  }
+
+  #lateMs(nowMs: number): number {
+    const lateMs = nowMs - (this.#dueMs ?? nowMs);
+    return lateMs > PUNCTUAL_MS ? lateMs : 0;
+  }
+
+  #wait(nowMs: number): void {
+    this.#dueMs = nowMs + BEAT_MS;
+    this.#clock.after(BEAT_MS, () => this.#beat());
+  }
+
+  #beat(): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#delayMs += this.#lateMs(nowMs);
+    this.#dueMs = undefined;
+    if (++this.#unasked <= BEATS_UNASKED_MAX) this.#wait(nowMs);
+  }
+}
+
 /** The machine's clock. */
 export const systemClock: Clock = {
+  ownDelayMs: () => ownDelay.totalMs,
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   after(ms, task) {
@@ -95,6 +150,8 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+const ownDelay = new OwnDelay(systemClock);
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 

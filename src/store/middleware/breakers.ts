@@ -8,7 +8,7 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import type { RequestId } from "../../values/request-id.ts";
-import type { Clock } from "../../values/time.ts";
+import { type Clock, ownDelayMs } from "../../values/time.ts";
 import type { AdmitAsk } from "../admission.ts";
 import { type RequestStore, StoreError } from "../contract.ts";
 
@@ -119,7 +119,7 @@ export class Breakers {
     if (shard.breaker.isOpen) throw unsent("the store does not answer in time");
     const { clock } = this.#parts;
     shard.lastTag = tag;
-    const startedMs = clock.monotonicMs();
+    const tookMs = stopwatch(clock);
     let failed = false;
     try {
       return await call();
@@ -127,7 +127,7 @@ export class Breakers {
       failed = isOutage(error);
       throw error;
     } finally {
-      shard.breaker.count(failed, clock.monotonicMs() - startedMs);
+      shard.breaker.count(failed, tookMs());
     }
   }
 }
@@ -149,6 +149,16 @@ function probeOf(tag: AccountTag): AdmitAsk {
     holdTtlMs: 1,
     again: false,
   };
+}
+
+/**
+ * Starts to time a server. @returns what tells the milliseconds so far, without those that this process was late itself: a gateway
+ * without a core would else take its own state for the store's, and refuse all that it could still serve.
+ */
+function stopwatch(clock: Clock): () => number {
+  const startedMs = clock.monotonicMs();
+  const ownMs = ownDelayMs(clock);
+  return () => clock.monotonicMs() - startedMs - (ownDelayMs(clock) - ownMs);
 }
 
 function isOutage(error: unknown): boolean {
@@ -225,7 +235,7 @@ export class Breaker {
     return this.#openSinceMs === undefined ? 0 : this.#parts.clock.monotonicMs() - this.#openSinceMs;
   }
 
-  /** Counts a call that has ended. Calls that were sent before it opened count for nothing afterwards. */
+  /** Counts a call that has ended. @param tookMs of the store's own time. Calls that were sent before it opened count for nothing afterwards. */
   count(failed: boolean, tookMs: number): void {
     if (this.isOpen) return;
     const nowMs = this.#parts.clock.monotonicMs();
@@ -261,12 +271,12 @@ export class Breaker {
   /** One call at a time tests whether the store is back; a slow answer does not count. */
   async #halfOpen(): Promise<void> {
     const { clock, probe, onChange } = this.#parts;
-    const startedMs = clock.monotonicMs();
+    const tookMs = stopwatch(clock);
     const answered = await probe().then(
       () => true,
       () => false,
     );
-    if (!answered || clock.monotonicMs() - startedMs >= SLOW_MS) return this.#probeLater();
+    if (!answered || tookMs() >= SLOW_MS) return this.#probeLater();
     this.#openSinceMs = undefined;
     this.#forget();
     onChange(false);

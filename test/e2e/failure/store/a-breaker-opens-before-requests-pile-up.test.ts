@@ -4,8 +4,10 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Breaker } from "../../../../src/store/middleware/breakers.ts";
-import { ManualClock } from "../../../unit/settle/rig.ts";
+import { Breaker, Breakers } from "../../../../src/store/middleware/breakers.ts";
+import { createLog } from "../../../../src/telemetry/log.ts";
+import { ManualClock, turns } from "../../../unit/settle/rig.ts";
+import { tagOf } from "../../../unit/store/asks.ts";
 
 function bench() {
   const clock = new ManualClock();
@@ -114,4 +116,43 @@ test("stopped, it sends nothing any more", async () => {
   breaker.stop();
   await clock.advance(10_000);
   assert.equal(probes.sent, 0);
+});
+
+/** Breakers of one server, whose calls and probes each take so long, and so much of it because this process was late. */
+function breakersBench(tookMs: number, world: { ownMs: number }) {
+  const clock = Object.assign(new ManualClock(), { ownDelayMs: () => ownMs });
+  let ownMs = 0;
+  const take = async () => {
+    clock.nowMs += tookMs;
+    ownMs += world.ownMs;
+  };
+  const open: number[] = [];
+  const breakers = new Breakers({
+    store: { admit: take as never, shardOf: () => "one" },
+    clock,
+    random: () => 1,
+    metrics: { storeBreakerOpen: { set: (value: number) => void open.push(value) } as never },
+    log: createLog({ level: "silent" }),
+  });
+  const call = async (times: number) => {
+    for (let i = 0; i < times; i++) await breakers.request(tagOf("Slow"), take);
+  };
+  return { clock, call, open };
+}
+
+test("what this process was late itself is not the store's: nothing opens for it, and it does not keep a breaker open", async () => {
+  const late = breakersBench(450, { ownMs: 60 });
+  await late.call(100);
+  assert.deepEqual(late.open, [0]);
+  const world = { ownMs: 40 };
+  const slow = breakersBench(450, world);
+  await slow.call(20);
+  assert.deepEqual(slow.open, [0, 1]);
+  await assert.rejects(slow.call(1), /the store does not answer in time/);
+  await slow.clock.advance(250);
+  assert.deepEqual(slow.open, [0, 1], "a slow probe closes nothing");
+  world.ownMs = 60;
+  await slow.clock.advance(500);
+  await turns();
+  assert.deepEqual(slow.open, [0, 1, 0]);
 });
