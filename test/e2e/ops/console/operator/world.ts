@@ -1,10 +1,9 @@
 /** A gateway with an operator who has signed in to its console in a real browser. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { TestContext } from "node:test";
 import { openWindow, type Page, picture, type Window } from "../../../../rig/browser.ts";
 import { type GatewayHere, startGatewayHere } from "../../../../rig/gateway.ts";
+import { assertAccessible } from "../accessible.ts";
 
 export interface OperatorWorld extends Window {
   readonly here: GatewayHere;
@@ -59,27 +58,10 @@ async function askAdmin(here: GatewayHere, method: string, path: string, body?: 
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 /** Nothing serious stands in the way of who does not see, or has no mouse; nothing is wider than the window. */
 export async function assertUsable(page: Page, name: string): Promise<void> {
   await assertAccessible(page, name);
   await assertFits(page, name);
-}
-
-async function assertAccessible(page: Page, name: string): Promise<void> {
-  // Through evaluate: the page's own policy refuses a script that is put into it.
-  await page.evaluate(AXE);
-  const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
-    };
-    const { violations } = await axe.run();
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
-  });
-  assert.deepEqual(found, [], name);
 }
 
 /** Whether the page is no wider than its window; a picture of it is kept. */

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, openWindow, type Page, picture } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
+import { assertAccessible } from "../accessible.ts";
 import { HOSTILE_NAMES, startHouse } from "./house.ts";
-import { admin, assertAccessible, assertFits, at, settled, signIn } from "./signed-in.ts";
+import { admin, assertFits, at, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
 
@@ -61,7 +62,7 @@ test("a key is created, shown once, and works with the settings that are shown",
   await page.getByLabel("Client").selectOption("Codex");
   await page.getByText(`base_url = "${gateway.url}/v1"`).waitFor();
   await assertFits(page);
-  await assertAccessible(page);
+  await assertAccessible(page, t.name);
   await picture(page, "console-owner-key-shown-once-narrow");
   await page.getByRole("link", { name: "I have stored it" }).click();
   await page.getByRole("link", { name: HOSTILE_NAMES[0] }).waitFor();
@@ -150,7 +151,7 @@ test("a key is suspended, resumed, given another value, and revoked by its name"
   await page.getByRole("button", { name: "Revoke …" }).click();
   const dialog = page.getByRole("dialog", { name: "Revoke this key for good?" });
   await dialog.getByText(`Laptop (${keyId})`).waitFor();
-  await assertAccessible(page);
+  await assertAccessible(page, t.name);
   await picture(page, "console-owner-revoke-light");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
 import { refusingPort } from "../../../../rig/refusing-port.ts";
+import { assertAccessible } from "../accessible.ts";
 import { furnish, spend, startHouse } from "./house.ts";
-import { admin, assertAccessible, settled, signIn } from "./signed-in.ts";
+import { admin, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
 
@@ -63,7 +64,7 @@ test("a balance below its threshold, a budget and a quota that are nearly used u
   await page.getByText(/The balance is 2\.99\d+ USD, below 5\.00 USD\./).waitFor();
   await page.getByText(/Of the time card day 0\.000\d+ USD of 0\.001 USD are left\./).waitFor();
   const budget = page.getByRole("link", { name: /Of the budget of the day of the key .* It begins anew in/ });
-  await assertAccessible(page);
+  await assertAccessible(page, t.name);
   await picture(page, "console-owner-overview-warnings-dark");
   await budget.click();
   await page.getByText(/Per day: 0\.000\d+ USD of 0\.001 USD left/).waitFor();

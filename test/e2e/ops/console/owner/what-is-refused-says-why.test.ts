@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
+import { assertAccessible } from "../accessible.ts";
 import { codes, startHouse } from "./house.ts";
-import { admin, assertAccessible, at, signIn } from "./signed-in.ts";
+import { admin, at, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
 
@@ -35,7 +36,7 @@ test("limits that are none, contradict themselves or pass the operator's cap", a
   const limits = page.getByRole("region", { name: "Limits", exact: true });
   await limits.getByLabel("Per day").fill("5");
   await refusedLimit(page, "Per week", "4", "The budget of the week is below that of the day");
-  await assertAccessible(page);
+  await assertAccessible(page, t.name);
   await picture(page, "console-owner-limits-refused-light");
   assert.deepEqual(complaints, []);
 });
@@ -101,7 +102,7 @@ test("codes that are mistyped, unknown, over, or guessed too often", async (t) =
   const mistyped = code.replace(/.$/, (last) => (last === "7" ? "8" : "7"));
   await refused(mistyped, "The code was mistyped: its last symbol does not fit the others.");
   await page.getByText("Compare it with what was sold, symbol by symbol.").waitFor();
-  await assertAccessible(page);
+  await assertAccessible(page, t.name);
   await picture(page, "console-owner-code-mistyped-light");
   await refused(taken, "there is none like it, it is void, or another account has it");
   await page.getByText("Whoever sold it can look up what has become of it.").waitFor();
