@@ -4,7 +4,7 @@
  * - *whole, alone*: a whole reply, one request at a time;
  * - *first token*: the first bytes of a stream, streams that come by chance and so often that half of one core is busy with them.
  *
- * Medians of the rounds; in each round every subject has its turn. `--rounds N`, `--requests N` (of one round), `--subjects TEXT,...`.
+ * Medians of the rounds; in each round every subject has its turn. `--rounds N`, `--requests N` (of one round).
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -15,15 +15,16 @@ import { parseArgs } from "node:util";
 import { CASES } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import { machineFacts } from "./machine.ts";
-import { type Running, SUBJECTS } from "./subjects.ts";
+import { BARE_PROXY, type Running, SUBJECTS } from "./subjects.ts";
 
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "5" },
     requests: { type: "string", default: "400" },
-    subjects: { type: "string", default: "direct,bare,tollgate, embedded,tollgate, redis" },
   },
 });
+/** The first of them is what the others are compared with. */
+const TIMED: ReadonlySet<string> = new Set(["direct", BARE_PROXY, "tollgate, embedded", "tollgate, redis"]);
 const ROUNDS = Number(values.rounds);
 const REQUESTS = Number(values.requests);
 /** Requests before the first round: code is compiled. */
@@ -130,11 +131,10 @@ function median(figures: readonly number[]): number {
 
 const upstream: ChildProcess = fork(fileURLToPath(new URL("./upstream.ts", import.meta.url)));
 const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
-const wanted = values.subjects.split(/,(?! )/);
 const subjects: Subject[] = [];
 try {
   for (const { name, start } of SUBJECTS) {
-    if (!wanted.some((part) => name === part || (name.includes(part) && !name.includes("traced")))) continue;
+    if (!TIMED.has(name)) continue;
     const running = await start({ upstreamPort: port, profileDir: undefined });
     subjects.push({ name, running, agent: new Agent({ keepAlive: true, maxSockets: 512 }) });
   }
