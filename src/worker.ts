@@ -32,7 +32,7 @@ function settingsOf(file: string, copy: ConfigCopy): Settings {
   throw new Error(loaded.problems.map(formatProblem).join("\n"));
 }
 
-/** What owners do in the console of this worker is noted by its parent, who answers for the audit. */
+/** What owners do in the console of this worker goes to its parent, which answers operators who ask for the audit. */
 const passAudit = (entry: AuditEntry) => void tell({ kind: "audited", entry });
 
 let log: Log = createLog({ level: "error" });

@@ -235,7 +235,10 @@ export class Breaker {
     return this.#openSinceMs === undefined ? 0 : this.#parts.clock.monotonicMs() - this.#openSinceMs;
   }
 
-  /** Counts a call that has ended. @param tookMs of the store's own time. Calls that were sent before it opened count for nothing afterwards. */
+  /**
+   * Counts a call that has ended. One that was sent before the breaker opened counts for nothing afterwards.
+   * @param tookMs what the store took, without what this process was late itself.
+   */
   count(failed: boolean, tookMs: number): void {
     if (this.isOpen) return;
     const nowMs = this.#parts.clock.monotonicMs();
