@@ -38,6 +38,7 @@ interface TemplateField {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
+const COLON = 0x3a;
 const LF = 0x0a;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
@@ -74,14 +75,22 @@ export class DeltaTemplate {
    * @returns undefined where its parts cannot be told by its bytes alone.
    */
   static of(frame: Buffer, sent: Buffer, varying: Varying): DeltaTemplate | undefined {
-    if (frame[frame.length - 1] !== LF) return undefined;
     const spots = spotsOf(frame, varying);
     const kinds = spots?.map(({ kind }) => kind);
     if (!spots || !kinds) return undefined;
+    // A name that is written with an escape may be that of a varying member once more.
+    if (literalsOf(frame, spots).some((literal) => literal.includes(BACKSLASH))) return undefined;
     if (sent === frame) return new DeltaTemplate(kinds, literalsOf(frame, spots));
     const sentSpots = spotsOf(sent, varying);
     if (!sentSpots?.every(({ kind }, index) => kind === kinds[index])) return undefined;
     return new DeltaTemplate(kinds, literalsOf(frame, spots), literalsOf(sent, sentSpots));
+  }
+
+  /** The same of a frame that was written here. */
+  static ofOwn(frame: Buffer, varying: Varying): DeltaTemplate | undefined {
+    const spots = spotsOf(frame, varying);
+    const kinds = spots?.map(({ kind }) => kind);
+    return spots && kinds && new DeltaTemplate(kinds, literalsOf(frame, spots));
   }
 
   /** Whether the client gets other bytes than came: those of `write`. */
@@ -98,13 +107,51 @@ export class DeltaTemplate {
     }
   }
 
+  /** Whether it has a number. */
+  get isNumbered(): boolean {
+    return this.#kinds.includes(NUMBER);
+  }
+
+  /** How many bytes it has beside what varies. */
+  get literalBytes(): number {
+    return this.#literals.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  /**
+   * Writes the frame itself with another text and number.
+   * @param source has the text, from `start` to `end`.
+   * @returns where it ends.
+   */
+  put(into: Buffer, at: number, source: Uint8Array, start: number, end: number, number: number): number {
+    let next = at;
+    for (let i = 0; i < this.#literals.length; i++) {
+      const literal = this.#literals[i] as Uint8Array;
+      into.set(literal, next);
+      next += literal.length;
+      const kind = this.#kinds[i];
+      // Texts are short: a loop is done before a call has begun to copy.
+      if (kind === TEXT) for (let from = start; from < end; from++) into[next++] = source[from] as number;
+      else if (kind === NUMBER) next += into.write(String(number), next, "latin1");
+    }
+    return next;
+  }
+
+  /** Whether a whole frame is such a frame, though its text may have escapes. */
+  fits(frame: Uint8Array): boolean {
+    return this.#scan(frame, 0, true) === frame.length;
+  }
+
   /** @returns where the frame that begins at `from` ends; -1 when it is not such a frame, or not all there. */
   match(bytes: Uint8Array, from: number): number {
+    return this.#scan(bytes, from, false);
+  }
+
+  #scan(bytes: Uint8Array, from: number, mayEscape: boolean): number {
     let at = this.#literal(0, bytes, from);
     for (let i = 0; at >= 0 && i < this.#kinds.length; i++) {
       const kind = this.#kinds[i];
       this.#places[2 * i] = at;
-      at = kind === NUMBER ? this.#number(bytes, at) : this.#string(bytes, at, kind === TEXT);
+      at = kind === NUMBER ? this.#number(bytes, at) : this.#string(bytes, at, kind === TEXT, mayEscape);
       this.#places[2 * i + 1] = at;
       if (at >= 0) at = this.#literal(i + 1, bytes, at);
     }
@@ -119,17 +166,18 @@ export class DeltaTemplate {
     return from + length;
   }
 
-  #string(bytes: Uint8Array, from: number, isText: boolean): number {
+  #string(bytes: Uint8Array, from: number, isText: boolean, mayEscape: boolean): number {
     let all = 0;
     let at = from;
     for (; at < bytes.length; at++) {
       const byte = bytes[at] as number;
       if (byte === QUOTE) break;
-      if (byte === BACKSLASH || byte < SPACE) return -1;
+      if (byte < SPACE || (byte === BACKSLASH && !mayEscape)) return -1;
+      if (byte === BACKSLASH) at++;
       all |= byte;
     }
     // An empty text is no output.
-    if (at === from || at === bytes.length) return -1;
+    if (at === from || at >= bytes.length) return -1;
     if (isText) {
       this.#found.textStart = from;
       this.#found.textEnd = at;
@@ -153,6 +201,7 @@ function isDigit(byte: number | undefined): boolean {
 }
 
 function spotsOf(frame: Buffer, { text, number, noise }: Varying): readonly TemplateField[] | undefined {
+  if (frame[frame.length - 1] !== LF) return undefined;
   const spots = [
     spotOf(frame, text, TEXT),
     ...(number === undefined ? [] : [spotOf(frame, number, NUMBER)]),
@@ -169,11 +218,11 @@ function literalsOf(frame: Buffer, spots: readonly TemplateField[]): readonly Ui
 
 /** Where the value of the only member of this name is, without its quotes; undefined when there is not just one. */
 function spotOf(frame: Buffer, name: string, kind: TemplateField["kind"]): TemplateField | undefined {
-  // Inside of a text the quotes are escaped, so that this is a member's name wherever it is found.
-  const key = `"${name}":`;
+  // Inside of a text the quotes are escaped, so that this is a member's name, or a value, wherever it is found.
+  const key = `"${name}"`;
   const found = frame.indexOf(key);
-  if (found < 0 || frame.includes(key, found + 1)) return undefined;
-  let start = found + key.length;
+  if (found < 0 || frame.includes(key, found + 1) || frame[found + key.length] !== COLON) return undefined;
+  let start = found + key.length + 1;
   while (frame[start] === SPACE) start++;
   if (kind === NUMBER) {
     let end = start;

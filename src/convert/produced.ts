@@ -16,19 +16,6 @@ export interface TextPlace {
   readonly isAscii: boolean;
 }
 
-/** Counts the output of one stream, event by event. */
-export interface OutputCounter {
-  /** Another delta with no other output than these bytes of a text. */
-  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void;
-  /**
-   * Looks at one event.
-   * @param type its `type`, for protocols that have one.
-   * @returns whether it holds any output.
-   */
-  see(type: unknown, payload: JsonObject): boolean;
-  counts(): ProducedCounts;
-}
-
 /** Characters per token of what cannot be read (sealed reasoning: base64 of its text). */
 const OPAQUE_CHARS_PER_TOKEN = 4;
 /** Characters of base64 per token of an image or of sound; public figures go from 60 to 3,000. */
@@ -44,6 +31,11 @@ export class Produced {
   #bytes = 0;
   #deltas = 0;
   readonly #text = new TextTokens();
+
+  /** How many bytes have been seen so far. */
+  get size(): number {
+    return this.#bytes;
+  }
 
   /** What has been seen so far. */
   counts(): ProducedCounts {
@@ -115,9 +107,48 @@ export class Produced {
     return found;
   }
 
-  /** Notes that an event held output. */
-  noteDelta(): void {
-    this.#deltas++;
+  /** Notes that so many events held output. */
+  noteDeltas(deltas: number): void {
+    this.#deltas += deltas;
+  }
+}
+
+/** Counts the output of one stream, event by event. */
+export abstract class StreamOutput {
+  protected readonly produced = new Produced();
+
+  /** Bytes so far. */
+  get size(): number {
+    return this.produced.size;
+  }
+
+  counts(): ProducedCounts {
+    return this.produced.counts();
+  }
+
+  /**
+   * Looks at one event.
+   * @param type its `type`, for protocols that have one.
+   * @returns whether it holds any output.
+   */
+  see(type: unknown, payload: JsonObject): boolean {
+    const found = this.look(type, payload);
+    if (found) this.produced.noteDeltas(1);
+    return found;
+  }
+
+  protected abstract look(type: unknown, payload: JsonObject): boolean;
+
+  /** Another delta with no other output than these bytes of a text. */
+  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void {
+    this.produced.bytes(source, textStart, textEnd, isAscii);
+    this.produced.noteDeltas(1);
+  }
+
+  /** So many deltas more with no other output than this text, which they hold together. */
+  addDeltas(text: string, deltas: number): void {
+    this.produced.text(text);
+    this.produced.noteDeltas(deltas);
   }
 }
 

@@ -30,6 +30,11 @@ export class Sequencer {
     return this.#queuedChars > QUEUED_CHARS_MAX;
   }
 
+  /** Whether it is this block's turn. */
+  isLive(key: BlockKey): boolean {
+    return this.#live?.key === key;
+  }
+
   /** Takes the next event; gives those whose turn has come. Events outside of blocks pass at once. */
   push(event: ReplyEvent): readonly ReplyEvent[] {
     if (this.overflowed) return [];

@@ -16,6 +16,11 @@ export class ListedReasoning {
   readonly #said = new Gathered();
   #chars = 0;
 
+  /** Whether no list has said anything so far. */
+  get isEmpty(): boolean {
+    return this.#chars === 0;
+  }
+
   /**
    * The words of a message or delta, "" for none; a blank line parts blocks.
    * @param goesOn whether they are said right after those before.

@@ -2,7 +2,7 @@
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
-import { countUnknown, type OutputCounter, Produced, type TextPlace } from "../produced.ts";
+import { countUnknown, Produced, StreamOutput } from "../produced.ts";
 
 /** Members of a delta or message that are looked at by name, or that are bookkeeping. Every other one is output. */
 const KNOWN: ReadonlySet<string> = new Set([
@@ -12,25 +12,13 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 /** Counts a stream, all of its choices. */
-export class ChatOutput implements OutputCounter {
-  readonly #produced = new Produced();
-
-  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void {
-    this.#produced.bytes(source, textStart, textEnd, isAscii);
-    this.#produced.noteDelta();
-  }
-
-  counts(): ProducedCounts {
-    return this.#produced.counts();
-  }
-
-  see(_type: unknown, chunk: JsonObject): boolean {
+export class ChatOutput extends StreamOutput {
+  protected override look(_type: unknown, chunk: JsonObject): boolean {
     let found = false;
     for (const item of arrayOf(chunk.choices)) {
       const choice = objectOf(item);
-      if (choice) found = countChoice(this.#produced, choice) || found;
+      if (choice) found = countChoice(this.produced, choice) || found;
     }
-    if (found) this.#produced.noteDelta();
     return found;
   }
 }

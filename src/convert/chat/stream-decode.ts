@@ -1,6 +1,7 @@
 /** A chat completions stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import type { Varying } from "../delta-template.ts";
 import type { ReplyPlan } from "../hub.ts";
 import { CallBlock, ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
@@ -25,7 +26,7 @@ import {
 import { RETURNED, ReturnedParts } from "./returned.ts";
 import { ThinkSplitter } from "./think-tags.ts";
 import { ChatStreamUsage } from "./usage.ts";
-import { saysNothing } from "./watch.ts";
+import { saysNothing, varyingOf } from "./watch.ts";
 
 /** Members under which the same reasoning comes. */
 const REASONING: ReadonlySet<string> = new Set([
@@ -77,6 +78,13 @@ export class ChatStreamDecoder extends StreamDecoder {
       this.failedWithCount = this.#counted.final;
     } else if (Array.isArray(chunk.choices) || objectOf(chunk.usage)) this.#readChunk(chunk);
     else if (!saysNothing(name, chunk)) this.refuse(invalid("a chunk has no choices"));
+  }
+
+  /** A text that may yet be a tag, and reasoning that a list may have said before, are read by their words. */
+  protected override varyingOf(chunk: JsonObject): Varying | undefined {
+    const varying = varyingOf(chunk);
+    const isText = varying?.text === "content";
+    return (isText ? (this.#splitter?.isThrough ?? true) : this.#listed.isEmpty) ? varying : undefined;
   }
 
   #readChunk(chunk: JsonObject): void {

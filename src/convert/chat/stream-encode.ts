@@ -19,6 +19,8 @@ import {
 } from "./reply-encode.ts";
 import { writeUsage } from "./usage.ts";
 
+const VARYING = { "text-delta": { text: "content" }, "reasoning-delta": { text: "reasoning_content" } } as const;
+
 interface StreamedCall {
   readonly tool: ToolRef;
   /** Its place among the calls, dense from 0 (the block's place among all blocks is nobody's business). */
@@ -28,6 +30,7 @@ interface StreamedCall {
 
 /** Writes `chat.completion.chunk`s. The finish reason waits for the end of the stream, so that it never lies. */
 export class ChatStreamEncoder implements StreamEncoder {
+  readonly varying = VARYING;
   readonly #plan: ReplyPlan;
   readonly #id: string;
   #createdS: number;
@@ -87,6 +90,11 @@ export class ChatStreamEncoder implements StreamEncoder {
       default:
         return [];
     }
+  }
+
+  /** Its chunks know nothing of those before them. */
+  again(): number {
+    return 0;
   }
 
   #text(text: string, logprobs: readonly unknown[] | undefined): readonly ClientFrames[] {

@@ -27,6 +27,11 @@ export class ThinkSplitter {
     this.#opensInside = form === "unopened";
   }
 
+  /** Whether all that comes is text. */
+  get isThrough(): boolean {
+    return this.#state === "text";
+  }
+
   /** Takes the next piece of the text. */
   push(piece: string): SplitText {
     if (this.#state === "text") return { reasoning: "", text: piece };

@@ -226,7 +226,7 @@ export function saysNothing(name: string, chunk: JsonObject): boolean {
 }
 
 /** Only where nothing but one text is said: no end, no count, no call, no second choice. */
-function varyingOf(chunk: JsonObject): Varying | undefined {
+export function varyingOf(chunk: JsonObject): Varying | undefined {
   const [choice, further] = arrayOf(chunk.choices).map(objectOf);
   const delta = objectOf(choice?.delta);
   const isPlain =

@@ -2,7 +2,7 @@
 
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
-import { countUnknown, type OutputCounter, Produced, type TextPlace } from "../produced.ts";
+import { countUnknown, Produced, StreamOutput } from "../produced.ts";
 
 /** Events without output of their own, or whose output is looked at by name. */
 const DELTA_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "partial_json", "signature", "citation", "data"]);
@@ -11,22 +11,9 @@ const BLOCK_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "signature
 const SILENT: ReadonlySet<unknown> = new Set(["content_block_stop", "message_stop", "ping", "error"]);
 
 /** Counts a stream. */
-export class MessagesOutput implements OutputCounter {
-  readonly #produced = new Produced();
-
-  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void {
-    this.#produced.bytes(source, textStart, textEnd, isAscii);
-    this.#produced.noteDelta();
-  }
-
-  counts(): ProducedCounts {
-    return this.#produced.counts();
-  }
-
-  see(type: unknown, payload: JsonObject): boolean {
-    const found = look(this.#produced, type, payload);
-    if (found) this.#produced.noteDelta();
-    return found;
+export class MessagesOutput extends StreamOutput {
+  protected override look(type: unknown, payload: JsonObject): boolean {
+    return countEvent(this.produced, type, payload);
   }
 }
 
@@ -37,7 +24,7 @@ export function countContent(content: unknown): ProducedCounts {
   return produced.counts();
 }
 
-function look(produced: Produced, type: unknown, payload: JsonObject): boolean {
+function countEvent(produced: Produced, type: unknown, payload: JsonObject): boolean {
   if (SILENT.has(type)) return false;
   if (type === "message_start") return countBlocks(produced, objectOf(payload.message)?.content);
   const delta = objectOf(payload.delta);

@@ -1,6 +1,7 @@
 /** A messages stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import type { Varying } from "../delta-template.ts";
 import type { Citation } from "../hub.ts";
 import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
@@ -9,6 +10,7 @@ import { errorIn, invalid } from "../watch.ts";
 import { MessagesOutput } from "./produced.ts";
 import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBlock } from "./reply-decode.ts";
 import { MessageUsage } from "./usage.ts";
+import { varyingOf } from "./watch.ts";
 
 /** A content block under way; `undefined` for a block of a tool that the server runs. */
 type Open =
@@ -44,6 +46,10 @@ export class MessagesStreamDecoder extends StreamDecoder {
     else if (type === "message_start") this.#startMessage(payload);
     else if (this.started) this.#readEvent(type, payload);
     else this.refuse(invalid("an event came before message_start"));
+  }
+
+  protected override varyingOf(payload: JsonObject): Varying | undefined {
+    return varyingOf(payload);
   }
 
   /** What it has used is known for the bill; the client gets no more events. */

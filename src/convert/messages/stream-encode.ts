@@ -11,11 +11,14 @@ import { type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } fro
 import { safeCallId } from "../rules/ids.ts";
 import { imageNote } from "../rules/media.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
-import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
+import { type DeltaType, quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
 import { isShown, messageHead, signatureOf, startOfToolUse, stopMembers, writeReplyUsage } from "./reply-encode.ts";
 
+const VARYING = { "text-delta": { text: "text" }, "reasoning-delta": { text: "thinking" } } as const;
+
 export class MessagesStreamEncoder implements StreamEncoder {
+  readonly varying = VARYING;
   readonly #plan: ReplyPlan;
   readonly #context: ConvertContext;
   /** The number of the open block, or of the next one. */
@@ -78,6 +81,11 @@ export class MessagesStreamEncoder implements StreamEncoder {
       default:
         return [];
     }
+  }
+
+  again(type: DeltaType, text: string): number {
+    if (type === "reasoning-delta") this.#reasoning += text;
+    return 0;
   }
 
   #startMessage(): ClientFrames {

@@ -227,7 +227,7 @@ export class MessagesWatcher implements Watcher {
 }
 
 /** Only where an event is the delta of one text, and holds nothing else. */
-function varyingOf(payload: JsonObject): Varying | undefined {
+export function varyingOf(payload: JsonObject): Varying | undefined {
   const delta = objectOf(payload.delta);
   if (payload.type !== "content_block_delta" || !delta || Object.keys(payload).length !== DELTA_EVENT_MEMBERS) {
     return undefined;

@@ -37,8 +37,14 @@ export class TextBlock {
   append(text: string, logprobs: readonly unknown[] | undefined): void {
     if (this.#ended || text === "") return;
     this.#start();
-    this.#chars += text.length;
+    this.again(text);
+    this.#sink.speaking = this;
     this.#sink.emit({ type: "text-delta", key: this.#key, text, logprobs });
+  }
+
+  /** More text, of which somebody else tells. */
+  again(text: string): void {
+    this.#chars += text.length;
   }
 
   /** Notes a source, if there is text that it can belong to. */
@@ -117,9 +123,15 @@ export class ReasoningBlock {
   append(text: string): void {
     if (this.#ended || text === "") return;
     this.#start(false);
+    this.again(text);
+    this.#sink.speaking = this;
+    this.#sink.emit({ type: "reasoning-delta", key: this.#key, text });
+  }
+
+  /** More of it, of which somebody else tells. */
+  again(text: string): void {
     this.#text.add(text);
     this.#sink.keep(text);
-    this.#sink.emit({ type: "reasoning-delta", key: this.#key, text });
   }
 
   /**

@@ -4,10 +4,11 @@ import { type JsonObject, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts, Usage } from "../../values/tokens/usage.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { AnsweredModel } from "../answered-model.ts";
+import type { Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { parseWithDigits } from "../json-exact.ts";
-import type { OutputCounter } from "../produced.ts";
+import type { StreamOutput } from "../produced.ts";
 import { beyondLimit, brokenOff, invalid, reported, TRUNCATED } from "../watch.ts";
 import { settledStop } from "./facts.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
@@ -31,10 +32,12 @@ const NOTHING: readonly ReplyEvent[] = Object.freeze([]);
 export abstract class StreamDecoder {
   protected readonly sink: EventSink;
   /** Counts all output, also what the hub cannot express: the upstream bills that too. */
-  protected abstract readonly output: OutputCounter;
+  protected abstract readonly output: StreamOutput;
   /** Whether the event that is being read holds any output. */
   protected hasOutput = false;
   readonly #answered: AnsweredModel;
+  /** The last event, if it had output. */
+  #last: JsonObject | undefined;
   protected usage: Usage | undefined;
   /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
   protected usageIsWhole = true;
@@ -65,6 +68,7 @@ export abstract class StreamDecoder {
 
   /** Takes one frame. Comments, and frames without data, say nothing. */
   push(event: SseEvent): readonly ReplyEvent[] {
+    this.#last = undefined;
     if (this.#ended || event.data === undefined || event.data.length === 0) return NOTHING;
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text.trim() === DONE) this.readDone();
@@ -72,11 +76,36 @@ export abstract class StreamDecoder {
       const payload = parseWithDigits(text);
       if (payload) {
         this.hasOutput = this.output.see(textOf(payload.type) ?? event.event, payload);
+        if (this.hasOutput) this.#last = payload;
         this.#answered.see(payload);
         this.read(payload, event.event);
       } else this.refuse(invalid("an event is not a JSON object"));
     }
     return this.#taken();
+  }
+
+  /**
+   * What differs in further frames like the last one, where that says nothing beside its text; undefined where each has to be
+   * read.
+   */
+  get varying(): Varying | undefined {
+    return this.#last && this.varyingOf(this.#last);
+  }
+
+  /** So many such frames have gone by, right after it, with this text together: as `push` would, but for their events. */
+  again(text: string, deltas: number): void {
+    this.output.addDeltas(text, deltas);
+    this.sink.speaking?.again(text);
+  }
+
+  /** Bytes of output so far. */
+  get size(): number {
+    return this.output.size;
+  }
+
+  /** Whether a text of this length may come without that a limit is passed. */
+  mayKeep(chars: number): boolean {
+    return this.sink.mayKeep(chars);
   }
 
   #taken(): readonly ReplyEvent[] {
@@ -134,6 +163,9 @@ export abstract class StreamDecoder {
   protected get started(): boolean {
     return this.#started;
   }
+
+  /** What `varying` says of a payload that was read. */
+  protected abstract varyingOf(payload: JsonObject): Varying | undefined;
 
   /** Reads one payload; `name` is the frame's `event:` field, "" when there was none. */
   protected abstract read(payload: JsonObject, name: string): void;

@@ -7,6 +7,11 @@ export const REPLY_BLOCKS_MAX = 4_096;
 /** Most UTF-16 units of reasoning, tool input, ids and names that are kept, for the whole reply together. */
 export const REPLY_KEPT_CHARS_MAX = 16 * 1024 * 1024;
 
+/** A block that goes on. */
+interface Speaking {
+  again(text: string): void;
+}
+
 export class EventSink {
   readonly plan: ReplyPlan;
   readonly callIds: ReplyCallIds;
@@ -15,6 +20,8 @@ export class EventSink {
   #keptChars = 0;
   #calls = 0;
   #excess: string | undefined;
+  /** The block that was given a text last. */
+  speaking: Speaking | undefined;
 
   constructor(plan: ReplyPlan, ids: Ids) {
     this.plan = plan;
@@ -47,6 +54,11 @@ export class EventSink {
   keep(text: string | undefined): void {
     this.#keptChars += text?.length ?? 0;
     if (this.#keptChars > REPLY_KEPT_CHARS_MAX) this.exceed("the reply has too much reasoning, tool input or names");
+  }
+
+  /** Whether so much more text may stay in memory. */
+  mayKeep(chars: number): boolean {
+    return this.#keptChars + chars <= REPLY_KEPT_CHARS_MAX;
   }
 
   /** Notes that a limit is passed; the decoder ends the stream with it. */

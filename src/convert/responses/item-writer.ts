@@ -93,6 +93,14 @@ export class ItemWriter {
     }
   }
 
+  /** More of the text that is open, whose events somebody else writes. */
+  again(text: string): void {
+    const open = this.#open;
+    const part = open?.type === "message" ? open.parts.at(-1) : undefined;
+    if (part?.type === "output_text") part.text += text;
+    if (open?.type === "reasoning") open.text += text;
+  }
+
   /** Says a whole refusal. */
   refuse(text: string): void {
     this.#speak(text, "refusal", []);

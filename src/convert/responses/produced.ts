@@ -2,7 +2,7 @@
 
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
-import { countUnknown, type OutputCounter, Produced, type TextPlace } from "../produced.ts";
+import { countUnknown, Produced, StreamOutput } from "../produced.ts";
 
 const CALL_ITEM = /_call$/;
 const LAST: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
@@ -29,28 +29,11 @@ const ITEMS_MAX = 4_096;
  * Counts a stream. What an item's last form says counts only where its deltas have not said it: servers repeat
  * everything there, and some say it nowhere else.
  */
-export class ResponsesOutput implements OutputCounter {
-  readonly #produced = new Produced();
+export class ResponsesOutput extends StreamOutput {
   /** Places of items of which deltas, or a last form, have said something. */
   readonly #told = new Set<number>();
 
-  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void {
-    this.#produced.bytes(source, textStart, textEnd, isAscii);
-    this.#produced.noteDelta();
-  }
-
-  counts(): ProducedCounts {
-    return this.#produced.counts();
-  }
-
-  /** Looks at one event. @returns whether it holds any output. */
-  see(type: unknown, payload: JsonObject): boolean {
-    const found = this.#look(type, payload);
-    if (found) this.#produced.noteDelta();
-    return found;
-  }
-
-  #look(type: unknown, payload: JsonObject): boolean {
+  protected override look(type: unknown, payload: JsonObject): boolean {
     if (typeof type !== "string") return false;
     if (LAST.has(type)) return this.#seeLast(objectOf(payload.response)?.output);
     if (type === "response.output_item.added") return this.#seeItem(payload, false);
@@ -63,10 +46,10 @@ export class ResponsesOutput implements OutputCounter {
 
   #seeDelta(type: string, payload: JsonObject): boolean {
     const { delta } = payload;
-    if (type.startsWith("response.audio.")) return this.#produced.media(delta);
-    const partial = this.#produced.media(payload.partial_image_b64);
-    if (typeof delta === "string") return this.#produced.text(delta) || partial;
-    return this.#produced.unknown(delta) || partial;
+    if (type.startsWith("response.audio.")) return this.produced.media(delta);
+    const partial = this.produced.media(payload.partial_image_b64);
+    if (typeof delta === "string") return this.produced.text(delta) || partial;
+    return this.produced.unknown(delta) || partial;
   }
 
   /** @param isLast whether the item is complete, at its end. */
@@ -76,9 +59,9 @@ export class ResponsesOutput implements OutputCounter {
     const place = payload.output_index;
     if (isLast && typeof place === "number" && this.#told.has(place)) {
       // What is sealed comes in the last form only.
-      return this.#produced.opaque(item.encrypted_content);
+      return this.produced.opaque(item.encrypted_content);
     }
-    const found = countItem(this.#produced, item);
+    const found = countItem(this.produced, item);
     // A call that opens has its name only.
     if (found && (isLast || !CALL_ITEM.test(String(item.type)))) this.#note(place);
     return found;
@@ -92,7 +75,7 @@ export class ResponsesOutput implements OutputCounter {
     let found = false;
     for (const [place, value] of arrayOf(output).entries()) {
       const item = objectOf(value);
-      if (item && !this.#told.has(place)) found = countItem(this.#produced, item) || found;
+      if (item && !this.#told.has(place)) found = countItem(this.produced, item) || found;
     }
     return found;
   }

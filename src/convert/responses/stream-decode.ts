@@ -1,5 +1,6 @@
 /** A responses stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import type { Varying } from "../delta-template.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import { createdSeconds, logprobList } from "../reply/facts.ts";
 import { invalid } from "../watch.ts";
@@ -7,6 +8,7 @@ import { ResponsesOutput } from "./produced.ts";
 import { callIdOf, FAILED, stopOf } from "./reply-decode.ts";
 import { CallItem, itemFor, MessageItem, ReasoningItem, type StreamItem } from "./stream-items.ts";
 import { HostedCalls, readUsage } from "./usage.ts";
+import { varyingOf } from "./watch.ts";
 
 const MESSAGE_EVENTS: ReadonlySet<string> = new Set([
   "response.output_text.delta",
@@ -49,6 +51,10 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     else if (response && type.startsWith("response.")) this.#readResponse(type.slice("response.".length), response);
     else if (this.started || type.startsWith("response.")) this.#readItemEvent(type, payload);
     else this.refuse(invalid("an event came before response.created"));
+  }
+
+  protected override varyingOf(payload: JsonObject): Varying | undefined {
+    return varyingOf(payload);
   }
 
   /** Some servers add chat's marker; it means nothing here. */

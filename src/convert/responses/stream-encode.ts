@@ -8,13 +8,17 @@ import type { Usage } from "../../values/tokens/usage.ts";
 import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
 import { type ReplyEvent, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
-import { isTruncated, quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
+import { type DeltaType, isTruncated, quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ItemWriter } from "./item-writer.ts";
 import { explanation } from "./reply-encode.ts";
 import { incompleteReason, type ResponseIdentity, responseEnded, responseId, responseInProgress } from "./response.ts";
 
+const DELTA = { text: "delta", number: "sequence_number" } as const;
+const VARYING = { "text-delta": DELTA, "reasoning-delta": DELTA } as const;
+
 export class ResponsesStreamEncoder implements StreamEncoder {
+  readonly varying = VARYING;
   readonly #plan: ReplyPlan;
   readonly #context: ConvertContext;
   readonly #items: ItemWriter;
@@ -38,6 +42,13 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     if (frames.length === 0) return [];
     this.#frames = [];
     return [isTerminal ? terminal(...frames) : SEMANTIC.has(event.type) ? semantic(...frames) : quiet(...frames)];
+  }
+
+  again(_type: DeltaType, text: string, deltas: number): number {
+    this.#items.again(text);
+    const first = this.#sequenceNumber;
+    this.#sequenceNumber += deltas;
+    return first;
   }
 
   #write(event: ReplyEvent): void {

@@ -304,7 +304,7 @@ export class ResponsesWatcher implements Watcher {
 }
 
 /** Only where an event is the delta of one text, and holds nothing else. */
-function varyingOf(payload: JsonObject): Varying | undefined {
+export function varyingOf(payload: JsonObject): Varying | undefined {
   const { type, delta, sequence_number: number, obfuscation } = payload;
   const isText = typeof type === "string" && TEXT_DELTA.test(type) && typeof delta === "string";
   if (!isText || !Object.keys(payload).every((name) => DELTA_MEMBERS.has(name))) return undefined;

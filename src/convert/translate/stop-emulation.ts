@@ -28,6 +28,11 @@ export class StopWatch {
     return this.#hit;
   }
 
+  /** Whether there is nothing to watch for. */
+  get isIdle(): boolean {
+    return this.#matcher.isEmpty;
+  }
+
   /** Takes the next event of a sequential stream; gives what the client may know. */
   push(event: ReplyEvent): readonly ReplyEvent[] {
     if (this.#matcher.isEmpty) return [event];

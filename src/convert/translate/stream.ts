@@ -5,17 +5,23 @@
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
-import { type SseEvent, SseReader } from "../../wire/sse.ts";
+import { SSE_EVENT_BYTES_MAX, type SseEvent, SseReader } from "../../wire/sse.ts";
+import { asBuffer } from "../../wire/utf8.ts";
+import type { Varying } from "../delta-template.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../exchange.ts";
 import type { ReplyEvent } from "../hub.ts";
 import { ReplyOrder } from "../order.ts";
 import { Sequencer } from "../sequence.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";
 import { beyondLimit, OVERSIZED } from "../watch.ts";
+import { plainDelta, RepeatedDelta } from "./repeated-delta.ts";
 import { StopWatch } from "./stop-emulation.ts";
 
 /** The most bytes that a model may produce in one stream; some protocols send clients everything twice. */
 const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Templates that were made for nothing before a stream is taken for one whose frames differ in more than their text. */
+const MISSES_MAX = 8;
 
 /** What a translated stream needs of an upstream's protocol. */
 export interface ReplyDecoder {
@@ -24,6 +30,14 @@ export interface ReplyDecoder {
   truncate(usage: Usage): readonly ReplyEvent[];
   readonly fault: UpstreamFault | undefined;
   counts(): AttemptCounts;
+  /** Bytes of output so far. */
+  readonly size: number;
+  /** Whether a text of this length may come without that a limit is passed. */
+  mayKeep(chars: number): boolean;
+  /** What differs in further frames like the last one, where that says nothing beside its text. */
+  readonly varying: Varying | undefined;
+  /** So many such frames have gone by, with this text together: as `push` would, but for their events. */
+  again(text: string, deltas: number): void;
 }
 
 export class TranslatedStream implements StreamConverter {
@@ -37,6 +51,10 @@ export class TranslatedStream implements StreamConverter {
   /** The usage that the client is sent when the reply ends here before the upstream's does. */
   #truncatedAt: Usage | undefined;
   #frames: ClientFrames[] = [];
+  /** What the last event was, if those after it can be known by it. */
+  #repeated: RepeatedDelta | undefined;
+  /** How many such in a row no event has been known by. */
+  #misses = 0;
   #fault: UpstreamFault | undefined;
   #opened = false;
   #ended = false;
@@ -74,14 +92,16 @@ export class TranslatedStream implements StreamConverter {
 
   push(chunk: Uint8Array): readonly ClientFrames[] {
     if (this.#isOver) return [];
-    this.#read(this.#reader.push(chunk));
+    this.#reader.feed(chunk);
+    do this.#takeRepeated();
+    while (this.#readNext());
     if (this.#reader.overflowed) this.#fail(OVERSIZED);
     return this.#take();
   }
 
   end(): readonly ClientFrames[] {
     if (this.#isOver) return [];
-    this.#read(this.#reader.end());
+    for (const event of this.#reader.end()) this.#read(event);
     if (!this.#isOver) {
       this.#tell(this.#decoder.end());
       if (this.#decoder.fault) this.#fail(this.#decoder.fault);
@@ -100,13 +120,66 @@ export class TranslatedStream implements StreamConverter {
     return this.#ended || this.#fault !== undefined;
   }
 
-  #read(events: readonly SseEvent[]): void {
-    for (const event of events) {
-      this.#tell(this.#decoder.push(event));
-      const fault = this.#decoder.fault ?? this.#excess();
-      if (fault) this.#fail(fault);
-      if (this.#isOver) return;
+  /** @returns whether the stream goes on after it. */
+  #readNext(): boolean {
+    const event = this.#reader.next();
+    if (!event) return false;
+    this.#read(event);
+    return !this.#isOver;
+  }
+
+  #read(event: SseEvent): void {
+    const before = this.#frames.length;
+    const events = this.#decoder.push(event);
+    this.#tell(events);
+    const fault = this.#decoder.fault ?? this.#excess();
+    if (fault) this.#fail(fault);
+    this.#learn(event, events, before);
+  }
+
+  /** Makes the event that was parsed the template of those after it, where it has given the client one frame or none. */
+  #learn({ raw }: SseEvent, events: readonly ReplyEvent[], before: number): void {
+    const last = this.#repeated;
+    this.#repeated = undefined;
+    const delta = plainDelta(events);
+    const isLive = delta && this.#stopWatch.isIdle && this.#sequencer.isLive(delta.key);
+    if (!isLive || this.#isOver || this.#frames.length > before + 1) return;
+    const varying = this.#misses < MISSES_MAX ? this.#decoder.varying : undefined;
+    if (!varying) return;
+    const frame = asBuffer(raw);
+    if (last?.isAgain(delta, frame)) {
+      this.#repeated = last;
+      return;
     }
+    this.#misses++;
+    const sent = this.#frames[before];
+    this.#repeated = RepeatedDelta.of(
+      delta,
+      { frame, varying },
+      sent && { frame: asBuffer(sent.bytes), varying: this.#encoder.varying[delta.type] },
+    );
+  }
+
+  /** Takes the events that follow and differ from the last one by their text only. */
+  #takeRepeated(): void {
+    const repeated = this.#repeated;
+    if (!repeated) return;
+    if (this.#reader.take((bytes, from) => this.#takeRun(repeated, bytes, from))) this.#misses = 0;
+  }
+
+  /** @returns where the run ends. */
+  #takeRun(repeated: RepeatedDelta, bytes: Buffer, from: number): number {
+    // Where a limit may be near each event is looked at.
+    const most = bytes.length - from;
+    const isNear = most > SSE_EVENT_BYTES_MAX || this.#decoder.size + most > PRODUCED_BYTES_MAX;
+    if (isNear || !this.#decoder.mayKeep(most)) return from;
+    const end = repeated.match(bytes, from);
+    if (end === from) return from;
+    const { type, text, deltas } = repeated;
+    this.#decoder.again(text, deltas);
+    const written = repeated.write(bytes, this.#encoder.again(type, text, deltas));
+    if (written) this.#frames.push({ bytes: written, semantic: true, terminal: false });
+    return end;
   }
 
   #tell(events: readonly ReplyEvent[]): void {
@@ -136,9 +209,7 @@ export class TranslatedStream implements StreamConverter {
 
   #excess(): UpstreamFault | undefined {
     if (this.#sequencer.overflowed) return beyondLimit("too much of the stream waits for its turn");
-    return this.#decoder.counts().produced.bytes > PRODUCED_BYTES_MAX
-      ? beyondLimit("the reply is too large")
-      : undefined;
+    return this.#decoder.size > PRODUCED_BYTES_MAX ? beyondLimit("the reply is too large") : undefined;
   }
 
   /** After a stop string the answer is complete, even if the upstream fails. */
@@ -154,6 +225,7 @@ export class TranslatedStream implements StreamConverter {
     if (frames.length === 0) return frames;
     this.#frames = [];
     this.#opened = true;
+    if (frames.length === 1) return frames;
     const before = frames.filter((frame) => !frame.terminal);
     const ending = frames.filter((frame) => frame.terminal);
     return before.length === 0 ? ending : [joined(before), ...ending];

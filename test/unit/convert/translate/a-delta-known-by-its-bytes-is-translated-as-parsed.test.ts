@@ -1,0 +1,429 @@
+/**
+ * Frames that differ from the last one by their text only are translated by their bytes (src/convert/translate/repeated-delta.ts).
+ * What the client gets with each push, what is counted and what is a fault must be as if each had been parsed: a comment
+ * between two frames makes the second one be parsed.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import type { ClientFrames, Exchange, StreamConverter } from "../../../../src/convert/exchange.ts";
+import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
+import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
+import type { Body } from "../request/translate.ts";
+import { exchangeOf, failureOf, REQUEST_ID, routeOf, smallBody } from "./rig.ts";
+
+const COMMENT = Buffer.from(": parse the next\n\n");
+const USAGE = { ...NO_USAGE, input: 3, output: 5 };
+const STOP = "</stop>";
+
+const DIRECTIONS = PROTOCOL_NAMES.flatMap((upstream) =>
+  PROTOCOL_NAMES.filter((client) => client !== upstream).map((client) => ({ upstream, client })),
+);
+
+interface Opened {
+  /** Whether a stop string is watched for where the upstream does not know any. */
+  readonly stops?: boolean;
+  /** Whether the client wants to see no reasoning. */
+  readonly hidden?: boolean;
+  /** Whether a chat server leaves reasoning in its text. */
+  readonly tags?: boolean;
+  /** Whether the client brings reasoning back, or may refer to it. */
+  readonly sealed?: boolean;
+  /** A name of the model that is written with escapes. */
+  readonly quoted?: boolean;
+}
+
+const ASKS: Readonly<Record<Protocol, (opened: Opened) => Body>> = {
+  chat: ({ stops, sealed }) => ({
+    ...(stops && { stop: [STOP] }),
+    ...(sealed && { stream_options: { include_usage: true } }),
+  }),
+  messages: ({ stops, hidden, sealed }) => ({
+    ...(stops && { stop_sequences: [STOP] }),
+    thinking: hidden ? { type: "disabled" } : { type: "adaptive", ...(sealed && { display: "omitted" }) },
+  }),
+  responses: ({ hidden, sealed }) => ({
+    ...(!hidden && { reasoning: { summary: "auto" } }),
+    ...(sealed && { include: ["reasoning.encrypted_content"], store: true }),
+  }),
+};
+
+function openExchange(client: Protocol, upstream: Protocol, opened: Opened = {}): Exchange {
+  const model = opened.quoted ? 'a "model" \\ "text": "delta": "content":' : "m";
+  const body = smallBody(client, { ...ASKS[client](opened), model, stream: true });
+  return exchangeOf(client, body, routeOf(upstream, { thinkingInText: opened.tags ? "tags" : "none" }));
+}
+
+// ------------------------------------------------------------------------------------------------ what upstreams say
+
+const quoted = JSON.stringify;
+
+interface Said {
+  readonly kind: string;
+  readonly text: string;
+  /** Another block, item or choice than the first. */
+  readonly other: boolean;
+  readonly number: number;
+}
+
+/** Members that say the same again, under their own name or one that is spelled otherwise. */
+function repeated(kind: string, name: string): readonly [before: string, after: string] {
+  if (kind === "twice") return [`"${name}":"first",`, ""];
+  if (kind === "spaced name") return ["", `,"${name}" :"last"`];
+  if (kind === "escaped name") return ["", `,"\\u00${name.charCodeAt(0).toString(16)}${name.slice(1)}":"last"`];
+  return ["", ""];
+}
+
+const PAYLOADS: Readonly<Record<Protocol, (said: Said) => string>> = {
+  chat({ kind, text, other }) {
+    const counts = '"usage":{"prompt_tokens":3,"completion_tokens":5,"total_tokens":8}';
+    if (kind === "error") return '{"error":{"message":"no","code":"server_is_overloaded"}}';
+    if (kind === "end") return "[DONE]";
+    if (kind === "nothing") return '{"choices":null}';
+    const name = kind === "reasoning" ? "reasoning_content" : kind === "refusal" ? "refusal" : "content";
+    const [before, after] = repeated(kind, name);
+    const members = [`${before}"${name}":${quoted(text)}${after}`];
+    const call = (more: string) => `"tool_calls":[{"index":${other ? 1 : 0},${more}}]`;
+    if (kind === "both") members.push(`"reasoning_content":${quoted(text)}`);
+    if (kind === "listed") members.push(`"reasoning_details":[{"type":"reasoning.text","text":${quoted(text)}}]`);
+    if (kind === "source") members.push('"annotations":[{"type":"url_citation","url_citation":{"url":"http://a"}}]');
+    if (kind === "call") members.push(call(`"id":"c${text.length}","function":{"name":"f","arguments":""}`));
+    if (kind === "arguments") members.splice(0, 1, call(`"function":{"arguments":${quoted(text)}}`));
+    if (kind === "unknown") members.push('"extra":{"content2":"more"}');
+    const logprobs = kind === "logprobs" ? ',"logprobs":{"content":[{"token":"a","logprob":-1}]}' : "";
+    const finish = kind === "finish" ? '"stop"' : "null";
+    const index = kind === "start" && other ? 1 : 0;
+    const choice = `{"index":${index},"delta":{${members}}${logprobs},"finish_reason":${finish}}`;
+    const usage =
+      kind === "usage" ? `,${counts}` : kind === "padded" ? `,"obfuscation":"${"x".repeat(text.length)}"` : "";
+    const model = kind === "other model" ? "another" : "upstream-model";
+    return `{"id":"x","object":"chat.completion.chunk","created":1,"model":"${model}","choices":[${choice}]${usage}}`;
+  },
+
+  messages({ kind, text, other }) {
+    const index = other ? 1 : 0;
+    const of = (type: string, members: string) => `{"type":"content_block_${type}","index":${index}${members}}`;
+    const opening: Readonly<Record<string, string>> = {
+      start: '{"type":"text","text":""}',
+      both: `{"type":"text","text":${quoted(text)}}`,
+      listed: '{"type":"thinking","thinking":"","signature":""}',
+      call: `{"type":"tool_use","id":"c${text.length}","name":"f","input":{}}`,
+      "other model": '{"type":"fallback","to":{"model":"another"}}',
+    };
+    if (opening[kind]) return of("start", `,"content_block":${opening[kind]}`);
+    if (kind === "stop") return of("stop", "");
+    if (kind === "error") return '{"type":"error","error":{"type":"overloaded_error","message":"no"}}';
+    if (kind === "nothing") return '{"type":"ping"}';
+    if (kind === "end") return '{"type":"message_stop"}';
+    if (kind === "usage") return '{"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":9}}';
+    if (kind === "finish")
+      return '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}';
+    const [type, name] = MESSAGES_DELTAS[kind] ?? ["text_delta", "text"];
+    const value =
+      kind === "source" ? '{"type":"web_search_result_location","url":"http://a","title":"t"}' : quoted(text);
+    const [before, after] = repeated(kind, name);
+    const more = kind === "unknown" ? ',"extra":"more"' : "";
+    return of("delta", `,"delta":{"type":"${type}",${before}"${name}":${value}${after}${more}}`);
+  },
+
+  responses({ kind, text, other, number }) {
+    const item = kind === "reasoning" || kind === "listed" ? "r" : kind === "call" || kind === "arguments" ? "c" : "i";
+    const place = `"item_id":"${item}${other ? 1 : 0}","output_index":${"irc".indexOf(item) * 2 + (other ? 1 : 0)}`;
+    const event = (type: string, members: string) => `{"type":"${type}","sequence_number":${number},${members}}`;
+    const id = `"id":"${item}${other ? 1 : 0}"`;
+    const items: Readonly<Record<string, string>> = {
+      start: `{${id},"type":"message","role":"assistant","content":[]}`,
+      listed: `{${id},"type":"reasoning","summary":[]}`,
+      call: `{${id},"type":"function_call","call_id":"call${number}","name":"f","arguments":""}`,
+    };
+    if (items[kind]) return event("response.output_item.added", `${place},"item":${items[kind]}`);
+    if (kind === "stop") return event("response.output_item.done", `${place},"item":${items.start}`);
+    if (kind === "error") return event("error", '"code":"server_is_overloaded","message":"no"');
+    if (kind === "nothing") return event("keepalive", '"a":1');
+    if (kind === "usage" || kind === "end") {
+      const response = '{"id":"r","output":[],"usage":{"input_tokens":3,"output_tokens":5,"total_tokens":8}}';
+      return event(`response.${kind === "end" ? "completed" : "in_progress"}`, `"response":${response}`);
+    }
+    if (kind === "other model") return event("response.in_progress", '"response":{"id":"r","model":"another"}');
+    if (kind === "finish")
+      return event("response.output_text.done", `${place},"content_index":0,"text":${quoted(text)}`);
+    const part = kind === "reasoning" ? '"summary_index":0' : '"content_index":0';
+    const delta = kind === "both" ? '{"image":"abc"}' : quoted(text);
+    const [before, after] = repeated(kind, "delta");
+    const logprobs = kind === "logprobs" ? ',"logprobs":[{"token":"a","logprob":-1}]' : ',"logprobs":[]';
+    const noise = kind === "padded" ? `,"obfuscation":"${"x".repeat(1 + (number % 5))}"` : "";
+    const more = kind === "unknown" ? ',"extra":"more"' : "";
+    const annotation = '"annotation":{"type":"url_citation","url":"http://a"}';
+    if (kind === "source") return event("response.output_text.annotation.added", `${place},${part},${annotation}`);
+    const type = RESPONSES_DELTAS[kind] ?? "output_text";
+    return event(
+      `response.${type}.delta`,
+      `${place},${part},${before}"delta":${delta}${after}${logprobs}${noise}${more}`,
+    );
+  },
+};
+
+const MESSAGES_DELTAS: Readonly<Record<string, readonly [type: string, name: string]>> = {
+  reasoning: ["thinking_delta", "thinking"],
+  arguments: ["input_json_delta", "partial_json"],
+  source: ["citations_delta", "citation"],
+  padded: ["signature_delta", "signature"],
+};
+
+const RESPONSES_DELTAS: Readonly<Record<string, string>> = {
+  reasoning: "reasoning_summary_text",
+  arguments: "function_call_arguments",
+  refusal: "refusal",
+};
+
+const FIRST: Readonly<Record<Protocol, readonly string[]>> = {
+  chat: [
+    '{"id":"x","object":"chat.completion.chunk","created":1,"choices":[{"index":0,"delta":{"role":"assistant"}}]}',
+  ],
+  messages: ['{"type":"message_start","message":{"id":"x","content":[],"usage":{"input_tokens":3,"output_tokens":1}}}'],
+  responses: [
+    '{"type":"response.created","sequence_number":0,"response":{"id":"r","output":[]}}',
+    '{"type":"response.output_item.added","output_index":0,"item":{"id":"i0","type":"message","content":[]}}',
+  ],
+};
+
+/** A frame, whole or in another form than most servers give it. */
+function frameOf(protocol: Protocol, form: string, said: Said): Buffer {
+  const json = PAYLOADS[protocol](said);
+  if (form === "broken") return Buffer.from(`data: ${json.slice(0, -1)}\n\n`);
+  if (form === "spaced") return Buffer.from(`data:  ${json.replaceAll('":', '":  ')}\n\n`);
+  if (form === "zeros") return Buffer.from(`data: ${json.replace(/("sequence_number":)/, "$10")}\n\n`);
+  if (form === "named") return Buffer.from(`id: ${said.number}\nevent: a\ndata: ${json}\n\n`);
+  if (form === "crlf") return Buffer.from(`data: ${json}\r\n\r\n`);
+  if (form === "two lines") return Buffer.from(`data: ${json.slice(0, 1)}\ndata: ${json.slice(1)}\n\n`);
+  const bytes = Buffer.from(`data: ${json}\n\n`);
+  const at = bytes.indexOf(quoted(said.text).slice(1, -1) || "}");
+  if (form === "control" && at > 0) bytes[at] = 0x01;
+  if (form === "not utf-8" && at > 0) bytes[at] = 0xff;
+  if (form === "half a character" && at > 0) bytes[at] = said.number % 2 ? 0xc3 : 0xa9;
+  return bytes;
+}
+
+const texts = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.constantFrom("a", " word", "42", "é", "日本", "😀", "data: {}", " [DONE]", "x".repeat(40)),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom("", '"', "\\", "a\nb", "\u0001", "\u007f", '"content":"x"', "\u2028", "\ud83d"),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom("<think>", "</think>", "</st", "op>", STOP, " ", '{"a":1}', "content", "text", "delta"),
+  },
+  { weight: 1, arbitrary: fc.string({ unit: "grapheme" }) },
+);
+const kinds = fc.oneof(
+  { weight: 14, arbitrary: fc.constant("plain") },
+  { weight: 5, arbitrary: fc.constantFrom("reasoning", "padded") },
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom(
+      ...["start", "stop", "call", "arguments", "both", "listed", "source", "refusal", "logprobs", "usage", "unknown"],
+      ...["twice", "spaced name", "escaped name", "other model", "nothing"],
+    ),
+  },
+  { weight: 1, arbitrary: fc.constantFrom("finish", "end", "error") },
+);
+const forms = fc.oneof(
+  { weight: 20, arbitrary: fc.constant("plain") },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      ...["broken", "spaced", "zeros", "named", "crlf", "two lines", "control", "not utf-8", "half a character"],
+    ),
+  },
+);
+const other = fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) });
+const streams = fc.array(
+  fc.record({ kind: kinds, form: forms, text: texts, other, times: fc.integer({ min: 1, max: 4 }) }),
+  { minLength: 1, maxLength: 25, size: "max" },
+);
+const openings = fc.record({
+  stops: fc.boolean(),
+  hidden: fc.boolean(),
+  tags: fc.boolean(),
+  sealed: fc.boolean(),
+  quoted: fc.boolean(),
+});
+
+type Stream = typeof streams extends fc.Arbitrary<infer S> ? S : never;
+
+function framesOf(protocol: Protocol, stream: Stream): Buffer[] {
+  let number = 0;
+  const said = stream.flatMap(({ kind, form, text, other, times }) =>
+    Array.from({ length: times }, (_, i) =>
+      frameOf(protocol, form, { kind, text: `${text}${"x".repeat(i)}`, other, number: ++number }),
+    ),
+  );
+  return [...FIRST[protocol].map((json) => Buffer.from(`data: ${json}\n\n`)), ...said];
+}
+
+// --------------------------------------------------------------------------------------------------- what comes of it
+
+/** All that can be known of a converter, and the frames that it has just given. */
+function state(converter: StreamConverter, frames: readonly ClientFrames[]) {
+  const given = frames.map(({ bytes, semantic, terminal }) => ({
+    text: Buffer.from(bytes).toString("latin1"),
+    semantic,
+    terminal,
+  }));
+  const { fault, ended, opened, draining } = converter;
+  return { given, fault, ended, opened, draining, counts: converter.counts() };
+}
+
+/** How the stream ends where the upstream's bytes have not ended it. */
+type Ending = "end" | "truncate" | "fail";
+
+/** What the client knows after each push, and of the end. */
+function told(converter: StreamConverter, pushes: readonly Buffer[], ending: Ending, beats: boolean) {
+  const states = pushes.map((bytes) => {
+    const after = state(converter, converter.push(bytes));
+    return { ...after, beat: beats ? Buffer.from(converter.heartbeat() ?? []).toString() : undefined };
+  });
+  const last = ending === "end" ? converter.end() : ending === "truncate" ? converter.truncate(USAGE) : [];
+  const isFailed = converter.fault !== undefined || (ending === "fail" && !converter.ended);
+  const failed = isFailed ? converter.fail(failureOf(converter.fault ?? FAULT), REQUEST_ID) : [];
+  return { states, last: state(converter, last), failed: Buffer.from(failed).toString() };
+}
+
+const FAULT = { cause: "upstream_timeout", code: undefined, reason: "silent" } as const;
+
+/** The same without when it came. */
+function summed({ states, last, failed }: ReturnType<typeof told>) {
+  const text = [...states, last].flatMap(({ given }) => given.map((one) => one.text)).join("");
+  return { ...last, given: text, failed };
+}
+
+function parsed(frames: readonly Buffer[]): Buffer {
+  return Buffer.concat(frames.flatMap((frame) => [COMMENT, frame]));
+}
+
+/** The frames in groups of the given sizes, over and over. */
+function grouped(frames: readonly Buffer[], sizes: readonly number[]): Buffer[][] {
+  const groups: Buffer[][] = [];
+  for (let at = 0, i = 0; at < frames.length; i++) {
+    const size = sizes[i % sizes.length] ?? 1;
+    groups.push(frames.slice(at, at + size));
+    at += size;
+  }
+  return groups;
+}
+
+function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const ends = [...new Set(places.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [...ends, bytes.length].map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
+}
+
+for (const { upstream, client } of DIRECTIONS) {
+  test(`${upstream} to ${client}: each push gives, counts and ends as if each frame were parsed`, () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 4 });
+    const endings = fc.constantFrom<Ending>("end", "truncate", "fail");
+    fc.assert(
+      fc.property(streams, sizes, openings, endings, fc.boolean(), (stream, ofPush, opened, ending, beats) => {
+        const groups = grouped(framesOf(upstream, stream), ofPush);
+        const tell = (pushes: Buffer[]) => told(openExchange(client, upstream, opened).stream(), pushes, ending, beats);
+        assert.deepEqual(tell(groups.map((group) => Buffer.concat(group))), tell(groups.map(parsed)));
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+
+  test(`${upstream} to ${client}: the same comes of it however the bytes are cut`, () => {
+    const cuts = fc.array(fc.nat(20_000), { maxLength: 12 });
+    fc.assert(
+      fc.property(streams, cuts, openings, (stream, places, opened) => {
+        const frames = framesOf(upstream, stream);
+        const tell = (pushes: Buffer[]) =>
+          summed(told(openExchange(client, upstream, opened).stream(), pushes, "end", false));
+        assert.deepEqual(tell(cut(Buffer.concat(frames), places)), tell([parsed(frames)]));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+}
+
+// --------------------------------------------------------------------------------------------------- whether it is taken
+
+/** Plain frames of one kind, after the beginning of the stream. */
+function plainFrames(upstream: Protocol, kind: string, count: number, textOf: (i: number) => string): Buffer[] {
+  const stream = Array.from({ length: count }, (_, i) =>
+    frameOf(upstream, "plain", { kind, text: textOf(i), other: false, number: i + 1 }),
+  );
+  return [...FIRST[upstream].map((json) => Buffer.from(`data: ${json}\n\n`)), ...stream];
+}
+
+for (const { upstream, client } of DIRECTIONS) {
+  test(`${upstream} to ${client}: of 200 deltas few are parsed, at once and one by one, shown or not`, (t) => {
+    const parsing = t.mock.method(JSON, "parse");
+    const parses = (pieces: readonly Buffer[], opened: Opened): number => {
+      const before = parsing.mock.callCount();
+      const converter = openExchange(client, upstream, opened).stream();
+      const opening = parsing.mock.callCount();
+      for (const piece of pieces) converter.push(piece);
+      assert.equal(converter.fault, undefined);
+      assert.equal(converter.counts().produced.deltas, 200);
+      assert.ok(opening >= before);
+      return parsing.mock.callCount() - opening;
+    };
+    for (const kind of ["plain", "reasoning"]) {
+      const ways = [{}, { hidden: true }, { quoted: true }, { tags: kind === "plain" }];
+      const ascii = plainFrames(upstream, kind, 200, (i) => `word ${i}`);
+      const wide = plainFrames(upstream, kind, 200, (i) => `字 ${i}`);
+      for (const opened of ways) {
+        for (const frames of [ascii, wide]) {
+          for (const pieces of [[Buffer.concat(frames)], frames]) {
+            const count = parses(pieces, opened);
+            assert.ok(count < 6, `${count} of 200 were parsed`);
+          }
+          assert.equal(parses([parsed(frames)], opened), frames.length);
+        }
+      }
+    }
+  });
+
+  test(`${upstream} to ${client}: a frame with an escape is parsed, and those after it are not`, (t) => {
+    const parsing = t.mock.method(JSON, "parse");
+    const frames = plainFrames(upstream, "plain", 200, (i) => (i % 10 === 5 ? "a\n" : `word ${i}`));
+    const converter = openExchange(client, upstream).stream();
+    const before = parsing.mock.callCount();
+    converter.push(Buffer.concat(frames));
+    const count = parsing.mock.callCount() - before;
+    assert.ok(count >= 20 && count < 26, `${count} of 200 were parsed, 20 of which have escapes`);
+  });
+}
+
+// ----------------------------------------------------------------------------------------------------------- the limits
+
+/** Frames that pass a limit end both ways at the same one. */
+function assertSameLimit(client: Protocol, upstream: Protocol, kind: string, chars: number): void {
+  const frames = plainFrames(upstream, kind, 60, (i) => `${"w ".repeat(chars / 2)}${i}`);
+  const byBytes = openExchange(client, upstream).stream();
+  const byParsing = openExchange(client, upstream).stream();
+  let pushed = 0;
+  for (const frame of frames) {
+    const given = [byBytes.push(frame), byParsing.push(parsed([frame]))].map((one) => one[0]?.bytes.length);
+    assert.equal(given[0], given[1]);
+    assert.deepEqual(byBytes.fault, byParsing.fault);
+    if (byBytes.fault) break;
+    pushed++;
+  }
+  assert.ok(byBytes.fault && pushed > 40, `${kind}: ended after ${pushed}`);
+  assert.equal(byBytes.counts().produced.bytes, byParsing.counts().produced.bytes);
+}
+
+for (const { upstream, client } of DIRECTIONS) {
+  test(`${upstream} to ${client}: more reasoning than is kept ends both at the same delta`, () => {
+    assertSameLimit(client, upstream, "reasoning", 300_000);
+  });
+}
+
+test("more output than is believed ends both at the same delta", () => {
+  assertSameLimit("messages", "chat", "plain", 1_200_000);
+});
