@@ -52,6 +52,7 @@ export class DeltaTemplate {
   readonly #kinds: readonly TemplateField["kind"][];
   /** Bytes in front of each varying part, and after the last. */
   readonly #literals: readonly Uint8Array[];
+  readonly #literalBytes: number;
   /** The same of the frame that the client gets, where that is another. */
   readonly #written: readonly Uint8Array[] | undefined;
   /** Start and end of each varying part of the last match. */
@@ -65,6 +66,7 @@ export class DeltaTemplate {
     this.found = this.#found;
     this.#kinds = kinds;
     this.#literals = literals;
+    this.#literalBytes = literals.reduce((sum, { length }) => sum + length, 0);
     this.#written = written;
     this.#places = new Int32Array(2 * kinds.length);
   }
@@ -107,14 +109,9 @@ export class DeltaTemplate {
     }
   }
 
-  /** Whether it has a number. */
-  get isNumbered(): boolean {
-    return this.#kinds.includes(NUMBER);
-  }
-
-  /** How many bytes it has beside what varies. */
-  get literalBytes(): number {
-    return this.#literals.reduce((sum, { length }) => sum + length, 0);
+  /** The most bytes that such a frame has beside its text, where its number is none above this one. */
+  bytesAround(number: number): number {
+    return this.#kinds.includes(NUMBER) ? this.#literalBytes + String(number).length : this.#literalBytes;
   }
 
   /**
@@ -131,7 +128,10 @@ export class DeltaTemplate {
       const kind = this.#kinds[i];
       // Texts are short: a loop is done before a call has begun to copy.
       if (kind === TEXT) for (let from = start; from < end; from++) into[next++] = source[from] as number;
-      else if (kind === NUMBER) next += into.write(String(number), next, "latin1");
+      else if (kind === NUMBER) {
+        const digits = String(number);
+        for (let digit = 0; digit < digits.length; digit++) into[next++] = digits.charCodeAt(digit);
+      }
     }
     return next;
   }

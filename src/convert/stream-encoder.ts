@@ -17,7 +17,7 @@ export interface StreamEncoder {
    * Takes so many deltas more of the open block, with this text together: as `push` would, but for their frames.
    * @returns the number of the first of these frames, which count on from it; 0 where frames have no number.
    */
-  again(type: DeltaType, text: string, deltas: number): number;
+  again(text: string, deltas: number): number;
   /** A frame for a silent stretch (ARCHITECTURE.md promise 8). */
   heartbeat(): Uint8Array;
   /**

@@ -11,7 +11,7 @@ import { type ReplyEvent, type ReplyPlan, type Stop, stopFor, type ToolRef } fro
 import { safeCallId } from "../rules/ids.ts";
 import { imageNote } from "../rules/media.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
-import { type DeltaType, quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
+import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
 import { isShown, messageHead, signatureOf, startOfToolUse, stopMembers, writeReplyUsage } from "./reply-encode.ts";
 
@@ -25,7 +25,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   #index = 0;
   /** Whether the hub's open block has been opened for the client: empty ones never are (rule 40). */
   #isOpen = false;
-  /** The text of the open reasoning. */
+  /** What the open reasoning begins with: nobody asks more than whether it has any text. */
   #reasoning = "";
   /** Whether the open call's arguments go out as they come, or wait for the call's end because they are no object. */
   #input: "unknown" | "streamed" | "held" = "unknown";
@@ -83,8 +83,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
     }
   }
 
-  again(type: DeltaType, text: string): number {
-    if (type === "reasoning-delta") this.#reasoning += text;
+  /** Its deltas know nothing of those before them. */
+  again(): number {
     return 0;
   }
 
@@ -103,7 +103,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   #think(text: string): readonly ClientFrames[] {
-    this.#reasoning += text;
+    this.#reasoning ||= text;
     if (text === "" || this.#plan.reasoning.visibility !== "full") return [];
     const opening = this.#open({ type: "thinking", thinking: "", signature: "" });
     return [...opening, semantic(this.#delta({ type: "thinking_delta", thinking: text }))];

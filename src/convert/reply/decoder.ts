@@ -36,7 +36,7 @@ export abstract class StreamDecoder {
   /** Whether the event that is being read holds any output. */
   protected hasOutput = false;
   readonly #answered: AnsweredModel;
-  /** The last event, if it had output. */
+  /** The last event that was read. */
   #last: JsonObject | undefined;
   protected usage: Usage | undefined;
   /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
@@ -68,7 +68,6 @@ export abstract class StreamDecoder {
 
   /** Takes one frame. Comments, and frames without data, say nothing. */
   push(event: SseEvent): readonly ReplyEvent[] {
-    this.#last = undefined;
     if (this.#ended || event.data === undefined || event.data.length === 0) return NOTHING;
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text.trim() === DONE) this.readDone();
@@ -76,7 +75,7 @@ export abstract class StreamDecoder {
       const payload = parseWithDigits(text);
       if (payload) {
         this.hasOutput = this.output.see(textOf(payload.type) ?? event.event, payload);
-        if (this.hasOutput) this.#last = payload;
+        this.#last = payload;
         this.#answered.see(payload);
         this.read(payload, event.event);
       } else this.refuse(invalid("an event is not a JSON object"));
@@ -85,8 +84,8 @@ export abstract class StreamDecoder {
   }
 
   /**
-   * What differs in further frames like the last one, where that says nothing beside its text; undefined where each has to be
-   * read.
+   * What differs in further frames like the last one that was read, where that says nothing beside its text; undefined where
+   * each has to be read.
    */
   get varying(): Varying | undefined {
     return this.#last && this.varyingOf(this.#last);

@@ -8,7 +8,7 @@ import type { Usage } from "../../values/tokens/usage.ts";
 import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
 import { type ReplyEvent, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
-import { type DeltaType, isTruncated, quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
+import { isTruncated, quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ItemWriter } from "./item-writer.ts";
 import { explanation } from "./reply-encode.ts";
@@ -44,7 +44,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return [isTerminal ? terminal(...frames) : SEMANTIC.has(event.type) ? semantic(...frames) : quiet(...frames)];
   }
 
-  again(_type: DeltaType, text: string, deltas: number): number {
+  again(text: string, deltas: number): number {
     this.#items.again(text);
     const first = this.#sequenceNumber;
     this.#sequenceNumber += deltas;

@@ -24,8 +24,6 @@ const RUN_DELTAS_MAX = 512;
 const PLACES = new Int32Array(2 * RUN_DELTAS_MAX);
 
 export class RepeatedDelta {
-  readonly type: DeltaType;
-  readonly #key: string;
   readonly #came: DeltaTemplate;
   /** Undefined: the client gets nothing of it. */
   readonly #sent: DeltaTemplate | undefined;
@@ -34,35 +32,35 @@ export class RepeatedDelta {
   text = "";
   #textBytes = 0;
 
-  private constructor({ type, key }: PlainDelta, came: DeltaTemplate, sent: DeltaTemplate | undefined) {
-    this.type = type;
-    this.#key = key;
+  private constructor(came: DeltaTemplate, sent: DeltaTemplate | undefined) {
     this.#came = came;
     this.#sent = sent;
   }
 
   /**
    * @param came the frame that the delta came in, and what differs in the frames after it.
-   * @param sent the same of the frame that the client got; undefined: it got none.
-   * @returns undefined where they do not have the same text in one place each.
+   * @param sent the frames that the client got of it, and what differs in those after them.
+   * @returns undefined where the client got more than one, or where they do not have the same text in one place each.
    */
   static of(
-    delta: PlainDelta,
-    came: { readonly frame: Buffer; readonly varying: Varying },
-    sent: { readonly frame: Buffer; readonly varying: Varying } | undefined,
+    came: Buffer,
+    cameVarying: Varying,
+    sent: readonly Buffer[],
+    sentVarying: Varying,
   ): RepeatedDelta | undefined {
-    const template = DeltaTemplate.of(came.frame, came.frame, came.varying);
-    const text = template && textIn(template, came.frame);
-    if (!template || !text) return undefined;
-    if (!sent) return new RepeatedDelta(delta, template, undefined);
-    const written = DeltaTemplate.ofOwn(sent.frame, sent.varying);
-    if (!written || !textIn(written, sent.frame)?.equals(text)) return undefined;
-    return new RepeatedDelta(delta, template, written);
+    const template = DeltaTemplate.of(came, came, cameVarying);
+    const text = template && textIn(template, came);
+    const [frame, further] = sent;
+    if (!template || !text || further) return undefined;
+    if (!frame) return new RepeatedDelta(template, undefined);
+    const written = DeltaTemplate.ofOwn(frame, sentVarying);
+    if (!written || !textIn(written, frame)?.equals(text)) return undefined;
+    return new RepeatedDelta(template, written);
   }
 
-  /** Whether another frame that was parsed is one of these, though its text may have escapes. */
-  isAgain(delta: PlainDelta, frame: Buffer): boolean {
-    return delta.key === this.#key && delta.type === this.type && this.#came.fits(frame);
+  /** Whether a frame that was parsed, right after one of these, is another one, though its text may have escapes. */
+  fits(frame: Buffer): boolean {
+    return this.#came.fits(frame);
   }
 
   /** Looks for a run. @returns where it ends; `from` when there is none. */
@@ -106,14 +104,13 @@ export class RepeatedDelta {
    */
   write(bytes: Buffer, first: number): Buffer | undefined {
     if (!this.#sent) return undefined;
-    let size = this.deltas * this.#sent.literalBytes + this.#textBytes;
-    if (this.#sent.isNumbered) for (let i = 0; i < this.deltas; i++) size += String(first + i).length;
-    const written = Buffer.allocUnsafe(size);
+    const most = this.#sent.bytesAround(first + this.deltas - 1);
+    const written = Buffer.allocUnsafe(this.deltas * most + this.#textBytes);
     let at = 0;
     for (let i = 0; i < this.deltas; i++) {
       at = this.#sent.put(written, at, bytes, PLACES[2 * i] as number, PLACES[2 * i + 1] as number, first + i);
     }
-    return written;
+    return at === written.length ? written : written.subarray(0, at);
   }
 }
 

@@ -143,21 +143,17 @@ export class TranslatedStream implements StreamConverter {
     this.#repeated = undefined;
     const delta = plainDelta(events);
     const isLive = delta && this.#stopWatch.isIdle && this.#sequencer.isLive(delta.key);
-    if (!isLive || this.#isOver || this.#frames.length > before + 1) return;
+    if (!isLive || this.#isOver) return;
     const varying = this.#misses < MISSES_MAX ? this.#decoder.varying : undefined;
     if (!varying) return;
     const frame = asBuffer(raw);
-    if (last?.isAgain(delta, frame)) {
+    if (last?.fits(frame)) {
       this.#repeated = last;
       return;
     }
     this.#misses++;
-    const sent = this.#frames[before];
-    this.#repeated = RepeatedDelta.of(
-      delta,
-      { frame, varying },
-      sent && { frame: asBuffer(sent.bytes), varying: this.#encoder.varying[delta.type] },
-    );
+    const sent = this.#frames.slice(before).map(({ bytes }) => asBuffer(bytes));
+    this.#repeated = RepeatedDelta.of(frame, varying, sent, this.#encoder.varying[delta.type]);
   }
 
   /** Takes the events that follow and differ from the last one by their text only. */
@@ -175,9 +171,9 @@ export class TranslatedStream implements StreamConverter {
     if (isNear || !this.#decoder.mayKeep(most)) return from;
     const end = repeated.match(bytes, from);
     if (end === from) return from;
-    const { type, text, deltas } = repeated;
+    const { text, deltas } = repeated;
     this.#decoder.again(text, deltas);
-    const written = repeated.write(bytes, this.#encoder.again(type, text, deltas));
+    const written = repeated.write(bytes, this.#encoder.again(text, deltas));
     if (written) this.#frames.push({ bytes: written, semantic: true, terminal: false });
     return end;
   }

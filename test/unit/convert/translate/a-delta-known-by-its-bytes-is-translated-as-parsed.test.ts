@@ -6,7 +6,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
+import { DeltaTemplate } from "../../../../src/convert/delta-template.ts";
 import type { ClientFrames, Exchange, StreamConverter } from "../../../../src/convert/exchange.ts";
+import { plainDelta, RepeatedDelta } from "../../../../src/convert/translate/repeated-delta.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
 import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 import type { Body } from "../request/translate.ts";
@@ -82,7 +84,7 @@ const PAYLOADS: Readonly<Record<Protocol, (said: Said) => string>> = {
     if (kind === "nothing") return '{"choices":null}';
     const name = kind === "reasoning" ? "reasoning_content" : kind === "refusal" ? "refusal" : "content";
     const [before, after] = repeated(kind, name);
-    const members = [`${before}"${name}":${quoted(text)}${after}`];
+    const members = kind === "listed" ? [] : [`${before}"${name}":${quoted(text)}${after}`];
     const call = (more: string) => `"tool_calls":[{"index":${other ? 1 : 0},${more}}]`;
     if (kind === "both") members.push(`"reasoning_content":${quoted(text)}`);
     if (kind === "listed") members.push(`"reasoning_details":[{"type":"reasoning.text","text":${quoted(text)}}]`);
@@ -204,47 +206,43 @@ function frameOf(protocol: Protocol, form: string, said: Said): Buffer {
   return bytes;
 }
 
-const texts = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc.constantFrom("a", " word", "42", "é", "日本", "😀", "data: {}", " [DONE]", "x".repeat(40)),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom("", '"', "\\", "a\nb", "\u0001", "\u007f", '"content":"x"', "\u2028", "\ud83d"),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom("<think>", "</think>", "</st", "op>", STOP, " ", '{"a":1}', "content", "text", "delta"),
-  },
-  { weight: 1, arbitrary: fc.string({ unit: "grapheme" }) },
-);
-const kinds = fc.oneof(
-  { weight: 14, arbitrary: fc.constant("plain") },
-  { weight: 5, arbitrary: fc.constantFrom("reasoning", "padded") },
-  {
-    weight: 6,
-    arbitrary: fc.constantFrom(
-      ...["start", "stop", "call", "arguments", "both", "listed", "source", "refusal", "logprobs", "usage", "unknown"],
-      ...["twice", "spaced name", "escaped name", "other model", "nothing"],
-    ),
-  },
-  { weight: 1, arbitrary: fc.constantFrom("finish", "end", "error") },
-);
-const forms = fc.oneof(
-  { weight: 20, arbitrary: fc.constant("plain") },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      ...["broken", "spaced", "zeros", "named", "crlf", "two lines", "control", "not utf-8", "half a character"],
-    ),
-  },
-);
-const other = fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) });
-const streams = fc.array(
-  fc.record({ kind: kinds, form: forms, text: texts, other, times: fc.integer({ min: 1, max: 4 }) }),
-  { minLength: 1, maxLength: 25, size: "max" },
-);
+const TEXTS: readonly string[] = [
+  ...["a", " word", "42", "é", "日本", "😀", "data: {}", " [DONE]", "x".repeat(40), '{"a":1}', " ", "\u007f", "\u2028"],
+  ...["", '"', "\\", "a\nb", "\u0001", '"content":"x"', "\ud83d", "content", "text", "delta", "first", "last"],
+  ...["<think>", "</think>", "</st", "op>", STOP],
+];
+const UNUSUAL: readonly string[] = [
+  ...["start", "stop", "call", "arguments", "both", "listed", "source", "refusal", "logprobs", "usage", "unknown"],
+  ...["twice", "spaced name", "escaped name", "other model", "nothing", "padded", "reasoning"],
+];
+const FORMS: readonly string[] = ["spaced", "zeros", "named", "crlf", "two lines", "not utf-8", "half a character"];
+/** They end a stream. */
+const LAST_KINDS: readonly string[] = ["finish", "end", "error"];
+const LAST_FORMS: readonly string[] = ["broken", "control"];
+
+const rarely = <T>(often: fc.Arbitrary<T>, weight: number, rare: fc.Arbitrary<T>) =>
+  fc.oneof({ weight, arbitrary: often }, { weight: 1, arbitrary: rare });
+
+/** A stream has few kinds of frames and few texts, so that what they do to each other comes up. */
+const streams = fc
+  .record({
+    kinds: fc.subarray([...UNUSUAL], { minLength: 1, maxLength: 3 }),
+    texts: fc.subarray([...TEXTS], { minLength: 1, maxLength: 5 }),
+    forms: fc.subarray([...FORMS], { minLength: 1, maxLength: 2 }),
+  })
+  .chain(({ kinds, texts, forms }) => {
+    const unusual = rarely(fc.constantFrom(...kinds), 30, fc.constantFrom(...LAST_KINDS));
+    const form = rarely(fc.constantFrom(...forms), 20, fc.constantFrom(...LAST_FORMS));
+    const frame = fc.record({
+      kind: rarely(fc.constantFrom("plain", "plain", "reasoning"), 2, unusual),
+      form: rarely(fc.constant("plain"), 12, form),
+      text: rarely(fc.constantFrom(...texts), 20, fc.string({ unit: "grapheme" })),
+      other: rarely(fc.constant(false), 8, fc.constant(true)),
+      times: fc.integer({ min: 1, max: 5 }),
+      grows: fc.boolean(),
+    });
+    return fc.array(frame, { minLength: 1, maxLength: 25, size: "max" });
+  });
 const openings = fc.record({
   stops: fc.boolean(),
   hidden: fc.boolean(),
@@ -257,9 +255,9 @@ type Stream = typeof streams extends fc.Arbitrary<infer S> ? S : never;
 
 function framesOf(protocol: Protocol, stream: Stream): Buffer[] {
   let number = 0;
-  const said = stream.flatMap(({ kind, form, text, other, times }) =>
+  const said = stream.flatMap(({ kind, form, text, other, times, grows }) =>
     Array.from({ length: times }, (_, i) =>
-      frameOf(protocol, form, { kind, text: `${text}${"x".repeat(i)}`, other, number: ++number }),
+      frameOf(protocol, form, { kind, text: `${text}${"x".repeat(grows ? i : 0)}`, other, number: ++number }),
     ),
   );
   return [...FIRST[protocol].map((json) => Buffer.from(`data: ${json}\n\n`)), ...said];
@@ -390,14 +388,101 @@ for (const { upstream, client } of DIRECTIONS) {
 
   test(`${upstream} to ${client}: a frame with an escape is parsed, and those after it are not`, (t) => {
     const parsing = t.mock.method(JSON, "parse");
-    const frames = plainFrames(upstream, "plain", 200, (i) => (i % 10 === 5 ? "a\n" : `word ${i}`));
+    const frames = plainFrames(upstream, "plain", 200, (i) => (i % 10 === 5 ? 'a "b"\n' : `word ${i}`));
     const converter = openExchange(client, upstream).stream();
     const before = parsing.mock.callCount();
+    const templates = t.mock.method(DeltaTemplate, "of");
     converter.push(Buffer.concat(frames));
     const count = parsing.mock.callCount() - before;
     assert.ok(count >= 20 && count < 26, `${count} of 200 were parsed, 20 of which have escapes`);
+    assert.ok(templates.mock.callCount() <= 2, `${templates.mock.callCount()} templates`);
+  });
+
+  test(`${upstream} to ${client}: more deltas than a run has come with one push`, () => {
+    const frames = plainFrames(upstream, "plain", 1_300, (i) => `word ${i}`);
+    const byBytes = told(openExchange(client, upstream).stream(), [Buffer.concat(frames)], "end", false);
+    const byParsing = told(openExchange(client, upstream).stream(), [parsed(frames)], "end", false);
+    assert.deepEqual(byBytes, byParsing);
+  });
+
+  test(`${upstream} to ${client}: a member that is there twice, under any spelling, is the last one`, () => {
+    for (const kind of ["twice", "spaced name", "escaped name"]) {
+      for (const text of ["first", "last"]) {
+        const frames = plainFrames(upstream, kind, 6, (i) => (i < 3 ? text : "b"));
+        const byBytes = told(openExchange(client, upstream).stream(), [Buffer.concat(frames)], "end", false);
+        const byParsing = told(openExchange(client, upstream).stream(), [parsed(frames)], "end", false);
+        assert.deepEqual(byBytes, byParsing, `${kind}, ${text}`);
+      }
+    }
   });
 }
+
+for (const client of ["messages", "responses"] as const) {
+  /** The same of a chat stream whose frames are of these kinds and texts. */
+  const assertSame = (said: readonly (readonly [kind: string, text: string])[], opened: Opened): void => {
+    const frames = said.map(([kind, text]) => frameOf("chat", "plain", { kind, text, other: false, number: 0 }));
+    const tell = (bytes: Buffer) => told(openExchange(client, "chat", opened).stream(), [bytes], "end", false);
+    assert.deepEqual(tell(Buffer.concat(frames)), tell(parsed(frames)));
+  };
+
+  test(`chat to ${client}: reasoning in the text ends at its tag`, () => {
+    const texts = ["<think>", "a", "b", "c", "d", "</think>", "e", "f", "<think>", "g"];
+    assertSame(
+      texts.map((text) => ["plain", text]),
+      { tags: true },
+    );
+  });
+
+  test(`chat to ${client}: reasoning that a list has said before is not said again`, () => {
+    assertSame([["listed", "a"], ...["b", "b", "b", "a", "c"].map((text) => ["reasoning", text] as const)], {});
+  });
+}
+
+test("a stream whose frames all differ gets few templates; one that changes now and then gets one for each form", (t) => {
+  const chunk = (id: number, i: number) =>
+    Buffer.from(`data: {"id":"${id}","choices":[{"index":0,"delta":{"content":"word ${i}"}}]}\n\n`);
+  const templates = t.mock.method(DeltaTemplate, "of");
+  const parsing = t.mock.method(JSON, "parse");
+  const given = (ids: (i: number) => number): number => {
+    const converter = openExchange("messages", "chat").stream();
+    templates.mock.resetCalls();
+    parsing.mock.resetCalls();
+    converter.push(Buffer.concat(Array.from({ length: 600 }, (_, i) => chunk(ids(i), i))));
+    assert.equal(converter.counts().produced.deltas, 600);
+    return templates.mock.callCount();
+  };
+  assert.equal(
+    given((i) => i),
+    8,
+  );
+  assert.equal(parsing.mock.callCount(), 600);
+  assert.equal(
+    given((i) => Math.floor(i / 20)),
+    30,
+  );
+  assert.equal(parsing.mock.callCount(), 31);
+});
+
+test("what an event has said is a plain delta only where it is one, alone, without probabilities", () => {
+  const text = { type: "text-delta", key: "1", text: "a", logprobs: undefined } as const;
+  const reasoning = { type: "reasoning-delta", key: "1", text: "a" } as const;
+  assert.equal(plainDelta([text]), text);
+  assert.equal(plainDelta([reasoning]), reasoning);
+  for (const events of [[], [text, text], [{ ...text, logprobs: [{}] }], [{ type: "ping" }]] as const) {
+    assert.equal(plainDelta(events), undefined);
+  }
+  assert.equal(plainDelta([{ type: "refusal-delta", key: "1", text: "a" }]), undefined);
+});
+
+test("a template is made of one frame, or none, with the same text", () => {
+  const [came, sent, other] = ['"a":"x"', '"b":"x"', '"b":"y"'].map((json) => Buffer.from(`data: {${json}}\n\n`));
+  assert(came && sent && other);
+  const of = (frames: readonly Buffer[]) => RepeatedDelta.of(came, { text: "a" }, frames, { text: "b" });
+  assert.ok(of([sent]));
+  assert.ok(of([]));
+  assert.equal(of([sent, sent]), undefined);
+  assert.equal(of([other]), undefined);
+});
 
 // ----------------------------------------------------------------------------------------------------------- the limits
 
@@ -423,6 +508,29 @@ for (const { upstream, client } of DIRECTIONS) {
     assertSameLimit(client, upstream, "reasoning", 300_000);
   });
 }
+
+for (const { upstream, client } of DIRECTIONS) {
+  test(`${upstream} to ${client}: an event over the size limit is refused, whatever came before it`, () => {
+    const small = plainFrames(upstream, "plain", 5, (i) => `word ${i}`);
+    const frames = [...small, ...plainFrames(upstream, "plain", 1, () => "x".repeat(5_000_000)).slice(-1)];
+    const byBytes = told(openExchange(client, upstream).stream(), [Buffer.concat(frames)], "end", false);
+    const byParsing = told(openExchange(client, upstream).stream(), [parsed(frames)], "end", false);
+    assert.equal(byBytes.last.fault?.reason, "an event is over the size limit");
+    assert.deepEqual(byBytes, byParsing);
+  });
+}
+
+test("after the event that passes a limit nothing more is given", () => {
+  const large = plainFrames("chat", "plain", 60, (i) => `${"w ".repeat(600_000)}${i}`);
+  const converter = openExchange("messages", "chat").stream();
+  for (const frame of large) {
+    if (converter.fault) break;
+    const after = plainFrames("chat", "plain", 1, () => "one more").slice(-1);
+    const given = Buffer.concat(converter.push(Buffer.concat([frame, ...after])).map(({ bytes }) => bytes));
+    assert.equal(given.includes("one more"), converter.fault === undefined);
+  }
+  assert.ok(converter.fault);
+});
 
 test("more output than is believed ends both at the same delta", () => {
   assertSameLimit("messages", "chat", "plain", 1_200_000);
