@@ -171,7 +171,8 @@ export class TranslatedStream implements StreamConverter {
     if (isNear || !this.#decoder.mayKeep(most)) return from;
     const end = repeated.match(bytes, from);
     if (end === from) return from;
-    const { text, deltas } = repeated;
+    const { deltas } = repeated;
+    const text = repeated.text(bytes);
     this.#decoder.again(text, deltas);
     const written = repeated.write(bytes, this.#encoder.again(text, deltas));
     if (written) this.#frames.push({ bytes: written, semantic: true, terminal: false });
