@@ -253,7 +253,7 @@ export class RequestRecord {
     metrics.observeTraced(metrics.requestDuration, labels, durationMs / MS_PER_S, this.#trace?.traceId);
     const line = this.#line(durationMs);
     log.info(line, "request");
-    this.#finishTrace(line);
+    if (this.#trace) this.#finishTrace(this.#trace, line);
   }
 
   /** The members of the request's log line, which are also the attributes of its span. */
@@ -288,9 +288,7 @@ export class RequestRecord {
   }
 
   /** Reasons of attempts are for the log: they may hold an address. */
-  #finishTrace({ trace: _, attempt_reasons: __, ...line }: Attributes): void {
-    const trace = this.#trace;
-    if (!trace) return;
+  #finishTrace(trace: RequestTrace, { trace: _, attempt_reasons: __, ...line }: Attributes): void {
     const nowMs = this.#parts.clock.monotonicMs();
     const usage = this.#charge?.metered?.usage;
     trace.attempts(this.#attempts, nowMs, {

@@ -46,29 +46,46 @@ export function encode(value: object): Buffer {
   return Buffer.from(JSON.stringify(plain(value)));
 }
 
+/** Each member of a settlement, so that a new one cannot be forgotten here. */
+type Written = { readonly [Name in keyof Required<SettleAsk>]: unknown };
+
 /**
- * A settlement as JSON, the same text as `encode` makes: each request has two of them, so that its amounts are named here
- * and not looked for.
+ * A settlement as JSON: each request has two of them, so that its members are named here and not looked for, and its
+ * amounts need no walk.
  */
 export function encodeCharge(ask: SettleAsk, more: { readonly hold?: NanoUsd; readonly orphan?: boolean }): Buffer {
-  const { amount, absorbed, costs, attempts, leftUnpaid, ...rest } = ask;
-  const text = JSON.stringify({
-    ask: {
-      ...rest,
-      amount: String(amount),
-      absorbed: String(absorbed),
-      costs: costs?.map(plainCost),
-      attempts: attempts?.map((attempt) => ({ ...attempt, amount: String(attempt.amount) })),
-      leftUnpaid: leftUnpaid && plain(leftUnpaid),
-    },
-    orphan: more.orphan,
-    hold: more.hold === undefined ? undefined : String(more.hold),
-  });
-  return Buffer.from(text);
+  const written: Written = {
+    requestId: ask.requestId,
+    tag: ask.tag,
+    admittedAtMs: ask.admittedAtMs,
+    group: ask.group,
+    kind: ask.kind,
+    entitlement: ask.entitlement,
+    keyId: ask.keyId,
+    perKey: ask.perKey,
+    model: ask.model,
+    amount: String(ask.amount),
+    absorbed: String(ask.absorbed),
+    absorbedCause: ask.absorbedCause,
+    upstream: ask.upstream,
+    tokensTaken: ask.tokensTaken,
+    tokensUsed: ask.tokensUsed,
+    tokensPerMinute: ask.tokensPerMinute,
+    counted: ask.counted,
+    tokens: ask.tokens,
+    voided: ask.voided,
+    attempts: ask.attempts?.map((attempt) => ({ ...attempt, amount: String(attempt.amount) })),
+    costs: ask.costs?.map(plainCost),
+    memo: ask.memo,
+    leftUnpaid: ask.leftUnpaid && plain(ask.leftUnpaid),
+    idempotency: ask.idempotency,
+  };
+  const hold = more.hold === undefined ? undefined : String(more.hold);
+  return Buffer.from(JSON.stringify({ ask: written, orphan: more.orphan, hold }));
 }
 
-function plainCost(cost: UpstreamCost): object {
-  return { ...cost, cost: String(cost.cost), absorbed: String(cost.absorbed) };
+function plainCost({ upstream, model, requests, tokens, cost, absorbed, charged }: UpstreamCost): object {
+  return { upstream, model, requests, tokens, cost: String(cost), absorbed: String(absorbed), charged };
 }
 
 /** A copy that JSON has words for: half the time of a replacer, which the runtime calls for each member. */

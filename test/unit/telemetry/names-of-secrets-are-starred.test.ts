@@ -30,3 +30,26 @@ test("a flat line is written as it is, and every line has its time and the word 
   assert.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   assert.deepEqual(rest, { level: "warn", status: 200, reasons: ["a: b"], msg: "request" });
 });
+
+test("a flat line has the form of one that is not", () => {
+  const facts = {
+    text: 'a "b"\n\u2028\ud800',
+    none: undefined,
+    nothing: null,
+    number: 1.5,
+    infinite: Infinity,
+    yes: true,
+  };
+  const lines: string[] = [];
+  const log = createLog({ level: "info", destination: { write: (line) => void lines.push(line) } });
+  log.info(facts, 'it says "so"');
+  log.info({ ...facts, amount: 5n }, 'it says "so"');
+  log.info({}, "nothing");
+  log.debug(facts, "below the level");
+  const [flat, other, empty] = lines.map((line) => JSON.parse(line));
+  assert.equal(lines.length, 3);
+  assert.deepEqual(Object.keys(flat), ["level", "time", "text", "nothing", "number", "infinite", "yes", "msg"]);
+  assert.deepEqual({ ...flat, amount: 5, time: "" }, { ...other, time: "" });
+  assert.deepEqual(Object.keys(empty), ["level", "time", "msg"]);
+  assert.ok(lines.every((line) => line.endsWith("}\n") && line.indexOf("\n") === line.length - 1));
+});
