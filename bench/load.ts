@@ -8,6 +8,8 @@ export interface Load {
   /** The whole address that is posted to. */
   readonly url: string;
   readonly key: string;
+  /** Used in turn in place of `key`. */
+  readonly keys?: readonly string[] | undefined;
   readonly body: string;
   readonly requests: number;
   readonly connections: number;
@@ -27,10 +29,10 @@ export interface LoadResult {
 /** How much of a wrong answer is shown. */
 const SHOWN_CHARS = 300;
 
-function post(load: Load, agent: Agent): Promise<{ status: number; body: Buffer }> {
+function post(load: Load, key: string, agent: Agent): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const headers = {
-      authorization: `Bearer ${load.key}`,
+      authorization: `Bearer ${key}`,
       "content-type": "application/json",
       "content-length": Buffer.byteLength(load.body),
     };
@@ -53,7 +55,7 @@ async function run(load: Load): Promise<LoadResult> {
   let problem: string | undefined;
   const worker = async (): Promise<void> => {
     while (left-- > 0 && problem === undefined) {
-      const { status, body } = await post(load, agent);
+      const { status, body } = await post(load, load.keys?.[left % load.keys.length] ?? load.key, agent);
       if (bodyBytes === -1 && status === 200) bodyBytes = body.length;
       const refused = load.refusable && (status === 401 || status === 429);
       if (!refused && (status !== 200 || body.length !== bodyBytes)) {

@@ -3,6 +3,7 @@
  * its own, and says which processes its CPU time is read from.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
@@ -10,6 +11,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import type { Store } from "../src/store/contract.ts";
+import { openStore } from "../src/store/open.ts";
+import { newAccountTag, newKey } from "../src/values/key.ts";
+import { Secret } from "../src/values/secret.ts";
 import { startRedis } from "../test/rig/redis.ts";
 import { childrenOf } from "./cpu.ts";
 
@@ -17,6 +22,8 @@ export interface Running {
   /** `http://host:port`, without a path. */
   readonly url: string;
   readonly key: string;
+  /** One key of each account that pays, where the subject has accounts. */
+  readonly keys?: readonly string[];
   /** One of a group that allows one request a minute, where the subject has groups. */
   readonly limitedKey?: string;
   /** The processes whose time is the subject's; none where there is nothing in between. */
@@ -30,6 +37,22 @@ export interface StartOptions {
   readonly upstreamPort: number;
   /** Folder for CPU profiles of gateways; none are made without it. */
   readonly profileDir: string | undefined;
+  /** What a gateway has beyond the least; servers of other kinds have no such thing. */
+  readonly shape?: GatewayShape;
+}
+
+/** How large a gateway's configuration and store are. */
+export interface GatewayShape {
+  /** Further models of the catalog, in the group of the key. */
+  readonly moreModels?: number;
+  /** Further accounts, each with a key and no funds. */
+  readonly moreAccounts?: number;
+  /** Accounts that pay; their keys are `Running.keys`. One unless it is given. */
+  readonly payers?: number;
+  /** Requests at once at the upstream. */
+  readonly concurrency?: number;
+  /** Process count; more than one needs Redis. */
+  readonly workers?: number;
 }
 
 export interface Subject {
@@ -45,6 +68,7 @@ const START_TIMEOUT_MS = 20_000;
 const POLL_MS = 20;
 const ADMIN_TOKEN = "benchmark-admin-token";
 const SEALING_KEY = "a-sealing-key-of-thirty-two-chars";
+const ACCOUNTS_AT_ONCE = 200;
 /** As many as a pool behind a front keeps; above the load's connections. */
 const UPSTREAM_CONNECTIONS = 200;
 
@@ -62,6 +86,11 @@ export const SUBJECTS: readonly Subject[] = [
   },
   { name: "tollgate, embedded, all traced", start: (options) => startGateway(options, undefined, traces(options, 1)) },
   { name: "tollgate, redis", needs: "redis-server", start: startGatewayOnRedis },
+  {
+    name: "tollgate, redis, 2 workers",
+    needs: "redis-server",
+    start: (options) => startGatewayOnRedis({ ...options, shape: { ...options.shape, workers: 2 } }),
+  },
 ];
 
 /** Spans go to the upstream's process, which takes and forgets them. */
@@ -88,11 +117,15 @@ async function startNginx({ upstreamPort }: StartOptions): Promise<Running> {
 }
 
 /** As deploy guides write it: one worker, connections kept in both directions, nothing buffered, an access log. */
-async function startBareProxy({ upstreamPort }: StartOptions): Promise<Running> {
+async function startBareProxy({ upstreamPort, shape }: StartOptions): Promise<Running> {
   const upstream = `http://127.0.0.1:${upstreamPort}`;
-  const child = spawn(process.execPath, [BARE_PROXY_FILE, upstream, String(UPSTREAM_CONNECTIONS)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    [BARE_PROXY_FILE, upstream, String(shape?.concurrency ?? UPSTREAM_CONNECTIONS)],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   const { port } = JSON.parse(line.toString()) as { port: number };
   const stop = async (): Promise<void> => {
@@ -157,7 +190,9 @@ async function startGateway(options: StartOptions, store: string | undefined, mo
   const dir = mkdtempSync(join(tmpdir(), "tollgate-bench-"));
   const file = join(dir, "tollgate.yaml");
   const log = join(dir, "log");
-  writeFileSync(file, gatewayConfig(dir, options.upstreamPort, store) + more);
+  const { shape = {} } = options;
+  writeFileSync(file, gatewayConfig(dir, options.upstreamPort, store, shape) + more);
+  await addAccounts(shape.moreAccounts ?? 0, store ?? `embedded:${dir}/data`);
   const descriptor = openSync(log, "w");
   const profile = options.profileDir ? ["--cpu-prof", `--cpu-prof-dir=${options.profileDir}`] : [];
   const child = spawn(process.execPath, [...profile, MAIN, "serve", "--config", file], {
@@ -168,15 +203,19 @@ async function startGateway(options: StartOptions, store: string | undefined, mo
   const stop = stopper(child, dir);
   try {
     const { listen, admin } = await serving(child, log);
-    const { key, limitedKey } = await makeKeys(admin);
-    return { url: listen, key, limitedKey, pids: [pidOf(child)], behind: [], stop };
+    const { keys, limitedKey } = await makeKeys(admin, shape.payers ?? 1);
+    const pid = pidOf(child);
+    return { url: listen, key: keys[0] as string, keys, limitedKey, pids: [pid, ...childrenOf(pid)], behind: [], stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-function gatewayConfig(dir: string, upstreamPort: number, store: string | undefined): string {
+function gatewayConfig(dir: string, upstreamPort: number, store: string | undefined, shape: GatewayShape): string {
+  const concurrency = shape.concurrency ?? UPSTREAM_CONNECTIONS;
+  const model = `{plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: model}]}`;
+  const names = ["bench", ...Array.from({ length: shape.moreModels ?? 0 }, (_, i) => `other-${i}`)];
   return `
 listen: 127.0.0.1:0
 admin: 127.0.0.1:0
@@ -184,15 +223,42 @@ admin_token: ${ADMIN_TOKEN}
 store: ${store ?? `embedded:${dir}/data`}
 journal: {dir: ${dir}/journal}
 sealing_keys: [${SEALING_KEY}]
+workers: ${shape.workers ?? 1}
 upstreams:
-  model: {protocol: chat, base_url: "http://127.0.0.1:${upstreamPort}/v1", api_key: bench, max_concurrency: ${UPSTREAM_CONNECTIONS}}
+  model: {protocol: chat, base_url: "http://127.0.0.1:${upstreamPort}/v1", api_key: bench, max_concurrency: ${concurrency}}
 plans: {free: {}}
 models:
-  bench: {plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: model}]}
+${names.map((name) => `  ${name}: ${model}`).join("\n")}
 groups:
-  bench: {kind: pay_per_use, models: [bench]}
+  bench: {kind: pay_per_use, models: [${names.join(", ")}], limits: {concurrency: ${concurrency}}}
   limited: {kind: pay_per_use, models: [bench], limits: {requests_per_minute: 1}}
 `;
+}
+
+/** An account of somebody else and its key. */
+async function addAccount(store: Store, name: string): Promise<void> {
+  const tag = newAccountTag(randomBytes);
+  const { id, hash } = newKey(tag, randomBytes);
+  await store.createAccount({ tag, name, plan: "free" });
+  await store.createKey(tag, { id, hash, group: "bench" });
+}
+
+/** Accounts of others. Before the gateway starts: an embedded store is for one process. */
+async function addAccounts(count: number, url: string): Promise<void> {
+  if (count === 0) return;
+  const settings = url.startsWith("embedded:")
+    ? ({ kind: "embedded", dir: url.slice("embedded:".length) } as const)
+    : ({ kind: "redis", url: new Secret(url) } as const);
+  const store = await openStore(settings);
+  try {
+    await store.check();
+    for (let at = 0; at < count; at += ACCOUNTS_AT_ONCE) {
+      const some = Array.from({ length: Math.min(ACCOUNTS_AT_ONCE, count - at) }, (_, i) => `other-${at + i}`);
+      await Promise.all(some.map((name) => addAccount(store, name)));
+    }
+  } finally {
+    await store.close();
+  }
 }
 
 /** Waits for the line that says where the gateway listens. */
@@ -208,18 +274,24 @@ async function serving(child: ChildProcess, log: string): Promise<{ listen: stri
   return JSON.parse(found as string) as { listen: string; admin: string };
 }
 
-/** An account with more money than a benchmark can spend, and its keys. */
-async function makeKeys(admin: string): Promise<{ key: string; limitedKey: string }> {
+/** Accounts with more money than a benchmark can spend, and a key of each; the first one has a limited key too. */
+async function makeKeys(admin: string, payers: number): Promise<{ keys: string[]; limitedKey: string }> {
   const call = async (path: string, body: object): Promise<unknown> => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, "content-type": "application/json" };
     const reply = await fetch(`${admin}/admin/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
     if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
     return reply.json();
   };
-  await call("/accounts", { name: "bench" });
-  await call("/accounts/bench/topups", { usd: "1000000", id: "funds" });
-  const keyOf = async (group: string) => ((await call("/accounts/bench/keys", { group })) as { key: string }).key;
-  return { key: await keyOf("bench"), limitedKey: await keyOf("limited") };
+  const keyOf = async (name: string, group: string) =>
+    ((await call(`/accounts/${name}/keys`, { group })) as { key: string }).key;
+  const keys: string[] = [];
+  for (let i = 0; i < payers; i++) {
+    const name = `bench-${i}`;
+    await call("/accounts", { name });
+    await call(`/accounts/${name}/topups`, { usd: "1000000", id: "funds" });
+    keys.push(await keyOf(name, "bench"));
+  }
+  return { keys, limitedKey: await keyOf("bench-0", "limited") };
 }
 
 function pidOf(child: ChildProcess): number {
