@@ -3,9 +3,8 @@
  * (docs/decisions/what-leaving-costs.md).
  */
 import type { Permit } from "../admit/permit.ts";
-import type { AttemptFacts } from "../settle/attempts.ts";
 import { costSoFar } from "../settle/charge.ts";
-import type { MeasuredReply } from "../settle/meter.ts";
+import type { AttemptFacts, MeasuredReply } from "../settle/meter.ts";
 import { doubtedTokens, type Pace } from "../settle/observed.ts";
 import type { Route } from "../values/catalog.ts";
 import type { Usage } from "../values/tokens/usage.ts";

@@ -4,8 +4,7 @@
  */
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
-import { CLIENT_GONE } from "../settle/attempts.ts";
-import { BRAKE, COMPLETE } from "../settle/memo.ts";
+import { BRAKE, CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
 import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";

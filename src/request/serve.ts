@@ -8,7 +8,7 @@ import type { Reply } from "../accept/reply.ts";
 import { openExchange } from "../convert/bridge.ts";
 import { NOTHING_PRODUCED } from "../convert/produced.ts";
 import { asksToThink } from "../convert/thinking-asked.ts";
-import type { Ending } from "../settle/charge.ts";
+import type { Ending } from "../settle/meter.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { presentedKey, refuseBadKey, render } from "./refuse.ts";

@@ -1,9 +1,27 @@
 /**
- * From what an upstream counted, or what was seen going by, to the tokens that are billed (ARCHITECTURE.md promise 3).
+ * What a try at an upstream has used: from what the upstream counted, or what was seen going by, to the tokens that are billed
+ * (ARCHITECTURE.md promise 3).
  */
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { Route } from "../values/catalog.ts";
-import { addCounts, billedUsage, type ProducedCounts, stepInput, type Usage } from "../values/tokens/usage.ts";
+import type { NanoUsd } from "../values/money.ts";
+import { billTools, pricedCalls, type UnpaidCalls } from "../values/tokens/tool-calls.ts";
+import {
+  addCounts,
+  billedUsage,
+  NO_USAGE,
+  type ProducedCounts,
+  stepInput,
+  type Usage,
+} from "../values/tokens/usage.ts";
+import type { Pace } from "./observed.ts";
+
+/** The end of a reply that came to its own. */
+export const COMPLETE = "complete";
+/** The end of a stream for which neither hold nor funds reached further. */
+export const BRAKE = "brake";
+/** The outcome of a try, or the end of a reply, whose client left. */
+export const CLIENT_GONE = "client_gone";
 
 /** What is known when a request ends. */
 export interface MeasuredReply {
@@ -19,6 +37,177 @@ export interface MeasuredReply {
   readonly answeredBy?: string | undefined;
 }
 
+/** How a reply ended, as far as its tokens depend on it. */
+interface ReplyEnd {
+  /** `complete`, or why nothing was delivered or the stream was cut. */
+  readonly cause: string;
+  /** Whether the upstream's reply came to its own end. */
+  readonly complete: boolean;
+  /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
+  readonly stopped?: boolean;
+  /** How the model writes that answered; without it nothing is taken to be hidden. */
+  readonly pace?: Pace | undefined;
+}
+
+/** A try as dispatch records it (dispatch/ask.ts, AttemptRecord). */
+export interface AttemptFacts {
+  readonly upstream: string;
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** `ok`, `client_gone`, or the cause of the failure. */
+  readonly outcome: string;
+  readonly status: number | undefined;
+  readonly bytesReceived: number;
+  /** Output tokens that may have been written, for the time in which nothing came. */
+  readonly hiddenTokens?: number | undefined;
+  readonly sentToUpstream: boolean;
+  /** The tier that it was asked for; undefined for the standard one. */
+  readonly tier?: string | undefined;
+  /** The upstream itself refused: nobody pays for such a try. */
+  readonly refusedByUpstream: boolean;
+  /** What the upstream counted for it, although it failed. */
+  readonly usage?: Usage | undefined;
+  /** Its client can have asked for its failure: an answer larger than can be held, a call that its model could not write. */
+  readonly askedFor?: boolean | undefined;
+}
+
+/** How the request ended for the money. */
+export interface Ending extends ReplyEnd {
+  /**
+   * Whether the client pays (ARCHITECTURE.md promise 3): output or a proper end with a count was handed to a socket not known
+   * to be closed, or the stream was ended here for want of funds.
+   */
+  readonly delivered: boolean;
+  /** The route of the attempt that answered, or undefined when none did. */
+  readonly route: Route | undefined;
+  /** The tier that this attempt was sent; undefined for the standard one. */
+  readonly tier?: string | undefined;
+  /** Whether the client can have brought the failure about: what it was not given is absorbed as if it had left. */
+  readonly askedFor?: boolean;
+  readonly measured: MeasuredReply;
+  /** Every try, in order, the answered one included. */
+  readonly attempts?: readonly AttemptFacts[] | undefined;
+  /**
+   * What an account may cost in a day by leaving before it is given anything; undefined where that is not asked, since it
+   * was not the client that ended the request.
+   */
+  readonly leftAllowance?: NanoUsd | undefined;
+}
+
+export interface Metered {
+  readonly usage: Usage;
+  /** Who counted; the ledger line says so. */
+  readonly counted: "upstream" | "estimate";
+}
+
+/** What a count says that cannot be, as far as the catalog knows. */
+export type Surprise = "output_above_max" | "output_above_limit" | "input_above_context";
+
+/** What was used at a route. */
+export interface RouteUse {
+  readonly route: Route;
+  readonly metered: Metered;
+  /** The tier that it is charged at; undefined for the standard one. */
+  readonly tier: string | undefined;
+  /** `complete`, or why the answer was cut or nobody got it. */
+  readonly ended: string;
+  /** Of an answer: what the upstream's count says that cannot be. */
+  readonly surprises?: readonly Surprise[];
+  /** Of an answer: calls of hosted tools that the server counts and nobody is charged for. */
+  readonly unpaidCalls?: readonly UnpaidCalls[];
+  /** Of an answer: the model that has given it by the upstream's own word, where that is another than was asked for. */
+  readonly answeredBy?: string | undefined;
+}
+
+/** A try, and what it has used. */
+export interface UsedTry {
+  readonly attempt: AttemptFacts;
+  /** Undefined where nobody bills it. */
+  readonly used: RouteUse | undefined;
+  /** Why that is so, or how an answer ended, as a word for the ledger. */
+  readonly why: string;
+}
+
+/** Whether its client has brought about that a try is billed and not delivered. */
+export function isClientsDoing({ outcome, askedFor }: AttemptFacts): boolean {
+  return outcome === CLIENT_GONE || askedFor === true;
+}
+
+/** What a request has used, try by try: in `tries` in their order, the answer among them where it was tried for. */
+export function usedBy(
+  terms: ChargeTerms,
+  ending: Ending,
+): {
+  readonly answer: RouteUse | undefined;
+  readonly tries: readonly UsedTry[];
+  readonly unpaid: RouteUse | undefined;
+} {
+  const { route, delivered, complete, attempts = [] } = ending;
+  const answer = route && answerOf(terms, ending, route);
+  const tries: UsedTry[] = [];
+  for (const attempt of attempts) {
+    if (attempt.outcome !== "ok") tries.push(failedTry(attempt, terms));
+    else if (answer) tries.push({ attempt, used: answer, why: delivered && complete ? "answered" : answer.ended });
+  }
+  return { answer, tries, unpaid: answer && unpaidOf(answer) };
+}
+
+/**
+ * The tier that a try is charged at: the one that its upstream was asked for, whatever its client asked for, since a
+ * translation may have left it out.
+ * @param sent undefined for the standard one. What is sent of several that have a price together only is charged as those.
+ */
+export function tierCharged({ model, terms }: Pick<ChargeTerms, "model" | "terms">, sent: string | undefined) {
+  return sent === undefined || model.price.tiers.has(sent) ? sent : terms.tier;
+}
+
+/**
+ * A try that failed. Without a count, upstreams bill neither their own refusals nor what never reached them; one that broke
+ * off otherwise may be on their bill.
+ */
+function failedTry(attempt: AttemptFacts, terms: ChargeTerms): UsedTry {
+  const { upstream, model, sentToUpstream, refusedByUpstream, usage, outcome: ended } = attempt;
+  if (!sentToUpstream) return { attempt, used: undefined, why: "not_sent" };
+  if (refusedByUpstream && usage === undefined) return { attempt, used: undefined, why: "refused" };
+  const route = terms.model.routes.find((one) => one.upstream === upstream && one.upstreamModel === model);
+  if (!route) return { attempt, used: undefined, why: "unknown_route" };
+  const tier = tierCharged(terms, attempt.tier);
+  return { attempt, used: { route, metered: meterFailed(attempt, terms), tier, ended }, why: "sent" };
+}
+
+const ESTIMATE_BYTES_PER_TOKEN = 4;
+
+/**
+ * What a try that failed has used. What its upstream counted is on the upstream's bill. Without a count it may be there
+ * with its input, with what came of an answer, at 4 bytes a token, and with what may have been written unseen.
+ */
+function meterFailed(attempt: AttemptFacts, { terms, outputMost }: ChargeTerms): Metered {
+  const { usage: counted, bytesReceived, hiddenTokens = 0 } = attempt;
+  if (counted !== undefined) {
+    const beside = { final: true, inputEstimate: terms.inputEstimate, outputEstimate: 0 };
+    const { usage, estimated } = billedUsage(counted, beside);
+    return { usage, counted: estimated ? "estimate" : "upstream" };
+  }
+  // As for a stream that its client left: the dearer of the two.
+  const input = isClientsDoing(attempt) ? terms.inputTokens : terms.inputEstimate;
+  const written = Math.ceil(bytesReceived / ESTIMATE_BYTES_PER_TOKEN) + Math.ceil(hiddenTokens);
+  const output = Math.min(written, outputMost * terms.choices);
+  return { usage: { ...NO_USAGE, input, output }, counted: "estimate" };
+}
+
+/** The answer; one that nobody got has not ended well, however it ended at its upstream. */
+function answerOf(terms: ChargeTerms, ending: Ending, route: Route): RouteUse {
+  const { delivered, complete, cause, measured } = ending;
+  const tier = tierCharged(terms, ending.tier);
+  const ended = delivered ? (complete ? COMPLETE : cause) : cause === COMPLETE ? NO_OUTPUT : cause;
+  const { metered, unpaidCalls } = meterReply(terms, measured, ending, route);
+  const { answeredBy } = measured;
+  return { route, metered, tier, ended, surprises: surprisesOf(metered, terms), unpaidCalls, answeredBy };
+}
+
+/** The cause of an absorbed line for a stream that came to its end with neither output nor a count. */
+const NO_OUTPUT = "no_output";
+
 /** How a missing count is made up for. */
 export interface Evidence {
   /** Input tokens. */
@@ -33,15 +222,58 @@ export interface Evidence {
   readonly outputMost: number;
 }
 
-export interface Metered {
-  readonly usage: Usage;
-  /** Who counted; the ledger line says so. */
-  readonly counted: "upstream" | "estimate";
-}
-
 const MS_PER_S = 1_000;
 /** The densest text has about so many bytes per token; events with fewer bytes are not a token each. */
 const DENSEST_BYTES_PER_TOKEN = 2;
+
+/**
+ * The bill's tokens of a reply, the extras that the request has asked for, and of the calls of hosted tools those that it
+ * offered; beside them the calls that nobody is charged for.
+ * @param route that answered; undefined: not known yet.
+ */
+export function meterReply(
+  terms: ChargeTerms,
+  measured: MeasuredReply,
+  end: ReplyEnd,
+  route?: Route,
+): { readonly metered: Metered; readonly unpaidCalls: readonly UnpaidCalls[] } {
+  const extras = extrasOf(terms, route);
+  const { usage, counted } = meter(measured, evidenceOf(terms, end));
+  const { charged, unpaid } = billTools(usage.toolCalls, terms.terms.tools, terms.model.toolCalls.max);
+  const toolCalls: Record<string, number> = extras.length > 0 ? { ...charged } : charged;
+  for (const extra of extras) toolCalls[extra] = (toolCalls[extra] ?? 0) + 1;
+  return { metered: { usage: { ...usage, toolCalls }, counted }, unpaidCalls: unpaid };
+}
+
+/**
+ * The extras that a request asked for by a member of its own (`price.options`), as calls of tools of their names: no upstream
+ * counts them, so each is one call. A route that is translated to does not get them.
+ */
+function extrasOf({ terms: { client, options = [] } }: ChargeTerms, route: Route | undefined): readonly string[] {
+  const carried = !route || route.protocol === client || route.capabilities.openaiNative;
+  return carried ? options : [];
+}
+
+/**
+ * What stands for a count that never came. A client that left, or whose stop string ended the reply, has brought that
+ * about itself, so the dearest counts that the evidence allows. What ended by itself or for want of funds may hide
+ * something where the model is known to. What anything else has cut is charged as it was seen: no client pays a guess for
+ * what the upstream or the gateway broke off.
+ */
+function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopped, pace }: ReplyEnd): Evidence {
+  const left = stopped === true || (cause === CLIENT_GONE && !complete);
+  const hides = left ? pace?.thinks !== "no" : pace?.thinks === "yes" && MAY_HIDE.has(cause);
+  return {
+    input: left ? terms.inputTokens : terms.inputEstimate,
+    visibleFactor: left ? (pace?.visibleFactor ?? 1) : 1,
+    byEvent: left,
+    hiddenPerS: hides ? (pace?.hiddenPerS ?? 0) : 0,
+    outputMost: outputMost * terms.choices,
+  };
+}
+
+/** Ends, other than by a client that left, for which hidden output is reckoned. */
+const MAY_HIDE: ReadonlySet<string> = new Set([COMPLETE, CLIENT_GONE, BRAKE]);
 
 /**
  * The upstream's final count, if there is one; a side that it lacks is estimated. Without a final count: what was seen
@@ -71,22 +303,12 @@ function visible({ bytes, tokens, deltas }: ProducedCounts, { visibleFactor, byE
   return Math.max(read, Math.min(deltas, Math.ceil(bytes / DENSEST_BYTES_PER_TOKEN)));
 }
 
-/** What a count says that cannot be, as far as the catalog knows. */
-export type Surprise = "output_above_max" | "output_above_limit" | "input_above_context";
-
-/** What the catalog and the request expected. */
-export interface Expected {
-  readonly contextTokens: number;
-  readonly maxOutputTokens: number;
-  /** The most that the upstream was asked for, of each choice. */
-  readonly outputMost: number;
-  readonly choices: number;
-}
-
 /** What is surprising about an upstream's final count, which is charged anyway. */
-export function surprisesOf({ usage, counted }: Metered, expected: Expected): readonly Surprise[] {
+function surprisesOf(
+  { usage, counted }: Metered,
+  { model: { contextTokens, maxOutputTokens }, outputMost, terms: { choices } }: ChargeTerms,
+): readonly Surprise[] {
   if (counted !== "upstream") return [];
-  const { contextTokens, maxOutputTokens, outputMost, choices } = expected;
   const surprises: Surprise[] = [];
   if (usage.output > maxOutputTokens * choices) surprises.push("output_above_max");
   else if (usage.output > outputMost * choices) surprises.push("output_above_limit");
@@ -95,20 +317,12 @@ export function surprisesOf({ usage, counted }: Metered, expected: Expected): re
   return surprises;
 }
 
-/**
- * Counts the extras that a request asked for by a member of its own (`price.options`) as calls of tools of their names: no
- * upstream counts them, so each is one call.
- * @param route that answered; one that was translated to did not get them. Undefined: not known yet, they count.
- */
-export function withOptions(
-  metered: Metered,
-  asked: Pick<ChargeTerms["terms"], "client" | "options">,
-  route: Route | undefined,
-): Metered {
-  const { client, options = [] } = asked;
-  const carried = !route || route.protocol === client || route.capabilities.openaiNative;
-  if (options.length === 0 || !carried) return metered;
-  const toolCalls = { ...metered.usage.toolCalls };
-  for (const option of options) toolCalls[option] = (toolCalls[option] ?? 0) + 1;
-  return { ...metered, usage: { ...metered.usage, toolCalls } };
+/** Calls of hosted tools that were not asked for, or beyond the maximum: what the route has a price for. */
+function unpaidOf({ route, tier, unpaidCalls = [] }: RouteUse): RouteUse | undefined {
+  if (unpaidCalls.length === 0) return undefined;
+  const usage = { ...NO_USAGE, toolCalls: pricedCalls(unpaidCalls, route.cost.tools) };
+  return { route, metered: { usage, counted: "upstream" }, tier, ended: UNPAID_CALLS };
 }
+
+/** The cause of their absorbed line. */
+const UNPAID_CALLS = "unpaid_tool_calls";

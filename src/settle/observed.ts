@@ -26,7 +26,7 @@ export function doubtedTokens({ silentMs }: { readonly silentMs: number }, { hid
 }
 
 /** Where a model runs: the upstream's name and the model's name there. */
-export interface ModelAtUpstream {
+interface ModelAtUpstream {
   readonly upstream: string;
   readonly upstreamModel: string;
 }

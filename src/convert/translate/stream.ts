@@ -196,7 +196,7 @@ export class TranslatedStream implements StreamConverter {
 
   /**
    * What the client is told is what it is charged, also where the server has not counted all of it; but a stop string of the
-   * client's without a count behind it is charged by the dearest evidence (settle/charge.ts, evidenceOf).
+   * client's without a count behind it is charged by the dearest evidence (settle/meter.ts, evidenceOf).
    */
   #usageToTell(): Usage {
     if (this.#truncatedAt) return this.#truncatedAt;

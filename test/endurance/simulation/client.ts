@@ -4,8 +4,10 @@
  */
 import { admit } from "../../../src/admit/admit.ts";
 import type { Permit } from "../../../src/admit/permit.ts";
-import { type Ending, settlementOf, voidOf } from "../../../src/settle/charge.ts";
+import { settlementOf } from "../../../src/settle/charge.ts";
 import { CheckpointPace } from "../../../src/settle/journal.ts";
+import { voidOf } from "../../../src/settle/lines.ts";
+import type { Ending } from "../../../src/settle/meter.ts";
 import { StoreError } from "../../../src/store/contract.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import { isRefusal } from "../../../src/values/errors.ts";

@@ -4,9 +4,9 @@
  */
 import type { AdmitParts } from "../../../src/admit/admit.ts";
 import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
-import { abandoned } from "../../../src/settle/charge.ts";
 import { journaledStore } from "../../../src/settle/journal/journaled-store.ts";
 import { createJournal } from "../../../src/settle/journal/open.ts";
+import { abandoned } from "../../../src/settle/lines.ts";
 import { type Charging, openCharging } from "../../../src/settle/recovery/charging.ts";
 import type { EpochFile, KnownEpoch } from "../../../src/settle/recovery/epoch.ts";
 import type { Store } from "../../../src/store/contract.ts";

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { type AdmitInput, type AdmitParts, admit } from "../../../src/admit/admit.ts";
 import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
-import { abandoned } from "../../../src/settle/charge.ts";
+import { abandoned } from "../../../src/settle/lines.ts";
 import { StoreError } from "../../../src/store/contract.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
 import { idempotentRequest } from "../../../src/values/idempotency.ts";

@@ -1,23 +1,31 @@
 // A store takes each upstream and model once: tries at the same one, and calls that nobody asked for, add up to one cost.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { absorbedCost, chargedCost, eachOnce } from "../../../src/settle/memo.ts";
+import { eachOnce, upstreamCost } from "../../../src/settle/lines.ts";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
-import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
+import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
 
 const EAST = { upstream: "east", upstreamModel: "m" };
 const WEST = { upstream: "west", upstreamModel: "m" };
+
+function costOf(route: typeof EAST, usage: Usage, nano: bigint, charged: boolean) {
+  const bill = { route, metered: { usage, counted: "upstream" }, cost: nanoUsd(nano) };
+  return upstreamCost(bill as Parameters<typeof upstreamCost>[0], charged);
+}
+const chargedCost = (route: typeof EAST, usage: Usage, nano: bigint) => costOf(route, usage, nano, true);
+const absorbedCost = (route: typeof EAST, usage: Usage, nano: bigint) => costOf(route, usage, nano, false);
+
 const USAGE = { ...NO_USAGE, input: 10, cacheWrite: 1, cacheWrite1h: 2, output: 5 };
 const TOKENS = { input: 10, cachedInput: 0, cacheWrite: 3, output: 5, reasoning: 0 };
 
 test("what is of the same upstream and model adds up, what costs nothing is left out", () => {
   const costs = eachOnce([
-    chargedCost(EAST, USAGE, nanoUsd(7n)),
-    absorbedCost(EAST, { ...NO_USAGE, input: 4 }, nanoUsd(2n)),
+    chargedCost(EAST, USAGE, 7n),
+    absorbedCost(EAST, { ...NO_USAGE, input: 4 }, 2n),
     // Calls of tools are on the bill of the request that they came with.
-    absorbedCost(EAST, { ...NO_USAGE, toolCalls: { web_search: 3 } }, nanoUsd(30n)),
-    absorbedCost(WEST, USAGE, nanoUsd(1n)),
-    absorbedCost({ ...WEST, upstreamModel: "free" }, USAGE, nanoUsd(0n)),
+    absorbedCost(EAST, { ...NO_USAGE, toolCalls: { web_search: 3 } }, 30n),
+    absorbedCost(WEST, USAGE, 1n),
+    absorbedCost({ ...WEST, upstreamModel: "free" }, USAGE, 0n),
   ]);
   assert.deepEqual(costs, [
     {
@@ -29,7 +37,7 @@ test("what is of the same upstream and model adds up, what costs nothing is left
 });
 
 test("an answer that was charged is there though it costs nothing; a sum stays an amount", () => {
-  assert.equal(eachOnce([chargedCost(EAST, USAGE, nanoUsd(0n))]).length, 1);
-  const [sum] = eachOnce([absorbedCost(EAST, USAGE, NANO_USD_MAX), absorbedCost(EAST, USAGE, nanoUsd(1n))]);
+  assert.equal(eachOnce([chargedCost(EAST, USAGE, 0n)]).length, 1);
+  const [sum] = eachOnce([absorbedCost(EAST, USAGE, NANO_USD_MAX), absorbedCost(EAST, USAGE, 1n)]);
   assert.deepEqual([sum?.cost, sum?.absorbed], [NANO_USD_MAX, NANO_USD_MAX]);
 });

@@ -4,9 +4,8 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { AttemptFacts } from "../../../src/settle/attempts.ts";
-import { costSoFar, type Ending, settlementOf } from "../../../src/settle/charge.ts";
-import type { MeasuredReply } from "../../../src/settle/meter.ts";
+import { costSoFar, settlementOf } from "../../../src/settle/charge.ts";
+import type { AttemptFacts, Ending, MeasuredReply } from "../../../src/settle/meter.ts";
 import type { ChargeTerms } from "../../../src/store/charge-terms.ts";
 import type { Group, Route } from "../../../src/values/catalog.ts";
 import type { AccountTag } from "../../../src/values/key.ts";

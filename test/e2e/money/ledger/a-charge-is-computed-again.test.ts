@@ -1,5 +1,5 @@
 /**
- * What `settle/charge.ts` writes into a memo is enough to compute the same amount again, for every price and every end
+ * What `settle/lines.ts` writes into a memo is enough to compute the same amount again, for every price and every end
  * of a reply.
  */
 import assert from "node:assert/strict";

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { showOwnLine, triesOf } from "../../../../src/console/owner/own-line.ts";
-import { memoOf } from "../../../../src/settle/memo.ts";
+import type { Bill } from "../../../../src/settle/lines.ts";
+import { type AttemptNote, memoOf } from "../../../../src/settle/lines.ts";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";
@@ -22,7 +23,7 @@ const ATTEMPT = {
   why: "answered",
 };
 
-const METERED: Parameters<typeof memoOf>[0]["metered"] = {
+const METERED: Bill["metered"] = {
   usage: {
     input: 1_001,
     cachedInput: 3,
@@ -35,33 +36,34 @@ const METERED: Parameters<typeof memoOf>[0]["metered"] = {
   counted: "upstream",
 };
 
-function memo(change: Partial<Parameters<typeof memoOf>[0]> = {}): string {
-  return memoOf({
-    metered: METERED,
-    snapshot: {
-      prices: {
-        input: 1_250_000_001n,
-        cachedInput: 125_000_000n,
-        cacheWrite: 0n,
-        cacheWrite1h: 0n,
-        output: 10_000_000_000n,
-      },
-      tools: new Map([["search", 10_000_000n]]),
-      multiplier: 1_500_000n as Multiplier,
+const BILL = {
+  metered: METERED,
+  snapshot: {
+    prices: {
+      input: 1_250_000_001n,
+      cachedInput: 125_000_000n,
+      cacheWrite: 0n,
+      cacheWrite1h: 0n,
+      output: 10_000_000_000n,
     },
-    tier: "priority",
-    ended: "complete",
-    hold: 50_000_000n,
-    catalog: "v1",
-    upstream: "secret-upstream",
-    upstreamModel: "secret-model",
-    cost: nanoUsd(123_456_789n),
-    answeredBy: "secret-answerer",
-    unpaidCalls: [],
-    surprises: ["secret-surprise"],
-    attempts: [ATTEMPT],
-    ...change,
-  });
+    tools: new Map([["search", 10_000_000n]]),
+    multiplier: 1_500_000n as Multiplier,
+  },
+  tier: "priority",
+  ended: "complete",
+  route: { upstream: "secret-upstream", upstreamModel: "secret-model" },
+  cost: nanoUsd(123_456_789n),
+  answeredBy: "secret-answerer",
+  unpaidCalls: [],
+  surprises: ["secret-surprise"],
+} as unknown as Bill;
+
+function memo(
+  change: Partial<Bill> = {},
+  hold = nanoUsd(50_000_000n),
+  attempts: readonly object[] = [ATTEMPT],
+): string {
+  return memoOf({ hold, catalogVersion: "v1" }, { ...BILL, ...change }, { attempts: attempts as AttemptNote[] });
 }
 
 /** Tokens and calls above, at their prices, times 1.5. */
@@ -118,7 +120,7 @@ function fifteenths(usd: string): bigint {
 
 test("why an amount is what it is: as computed, the hold, the funds, a card without a quota, or only the line knows", () => {
   assert.equal(whyOf({}), "exact");
-  const estimated = memo({ metered: { ...METERED, counted: "estimate" }, ended: "client_gone", hold: 1_000_000n });
+  const estimated = memo({ metered: { ...METERED, counted: "estimate" }, ended: "client_gone" }, nanoUsd(1_000_000n));
   assert.equal(whyOf({ memo: estimated, amount: nanoUsd(1_000_000n) }), "hold");
   assert.equal(whyOf({ amount: nanoUsd(5n) }), "funds");
   assert.equal(whyOf({ amount: nanoUsd(0n), debit: "ent_abc" }), "card");
@@ -143,7 +145,7 @@ test("nothing of the operator's is in it, of a line of any kind, or of its tries
     }
   }
   const tries = triesOf(
-    memo({ attempts: [{ ...ATTEMPT, outcome: "upstream_timeout", paid_by: "absorbed", why: "sent" }, ATTEMPT] }),
+    memo({}, undefined, [{ ...ATTEMPT, outcome: "upstream_timeout", paid_by: "absorbed", why: "sent" }, ATTEMPT]),
   );
   assert.deepEqual(tries, [
     { outcome: "upstream_timeout", status: 200, charged: false, why: "sent" },
