@@ -10,23 +10,20 @@ import {
   isKeyRefusal,
 } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
-import type { BudgetSpan } from "../store/limits/limits.ts";
 import type { KeyView } from "../store/records.ts";
-import type { Catalog, Group } from "../values/catalog.ts";
+import type { Catalog } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
-import type { Idempotency, IdempotentRequest, KeptRequest } from "../values/idempotency.ts";
+import type { Idempotency, IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag, WellFormedKey } from "../values/key.ts";
 import type { Envelope } from "../values/members/envelope.ts";
-import { nanoUsd } from "../values/money.ts";
-import type { Multiplier } from "../values/price.ts";
-import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
-import { printRequestId, type RequestId } from "../values/request-id.ts";
-import { growthOf, openLimit } from "./growth.ts";
-import { readKeyView, refuseKey, storeRefusal } from "./key-view.ts";
+import type { Protocol } from "../values/protocol.ts";
+import type { RequestId } from "../values/request-id.ts";
+import { readKeyView } from "./key-view.ts";
 import { limitHeaders } from "./limit-headers.ts";
-import type { Permit } from "./permit.ts";
+import { type Permit, permitOf } from "./permit.ts";
+import { refuseKey, refuseRequest, storeRefusal } from "./refused.ts";
 import type { SeenKeys } from "./seen-keys.ts";
-import { affordableLimit, measure, type OfferedTerms, type Quote, type Terms } from "./terms.ts";
+import { measure, type Quote } from "./terms.ts";
 
 export interface AdmitInput {
   readonly requestId: RequestId;
@@ -90,27 +87,29 @@ export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permi
 
 async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Refusal> {
   const catalog = parts.catalog();
-  const { facts } = input;
-  if (isRefusal(facts)) return onlyKey(input, parts, () => facts);
-  const model = catalog.models.get(facts.model);
-  if (!model) return onlyKey(input, parts, (group) => refusal("unknown_model", { model: facts.model, group }));
-  const quote = measure(facts, model, catalog);
-  if (isRefusal(quote)) return onlyKey(input, parts, (group) => ({ ...quote, facts: { ...quote.facts, group } }));
+  const { key, facts } = input;
+  const quote = isRefusal(facts) ? facts : quoteOf(facts, catalog);
+  if (isRefusal(facts) || isRefusal(quote)) return refuseUnasked(input, quote as Refusal, parts);
   const answer = await ask(input, quote, parts);
-  if (answer.outcome === "admitted") {
-    parts.seenKeys.noteGood(input.key.hash);
-    return permitOf(input, facts, quote, answer, catalog);
-  }
-  if (isKeyRefusal(answer.cause)) return refuseKey(answer.cause, input.key, parts.seenKeys);
-  parts.seenKeys.noteGood(input.key.hash);
-  if (answer.span !== undefined) parts.onBudgetMet?.(input.key.tag, answer);
-  return refusedBy(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
+  if (answer.outcome === "refused" && isKeyRefusal(answer.cause)) return refuseKey(answer.cause, key, parts.seenKeys);
+  parts.seenKeys.noteGood(key.hash);
+  if (answer.outcome === "admitted") return permitOf(input, facts, quote, answer, catalog);
+  if (answer.span !== undefined) parts.onBudgetMet?.(key.tag, answer);
+  return refuseRequest(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
+}
+
+/** What the request would cost, or why it has no price here. */
+function quoteOf(facts: Envelope, catalog: Catalog): Quote | Refusal {
+  const model = catalog.models.get(facts.model);
+  return model ? measure(facts, model, catalog) : refusal("unknown_model", { model: facts.model });
 }
 
 /** The refusal of a request that fails anyway: a bad key comes first, then the other fault. */
-async function onlyKey(input: AdmitInput, parts: AdmitParts, otherwise: (group: string) => Refusal): Promise<Refusal> {
+async function refuseUnasked(input: AdmitInput, refused: Refusal, parts: AdmitParts): Promise<Refusal> {
   const view = input.view ?? (await readKeyView(input.key, input.address, parts));
-  return isRefusal(view) ? view : otherwise(view.key.group);
+  if (isRefusal(view)) return view;
+  // A body that could not be read names no model that the key's group might lack.
+  return isRefusal(input.facts) ? refused : { ...refused, facts: { ...refused.facts, group: view.key.group } };
 }
 
 /** Asks the store, and once more when the refusal may be the echo of this account's last request. */
@@ -147,147 +146,4 @@ async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitte
     if (isHeld) parts.abandon(question.requestId, question.tag, question.inputTokens, question.idempotency);
     throw error;
   }
-}
-
-function permitOf(
-  input: AdmitInput,
-  facts: Envelope,
-  { terms, groups }: Quote,
-  answer: Admitted,
-  catalog: Catalog,
-): Permit {
-  const group = catalog.groups.get(answer.group) as Group;
-  const offered = groups.find((one) => one.group === answer.group) as OfferedTerms;
-  const { inputEstimate } = offered;
-  const { holdFull, inputTokens } = answer.dear ? offered.dear : offered;
-  const partial = !answer.unmetered && answer.hold < holdFull;
-  const paid = { ...terms, inputTokens, inputEstimate };
-  const affordable = partial
-    ? Math.min(terms.outputLimit, affordableLimit(paid, group.multiplier, answer.hold))
-    : terms.outputLimit;
-  const field = facts.limit?.field ?? (PROTOCOLS[input.protocol].limitFields[0] as string);
-  const short = affordable < terms.outputLimit;
-  // What no member of the body limits cannot be lowered, but where funds are short.
-  const own = facts.limit?.implied ? affordable : facts.limit?.value;
-  const openEnded = facts.stream && facts.limit === undefined && !short;
-  // Where the dearest is held whole, neither need the hold grow nor does its input say what room the context leaves.
-  const whole = answer.dear === true && !partial;
-  const room = openEnded ? openLimit(whole ? { ...paid, inputTokens: offered.inputTokens } : paid) : affordable;
-  const limitMost = openEnded ? Math.min(room, fundedLimit(paid, group.multiplier, answer)) : affordable;
-  const lowered = short || limitMost < room || (own !== undefined && affordable < own);
-  // A budget that is not held beside the limit must fit in it.
-  const thinkingMost = facts.limit?.implied ? undefined : terms.thinkingBeside || limitMost;
-  const lessThinking = thinkingMost !== undefined && facts.thinkingBudget > thinkingMost;
-  const clamped = [
-    ...(lowered ? [`${field}=${limitMost}`] : []),
-    ...(lessThinking ? [`${facts.budgetParam}=${thinkingMost}`] : []),
-  ];
-  return {
-    requestId: input.requestId,
-    tag: input.key.tag,
-    accountId: answer.accountId,
-    keyId: answer.keyId,
-    group,
-    model: terms.model,
-    terms: { ...terms, inputTokens: offered.inputTokens, inputEstimate },
-    tokensTaken: terms.inputTokens,
-    hold: answer.hold,
-    heldDear: answer.dear === true,
-    entitlement: answer.entitlement,
-    counted: answer.counted,
-    unmetered: answer.unmetered,
-    storeTimeMs: answer.storeTimeMs,
-    catalogVersion: catalog.version,
-    // What is sent is what is held: also where the client named no limit, or one above what the model can give.
-    outputLimit: lowered || facts.limit === undefined ? limitMost : undefined,
-    outputMost: limitMost + terms.thinkingBeside,
-    thinkingMost,
-    openEnded,
-    growth: openEnded && !answer.unmetered && !whole ? growthOf(paid, group.multiplier) : undefined,
-    clamped: clamped.length > 0 ? clamped.join(", ") : undefined,
-    limits: answer.limits,
-    idempotency: input.idempotency && keptRequest(input.idempotency, answer.storeTimeMs, input.holdTtlMs),
-  };
-}
-
-/**
- * What all that the payer has free can pay for: an upstream that is asked for more may think past it unseen. What runs beside
- * it may free more, or take it first; the hold is extended as far as there is something when it is needed.
- */
-function fundedLimit(paid: Terms, multiplier: Multiplier, { unmetered, hold, free }: Admitted): number {
-  if (unmetered || free === undefined) return Number.MAX_SAFE_INTEGER;
-  return Math.max(paid.outputLimit, affordableLimit(paid, multiplier, nanoUsd(hold + free)));
-}
-
-/** The key is remembered from admission on, and at the least for as long as the request may run. */
-function keptRequest(
-  { key, fingerprint, streamed, keepMs }: Idempotency,
-  storeTimeMs: number,
-  holdTtlMs: number,
-): KeptRequest {
-  return { key, fingerprint, streamed, untilMs: storeTimeMs + Math.max(keepMs, holdTtlMs) };
-}
-
-const MS_PER_S = 1_000;
-
-function refusedBy(
-  answer: AdmitRefused,
-  model: string,
-  catalog: Catalog,
-  headers: Readonly<Record<string, string>>,
-): Refusal {
-  const { cause, group, first } = answer;
-  const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
-  const param = first === undefined ? undefined : "Idempotency-Key";
-  const said = { ...headers, ...budgetHeaders(answer) };
-  return refusal(cause, { model, group, param, detail: detailOf(answer, catalog) }, { retryAfterS, headers: said });
-}
-
-function keyHolder(cause: AdmitRefusalCause, first: string): string {
-  if (cause === "idempotency_key") return `Request ${first} used this key with another path or body.`;
-  return `The request that has the key is ${first}.`;
-}
-
-/** When a budget begins anew, to the second. */
-const resetTime = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
-
-/** No `retry-after`: nobody waits for a month. */
-function budgetHeaders({ resetsAtMs }: AdmitRefused): Readonly<Record<string, string>> {
-  return resetsAtMs === undefined ? {} : { "x-tollgate-budget-reset": resetTime(resetsAtMs) };
-}
-
-const BUDGET_WORDS: Readonly<Record<BudgetSpan, string>> = {
-  day: "daily budget",
-  week: "weekly budget",
-  month: "monthly budget",
-  total: "total budget",
-};
-
-function budgetDetail({ cause, span, resetsAtMs }: AdmitRefused): string {
-  const whose = cause === "key_budget" ? "key's" : "account's";
-  const left = `What is left of the ${whose} ${BUDGET_WORDS[span ?? "total"]} does not cover the least that this request can cost`;
-  return resetsAtMs === undefined ? `${left}.` : `${left}; it begins anew at ${resetTime(resetsAtMs)}.`;
-}
-
-/** A limit in words: the key's own, where that is what refuses, or its group's. */
-function limitDetail(ofKey: number | undefined, ofGroup: number | undefined, what: string): string {
-  return `The limit${ofKey === undefined ? "" : " of this key"} is ${ofKey ?? ofGroup ?? 0} ${what}.`;
-}
-
-function detailOf(answer: AdmitRefused, catalog: Catalog): string | undefined {
-  const { cause, group: groupName, first, limitOfKey } = answer;
-  // A client that lost the answer finds what it cost in the ledger, under the first request's id.
-  if (first !== undefined) return keyHolder(cause, printRequestId(first));
-  const group = groupName === undefined ? undefined : catalog.groups.get(groupName);
-  if (cause === "not_in_plan") return "The model exists, but not in the plan of this account.";
-  if (cause === "group_mismatch") return "The key's group does not serve this model.";
-  if (cause === "no_entitlement") return "No time card of this group that includes the model is running.";
-  if (cause === "quota_used") return "The running time card does not have enough quota left for this request.";
-  if (cause === "insufficient_balance") return "The balance does not cover the least that this request can cost.";
-  if (cause === "model_not_allowed") return "The key may use other models only.";
-  if (cause === "key_budget" || cause === "account_budget") return budgetDetail(answer);
-  if (cause === "requests") return limitDetail(limitOfKey, group?.limits.requestsPerMinute, "requests per minute");
-  if (cause === "tokens") return limitDetail(limitOfKey, group?.limits.tokensPerMinute, "tokens per minute");
-  if (cause === "concurrency") return limitDetail(limitOfKey, group?.limits.concurrency, "requests at once");
-  return undefined;
 }

@@ -1,10 +1,10 @@
 /** What a key may see, or why it is refused: for callers that need to know that without admitting a request. */
-import type { KeyRefusalCause } from "../store/admission.ts";
-import { type Store, StoreError } from "../store/contract.ts";
+import type { Store } from "../store/contract.ts";
 import { addressBarredBy, keyBarredBy } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { WellFormedKey } from "../values/key.ts";
+import { refuseKey, storeRefusal } from "./refused.ts";
 import type { SeenKeys } from "./seen-keys.ts";
 
 interface KeyParts {
@@ -36,16 +36,4 @@ export async function readKeyView(
     return view;
   }
   return refuseKey(cause ?? "unknown_key", key, seenKeys);
-}
-
-/** The refusal of a key, which is remembered where a key stays refused: one that is suspended may be resumed at any time. */
-export function refuseKey(cause: KeyRefusalCause, { hash }: Pick<WellFormedKey, "hash">, seenKeys: SeenKeys): Refusal {
-  if (cause === "unknown_key" || cause === "revoked_key") seenKeys.noteBad(hash, cause);
-  return refusal(cause);
-}
-
-/** The refusal for a store that gave no answer; any other error is thrown on. */
-export function storeRefusal(error: unknown): Refusal {
-  if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
-  throw error;
 }

@@ -8,7 +8,7 @@ import { type Refusal, refusal } from "../values/errors.ts";
 import type { Envelope, MediaPiece } from "../values/members/envelope.ts";
 import { isPartOfTier } from "../values/members/tier.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
-import { affordableOutput, holdFor, type Multiplier, type Price } from "../values/price.ts";
+import { affordableOutput, type Ceiling, ceilingOf, holdFor, type Multiplier, type Price } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { toolPriceName } from "../values/tokens/tool-calls.ts";
 
@@ -50,10 +50,20 @@ export interface Quote {
 }
 
 /** What the request would cost in one group: its rules may add text that only its own keys pay for. */
-export interface OfferedTerms extends GroupTerms {
-  readonly inputTokens: number;
+export interface OfferedTerms extends GroupTerms, WorstCase {
   readonly inputEstimate: number;
-  readonly dear: { readonly holdFull: NanoUsd; readonly holdMin: NanoUsd; readonly inputTokens: number };
+  readonly dear: WorstCase;
+}
+
+/** What the request costs at most in one group with so much input, by its output. */
+export interface WorstCase {
+  readonly inputTokens: number;
+  /** Without what is beside the tokens; one for each tier that the request may be charged at. */
+  readonly ceilings: readonly Ceiling[];
+  /** What its hosted tools and its extras come to. */
+  readonly toolsHold: bigint;
+  readonly holdFull: NanoUsd;
+  readonly holdMin: NanoUsd;
 }
 
 /** Least output worth paying the input for (promise 1). */
@@ -87,14 +97,7 @@ export function measure(facts: Envelope, model: Model, catalog: Catalog): Quote 
     ...extrasOf(facts, model.price),
     plans: model.plans,
   };
-  const groups = serving.map((group) =>
-    termsOf(
-      group,
-      { ...terms, ...inputOf(facts, model, group.addedInputBytes) },
-      dearestInput(facts, model, group.addedInputBytes),
-    ),
-  );
-  return { terms, groups };
+  return { terms, groups: serving.map((group) => offeredTo(group, facts, terms)) };
 }
 
 /**
@@ -229,40 +232,35 @@ function findUnpriced(facts: Envelope, model: Model): Refusal | undefined {
   return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`, REMEDY_TOOLS);
 }
 
-function termsOf(group: Group, terms: Terms, dearestInput: number): OfferedTerms {
-  const hold = (outputPerChoice: number) => holdOf(terms, group.multiplier, outputPerChoice);
-  const dear = { ...terms, inputTokens: Math.max(dearestInput, terms.inputTokens) };
-  const dearHold = (outputPerChoice: number) => holdOf(dear, group.multiplier, outputPerChoice);
+function offeredTo(group: Group, facts: Envelope, terms: Terms): OfferedTerms {
+  const { model, outputLimit } = terms;
+  const { multiplier, limits, addedInputBytes } = group;
+  const { inputTokens, inputEstimate } = inputOf(facts, model, addedInputBytes);
+  const dearest = Math.max(dearestInput(facts, model, addedInputBytes), inputTokens);
   return {
     group: group.name,
     kind: group.kind,
-    holdFull: hold(terms.outputLimit),
-    holdMin: hold(Math.min(terms.outputLimit, USEFUL_OUTPUT_MIN)),
-    dear: {
-      holdFull: dearHold(Math.max(terms.outputLimit, terms.model.maxOutputTokens)),
-      holdMin: dearHold(Math.min(terms.outputLimit, USEFUL_OUTPUT_MIN)),
-      inputTokens: dear.inputTokens,
-    },
-    requestsPerMinute: group.limits.requestsPerMinute,
-    tokensPerMinute: group.limits.tokensPerMinute,
-    concurrency: group.limits.concurrency,
-    perKey: group.limits.perKey,
+    ...worstCase(terms, multiplier, inputTokens, outputLimit),
+    dear: worstCase(terms, multiplier, dearest, Math.max(outputLimit, model.maxOutputTokens)),
+    requestsPerMinute: limits.requestsPerMinute,
+    tokensPerMinute: limits.tokensPerMinute,
+    concurrency: limits.concurrency,
+    perKey: limits.perKey,
     fallback: group.fallback === "money",
-    inputTokens: terms.inputTokens,
-    inputEstimate: terms.inputEstimate,
+    inputEstimate,
   };
 }
 
-/** The most that a request costs in a group with so many output tokens of each choice. */
-export function holdOf(terms: Terms, multiplier: Multiplier, outputPerChoice: number): NanoUsd {
-  const tokens = { input: terms.inputTokens, output: (outputPerChoice + terms.thinkingBeside) * terms.choices };
-  const amounts = terms.tiers.map((tier) => holdFor(terms.model.price, multiplier, tokens, tier));
-  const amount = amounts.reduce((most, one) => (one > most ? one : most));
-  // No balance can cover more than the maximum, and the store takes nothing above it.
-  return leastNano(nanoUsd(amount + toolsHold(terms, multiplier)), NANO_USD_MAX);
+/** @param outputMost output tokens of each choice that are held. */
+function worstCase(terms: Terms, multiplier: Multiplier, inputTokens: number, outputMost: number): WorstCase {
+  const ceilings = terms.tiers.map((tier) => ceilingOf(terms.model.price, multiplier, inputTokens, tier));
+  const toolsHold = toolsHoldOf(terms, multiplier);
+  const held = { ceilings, toolsHold };
+  const holdMin = holdOf(terms, held, Math.min(terms.outputLimit, USEFUL_OUTPUT_MIN));
+  return { inputTokens, ceilings, toolsHold, holdFull: holdOf(terms, held, outputMost), holdMin };
 }
 
-function toolsHold(terms: Terms, multiplier: Multiplier): bigint {
+function toolsHoldOf(terms: Terms, multiplier: Multiplier): bigint {
   const { tools: prices } = terms.model.price;
   const held = BigInt(terms.model.toolCalls.held);
   let sum = 0n;
@@ -271,14 +269,34 @@ function toolsHold(terms: Terms, multiplier: Multiplier): bigint {
   return (sum * multiplier + 999_999n) / 1_000_000n;
 }
 
+type Ceilings = Pick<WorstCase, "ceilings" | "toolsHold">;
+
+/** The most that a request costs with so many output tokens of each choice. */
+export function holdOf(
+  { choices, thinkingBeside }: Terms,
+  { ceilings, toolsHold }: Ceilings,
+  outputPerChoice: number,
+): NanoUsd {
+  const output = (outputPerChoice + thinkingBeside) * choices;
+  let most = 0n;
+  for (const ceiling of ceilings) {
+    const amount = holdFor(ceiling, output);
+    if (amount > most) most = amount;
+  }
+  // No balance can cover more than the maximum, and the store takes nothing above it.
+  return leastNano(nanoUsd(most + toolsHold), NANO_USD_MAX);
+}
+
 /**
  * The output tokens of each choice that so much money pays for (the clamp of promise 1).
- * @param terms with the input that the hold was made for.
  * @param funds what admission set aside, which is at least the group's holdMin, or that and what is free beside it.
  */
-export function affordableLimit(terms: Terms, multiplier: Multiplier, funds: NanoUsd): number {
-  const { model, inputTokens, tiers, choices, thinkingBeside } = terms;
-  const left = nanoUsd(funds - toolsHold(terms, multiplier));
-  const afforded = tiers.map((tier) => affordableOutput(model.price, multiplier, inputTokens, left, tier));
+export function affordableLimit(
+  { choices, thinkingBeside }: Terms,
+  { ceilings, toolsHold }: Ceilings,
+  funds: NanoUsd,
+): number {
+  const left = nanoUsd(funds - toolsHold);
+  const afforded = ceilings.map((ceiling) => affordableOutput(ceiling, left));
   return Math.max(0, Math.floor(Math.min(...afforded) / choices) - thinkingBeside);
 }

@@ -97,52 +97,50 @@ export function charge(
 }
 
 /**
- * The most that a request can cost: all input at the dearest input price, all output at the output price, and every
- * price step that the input could reach, rounded up (ARCHITECTURE.md promise 1).
+ * The most that a request can cost, by its output: all input at the dearest input price, all output at the output price, and
+ * every price step that the input could reach (ARCHITECTURE.md promise 1). Exact, so that it is rounded once.
  */
-export function holdFor(
-  price: Price,
-  multiplier: Multiplier,
-  tokens: { input: number; output: number },
-  tier?: string,
-): NanoUsd {
-  const { input, output } = dearest(price, tokens.input, tier);
-  const sum = BigInt(tokens.input) * input + BigInt(tokens.output) * output;
-  return nanoUsd(divideUp(sum * multiplier, DIVISOR));
+export interface Ceiling {
+  /** What the input comes to, in nano-dollars x 10^12 (tokens per price unit, times millionths). */
+  readonly input: bigint;
+  /** What each token of output adds, in the same unit. */
+  readonly perOutput: bigint;
+}
+
+/** @param tier as for `unitPricesFor`. */
+export function ceilingOf(price: Price, multiplier: Multiplier, inputTokens: number, tier?: string): Ceiling {
+  const base = tierOf(price, tier);
+  let { output } = base;
+  let input = dearestInput(base);
+  // The estimate bounds the input from above, so any step at or below it may turn out to apply; steps may go either way.
+  for (const { tokens, prices } of base.aboveTokens ?? []) {
+    if (inputTokens <= tokens) continue;
+    const dearest = dearestInput(prices);
+    if (dearest > input) input = dearest;
+    if (prices.output > output) output = prices.output;
+  }
+  return { input: BigInt(inputTokens) * input * multiplier, perOutput: output * multiplier };
+}
+
+function dearestInput({ input, cachedInput, cacheWrite, cacheWrite1h }: UnitPrices): bigint {
+  let most = input;
+  for (const price of [cachedInput, cacheWrite, cacheWrite1h]) if (price > most) most = price;
+  return most;
+}
+
+/** What has to be held for so many output tokens, rounded up. */
+export function holdFor({ input, perOutput }: Ceiling, outputTokens: number): NanoUsd {
+  return nanoUsd(divideUp(input + BigInt(outputTokens) * perOutput, DIVISOR));
 }
 
 /**
- * How many output tokens `funds` buy after `inputTokens` at the dearest input price have been set aside.
+ * How many output tokens `funds` buy once the input has been set aside.
  * @returns a whole number, rounded down; 0 when not even the input is covered.
  */
-export function affordableOutput(
-  price: Price,
-  multiplier: Multiplier,
-  inputTokens: number,
-  funds: NanoUsd,
-  tier?: string,
-): number {
-  const { input, output } = dearest(price, inputTokens, tier);
-  const rest = funds * DIVISOR - BigInt(inputTokens) * input * multiplier;
+export function affordableOutput({ input, perOutput }: Ceiling, funds: NanoUsd): number {
+  const rest = funds * DIVISOR - input;
   if (rest <= 0n) return 0;
-  const perToken = output * multiplier;
-  if (perToken === 0n) return Number.MAX_SAFE_INTEGER;
-  const count = rest / perToken;
+  if (perOutput === 0n) return Number.MAX_SAFE_INTEGER;
+  const count = rest / perOutput;
   return count > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(count);
-}
-
-function dearest(price: Price, inputTokens: number, tier?: string): { input: bigint; output: bigint } {
-  const base = tierOf(price, tier);
-  // The estimate bounds the input from above, so any step at or below it may turn out to apply; steps may go either way.
-  const steps = (base.aboveTokens ?? []).filter((step) => inputTokens > step.tokens);
-  const reachable: UnitPrices[] = [base, ...steps.map((step) => step.prices)];
-  let input = 0n;
-  let output = 0n;
-  for (const p of reachable) {
-    for (const candidate of [p.input, p.cachedInput, p.cacheWrite, p.cacheWrite1h]) {
-      if (candidate > input) input = candidate;
-    }
-    if (p.output > output) output = p.output;
-  }
-  return { input, output };
 }

@@ -12,7 +12,7 @@ import {
 } from "../../store/limits/limits.ts";
 import { type Catalog, groupServes } from "../../values/catalog.ts";
 import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
-import { holdFor } from "../../values/price.ts";
+import { ceilingOf, holdFor } from "../../values/price.ts";
 import { AccountShape, KeyShape } from "../answers/answers.ts";
 import { showAccount, showKey } from "../answers/present.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
@@ -172,7 +172,7 @@ function readKeyLimits(body: Static<typeof NewKeyLimits>): LimitSet {
 }
 
 /** The shortest request there is: a token in, and what admission takes for the least useful answer. */
-const LEAST_REQUEST = { input: 1, output: 16 };
+const LEAST_REQUEST = { inputTokens: 1, outputTokens: 16 };
 
 /**
  * What the cheapest request costs that a key could make.
@@ -184,7 +184,9 @@ function leastCost(catalog: Catalog, groups: readonly string[], limits: LimitSet
     if (!group) return [];
     return [...catalog.models.values()]
       .filter((model) => groupServes(group, model.name) && allowsModel(limits, model.name))
-      .map(({ price }) => holdFor(price, group.multiplier, LEAST_REQUEST));
+      .map(({ price }) =>
+        holdFor(ceilingOf(price, group.multiplier, LEAST_REQUEST.inputTokens), LEAST_REQUEST.outputTokens),
+      );
   });
   if (costs.length === 0 && limits.models) {
     throw contradict(

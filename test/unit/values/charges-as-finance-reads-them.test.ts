@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { NANO_USD_MAX } from "../../../src/values/money.ts";
-import { charge, holdFor, MULTIPLIER_ONE, unitPricesFor } from "../../../src/values/price.ts";
+import { ceilingOf, charge, holdFor, MULTIPLIER_ONE, unitPricesFor } from "../../../src/values/price.ts";
 import { believableCount, TOKEN_COUNT_MAX, totalInput } from "../../../src/values/tokens/usage.ts";
 import { multiplierOf, priceOf, unitPrices, usageOf } from "./prices.ts";
 
@@ -45,7 +45,7 @@ for (const line of CHARGES.trim().split("\n")) {
     assert.equal(amount, BigInt(expected));
     assert.deepEqual(snapshot.prices, price);
     assert.equal(snapshot.multiplier, multiplierOf(multiplier));
-    const hold = holdFor(price, multiplierOf(multiplier), { input: totalInput(usage), output: usage.output });
+    const hold = holdFor(ceilingOf(price, multiplierOf(multiplier), totalInput(usage)), usage.output);
     assert.ok(hold >= amount, `the hold ${hold} covers the charge ${amount}`);
   });
 }
@@ -53,7 +53,7 @@ for (const line of CHARGES.trim().split("\n")) {
 test("half up for charges, up for holds", () => {
   const price = priceOf("0.0004 0.0004 0.0004 0.0004 0.0004");
   assert.equal(charge(price, MULTIPLIER_ONE, usageOf("1 0 0 0 0")).amount, 0n);
-  assert.equal(holdFor(price, MULTIPLIER_ONE, { input: 1, output: 0 }), 1n);
+  assert.equal(holdFor(ceilingOf(price, MULTIPLIER_ONE, 1), 0), 1n);
 });
 
 test("an upstream that counts cached tokens into its input and one that does not cost the same", () => {
@@ -105,7 +105,7 @@ test("a tier replaces the prices and the steps; a tier without a price does not 
   });
   assert.equal(charge(price, MULTIPLIER_ONE, usageOf("10 0 0 0 0"), "fast").amount, 60_000n);
   assert.equal(unitPricesFor(price, 1, "unknown"), price);
-  assert.equal(holdFor(price, MULTIPLIER_ONE, { input: 10, output: 1 }, "fast"), 10n * 12_000n + 50_000n);
+  assert.equal(holdFor(ceilingOf(price, MULTIPLIER_ONE, 10, "fast"), 1), 10n * 12_000n + 50_000n);
 });
 
 test("a tier has steps of its own for long input, and none of the standard ones", () => {
@@ -119,8 +119,8 @@ test("a tier has steps of its own for long input, and none of the standard ones"
   assert.equal(cost("200001 0 0 0 1"), 800_034_000n);
   assert.equal(cost("1 200000 0 0 0"), 80_004_000n);
   // What is held covers the dearest step within reach: for an hour's cache write, above and below it.
-  assert.equal(holdFor(price, MULTIPLIER_ONE, { input: 200_000, output: 1 }, "fast"), 800_020_000n);
-  assert.equal(holdFor(price, MULTIPLIER_ONE, { input: 200_001, output: 1 }, "fast"), 1_600_038_000n);
+  assert.equal(holdFor(ceilingOf(price, MULTIPLIER_ONE, 200_000, "fast"), 1), 800_020_000n);
+  assert.equal(holdFor(ceilingOf(price, MULTIPLIER_ONE, 200_001, "fast"), 1), 1_600_038_000n);
   assert.equal(charge(price, MULTIPLIER_ONE, usageOf("100001 0 0 0 0"), "unknown").amount, 900_009_000n);
 });
 

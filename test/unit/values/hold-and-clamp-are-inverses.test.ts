@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
 import {
   affordableOutput,
+  ceilingOf,
   charge,
   holdFor,
   MULTIPLIER_ONE,
@@ -45,8 +46,9 @@ const tier = fc.constantFrom(undefined, "fast", "unknown");
 test("property: hold(count) <= funds < hold(count + 1)", () => {
   fc.assert(
     fc.property(price, multiplier, input, funds, tier, (p, m, inputTokens, f, t) => {
-      const hold = (output: number) => holdFor(p, m, { input: inputTokens, output }, t);
-      const count = affordableOutput(p, m, inputTokens, f, t);
+      const ceiling = ceilingOf(p, m, inputTokens, t);
+      const hold = (output: number) => holdFor(ceiling, output);
+      const count = affordableOutput(ceiling, f);
       assert.ok(Number.isSafeInteger(count) && count >= 0);
       if (count > 0) assert.ok(hold(count) <= f, `hold(${count}) = ${hold(count)} > ${f}`);
       if (count < Number.MAX_SAFE_INTEGER)
@@ -72,7 +74,7 @@ test("property: no split of the input among its kinds, and no smaller usage, cos
         const sum = shares.reduce((a, b) => a + b, 0) || 1;
         const [a, b, c] = shares.map((s) => Math.floor((spent * s) / sum)) as [number, number, number];
         const usage = { ...NO_USAGE, input: a, cachedInput: b, cacheWrite: c, cacheWrite1h: spent - a - b - c, output };
-        assert.ok(charge(p, m, usage, t).amount <= holdFor(p, m, { input: total, output }, t));
+        assert.ok(charge(p, m, usage, t).amount <= holdFor(ceilingOf(p, m, total, t), output));
       },
     ),
     { numRuns: 5_000, seed: 26 },
@@ -81,12 +83,15 @@ test("property: no split of the input among its kinds, and no smaller usage, cos
 
 test("at the edges: nothing, exactly the input, one token more", () => {
   const p = priceOf("1 0.1 1.25 2 10");
-  const afford = (amount: bigint) => affordableOutput(p, MULTIPLIER_ONE, 100, nanoUsd(amount));
+  const afford = (amount: bigint) => affordableOutput(ceilingOf(p, MULTIPLIER_ONE, 100), nanoUsd(amount));
   // The dearest input is the one-hour write: 100 x 2,000 nano-dollars; one output token is 10,000.
   assert.equal(afford(0n), 0);
   assert.equal(afford(199_999n), 0);
   assert.equal(afford(200_000n), 0);
   assert.equal(afford(209_999n), 0);
   assert.equal(afford(210_000n), 1);
-  assert.equal(affordableOutput(priceOf("1 1 1 1 0"), MULTIPLIER_ONE, 1, nanoUsd(1_001n)), Number.MAX_SAFE_INTEGER);
+  assert.equal(
+    affordableOutput(ceilingOf(priceOf("1 1 1 1 0"), MULTIPLIER_ONE, 1), nanoUsd(1_001n)),
+    Number.MAX_SAFE_INTEGER,
+  );
 });

@@ -1,0 +1,89 @@
+/** What admission refuses, and in which words. */
+import type { AdmitRefusalCause, AdmitRefused, KeyRefusalCause } from "../store/admission.ts";
+import { StoreError } from "../store/contract.ts";
+import type { BudgetSpan } from "../store/limits/limits.ts";
+import type { Catalog } from "../values/catalog.ts";
+import { type Refusal, refusal } from "../values/errors.ts";
+import type { WellFormedKey } from "../values/key.ts";
+import { printRequestId } from "../values/request-id.ts";
+import type { SeenKeys } from "./seen-keys.ts";
+
+/** The refusal of a key, which is remembered where a key stays refused: one that is suspended may be resumed at any time. */
+export function refuseKey(cause: KeyRefusalCause, { hash }: Pick<WellFormedKey, "hash">, seenKeys: SeenKeys): Refusal {
+  if (cause === "unknown_key" || cause === "revoked_key") seenKeys.noteBad(hash, cause);
+  return refusal(cause);
+}
+
+/** The refusal for a store that gave no answer; any other error is thrown on. */
+export function storeRefusal(error: unknown): Refusal {
+  if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
+  throw error;
+}
+
+const MS_PER_S = 1_000;
+
+/**
+ * The refusal of a request whose key is good.
+ * @param limits the rate-limit headers.
+ */
+export function refuseRequest(
+  answer: AdmitRefused,
+  model: string,
+  catalog: Catalog,
+  limits: Readonly<Record<string, string>>,
+): Refusal {
+  const { cause, group, first } = answer;
+  const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
+  const param = first === undefined ? undefined : "Idempotency-Key";
+  const headers = { ...limits, ...budgetHeaders(answer) };
+  return refusal(cause, { model, group, param, detail: detailOf(answer, catalog) }, { retryAfterS, headers });
+}
+
+function keyHolder(cause: AdmitRefusalCause, first: string): string {
+  if (cause === "idempotency_key") return `Request ${first} used this key with another path or body.`;
+  return `The request that has the key is ${first}.`;
+}
+
+/** When a budget begins anew, to the second. */
+const resetTime = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+
+/** No `retry-after`: nobody waits for a month. */
+function budgetHeaders({ resetsAtMs }: AdmitRefused): Readonly<Record<string, string>> {
+  return resetsAtMs === undefined ? {} : { "x-tollgate-budget-reset": resetTime(resetsAtMs) };
+}
+
+const BUDGET_WORDS: Readonly<Record<BudgetSpan, string>> = {
+  day: "daily budget",
+  week: "weekly budget",
+  month: "monthly budget",
+  total: "total budget",
+};
+
+function budgetDetail({ cause, span, resetsAtMs }: AdmitRefused): string {
+  const whose = cause === "key_budget" ? "key's" : "account's";
+  const left = `What is left of the ${whose} ${BUDGET_WORDS[span ?? "total"]} does not cover the least that this request can cost`;
+  return resetsAtMs === undefined ? `${left}.` : `${left}; it begins anew at ${resetTime(resetsAtMs)}.`;
+}
+
+/** A limit in words: the key's own, where that is what refuses, or its group's. */
+function limitDetail(ofKey: number | undefined, ofGroup: number | undefined, what: string): string {
+  return `The limit${ofKey === undefined ? "" : " of this key"} is ${ofKey ?? ofGroup ?? 0} ${what}.`;
+}
+
+function detailOf(answer: AdmitRefused, catalog: Catalog): string | undefined {
+  const { cause, group: groupName, first, limitOfKey } = answer;
+  // A client that lost the answer finds what it cost in the ledger, under the first request's id.
+  if (first !== undefined) return keyHolder(cause, printRequestId(first));
+  const group = groupName === undefined ? undefined : catalog.groups.get(groupName);
+  if (cause === "not_in_plan") return "The model exists, but not in the plan of this account.";
+  if (cause === "group_mismatch") return "The key's group does not serve this model.";
+  if (cause === "no_entitlement") return "No time card of this group that includes the model is running.";
+  if (cause === "quota_used") return "The running time card does not have enough quota left for this request.";
+  if (cause === "insufficient_balance") return "The balance does not cover the least that this request can cost.";
+  if (cause === "model_not_allowed") return "The key may use other models only.";
+  if (cause === "key_budget" || cause === "account_budget") return budgetDetail(answer);
+  if (cause === "requests") return limitDetail(limitOfKey, group?.limits.requestsPerMinute, "requests per minute");
+  if (cause === "tokens") return limitDetail(limitOfKey, group?.limits.tokensPerMinute, "tokens per minute");
+  if (cause === "concurrency") return limitDetail(limitOfKey, group?.limits.concurrency, "requests at once");
+  return undefined;
+}
