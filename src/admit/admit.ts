@@ -2,13 +2,7 @@
  * Stage admit: may this request run, and who pays? One round trip to the store in the common case (ARCHITECTURE.md
  * promise 5). Reads facts, never content.
  */
-import {
-  type AdmitAsk,
-  type AdmitRefusalCause,
-  type AdmitRefused,
-  type Admitted,
-  isKeyRefusal,
-} from "../store/admission.ts";
+import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Catalog } from "../values/catalog.ts";
@@ -19,10 +13,8 @@ import type { Envelope } from "../values/members/envelope.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { readKeyView } from "./key-view.ts";
-import { limitHeaders } from "./limit-headers.ts";
 import { type Permit, permitOf } from "./permit.ts";
-import { refuseKey, refuseRequest, storeRefusal } from "./refused.ts";
-import type { SeenKeys } from "./seen-keys.ts";
+import { type RefusingParts, refusedBy, storeRefusal } from "./refused.ts";
 import { measure, type Quote } from "./terms.ts";
 
 export interface AdmitInput {
@@ -42,7 +34,7 @@ export interface AdmitInput {
   readonly idempotency: Idempotency | undefined;
 }
 
-export interface AdmitParts {
+export interface AdmitParts extends RefusingParts {
   readonly store: Pick<Store, "admit" | "readKey">;
   readonly catalog: () => Catalog;
   /** Resolves when the charges that this process has not settled yet for an account are; undefined when there are none. */
@@ -57,11 +49,6 @@ export interface AdmitParts {
     inputTokens: number,
     idempotency: IdempotentRequest | undefined,
   ) => void;
-  /** Milliseconds since the epoch, for the limit headers of a refusal. */
-  readonly wallMs: () => number;
-  readonly seenKeys: SeenKeys;
-  /** Called for each request that a budget has refused. */
-  readonly onBudgetMet?: ((tag: AccountTag, refused: AdmitRefused) => void) | undefined;
 }
 
 /** Refusals that the account's own last request may have caused (promise 5). */
@@ -87,15 +74,13 @@ export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permi
 
 async function decide(input: AdmitInput, parts: AdmitParts): Promise<Permit | Refusal> {
   const catalog = parts.catalog();
-  const { key, facts } = input;
+  const { facts } = input;
   const quote = isRefusal(facts) ? facts : quoteOf(facts, catalog);
   if (isRefusal(facts) || isRefusal(quote)) return refuseUnasked(input, quote as Refusal, parts);
   const answer = await ask(input, quote, parts);
-  if (answer.outcome === "refused" && isKeyRefusal(answer.cause)) return refuseKey(answer.cause, key, parts.seenKeys);
-  parts.seenKeys.noteGood(key.hash);
-  if (answer.outcome === "admitted") return permitOf(input, facts, quote, answer, catalog);
-  if (answer.span !== undefined) parts.onBudgetMet?.(key.tag, answer);
-  return refuseRequest(answer, facts.model, catalog, limitHeaders(input.protocol, answer.limits, parts.wallMs()));
+  if (answer.outcome === "refused") return refusedBy(answer, input, facts.model, catalog, parts);
+  parts.seenKeys.noteGood(input.key.hash);
+  return permitOf(input, facts, quote, answer, catalog);
 }
 
 /** What the request would cost, or why it has no price here. */

@@ -1,11 +1,13 @@
 /** What admission refuses, and in which words. */
-import type { AdmitRefusalCause, AdmitRefused, KeyRefusalCause } from "../store/admission.ts";
+import { type AdmitRefusalCause, type AdmitRefused, isKeyRefusal, type KeyRefusalCause } from "../store/admission.ts";
 import { StoreError } from "../store/contract.ts";
 import type { BudgetSpan } from "../store/limits/limits.ts";
 import type { Catalog } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
-import type { WellFormedKey } from "../values/key.ts";
+import type { AccountTag, WellFormedKey } from "../values/key.ts";
+import type { Protocol } from "../values/protocol.ts";
 import { printRequestId } from "../values/request-id.ts";
+import { limitHeaders } from "./limit-headers.ts";
 import type { SeenKeys } from "./seen-keys.ts";
 
 /** The refusal of a key, which is remembered where a key stays refused: one that is suspended may be resumed at any time. */
@@ -23,20 +25,33 @@ export function storeRefusal(error: unknown): Refusal {
 const MS_PER_S = 1_000;
 
 /**
- * The refusal of a request whose key is good.
- * @param limits the rate-limit headers.
+ * What a store's refusal becomes. A key that is refused comes before all else; of one that is good is told why its request
+ * is refused, and what is left of its limits.
  */
-export function refuseRequest(
+export function refusedBy(
   answer: AdmitRefused,
+  { key, protocol }: { readonly key: WellFormedKey; readonly protocol: Protocol },
   model: string,
   catalog: Catalog,
-  limits: Readonly<Record<string, string>>,
+  { seenKeys, onBudgetMet, wallMs }: RefusingParts,
 ): Refusal {
   const { cause, group, first } = answer;
+  if (isKeyRefusal(cause)) return refuseKey(cause, key, seenKeys);
+  seenKeys.noteGood(key.hash);
+  if (answer.span !== undefined) onBudgetMet?.(key.tag, answer);
   const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
   const param = first === undefined ? undefined : "Idempotency-Key";
-  const headers = { ...limits, ...budgetHeaders(answer) };
-  return refusal(cause, { model, group, param, detail: detailOf(answer, catalog) }, { retryAfterS, headers });
+  const headers = { ...limitHeaders(protocol, answer.limits, wallMs()), ...budgetHeaders(answer) };
+  const detail = detailOf(answer, catalog);
+  return refusal(cause, { model, group, param, detail }, { retryAfterS, headers });
+}
+
+export interface RefusingParts {
+  readonly seenKeys: SeenKeys;
+  /** Milliseconds since the epoch, for the limit headers. */
+  readonly wallMs: () => number;
+  /** Called for each request that a budget has refused. */
+  readonly onBudgetMet?: ((tag: AccountTag, refused: AdmitRefused) => void) | undefined;
 }
 
 function keyHolder(cause: AdmitRefusalCause, first: string): string {

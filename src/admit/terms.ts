@@ -2,15 +2,17 @@
  * What a request would cost at most, in the terms of every group that could pay: the envelope in, integers out.
  * Never reads content.
  */
-import type { AdmitAsk, GroupTerms } from "../store/admission.ts";
+import type { AdmitAsk, Admitted, GroupTerms } from "../store/admission.ts";
+import type { ChargeTerms } from "../store/charge-terms.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
-import type { Envelope, MediaPiece } from "../values/members/envelope.ts";
+import type { Envelope } from "../values/members/envelope.ts";
 import { isPartOfTier } from "../values/members/tier.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.ts";
 import { affordableOutput, type Ceiling, ceilingOf, holdFor, type Multiplier, type Price } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { toolPriceName } from "../values/tokens/tool-calls.ts";
+import { dearestInput, inputOf } from "./input.ts";
 
 /** The request measured against the catalog. A permit has it with the input as the group that pays makes it. */
 export interface Terms {
@@ -56,7 +58,7 @@ export interface OfferedTerms extends GroupTerms, WorstCase {
 }
 
 /** What the request costs at most in one group with so much input, by its output. */
-export interface WorstCase {
+interface WorstCase {
   readonly inputTokens: number;
   /** Without what is beside the tokens; one for each tier that the request may be charged at. */
   readonly ceilings: readonly Ceiling[];
@@ -68,11 +70,6 @@ export interface WorstCase {
 
 /** Least output worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
-const ESTIMATE_BYTES_PER_TOKEN = 4;
-/** Code comes to 0.37. */
-const DENSE_TOKENS_PER_BYTE = 0.42;
-/** An image whose size nothing tells, such as one behind an address: more than 12 megapixels cost at the dearest rule seen. */
-const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Measures a request, or refuses what has no price (promise 14). */
 export function measure(facts: Envelope, model: Model, catalog: Catalog): Quote | Refusal {
@@ -120,66 +117,6 @@ function tiersOf({ serviceTier, protocol }: Envelope, { price, routes }: Model):
   if (serviceTier === undefined || routes.every((route) => route.protocol === protocol)) return [serviceTier];
   return [undefined, ...[...price.tiers.keys()].filter((name) => isPartOfTier(name, serviceTier))];
 }
-
-/** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
-function inputOf(
-  facts: Envelope,
-  model: Model,
-  addedBytes: number,
-): { readonly inputTokens: number; readonly inputEstimate: number } {
-  const { inputBytesPerToken, contextTokens } = model;
-  const added = model.addedInputBytes + addedBytes;
-  // What a server reads beside the body may be its whole context, as a file of unknown size may.
-  const stored = facts.readsStored ? contextTokens : 0;
-  const tokensOf = (text: number, media: number) => Math.min(contextTokens, text + media) * (facts.compacts ? 2 : 1);
-  const text = Math.ceil((facts.textBytes + added) / inputBytesPerToken);
-  return {
-    inputTokens: tokensOf(
-      Math.max(text, Math.ceil(denseTokens(facts) + added / inputBytesPerToken)),
-      sumOf(facts.media, (piece) => heldTokens(piece, model)) + stored,
-    ),
-    inputEstimate: tokensOf(
-      Math.ceil((facts.textBytes + added) / ESTIMATE_BYTES_PER_TOKEN),
-      sumOf(facts.media, (piece) => likelyTokens(piece, model)),
-    ),
-  };
-}
-
-/** A sample counts where it shows a text that is far denser than prose and code are. */
-function denseTokens({ textBytes, textTokens }: Envelope): number {
-  return textTokens > textBytes * DENSE_TOKENS_PER_BYTE ? textTokens : 0;
-}
-
-/** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
-function dearestInput(facts: Envelope, model: Model, addedBytes: number): number {
-  const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
-  const tokens =
-    facts.media.length > 0 || facts.readsStored ? model.contextTokens : Math.min(model.contextTokens, bytes);
-  return tokens * (facts.compacts ? 2 : 1);
-}
-
-function sumOf(pieces: readonly MediaPiece[], tokensOf: (piece: MediaPiece) => number): number {
-  let sum = 0;
-  for (const piece of pieces) sum += tokensOf(piece);
-  return sum;
-}
-
-/** The most that an image or a file costs; what hides its size is held at the dearest that makes sense. */
-function heldTokens({ kind, tokens }: MediaPiece, { mediaTokens, contextTokens }: MediaModel): number {
-  const { image, imageMax, file, fileMax } = mediaTokens;
-  if (kind === "image") return Math.min(Math.max(image, tokens ?? IMAGE_UNKNOWN_TOKENS), imageMax ?? contextTokens);
-  return Math.min(Math.max(file, tokens ?? contextTokens), fileMax ?? contextTokens);
-}
-
-/** What it costs as a rule, for a bill when nobody counted: a hold covers twice what files mostly come to. */
-function likelyTokens(piece: MediaPiece, model: MediaModel): number {
-  const { image, file } = model.mediaTokens;
-  const figure = piece.kind === "image" ? image : file;
-  const likely = piece.tokens === undefined ? figure : piece.kind === "image" ? piece.tokens : piece.tokens / 2;
-  return Math.min(heldTokens(piece, model), Math.ceil(likely));
-}
-
-type MediaModel = Pick<Model, "mediaTokens" | "contextTokens">;
 
 /** A member that asks for an extra is a hosted tool, whose calls the server counts, unless it has a price per request. */
 function extrasOf({ hostedTools, options }: Envelope, { tools, extras }: Price): Pick<Terms, "tools" | "options"> {
@@ -272,7 +209,7 @@ function toolsHoldOf(terms: Terms, multiplier: Multiplier): bigint {
 type Ceilings = Pick<WorstCase, "ceilings" | "toolsHold">;
 
 /** The most that a request costs with so many output tokens of each choice. */
-export function holdOf(
+function holdOf(
   { choices, thinkingBeside }: Terms,
   { ceilings, toolsHold }: Ceilings,
   outputPerChoice: number,
@@ -299,4 +236,114 @@ export function affordableLimit(
   const left = nanoUsd(funds - toolsHold);
   const afforded = ceilings.map((ceiling) => affordableOutput(ceiling, left));
   return Math.max(0, Math.floor(Math.min(...afforded) / choices) - thinkingBeside);
+}
+
+/* From what is held to what may be written. */
+
+/** How much an admitted request may write. */
+export interface PermittedOutput extends Pick<ChargeTerms, "outputMost"> {
+  /** The output limit to send upstream; undefined: the client's own is kept. */
+  readonly outputLimit: number | undefined;
+  /** Tokens of thinking of each choice that may be asked for; undefined: the body has no limits. */
+  readonly thinkingMost: number | undefined;
+  /** A stream whose client named no output limit, and for which funds have not set one. */
+  readonly openEnded: boolean;
+  /** How its hold may grow; undefined where nothing is held, or all that the request can cost. */
+  readonly growth: Growth | undefined;
+  /**
+   * `field=value` when the client's limit or its thinking budget was lowered: to what the model can give, or to what funds
+   * cover. Both are joined by a comma.
+   */
+  readonly clamped: string | undefined;
+}
+
+/** How the hold of a stream may grow whose client named no output limit (ARCHITECTURE.md promise 1). */
+export interface Growth {
+  /** Output tokens of each choice that the first hold covers, and each step adds. */
+  readonly stepTokens: number;
+  /**
+   * Output tokens of each choice that model and context allow: no hold need cover more. The upstream is asked for fewer where
+   * funds do not reach so far at admission (`Permit.outputMost`).
+   */
+  readonly outputTokensMax: number;
+  /** What is held for so many output tokens of each choice. */
+  holdFor(outputTokens: number): NanoUsd;
+}
+
+/** How much an admitted request may write: what its client and its model allow, as far as funds reach. */
+export function outputOf(
+  protocol: Protocol,
+  facts: Envelope,
+  terms: Terms,
+  offered: OfferedTerms,
+  answer: Admitted,
+): PermittedOutput {
+  const worst = answer.dear ? offered.dear : offered;
+  const partial = !answer.unmetered && answer.hold < worst.holdFull;
+  const affordable = partial
+    ? Math.min(terms.outputLimit, affordableLimit(terms, worst, answer.hold))
+    : terms.outputLimit;
+  const short = affordable < terms.outputLimit;
+  const openEnded = facts.stream && facts.limit === undefined && !short;
+  // Where the dearest is held whole, neither need the hold grow nor does its input say what room the context leaves.
+  const whole = answer.dear === true && !partial;
+  const { inputTokens } = whole ? offered : worst;
+  const { model, outputLimit } = terms;
+  const room = openEnded
+    ? openLimit({ model, outputLimit, inputTokens, inputEstimate: offered.inputEstimate })
+    : affordable;
+  const limitMost = openEnded ? Math.min(room, fundedLimit(terms, worst, answer)) : affordable;
+  // What no member of the body limits cannot be lowered, but where funds are short.
+  const own = facts.limit?.implied ? affordable : facts.limit?.value;
+  const lowered = short || limitMost < room || (own !== undefined && affordable < own);
+  // A budget that is not held beside the limit must fit in it.
+  const thinkingMost = facts.limit?.implied ? undefined : terms.thinkingBeside || limitMost;
+  const lessThinking = thinkingMost !== undefined && facts.thinkingBudget > thinkingMost;
+  const field = facts.limit?.field ?? (PROTOCOLS[protocol].limitFields[0] as string);
+  const clamped = [
+    ...(lowered ? [`${field}=${limitMost}`] : []),
+    ...(lessThinking ? [`${facts.budgetParam}=${thinkingMost}`] : []),
+  ];
+  return {
+    // What is sent is what is held: also where the client named no limit, or one above what the model can give.
+    outputLimit: lowered || facts.limit === undefined ? limitMost : undefined,
+    outputMost: limitMost + terms.thinkingBeside,
+    thinkingMost,
+    openEnded,
+    growth: openEnded && !answer.unmetered && !whole ? growthOf(terms, worst, room) : undefined,
+    clamped: clamped.length > 0 ? clamped.join(", ") : undefined,
+  };
+}
+
+type OpenTerms = Pick<Terms, "model" | "inputTokens" | "inputEstimate" | "outputLimit">;
+
+/** If estimates say that a prompt fills its context, this part is still left to the answer. */
+const CONTEXT_PER_ROOM = 32;
+
+/**
+ * The output limit that an upstream gets where the client has named none: all that the model can give and the context has
+ * room for, since servers refuse a sum above the context. The input is counted at its upper bound; where that leaves less
+ * than the default, half of what is likely left is asked for, up to the default.
+ */
+export function openLimit({ model, inputTokens, inputEstimate, outputLimit }: OpenTerms): number {
+  const { contextTokens, maxOutputTokens } = model;
+  const likely = Math.max((contextTokens - inputEstimate) / 2, contextTokens / CONTEXT_PER_ROOM, 1);
+  const room = Math.max(contextTokens - inputTokens, Math.min(outputLimit, Math.floor(likely)));
+  return Math.min(maxOutputTokens, room);
+}
+
+/**
+ * What all that the payer has free can pay for: an upstream that is asked for more may think past it unseen. What runs beside
+ * it may free more, or take it first; the hold is extended as far as there is something when it is needed.
+ */
+function fundedLimit(terms: Terms, worst: WorstCase, { unmetered, hold, free }: Admitted): number {
+  if (unmetered || free === undefined) return Number.MAX_SAFE_INTEGER;
+  return Math.max(terms.outputLimit, affordableLimit(terms, worst, nanoUsd(hold + free)));
+}
+
+/** How far a hold may grow, or undefined when it covers all that may come from the beginning. */
+function growthOf(terms: Terms, worst: WorstCase, outputTokensMax: number): Growth | undefined {
+  const { outputLimit: stepTokens } = terms;
+  const holdFor = (outputTokens: number) => holdOf(terms, worst, Math.min(outputTokens, outputTokensMax));
+  return holdFor(stepTokens) < holdFor(outputTokensMax) ? { stepTokens, outputTokensMax, holdFor } : undefined;
 }

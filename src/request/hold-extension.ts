@@ -7,7 +7,7 @@
  * where the model is known to think out of sight, what may have been hidden in the time that was silent. What the last
  * count says beyond that is settled as every charge above its hold: free funds first, the rest absorbed.
  */
-import type { Growth } from "../admit/permit.ts";
+import type { Growth } from "../admit/terms.ts";
 import type { ExtendAnswer } from "../store/extension.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";

@@ -1,8 +1,7 @@
 /** The output limit of a stream whose client has named none: one line is a model, a prompt, and the limit that is sent. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { openLimit } from "../../../src/admit/permit.ts";
-import type { Terms } from "../../../src/admit/terms.ts";
+import { openLimit, type Terms } from "../../../src/admit/terms.ts";
 
 // context   max      default | bytes of the prompt | limit
 const ROWS = `

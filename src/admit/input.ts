@@ -1,0 +1,69 @@
+/** How many tokens an input may have: at most, likely, and at the dearest. Never reads content. */
+import type { Model } from "../values/catalog.ts";
+import type { Envelope, MediaPiece } from "../values/members/envelope.ts";
+
+const ESTIMATE_BYTES_PER_TOKEN = 4;
+/** Code comes to 0.37. */
+const DENSE_TOKENS_PER_BYTE = 0.42;
+/** An image whose size nothing tells, such as one behind an address: more than 12 megapixels cost at the dearest rule seen. */
+const IMAGE_UNKNOWN_TOKENS = 16_384;
+
+/** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
+export function inputOf(
+  facts: Envelope,
+  model: Model,
+  addedBytes: number,
+): { readonly inputTokens: number; readonly inputEstimate: number } {
+  const { inputBytesPerToken, contextTokens } = model;
+  const added = model.addedInputBytes + addedBytes;
+  // What a server reads beside the body may be its whole context, as a file of unknown size may.
+  const stored = facts.readsStored ? contextTokens : 0;
+  const tokensOf = (text: number, media: number) => Math.min(contextTokens, text + media) * (facts.compacts ? 2 : 1);
+  const text = Math.ceil((facts.textBytes + added) / inputBytesPerToken);
+  return {
+    inputTokens: tokensOf(
+      Math.max(text, Math.ceil(denseTokens(facts) + added / inputBytesPerToken)),
+      sumOf(facts.media, (piece) => heldTokens(piece, model)) + stored,
+    ),
+    inputEstimate: tokensOf(
+      Math.ceil((facts.textBytes + added) / ESTIMATE_BYTES_PER_TOKEN),
+      sumOf(facts.media, (piece) => likelyTokens(piece, model)),
+    ),
+  };
+}
+
+/** A sample counts where it shows a text that is far denser than prose and code are. */
+function denseTokens({ textBytes, textTokens }: Envelope): number {
+  return textTokens > textBytes * DENSE_TOKENS_PER_BYTE ? textTokens : 0;
+}
+
+/** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
+export function dearestInput(facts: Envelope, model: Model, addedBytes: number): number {
+  const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
+  const tokens =
+    facts.media.length > 0 || facts.readsStored ? model.contextTokens : Math.min(model.contextTokens, bytes);
+  return tokens * (facts.compacts ? 2 : 1);
+}
+
+function sumOf(pieces: readonly MediaPiece[], tokensOf: (piece: MediaPiece) => number): number {
+  let sum = 0;
+  for (const piece of pieces) sum += tokensOf(piece);
+  return sum;
+}
+
+/** The most that an image or a file costs; what hides its size is held at the dearest that makes sense. */
+function heldTokens({ kind, tokens }: MediaPiece, { mediaTokens, contextTokens }: MediaModel): number {
+  const { image, imageMax, file, fileMax } = mediaTokens;
+  if (kind === "image") return Math.min(Math.max(image, tokens ?? IMAGE_UNKNOWN_TOKENS), imageMax ?? contextTokens);
+  return Math.min(Math.max(file, tokens ?? contextTokens), fileMax ?? contextTokens);
+}
+
+/** What it costs as a rule, for a bill when nobody counted: a hold covers twice what files mostly come to. */
+function likelyTokens(piece: MediaPiece, model: MediaModel): number {
+  const { image, file } = model.mediaTokens;
+  const figure = piece.kind === "image" ? image : file;
+  const likely = piece.tokens === undefined ? figure : piece.kind === "image" ? piece.tokens : piece.tokens / 2;
+  return Math.min(heldTokens(piece, model), Math.ceil(likely));
+}
+
+type MediaModel = Pick<Model, "mediaTokens" | "contextTokens">;
