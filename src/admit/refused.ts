@@ -41,8 +41,8 @@ export function refusedBy(
   if (answer.span !== undefined) onBudgetMet?.(key.tag, answer);
   const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
   const param = first === undefined ? undefined : "Idempotency-Key";
-  const headers = { ...limitHeaders(protocol, answer.limits, wallMs()), ...budgetHeaders(answer) };
   const detail = detailOf(answer, catalog);
+  const headers = { ...limitHeaders(protocol, answer.limits, wallMs()), ...budgetHeaders(answer) };
   return refusal(cause, { model, group, param, detail }, { retryAfterS, headers });
 }
 

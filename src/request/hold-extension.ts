@@ -25,17 +25,22 @@ export type ExtensionOutcome = "extended" | "part" | "refused" | "gone" | "unava
 /** Whether the stream may go on, must wait for the store, or ends here. */
 type FlowVerdict = "go" | "wait" | "stop";
 
+/** What the stream owes, and for whom. */
+interface GrowingBill {
+  /** Asks the store for a hold of this much; rejects when it gives no answer. */
+  extend(target: NanoUsd): Promise<ExtendAnswer>;
+  /** What the stream would be billed for if it were cut with these counts. */
+  costOf(counts: SeenCounts): { readonly usage: Usage; readonly cost: NanoUsd };
+  /** Called with each answer, and what is held from now on. */
+  extended(outcome: ExtensionOutcome, hold: NanoUsd): void;
+}
+
 interface HoldExtensionParts {
   readonly growth: Growth;
   /** What admission set aside. */
   readonly hold: NanoUsd;
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** Asks the store for a hold of this much; rejects when it gives no answer. */
-  readonly extend: (target: NanoUsd) => Promise<ExtendAnswer>;
-  /** What the stream would be billed for if it were cut with these counts. */
-  readonly costOf: (counts: SeenCounts) => { readonly usage: Usage; readonly cost: NanoUsd };
-  /** Called with each answer, and what is held from now on. */
-  readonly onAnswer: (outcome: ExtensionOutcome, hold: NanoUsd) => void;
+  readonly bill: GrowingBill;
 }
 
 export class HoldExtension {
@@ -70,14 +75,14 @@ export class HoldExtension {
 
   /** The usage that the client is sent when the stream is ended here. */
   usageOf(counts: SeenCounts): Usage {
-    return this.#parts.costOf(counts).usage;
+    return this.#parts.bill.costOf(counts).usage;
   }
 
   /** Looks at what has been produced; may ask the store on the way. */
   look(counts: SeenCounts): FlowVerdict {
     // A hold for all that the model can give is never exceeded, even if an estimate says more.
     if (this.#hold >= this.#most || counts.final) return "go";
-    const { cost } = this.#parts.costOf(counts);
+    const { cost } = this.#parts.bill.costOf(counts);
     const rest = this.#hold - cost;
     if (rest < this.#edge && this.#mayAsk()) this.#ask(cost);
     if (rest > 0n) return "go";
@@ -89,11 +94,11 @@ export class HoldExtension {
   }
 
   #ask(cost: NanoUsd): void {
-    const { growth, extend } = this.#parts;
+    const { growth, bill } = this.#parts;
     const outputTokens = this.#nextTokens(cost);
     const target = growth.holdFor(outputTokens);
     this.#asking = true;
-    extend(target).then(
+    bill.extend(target).then(
       (answer) => this.#answered(this.#take(answer, target, outputTokens)),
       () => {
         this.#askAgainAtMs = this.#parts.clock.monotonicMs() + RETRY_MS;
@@ -126,7 +131,7 @@ export class HoldExtension {
 
   #answered(outcome: ExtensionOutcome): void {
     this.#asking = false;
-    this.#parts.onAnswer(outcome, this.#hold);
+    this.#parts.bill.extended(outcome, this.#hold);
     this.#wake();
   }
 }

@@ -8,7 +8,7 @@ import { BRAKE, CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
 import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";
-import { type Leaving, ReadOn } from "./read-on.ts";
+import { type Leaving, ReadOn } from "./leaving.ts";
 import type { SeenCounts } from "./silence.ts";
 import { StreamWatch } from "./stream-watch.ts";
 
@@ -38,6 +38,20 @@ export interface StreamEnd {
   readonly counts: SeenCounts;
 }
 
+/** What the stream owes. */
+interface RelayedBill {
+  /** Watches the cost of a stream that no output limit bounds; undefined where the hold covers the most. */
+  readonly holdExtension: HoldExtension | undefined;
+  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
+  readonly thinks: boolean;
+  /** Called whenever more has been handed over and the stream goes on. */
+  checkpoint(counts: SeenCounts): void;
+  /** Asked once, when the client leaves: whether and how the upstream is read on; undefined: it is stopped. */
+  leaving(counts: SeenCounts, delivered: boolean): Leaving | undefined;
+  /** Makes the charge durable and sends it to the store. */
+  settle(end: StreamEnd): Promise<void>;
+}
+
 interface RelayParts {
   readonly clock: Clock;
   /** When the upstream was asked, on the clock's `monotonicMs`. */
@@ -49,22 +63,13 @@ interface RelayParts {
   readonly body: UpstreamBody;
   /** Frames that were completed while the reply was inspected. */
   readonly first: readonly ClientFrames[];
-  /** Makes the charge durable and sends it to the store. */
-  readonly settle: (end: StreamEnd) => Promise<void>;
+  readonly bill: RelayedBill;
   /** The bytes that end the client's stream as failed. */
   readonly failure: (cause: Cause) => Uint8Array;
-  /** Watches the cost of a stream that no output limit bounds; undefined where the hold covers the most. */
-  readonly holdExtension: HoldExtension | undefined;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
-  /** Asked once, when the client leaves: whether and how the upstream is read on; undefined: it is stopped. */
-  readonly leaving: (counts: SeenCounts, delivered: boolean) => Leaving | undefined;
-  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
-  readonly thinks: boolean;
   /** Called when the first semantic frame has been handed to the socket. */
   readonly onFirstToken: () => void;
-  /** Called whenever more has been handed over and the stream goes on. */
-  readonly onProgress: (counts: SeenCounts) => void;
 }
 
 /** How long an upstream may go on for its usage once the answer is complete (docs/translation-rules.md rule 25). */
@@ -102,11 +107,17 @@ class StreamRelay {
 
   constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
     this.#parts = parts;
+    const { clock, askedAtMs, converter, body, bill } = parts;
     this.#watch = new StreamWatch({
-      ...parts,
+      clock,
+      askedAtMs,
+      converter,
+      body,
+      holdExtension: bill.holdExtension,
+      thinks: bill.thinks,
       guard: (step) => this.#guard(step),
       onEdge: (holdExtension) => this.#truncate(holdExtension),
-      onLook: (counts) => this.#delivered && parts.onProgress(counts),
+      onLook: (counts) => this.#delivered && bill.checkpoint(counts),
     });
     this.#resolve = resolve;
     this.#reject = reject;
@@ -165,11 +176,11 @@ class StreamRelay {
       return;
     }
     this.#stopWatching();
-    const { body, settle } = this.#parts;
+    const { body, bill } = this.#parts;
     body.abort();
     const reject = () => this.#reject(error);
     const counts = this.#watch.counts();
-    settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
+    bill.settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
   }
 
   #push(chunk: Uint8Array): void {
@@ -179,7 +190,7 @@ class StreamRelay {
     if (this.#left) {
       const counts = this.#watch.counts();
       if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
-      else if (this.#delivered) this.#parts.onProgress(counts);
+      else if (this.#delivered) this.#parts.bill.checkpoint(counts);
       return;
     }
     if (this.#send(frames)) return;
@@ -241,7 +252,7 @@ class StreamRelay {
       }
       this.#write(frame);
     }
-    if (this.#delivered && frames.length > 0) this.#parts.onProgress(this.#watch.counts());
+    if (this.#delivered && frames.length > 0) this.#parts.bill.checkpoint(this.#watch.counts());
     return false;
   }
 
@@ -305,7 +316,7 @@ class StreamRelay {
       return;
     }
     const counts = this.#watch.counts();
-    const leaving = this.#parts.leaving(counts, this.#delivered);
+    const leaving = this.#parts.bill.leaving(counts, this.#delivered);
     if (leaving?.covers(counts)) this.#beginReadOn(leaving, counts);
     else this.#endGone();
   }
@@ -330,7 +341,7 @@ class StreamRelay {
     this.#stopWatching();
     const [stopped, askedFor] = [this.#stopped, this.#askedFor];
     const end: StreamEnd = { reason, complete, delivered: this.#delivered, stopped, askedFor, counts };
-    this.#parts.settle(end).then(() => {
+    this.#parts.bill.settle(end).then(() => {
       if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
       this.#resolve(end);
     }, this.#reject);

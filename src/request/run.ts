@@ -11,6 +11,7 @@ import type { AttemptRecord } from "../dispatch/ask.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Overload } from "../overload/overload.ts";
 import type { Journal } from "../settle/journal.ts";
+import type { LeftStreams } from "../settle/left-streams.ts";
 import type { Observed } from "../settle/observed.ts";
 import type { Settler } from "../settle/settler.ts";
 import type { Store } from "../store/contract.ts";
@@ -19,7 +20,6 @@ import type { Protocol } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
 import type { Clock, Cohort } from "../values/time.ts";
 import type { KeyUses } from "./key-uses.ts";
-import type { LeftStreams } from "./read-on.ts";
 import type { Recorder, RequestRecord } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
 
@@ -66,6 +66,8 @@ export interface Run {
   permit: Permit | undefined;
   /** Whether the request asks for reasoning, by any of the members that do so. */
   asksToThink: boolean;
+  /** The longest that it may take, by the settings at its admission. */
+  totalMs: number;
   /** Whether the client asks for a stream. */
   streamed: boolean;
   /** Tries at upstreams so far, for the bill. */

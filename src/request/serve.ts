@@ -1,6 +1,6 @@
 /**
- * The way of a request: read, admit, open, pick, convert, relay, and in every case settle. Read this file first;
- * `stages.ts` has what each step does.
+ * The way of a request: read, admit, open, pick, convert, relay, and in every case settle. Read this file first; the files
+ * that its steps come from say what each does.
  */
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
@@ -11,19 +11,13 @@ import { asksToThink } from "../convert/thinking-asked.ts";
 import type { Ending } from "../settle/meter.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
+import { admitRequest, openHold } from "./admission.ts";
+import { relayStreamed, relayWhole } from "./answer.ts";
+import { conversionOf, enterFlight, pickUpstream } from "./pick.ts";
+import { readRequest } from "./receive.ts";
 import { presentedKey, refuseBadKey, render } from "./refuse.ts";
 import type { ModelEndpoint, PipelineParts, Run } from "./run.ts";
-import {
-  admitRequest,
-  conversionOf,
-  enterFlight,
-  openHold,
-  pickUpstream,
-  readRequest,
-  relayStreamed,
-  relayWhole,
-  settleRequest,
-} from "./stages.ts";
+import { settleRequest } from "./settlement.ts";
 
 const MODEL_PATH: ModelEndpoint = {
   pathSuffix: undefined,
@@ -59,6 +53,7 @@ export async function serveModel(
     reply,
     record,
     permit: undefined,
+    totalMs: 0,
     asksToThink: false,
     streamed: false,
     attempts: [],

@@ -13,7 +13,7 @@ import {
   isClientsDoing,
   type MeasuredReply,
   type Metered,
-  meterReply,
+  meterSoFar,
   type RouteUse,
   type Surprise,
   tierCharged,
@@ -38,7 +38,7 @@ export function costSoFar(
   seen: MeasuredReply,
   { cause, pace, tier }: Pick<Ending, "cause" | "pace" | "tier">,
 ): { readonly usage: Usage; readonly cost: NanoUsd } {
-  const { usage } = meterReply(terms, seen, { cause, complete: false, pace }).metered;
+  const usage = meterSoFar(terms, seen, { cause, complete: false, pace });
   return { usage, cost: priceOf(terms, usage, tierCharged(terms, tier)).amount };
 }
 

@@ -143,13 +143,14 @@ export function usedBy(
   readonly unpaid: RouteUse | undefined;
 } {
   const { route, delivered, complete, attempts = [] } = ending;
-  const answer = route && answerOf(terms, ending, route);
   const tries: UsedTry[] = [];
-  for (const attempt of attempts) {
-    if (attempt.outcome !== "ok") tries.push(failedTry(attempt, terms));
-    else if (answer) tries.push({ attempt, used: answer, why: delivered && complete ? "answered" : answer.ended });
-  }
-  return { answer, tries, unpaid: answer && unpaidOf(answer) };
+  for (const attempt of attempts) if (attempt.outcome !== "ok") tries.push(failedTry(attempt, terms));
+  if (!route) return { answer: undefined, tries, unpaid: undefined };
+  const answer = answerOf(terms, ending, route);
+  const last = attempts.at(-1);
+  if (last?.outcome === "ok")
+    tries.push({ attempt: last, used: answer, why: delivered && complete ? "answered" : answer.ended });
+  return { answer, tries, unpaid: unpaidOf(answer) };
 }
 
 /**
@@ -200,9 +201,11 @@ function answerOf(terms: ChargeTerms, ending: Ending, route: Route): RouteUse {
   const { delivered, complete, cause, measured } = ending;
   const tier = tierCharged(terms, ending.tier);
   const ended = delivered ? (complete ? COMPLETE : cause) : cause === COMPLETE ? NO_OUTPUT : cause;
-  const { metered, unpaidCalls } = meterReply(terms, measured, ending, route);
-  const { answeredBy } = measured;
-  return { route, metered, tier, ended, surprises: surprisesOf(metered, terms), unpaidCalls, answeredBy };
+  const evidence = evidenceOf(terms, ending);
+  const counted = meter(measured, evidence);
+  const surprises = surprisesOf(counted, terms);
+  const { metered, unpaidCalls } = withCalls(terms, counted, route);
+  return { route, metered, tier, ended, surprises, unpaidCalls, answeredBy: measured.answeredBy };
 }
 
 /** The cause of an absorbed line for a stream that came to its end with neither output nor a count. */
@@ -226,19 +229,23 @@ const MS_PER_S = 1_000;
 /** The densest text has about so many bytes per token; events with fewer bytes are not a token each. */
 const DENSEST_BYTES_PER_TOKEN = 2;
 
+/** What a running reply has used so far, as it would be billed if it ended so now; its route does not matter yet. */
+export function meterSoFar(terms: ChargeTerms, seen: MeasuredReply, end: ReplyEnd): Usage {
+  const evidence = evidenceOf(terms, end);
+  return withCalls(terms, meter(seen, evidence), undefined).metered.usage;
+}
+
 /**
- * The bill's tokens of a reply, the extras that the request has asked for, and of the calls of hosted tools those that it
- * offered; beside them the calls that nobody is charged for.
+ * The bill's calls of tools: of hosted tools those that the request has offered, and the extras that it has asked for; beside
+ * them the calls that nobody is charged for.
  * @param route that answered; undefined: not known yet.
  */
-export function meterReply(
+function withCalls(
   terms: ChargeTerms,
-  measured: MeasuredReply,
-  end: ReplyEnd,
-  route?: Route,
+  { usage, counted }: Metered,
+  route: Route | undefined,
 ): { readonly metered: Metered; readonly unpaidCalls: readonly UnpaidCalls[] } {
   const extras = extrasOf(terms, route);
-  const { usage, counted } = meter(measured, evidenceOf(terms, end));
   const { charged, unpaid } = billTools(usage.toolCalls, terms.terms.tools, terms.model.toolCalls.max);
   const toolCalls: Record<string, number> = extras.length > 0 ? { ...charged } : charged;
   for (const extra of extras) toolCalls[extra] = (toolCalls[extra] ?? 0) + 1;

@@ -37,16 +37,7 @@ const LOOSE = ["src/demo.ts", "src/gateway.ts", "src/main.ts", "src/worker.ts"];
 
 /** What others may import of a room that is made of stages: the rest is its own. */
 const PUBLIC: Readonly<Record<string, readonly string[]>> = {
-  request: [
-    "context.ts",
-    "conversion.ts",
-    "record.ts",
-    "references.ts",
-    "refuse.ts",
-    "run.ts",
-    "serve.ts",
-    "stages.ts",
-  ],
+  request: ["context.ts", "conversion.ts", "record.ts", "references.ts", "refuse.ts", "run.ts", "serve.ts"],
   overload: ["overload.ts"],
   console: [
     "audit.ts",

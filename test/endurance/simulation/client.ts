@@ -1,5 +1,5 @@
 /**
- * One request from admission to settlement, as `src/request/stages.ts` runs it, with an upstream that answers as chance has it.
+ * One request from admission to settlement, as `src/request/serve.ts` runs it, with an upstream that answers as chance has it.
  * What the client could have seen goes to the truth.
  */
 import { admit } from "../../../src/admit/admit.ts";

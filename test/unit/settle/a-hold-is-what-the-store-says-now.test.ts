@@ -20,12 +20,14 @@ function bench(answer: ExtendAnswer) {
   const extension = new HoldExtension({
     growth: { stepTokens: 100, outputTokensMax: 1_000, holdFor: (tokens) => nanoUsd(BigInt(tokens)) },
     ...{ hold: nanoUsd(100n), clock: new ManualClock() },
-    extend: async (target) => {
-      targets.push(target);
-      return answer;
+    bill: {
+      extend: async (target) => {
+        targets.push(target);
+        return answer;
+      },
+      costOf: ({ produced }) => ({ usage: NO_USAGE, cost: nanoUsd(BigInt(produced.tokens)) }),
+      extended: (outcome, hold) => void told.push([outcome, hold]),
     },
-    costOf: ({ produced }) => ({ usage: NO_USAGE, cost: nanoUsd(BigInt(produced.tokens)) }),
-    onAnswer: (outcome, hold) => told.push([outcome, hold]),
   });
   return { extension, told, targets };
 }

@@ -6,8 +6,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
-import { leavingOf } from "../../../src/request/leaving.ts";
-import { ReadOn } from "../../../src/request/read-on.ts";
+import { leavingOf, ReadOn } from "../../../src/request/leaving.ts";
 import type { PipelineParts, Run } from "../../../src/request/run.ts";
 import type { SeenCounts } from "../../../src/request/silence.ts";
 import { Observed } from "../../../src/settle/observed.ts";

@@ -29,17 +29,19 @@ class Scene {
       },
       hold: nanoUsd(2_000n),
       clock: this.clock,
-      extend: (target: NanoUsd) => {
-        this.asked.push(target);
-        const answer = Promise.withResolvers<ExtendAnswer>();
-        this.#answers.push(answer);
-        return answer.promise;
+      bill: {
+        extend: (target: NanoUsd) => {
+          this.asked.push(target);
+          const answer = Promise.withResolvers<ExtendAnswer>();
+          this.#answers.push(answer);
+          return answer.promise;
+        },
+        costOf: ({ produced: { tokens } }) => ({
+          usage: { ...NO_USAGE, output: tokens },
+          cost: nanoUsd(1_000n + BigInt(tokens) * 10n),
+        }),
+        extended: (outcome, hold) => void this.outcomes.push([outcome, hold]),
       },
-      costOf: ({ produced: { tokens } }) => ({
-        usage: { ...NO_USAGE, output: tokens },
-        cost: nanoUsd(1_000n + BigInt(tokens) * 10n),
-      }),
-      onAnswer: (outcome, hold) => void this.outcomes.push([outcome, hold]),
     });
     this.holdExtension.onAnswer(() => {
       this.woken++;

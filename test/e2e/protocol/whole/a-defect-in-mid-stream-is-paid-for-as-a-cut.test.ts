@@ -62,15 +62,17 @@ test("the stream rejects with the defect, the upstream is stopped, and the part 
       bytesReceived: 0,
     },
     first: [],
-    holdExtension: undefined,
-    settle: async (end) => void settled.push(end),
+    bill: {
+      holdExtension: undefined,
+      thinks: false,
+      checkpoint() {},
+      leaving: () => assert.fail("nobody leaves"),
+      settle: async (end) => void settled.push(end),
+    },
     failure: () => Buffer.from("failed"),
     cut: new AbortController().signal,
     askedAtMs: systemClock.monotonicMs(),
-    thinks: false,
-    leaving: () => assert.fail("nobody leaves"),
     onFirstToken() {},
-    onProgress() {},
   });
   sink?.data(Buffer.from("1"));
   sink?.data(Buffer.from("2"));

@@ -47,15 +47,17 @@ export class Relay {
         bytesReceived: 0,
       },
       first: converter.push(Buffer.from(inspected)),
-      holdExtension: undefined,
-      settle: async () => {},
+      bill: {
+        holdExtension: undefined,
+        thinks: false,
+        checkpoint() {},
+        leaving: () => assert.fail("nobody leaves"),
+        settle: async () => {},
+      },
       failure: () => Buffer.from("failed"),
       cut: new AbortController().signal,
       askedAtMs: 0,
-      thinks: false,
-      leaving: () => assert.fail("nobody leaves"),
       onFirstToken() {},
-      onProgress() {},
     });
   }
 

@@ -1,0 +1,79 @@
+/** The last stage of a request: the answer is brought to its client, and is settled before its end. */
+
+import { limitHeaders } from "../admit/limit-headers.ts";
+import type { Permit } from "../admit/permit.ts";
+import type { Answered } from "../dispatch/ask.ts";
+import { CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
+import { refusal } from "../values/errors.ts";
+import type { AttemptConversion } from "./conversion.ts";
+import { render } from "./refuse.ts";
+import { relayStream } from "./relay.ts";
+import type { PipelineParts, Run } from "./run.ts";
+import { StreamBill, settleRequest, tierSent } from "./settlement.ts";
+
+/** A whole reply waits entirely for its charge to be durable. */
+export async function relayWhole(
+  run: Run,
+  permit: Permit,
+  answered: Answered<AttemptConversion>,
+  parts: PipelineParts,
+): Promise<undefined> {
+  const { reply } = run;
+  const { whole } = answered.token;
+  if (!whole) throw new Error("an accepted whole reply was not converted");
+  const delivered = !reply.gone;
+  const cause = delivered ? COMPLETE : CLIENT_GONE;
+  const measured = { ...whole.counts, silentMs: 0 };
+  const { route } = answered;
+  const ending = { delivered, complete: true, route, tier: tierSent(answered), cause, measured };
+  await settleRequest(run, ending, parts);
+  if (reply.gone) return;
+  run.record.answered(200);
+  run.record.firstToken();
+  reply.whole(200, { "content-type": "application/json", ...replyHeaders(run, permit, answered, parts) }, whole.body);
+}
+
+/** A stream: frames as they complete, the end once its charge is durable. */
+export async function relayStreamed(
+  run: Run,
+  permit: Permit,
+  answered: Answered<AttemptConversion>,
+  parts: PipelineParts,
+): Promise<undefined> {
+  const { reply, record, protocol } = run;
+  const { attempts, body, token } = answered;
+  const { converter, first } = token;
+  if (!body) throw new Error("an accepted stream has no body");
+  record.answered(200);
+  const headers = replyHeaders(run, permit, answered, parts);
+  const bill = new StreamBill(run, permit, answered, parts);
+  const end = await relayStream({
+    clock: parts.clock,
+    askedAtMs: attempts.at(-1)?.startedAtMs ?? parts.clock.monotonicMs(),
+    heartbeatMs: parts.settings().heartbeatMs,
+    reply,
+    headers,
+    converter,
+    body,
+    first,
+    bill,
+    failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
+    onFirstToken: () => record.firstToken(),
+    cut: parts.cut,
+  });
+  record.streamEnded(end.reason);
+}
+
+function replyHeaders(
+  { protocol }: Run,
+  permit: Permit,
+  { token }: Answered<AttemptConversion>,
+  { clock }: PipelineParts,
+): Record<string, string> {
+  const headers = limitHeaders(protocol, permit.limits, clock.wallMs());
+  headers["x-tollgate-origin"] = "upstream";
+  if (permit.clamped) headers["x-tollgate-clamped"] = permit.clamped;
+  if (permit.group.fallback) headers["x-tollgate-paid-by"] = permit.entitlement === undefined ? "balance" : "card";
+  if (token.exchange.translation) headers["x-tollgate-translation"] = token.exchange.translation;
+  return headers;
+}

@@ -1,0 +1,55 @@
+/** The first stage of a request: its body is read, with what it refers to in its place. */
+
+import type { BodyGate } from "../accept/body.ts";
+import type { ReadBody } from "../accept/envelope.ts";
+import { readKeyView } from "../admit/key-view.ts";
+import { addressBits } from "../store/limits/address-bits.ts";
+import type { KeyView } from "../store/records.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import type { WellFormedKey } from "../values/key.ts";
+import { withReferences } from "./references.ts";
+import type { PipelineParts, Run } from "./run.ts";
+
+/** What a client has sent, as far as it was read. */
+export interface RequestRead {
+  /** The request, or the fault of its body, which the client learns only once its key is known to be good. */
+  readonly read: ReadBody | Refusal;
+  /**
+   * What the key may see, where it has been read already: it may be remembered for this request, and for no other
+   * (ARCHITECTURE.md promise 4).
+   */
+  readonly view: KeyView | undefined;
+  /** The client's address as bits, for keys that may be used from some only. */
+  readonly address: string;
+}
+
+/**
+ * Reads the body. A body larger than anybody may send unproven, or than it may become by what it refers to, is read only
+ * after a look at its key. That costs such requests one more round trip, which reads one record; admission still decides.
+ * @returns the refusal of the key, or of a request that there is no room for.
+ */
+export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineParts): Promise<RequestRead | Refusal> {
+  const { request, record, endpoint, protocol } = run;
+  const shed = parts.overload.at("headers", key);
+  if (shed) return shed;
+  const address = addressBits(request.clientAddress ?? "");
+  let view: KeyView | undefined;
+  let refused: Refusal | undefined;
+  const gate: BodyGate = async () => {
+    const found = parts.journal.health().usable
+      ? await readKeyView(key, address, parts.admit)
+      : refusal("journal_full");
+    if (isRefusal(found)) refused = found;
+    else view = found;
+    return refused;
+  };
+  const body = await request.readBody(gate);
+  record.bodyRead();
+  if (refused) return refused;
+  const shown = isRefusal(body) ? body : await endpoint.read(protocol, body);
+  const unproven = view === undefined ? gate : undefined;
+  const read = isRefusal(shown) ? shown : await withReferences(shown, key.tag, endpoint.read, parts, unproven);
+  if (refused) return refused;
+  const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
+  return shedLater ?? { read, view, address };
+}

@@ -1,0 +1,112 @@
+/** What a request owes: while it streams, and at its end. */
+
+import type { Permit } from "../admit/permit.ts";
+import type { Answered } from "../dispatch/ask.ts";
+import { costSoFar, settlementOf } from "../settle/charge.ts";
+import { CheckpointPace } from "../settle/journal.ts";
+import { BRAKE, type Ending } from "../settle/meter.ts";
+import type { Pace } from "../settle/observed.ts";
+import type { ExtendAnswer } from "../store/extension.ts";
+import { type NanoUsd, nanoUsd } from "../values/money.ts";
+import type { Usage } from "../values/tokens/usage.ts";
+import { type ExtensionOutcome, HoldExtension } from "./hold-extension.ts";
+import { type Leaving, learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
+import type { StreamEnd } from "./relay.ts";
+import type { PipelineParts, Run } from "./run.ts";
+import type { SeenCounts } from "./silence.ts";
+
+type AnsweredBy = Pick<Answered<unknown>, "route" | "attempts">;
+
+/** The tier that the upstream was asked for which answered. */
+export function tierSent({ attempts }: Pick<AnsweredBy, "attempts">): string | undefined {
+  return attempts.at(-1)?.tier;
+}
+
+/** What a stream owes while it runs, and what is done about it; at the prices and the pace that were known at its beginning. */
+export class StreamBill {
+  readonly #run: Run;
+  readonly #admitted: Permit;
+  readonly #answered: AnsweredBy;
+  readonly #parts: PipelineParts;
+  readonly #tier: string | undefined;
+  readonly #pace: Pace;
+  readonly #due = new CheckpointPace();
+  /** Watches the cost of a stream that no output limit bounds; undefined where the hold covers the most. */
+  readonly holdExtension: HoldExtension | undefined;
+
+  constructor(run: Run, admitted: Permit, answered: AnsweredBy, parts: PipelineParts) {
+    const { growth, hold } = admitted;
+    this.#run = run;
+    this.#admitted = admitted;
+    this.#answered = answered;
+    this.#parts = parts;
+    this.#tier = tierSent(answered);
+    this.#pace = paceOf(run, answered.route, parts);
+    this.holdExtension = growth && new HoldExtension({ growth, hold, clock: parts.clock, bill: this });
+  }
+
+  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
+  get thinks(): boolean {
+    return this.#pace.thinks === "yes";
+  }
+
+  /** What the stream would be billed for if it were cut with these counts. */
+  costOf(counts: SeenCounts): { readonly usage: Usage; readonly cost: NanoUsd } {
+    return costSoFar(this.#admitted, counts, { cause: BRAKE, pace: this.#pace, tier: this.#tier });
+  }
+
+  /** Asks the store for a hold of this much; rejects when it gives no answer. */
+  extend(target: NanoUsd): Promise<ExtendAnswer> {
+    const { requestId, tag } = this.#admitted;
+    return this.#parts.store.extend({ requestId, tag, target });
+  }
+
+  /** The store has answered. What it adds to the hold is the permit's from then on. */
+  extended(outcome: ExtensionOutcome, hold: NanoUsd): void {
+    const { record, settled } = this.#run;
+    record.extended(outcome);
+    // An answer that comes after the end finds its charge made.
+    if (settled) return;
+    this.#run.permit = { ...this.#admitted, hold };
+    record.held(hold);
+  }
+
+  /** Notes what has been produced, now and then: what it is charged for should this process die. */
+  checkpoint(measured: SeenCounts): void {
+    const { journal, clock } = this.#parts;
+    if (!this.#due.isDue(clock.monotonicMs(), measured.produced.bytes)) return;
+    const { route, attempts } = this.#answered;
+    const cut = { delivered: true, complete: false, cause: "orphaned" };
+    const ending: Ending = { ...cut, route, tier: this.#tier, measured, attempts, pace: this.#pace };
+    journal.checkpoint(settlementOf(this.#run.permit ?? this.#admitted, ending).ask);
+  }
+
+  /** The client leaves. @returns how the upstream is read on; undefined: it is stopped. */
+  leaving(counts: SeenCounts, delivered: boolean): Leaving | undefined {
+    const left = { route: this.#answered.route, tier: this.#tier, counts, delivered };
+    return leavingOf(this.#run, this.#admitted, left, this.#parts);
+  }
+
+  /** Makes the charge durable and sends it to the store. */
+  settle({ reason, counts, ...end }: StreamEnd): Promise<void> {
+    const { route } = this.#answered;
+    return settleRequest(this.#run, { ...end, route, tier: this.#tier, cause: reason, measured: counts }, this.#parts);
+  }
+}
+
+/** Posts or voids the hold, once; resolves when the charge is durable and on its way to the store. */
+export async function settleRequest(run: Run, ending: Ending, parts: PipelineParts): Promise<void> {
+  if (!run.permit || run.settled) return;
+  run.settled = true;
+  const { route } = ending;
+  if (route) run.record.answeredBy(ending.measured.answeredBy, route);
+  const pace = route && paceOf(run, route, parts);
+  // A drain that cuts what still runs closes connections too, and that is not the client's doing.
+  const leftAllowance = parts.cut.aborted ? undefined : nanoUsd(BigInt(parts.settings().leftAllowanceNano));
+  const attempts = triesOf(run, run.permit, parts);
+  const charge = settlementOf(run.permit, { ...ending, pace, attempts, leftAllowance });
+  run.record.charged(charge);
+  if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);
+  await parts.settler.settle(charge.ask);
+  run.record.settled();
+}
