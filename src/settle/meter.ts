@@ -133,25 +133,34 @@ export function isClientsDoing({ outcome, askedFor }: AttemptFacts): boolean {
   return outcome === CLIENT_GONE || askedFor === true;
 }
 
-/** What a request has used, try by try: in `tries` in their order, the answer among them where it was tried for. */
-export function usedBy(
-  terms: ChargeTerms,
-  ending: Ending,
-): {
+/** What a request has used. */
+interface RequestUse {
   readonly answer: RouteUse | undefined;
+  /** Every try, in order; the last is the answer's, where that was tried for. */
   readonly tries: readonly UsedTry[];
+  /** Calls of hosted tools that nobody is charged for, as far as the route has a price for them. */
   readonly unpaid: RouteUse | undefined;
-} {
+}
+
+/** What a request has used, try by try. */
+export function usedBy(terms: ChargeTerms, ending: Ending): RequestUse {
   const { route, delivered, complete, attempts = [] } = ending;
   const tries: UsedTry[] = [];
   for (const attempt of attempts) if (attempt.outcome !== "ok") tries.push(failedTry(attempt, terms));
   if (!route) return { answer: undefined, tries, unpaid: undefined };
   const answer = answerOf(terms, ending, route);
   const last = attempts.at(-1);
-  if (last?.outcome === "ok")
+  if (last?.outcome === "ok") {
     tries.push({ attempt: last, used: answer, why: delivered && complete ? "answered" : answer.ended });
-  return { answer, tries, unpaid: unpaidOf(answer) };
+  }
+  const { tier, unpaidCalls = [] } = answer;
+  if (unpaidCalls.length === 0) return { answer, tries, unpaid: undefined };
+  const usage = { ...NO_USAGE, toolCalls: pricedCalls(unpaidCalls, route.cost.tools) };
+  return { answer, tries, unpaid: { route, metered: { usage, counted: "upstream" }, tier, ended: UNPAID_CALLS } };
 }
+
+/** The cause of the absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
+const UNPAID_CALLS = "unpaid_tool_calls";
 
 /**
  * The tier that a try is charged at: the one that its upstream was asked for, whatever its client asked for, since a
@@ -323,13 +332,3 @@ function surprisesOf(
   if (stepInput(usage) > contextTokens) surprises.push("input_above_context");
   return surprises;
 }
-
-/** Calls of hosted tools that were not asked for, or beyond the maximum: what the route has a price for. */
-function unpaidOf({ route, tier, unpaidCalls = [] }: RouteUse): RouteUse | undefined {
-  if (unpaidCalls.length === 0) return undefined;
-  const usage = { ...NO_USAGE, toolCalls: pricedCalls(unpaidCalls, route.cost.tools) };
-  return { route, metered: { usage, counted: "upstream" }, tier, ended: UNPAID_CALLS };
-}
-
-/** The cause of their absorbed line. */
-const UNPAID_CALLS = "unpaid_tool_calls";
