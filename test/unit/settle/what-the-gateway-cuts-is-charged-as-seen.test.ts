@@ -48,6 +48,22 @@ test("what its client left, what funds cut and what ended by itself is charged w
   assert.deepEqual([outputCharged("complete", "yes", true), outputCharged("complete", "no", true)], [1_501, 1]);
 });
 
+test("the input of what its client left or stopped is the dearer estimate, that of any other end the likely one", () => {
+  const route = MODEL.routes[0] as Route;
+  const inputCharged = (cause: string, { complete = false, stopped = false } = {}) => {
+    const ending: Ending = { delivered: true, complete, stopped, cause, measured: MEASURED, route };
+    return JSON.parse(settlementOf(TERMS, ending).ask.memo).input;
+  };
+  assert.deepEqual([inputCharged("client_gone"), inputCharged("upstream_invalid", { stopped: true })], [10, 10]);
+  const others = ["internal", "draining", "orphaned", "brake", "upstream_invalid"].map((cause) => inputCharged(cause));
+  assert.deepEqual(others, [8, 8, 8, 8, 8]);
+  // Who leaves once all has come has left nothing.
+  assert.deepEqual(
+    [inputCharged("client_gone", { complete: true }), inputCharged("complete", { complete: true })],
+    [8, 8],
+  );
+});
+
 test("a hold grows with what may be hidden, since that is what funds pay for", () => {
   const pace = { thinks: "yes", hiddenPerS: 150, visibleFactor: 1 } as const;
   assert.equal(costSoFar(TERMS, MEASURED, { cause: "brake", pace }).usage.output, 1_501);
