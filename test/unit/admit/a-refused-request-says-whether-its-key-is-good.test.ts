@@ -1,0 +1,44 @@
+/**
+ * A key whose request is refused, for want of funds or by a limit, is a good key, and is remembered as one: it need not share
+ * the look-ups that an address full of bad keys has left (docs/failure-model.md row 30). A budget that it has met is told of.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { refusedBy } from "../../../src/admit/refused.ts";
+import type { SeenKeys } from "../../../src/admit/seen-keys.ts";
+import type { AdmitRefused } from "../../../src/store/admission.ts";
+import type { AccountTag, KeyHash, WellFormedKey } from "../../../src/values/key.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+const KEY = { tag: "tag" as AccountTag, hash: "hash" as KeyHash } as WellFormedKey;
+
+/** What is remembered and told of when a store refuses so. */
+function noted(cause: AdmitRefused["cause"], more: Partial<AdmitRefused> = {}): readonly string[] {
+  const told: string[] = [];
+  const seenKeys: SeenKeys = {
+    bad: () => undefined,
+    wasGood: () => false,
+    noteBad: (hash, why) => void told.push(`${hash} is bad: ${why}`),
+    noteGood: (hash) => void told.push(`${hash} is good`),
+  };
+  const onBudgetMet = (tag: AccountTag) => void told.push(`budget of ${tag}`);
+  const limits = { requests: undefined, tokens: undefined };
+  const answer: AdmitRefused = { outcome: "refused", cause, group: "money", retryAfterMs: undefined, limits, ...more };
+  const parts = { seenKeys, wallMs: () => 0, onBudgetMet };
+  const refused = refusedBy(answer, { key: KEY, protocol: "chat" }, MODEL.name, CATALOG, parts);
+  assert.equal(refused.cause, cause);
+  return told;
+}
+
+test("a key whose request is refused is good, whatever it is refused for", () => {
+  for (const cause of ["insufficient_balance", "requests", "not_in_plan", "idempotency_key"] as const) {
+    assert.deepEqual(noted(cause), ["hash is good"], cause);
+  }
+  assert.deepEqual(noted("key_budget", { span: "day" }), ["hash is good", "budget of tag"]);
+});
+
+test("a key that is refused itself is not, and only one that stays refused is remembered as bad", () => {
+  assert.deepEqual(noted("unknown_key"), ["hash is bad: unknown_key"]);
+  assert.deepEqual(noted("revoked_key"), ["hash is bad: revoked_key"]);
+  for (const cause of ["suspended", "expired_key", "address_not_allowed"] as const) assert.deepEqual(noted(cause), []);
+});
