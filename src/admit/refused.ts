@@ -35,15 +35,39 @@ export function refusedBy(
   catalog: Catalog,
   { seenKeys, onBudgetMet, wallMs }: RefusingParts,
 ): Refusal {
-  const { cause, group, first } = answer;
-  if (isKeyRefusal(cause)) return refuseKey(cause, key, seenKeys);
+  if (isKeyRefusal(answer.cause)) return refuseKey(answer.cause, key, seenKeys);
   seenKeys.noteGood(key.hash);
+  seenKeys.noteLimited(key.hash, answer);
   if (answer.span !== undefined) onBudgetMet?.(key.tag, answer);
+  return refuseRequest(answer, model, catalog, limitHeaders(protocol, answer.limits, wallMs()));
+}
+
+/**
+ * The refusal of a key that is above its requests per minute, where that is known: no part of a request can change it, so its
+ * body need not be read. Undefined where the store is to be asked.
+ */
+export function knownLimit(
+  { hash }: Pick<WellFormedKey, "hash">,
+  protocol: Protocol,
+  catalog: Catalog,
+  { seenKeys, wallMs }: Pick<RefusingParts, "seenKeys" | "wallMs">,
+): Refusal | undefined {
+  const answer = seenKeys.limited(hash);
+  return answer && refuseRequest(answer, undefined, catalog, limitHeaders(protocol, answer.limits, wallMs()));
+}
+
+/** Why a good key's request is refused. @param limits the rate-limit headers. */
+function refuseRequest(
+  answer: AdmitRefused,
+  model: string | undefined,
+  catalog: Catalog,
+  limits: Readonly<Record<string, string>>,
+): Refusal {
+  const { cause, group, first } = answer;
   const retryAfterS = answer.retryAfterMs === undefined ? undefined : Math.ceil(answer.retryAfterMs / MS_PER_S);
   const param = first === undefined ? undefined : "Idempotency-Key";
-  const detail = detailOf(answer, catalog);
-  const headers = { ...limitHeaders(protocol, answer.limits, wallMs()), ...budgetHeaders(answer) };
-  return refusal(cause, { model, group, param, detail }, { retryAfterS, headers });
+  const headers = { ...limits, ...budgetHeaders(answer) };
+  return refusal(cause, { model, group, param, detail: detailOf(answer, catalog) }, { retryAfterS, headers });
 }
 
 export interface RefusingParts {

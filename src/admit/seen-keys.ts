@@ -1,8 +1,10 @@
 /**
- * What the store lately answered about keys. A key that it refused just now is not asked about again. One that was good
+ * What the store lately answered about keys. A key that it refused just now is not asked about again, and one that was above
+ * its requests per minute not for a moment: who asks again at once, and again, costs the store nothing. One that was good
  * lately is asked about with each request, as ARCHITECTURE.md promise 4 demands, and only need not share the look-ups
  * that an address full of bad keys has left (failed-keys.ts of accept).
  */
+import type { AdmitRefused, BucketState } from "../store/admission.ts";
 import type { Refusal } from "../values/errors.ts";
 import type { KeyHash } from "../values/key.ts";
 import { createRecent } from "../values/recent.ts";
@@ -12,17 +14,32 @@ type BadKey = Extract<Refusal["cause"], "unknown_key" | "revoked_key">;
 
 /** How long a refused key stays so: a key created in between is refused for this long at most. */
 const BAD_TTL_MS = 1_000;
+/**
+ * How long the store is not asked about a key above its requests per minute, if it must wait that long: a limit that is
+ * raised in between counts that much later at most.
+ */
+const LIMITED_TTL_MS = 250;
 /** Refused keys remembered at once; a flood beyond it costs the store, never memory. */
 const BAD_KEYS_MAX = 10_000;
 /** Good keys remembered at once, those seen least recently forgotten first: some 150 bytes each. */
 const GOOD_KEYS_MAX = 50_000;
+
+interface LimitedKey {
+  readonly refused: AdmitRefused;
+  /** When the store said so. */
+  readonly atMs: number;
+}
 
 export interface SeenKeys {
   /** Why the store refused a key within the last second. */
   bad(hash: KeyHash): BadKey | undefined;
   /** Whether the key was good when the store was last asked about it, as far as that is remembered. */
   wasGood(hash: KeyHash): boolean;
+  /** The refusal of a key that was above its requests per minute a moment ago and still is, with what is left to wait. */
+  limited(hash: KeyHash): AdmitRefused | undefined;
   noteBad(hash: KeyHash, cause: BadKey): void;
+  /** Takes a refusal by requests per minute; others depend on the request, and are not taken. */
+  noteLimited(hash: KeyHash, refused: AdmitRefused): void;
   noteGood(hash: KeyHash): void;
 }
 
@@ -30,7 +47,9 @@ export interface SeenKeys {
 export const FORGETFUL: SeenKeys = {
   bad: () => undefined,
   wasGood: () => false,
+  limited: () => undefined,
   noteBad: () => {},
+  noteLimited: () => {},
   noteGood: () => {},
 };
 
@@ -38,13 +57,32 @@ export const FORGETFUL: SeenKeys = {
 export function createSeenKeys(clock: Pick<Clock, "monotonicMs">, goodMax = GOOD_KEYS_MAX): SeenKeys {
   const bad = createRecent<BadKey>({ max: BAD_KEYS_MAX, ttlMs: BAD_TTL_MS, clock });
   const good = createRecent<true>({ max: goodMax, clock });
+  const limited = createRecent<LimitedKey>({ max: BAD_KEYS_MAX, ttlMs: LIMITED_TTL_MS, clock });
   return {
     bad: (hash) => bad.get(hash),
     wasGood: (hash) => good.has(hash),
+    limited(hash) {
+      const known = limited.get(hash);
+      return known && waitedFor(known, clock.monotonicMs());
+    },
     noteBad(hash, cause) {
       good.delete(hash);
       bad.set(hash, cause);
     },
+    noteLimited(hash, refused) {
+      if (refused.cause === "requests") limited.set(hash, { refused, atMs: clock.monotonicMs() });
+    },
     noteGood: (hash) => void good.set(hash, true),
   };
+}
+
+/** The refusal as the store would give it now; undefined when the key may have a request again. */
+function waitedFor({ refused, atMs }: LimitedKey, nowMs: number): AdmitRefused | undefined {
+  const waitedMs = nowMs - atMs;
+  const retryAfterMs = (refused.retryAfterMs ?? 0) - waitedMs;
+  if (retryAfterMs <= 0) return undefined;
+  const now = (state: BucketState | undefined) =>
+    state && { ...state, resetMs: Math.max(0, Math.round(state.resetMs - waitedMs)) };
+  const { requests, tokens } = refused.limits;
+  return { ...refused, retryAfterMs, limits: { requests: now(requests), tokens: now(tokens) } };
 }

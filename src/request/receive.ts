@@ -2,7 +2,9 @@
 
 import type { BodyGate } from "../accept/body.ts";
 import type { ReadBody } from "../accept/envelope.ts";
+import { idempotencyKeyOf } from "../accept/headers.ts";
 import { readKeyView } from "../admit/key-view.ts";
+import { knownLimit } from "../admit/refused.ts";
 import { addressBits } from "../store/limits/address-bits.ts";
 import type { KeyView } from "../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
@@ -32,6 +34,10 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   const { request, record, endpoint, protocol } = run;
   const shed = parts.overload.at("headers", key);
   if (shed) return shed;
+  // One with an idempotency key may have been answered before, and is told so.
+  const isNamed = idempotencyKeyOf(request.headers) !== undefined;
+  const limited = isNamed ? undefined : knownLimit(key, protocol, parts.admit.catalog(), parts.admit);
+  if (limited) return limited;
   const address = addressBits(request.clientAddress ?? "");
   let view: KeyView | undefined;
   let refused: Refusal | undefined;

@@ -18,8 +18,10 @@ function noted(cause: AdmitRefused["cause"], more: Partial<AdmitRefused> = {}): 
   const seenKeys: SeenKeys = {
     bad: () => undefined,
     wasGood: () => false,
+    limited: () => undefined,
     noteBad: (hash, why) => void told.push(`${hash} is bad: ${why}`),
     noteGood: (hash) => void told.push(`${hash} is good`),
+    noteLimited: (_hash, { cause: why }) => void (why === "requests" && told.push("its rate is known")),
   };
   const onBudgetMet = (tag: AccountTag) => void told.push(`budget of ${tag}`);
   const limits = { requests: undefined, tokens: undefined };
@@ -31,9 +33,10 @@ function noted(cause: AdmitRefused["cause"], more: Partial<AdmitRefused> = {}): 
 }
 
 test("a key whose request is refused is good, whatever it is refused for", () => {
-  for (const cause of ["insufficient_balance", "requests", "not_in_plan", "idempotency_key"] as const) {
+  for (const cause of ["insufficient_balance", "not_in_plan", "idempotency_key"] as const) {
     assert.deepEqual(noted(cause), ["hash is good"], cause);
   }
+  assert.deepEqual(noted("requests"), ["hash is good", "its rate is known"]);
   assert.deepEqual(noted("key_budget", { span: "day" }), ["hash is good", "budget of tag"]);
 });
 

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, errorOf, PROTOCOL_LIST } from "./asking.ts";
+import { HandClock } from "./hand-clock.ts";
 
 /** A group with few tokens and one with little concurrency, beside the usual ones. */
 function config(places: ConfigPlaces): string {
@@ -104,11 +105,43 @@ test("an address with over 20 bad keys gets 429 for them, and a good key there s
   for (let i = 0; i < 30; i++) assert.equal((await ask(here, "chat", "sk-guess")).status, 401);
 });
 
+/** Admissions that the store was asked for. */
+async function admissions({ gateway }: GatewayHere): Promise<number> {
+  const { body } = await gateway.metrics.page();
+  return Number(/tollgate_store_seconds_count\{operation="admit"\} (\d+)/.exec(body)?.[1] ?? 0);
+}
+
+for (const protocol of PROTOCOL_LIST) {
+  test(`${protocol}: a key above its requests a minute costs the store a question every quarter of a second`, async (t) => {
+    const clock = new HandClock();
+    const own = await startGatewayHere({ config, clock });
+    t.after(() => own.close());
+    const account = await own.account({ group: "limited-money" });
+    const wait = async (options: Parameters<typeof ask>[4] = {}) => {
+      const reply = await ask(own, protocol, account.key, {}, options);
+      assert.deepEqual([reply.status, (await errorOf(reply)).cause], [429, "requests"]);
+      const names = [...reply.headers.keys()].filter((name) => name.includes("ratelimit")).sort();
+      assert.equal(names.length, 6, "of requests and of tokens: the limit, what is left, when it is whole again");
+      return Number(reply.headers.get("retry-after"));
+    };
+    for (let i = 0; i < 2; i++) assert.equal((await ask(own, protocol, account.key)).status, 200);
+    const first = await wait();
+    const asked = await admissions(own);
+    for (let i = 0; i < 20; i++) assert.equal(await wait(), first);
+    // Nothing in a request could change it, so that nothing of it is read.
+    assert.equal(await wait({ raw: "{" }), first);
+    assert.equal(await admissions(own), asked);
+    // It may be the retry of one that was answered.
+    await wait({ headers: { "idempotency-key": "one" } });
+    assert.equal(await admissions(own), asked + 1);
+    clock.advance(251);
+    await wait();
+    assert.equal(await admissions(own), asked + 2);
+  });
+}
+
 test("row 30: keys that are only noise cost no store command", async () => {
-  const commands = async () => {
-    const { body } = await here.gateway.metrics.page();
-    return Number(/tollgate_store_seconds_count\{operation="admit"\} (\d+)/.exec(body)?.[1] ?? 0);
-  };
+  const commands = () => admissions(here);
   const before = await commands();
   for (let i = 0; i < 200; i++) {
     const noise = `sk-${String(i).padStart(48, "x")}`;
