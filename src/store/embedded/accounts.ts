@@ -7,7 +7,7 @@ import { creditAccounts } from "../names.ts";
 import { type Account, type AccountChange, type AccountName, LABELS_MAX, type Page } from "../records.ts";
 import { budgetsOfAccount } from "./budgets.ts";
 import type { Context } from "./context.ts";
-import { noteBalance } from "./notices.ts";
+import { balanceNotice, noteNotice } from "./notices.ts";
 import { appendLine, findAccountRow, toAccount } from "./rows.ts";
 
 export function createAccount(
@@ -202,7 +202,8 @@ export function credit(
   db.commitFull(() => {
     db.run("UPDATE accounts SET bal = bal + ?1, topped = topped + ?1 WHERE tag = ?2", payment.amount, tag);
     db.run("INSERT INTO payments (tag, id, amount) VALUES (?, ?, ?)", tag, payment.id, payment.amount);
-    noteBalance(context, tag, account, { balance, ref: payment.id, nowMs });
+    const notice = balanceNotice(context, account, { balance, ref: payment.id });
+    if (notice) noteNotice(context, tag, notice, nowMs);
     appendLine(db, tag, {
       atMs: nowMs,
       kind: payment.kind,

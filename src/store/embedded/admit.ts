@@ -34,7 +34,7 @@ import { budgetRest, findBudget, openCounted, openPeriod } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import { keyTaken, takeKey } from "./idempotency.ts";
 import { addHold, growHold, type Live, sweepHolds } from "./live.ts";
-import { type AccountRow, findEntitlement, instantOrNone } from "./rows.ts";
+import { type AccountRow, instantOrNone } from "./rows.ts";
 
 type KeyFacts = Pick<Key, "id" | "group" | "status" | "expiresAtMs" | "limits" | "caps">;
 
@@ -75,16 +75,11 @@ function rememberedAnswer(
 ): Admitted | AdmitRefused | undefined {
   const held = live.holds.get(ask.requestId);
   if (held !== undefined) return admittedOf(ask.tag, held);
-  const mark = context.db.get(
-    "SELECT record FROM settled WHERE tag = ? AND rid = ? AND expires >= ?",
-    ask.tag,
-    ask.requestId,
-    nowMs,
-  );
+  const mark = context.settledMark(ask.tag, ask.requestId, nowMs);
   if (mark === undefined) return undefined;
   // Voided before it was admitted: an ask that arrives after its own withdrawal holds nothing and goes nowhere.
   if (mark.record === "") return refused("concurrency", key.group);
-  return admittedOf(ask.tag, JSON.parse(mark.record as string) as HoldRecord);
+  return admittedOf(ask.tag, JSON.parse(mark.record) as HoldRecord);
 }
 
 function standingOf(
@@ -175,6 +170,6 @@ const least = (a: bigint, b: bigint | undefined): bigint => (b === undefined || 
 function freeFor(context: Context, tag: AccountTag, balance: bigint, live: Live, record: HoldRecord): bigint {
   const entitlement = holdEntitlement(record);
   if (entitlement === undefined) return balance - live.held;
-  const card = findEntitlement(context.db, tag, entitlement, live);
+  const card = context.entitlement(tag, entitlement);
   return card?.quota === undefined ? 0n : card.quota - card.spent - card.held;
 }

@@ -2,8 +2,9 @@
 import type { AccountTag } from "../../values/key.ts";
 import { ARCHIVE_AGE_MS, type ArchiveOutcome } from "../ledger/opening.ts";
 import type { LedgerLine } from "../records.ts";
+import { insertLine } from "./batch.ts";
 import type { Context } from "./context.ts";
-import { findAccountRow, insertLine } from "./rows.ts";
+import { findAccountRow } from "./rows.ts";
 
 export function archiveLedger(
   context: Context,

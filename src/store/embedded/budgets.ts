@@ -2,26 +2,32 @@
 import type { AccountTag } from "../../values/key.ts";
 import { added, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
 import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../limits/limits.ts";
+import { writeBudget } from "./batch.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database.ts";
 import { heldName } from "./live.ts";
 
 /** The figures of a budget as they were left; undefined: nothing was ever held of it. */
 export function findBudget(context: Context, tag: AccountTag, field: string): BudgetCounts | undefined {
-  const row = context.db.get("SELECT * FROM budgets WHERE tag = ? AND field = ?", tag, field);
+  const { db } = context;
+  const counts = db.batch.budget(tag, field);
+  if (counts) return withHeld(context, tag, field, counts);
+  const row = db.getWritten("SELECT * FROM budgets WHERE tag = ? AND field = ?", tag, field);
   return row && toCounts(context, tag, row);
 }
 
 function toCounts(context: Context, tag: AccountTag, row: Row): BudgetCounts {
-  const field = row.field as string;
-  const sums = (period: number, spent: Row[string] | undefined) => {
-    const held = context.live(tag).heldByBudget.get(heldName(field, period)) ?? 0n;
-    return { period, spent: spent as bigint, held };
+  const now = { period: Number(row.period), spent: row.spent as bigint, held: 0n };
+  const before = { period: Number(row.before_period), spent: row.before_spent as bigint, held: 0n };
+  return withHeld(context, tag, row.field as string, { now, before });
+}
+
+/** The same figures with what is held now. */
+function withHeld(context: Context, tag: AccountTag, field: string, { now, before }: BudgetCounts): BudgetCounts {
+  const sums = ({ period, spent }: BudgetCounts["now"]) => {
+    return { period, spent, held: context.live(tag).heldByBudget.get(heldName(field, period)) ?? 0n };
   };
-  const now = sums(Number(row.period), row.spent);
-  const beforePeriod = Number(row.before_period);
-  const before = beforePeriod === 0 ? { period: 0, spent: 0n, held: 0n } : sums(beforePeriod, row.before_spent);
-  return { now, before };
+  return { now: sums(now), before: before.period === 0 ? { period: 0, spent: 0n, held: 0n } : sums(before) };
 }
 
 /** The budgets of a key that were ever used, by field. */
@@ -61,14 +67,7 @@ export function allBudgets(context: Context, tag: AccountTag): Readonly<Record<s
 export function openPeriod(context: Context, tag: AccountTag, field: string, counts: BudgetCounts): void {
   const known = findBudget(context, tag, field);
   if (known?.now.period === counts.now.period) return;
-  context.db.commitNormal(() => write(context, tag, field, counts));
-}
-
-function write({ db }: Context, tag: AccountTag, field: string, { now, before }: BudgetCounts): void {
-  db.run(
-    `INSERT OR REPLACE INTO budgets (tag, field, period, spent, before_period, before_spent) VALUES (?, ?, ?, ?, ?, ?)`,
-    ...[tag, field, now.period, now.spent, before.period, before.spent],
-  );
+  context.db.commitNormal(() => writeBudget(context.db, tag, field, counts));
 }
 
 /** The limits of a key and of its account as they are now, not as they were when a request began. */
@@ -77,7 +76,7 @@ export function limitsNow(
   tag: AccountTag,
   keyId: string,
 ): { readonly ofKey: LimitSet; readonly ofAccount: LimitSet } {
-  const row = context.db.get("SELECT limits, caps FROM keys WHERE tag = ? AND id = ?", tag, keyId);
+  const row = context.db.getWritten("SELECT limits, caps FROM keys WHERE tag = ? AND id = ?", tag, keyId);
   const ofKey = row ? strictest([row.limits, row.caps].map((text) => readLimitsText(text as string))) : {};
   return { ofKey, ofAccount: readLimitsText(context.account(tag)?.limits ?? "") };
 }
@@ -123,13 +122,18 @@ export function openCounted(context: Context, tag: AccountTag, { keyId, counted 
   }
 }
 
-/** Counts a charge in the budgets of its request, within the running transaction. */
-export function spend(context: Context, tag: AccountTag, { keyId, counted }: CountedRequest, charged: bigint): void {
-  if (charged === 0n) return;
-  for (const budget of readCounted(counted).budgets) {
+/** What the budgets of a request are once a charge is counted in them, by field. */
+export function spent(
+  context: Context,
+  tag: AccountTag,
+  { keyId, counted }: CountedRequest,
+  charged: bigint,
+): readonly [field: string, counts: BudgetCounts][] {
+  if (charged === 0n) return [];
+  return readCounted(counted).budgets.flatMap((budget) => {
     const field = budgetField(budget, keyId);
     const counts = movedOn(findBudget(context, tag, field), budget.period);
     const place = placeOf(counts, budget.period);
-    if (place) write(context, tag, field, added(counts, place, charged, 0n));
-  }
+    return place ? [[field, added(counts, place, charged, 0n)] as [string, BudgetCounts]] : [];
+  });
 }

@@ -2,14 +2,15 @@
 import type { AccountTag } from "../../values/key.ts";
 import type { NoticeWriter } from "../notices.ts";
 import type { Entitlement } from "../records.ts";
+import type { SettledMark } from "./batch.ts";
 import type { Database, Row } from "./database.ts";
 import { emptyLive, type Live } from "./live.ts";
-import { type AccountRow, entitlementRows, findAccountRow, toEntitlement } from "./rows.ts";
+import { type AccountRow, entitlementRows, findAccountRow, findEntitlement, toEntitlement } from "./rows.ts";
 
 /** Accounts whose rows are remembered at once: those that ask, and some 300 bytes each. */
 const REMEMBERED_MAX = 10_000;
 
-/** Rows of one account, as they are in the database. */
+/** Rows of one account, as they are in the database once the batch is written. */
 interface Remembered {
   readonly generation: number;
   row: AccountRow;
@@ -60,9 +61,24 @@ export class Context {
   }
 
   /** A settlement was paid by a card. */
-  cardSettled(tag: AccountTag): void {
+  cardSettled(tag: AccountTag, id: string, charged: bigint): void {
     const known = this.#remembered.get(tag);
-    if (known) known.entitlements = undefined;
+    if (!known) return;
+    const paid = (row: Row) => (row.id === id ? { ...row, spent: (row.spent as bigint) + charged } : row);
+    known.entitlements = known.entitlements?.map(paid);
+  }
+
+  /** That a request was settled, while that is known. */
+  settledMark(tag: AccountTag, requestId: string, nowMs: number): SettledMark | undefined {
+    const gathered = this.db.batch.mark(tag, requestId);
+    const mark = gathered ?? this.#writtenMark(tag, requestId);
+    return mark && mark.expires >= nowMs ? mark : undefined;
+  }
+
+  #writtenMark(tag: AccountTag, requestId: string): SettledMark | undefined {
+    const sql = "SELECT amount, record, expires FROM settled WHERE tag = ? AND rid = ?";
+    const row = this.db.getWritten(sql, tag, requestId);
+    return row && { amount: row.amount as bigint, record: row.record as string, expires: Number(row.expires) };
   }
 
   /** A key's row, read once between two changes; strangers' keys are not remembered. */
@@ -70,7 +86,8 @@ export class Context {
     const known = this.#of(tag);
     const seen = known?.keys.get(hash);
     if (seen || !known) return seen;
-    const row = this.db.get("SELECT * FROM keys WHERE tag = ? AND hash = ?", tag, hash) ?? this.#formerKey(tag, hash);
+    const sql = "SELECT * FROM keys WHERE tag = ? AND hash = ?";
+    const row = this.db.getWritten(sql, tag, hash) ?? this.#formerKey(tag, hash);
     if (row) known.keys.set(hash, row);
     return row;
   }
@@ -78,8 +95,8 @@ export class Context {
   /** The key that had this value before: by it, it ends when the value does. */
   #formerKey(tag: AccountTag, hash: string): Row | undefined {
     const { db } = this;
-    const former = db.get("SELECT id, until FROM former_keys WHERE tag = ? AND hash = ?", tag, hash);
-    const row = former && db.get("SELECT * FROM keys WHERE tag = ? AND id = ?", tag, former.id ?? null);
+    const former = db.getWritten("SELECT id, until FROM former_keys WHERE tag = ? AND hash = ?", tag, hash);
+    const row = former && db.getWritten("SELECT * FROM keys WHERE tag = ? AND id = ?", tag, former.id ?? null);
     if (!row || !former) return undefined;
     const ends = row.expires === null || Number(row.expires) > Number(former.until) ? former.until : row.expires;
     return { ...row, expires: ends ?? null };
@@ -87,11 +104,22 @@ export class Context {
 
   /** Entitlements that may still run, earliest to expire first. */
   entitlements(tag: AccountTag): Entitlement[] {
+    const live = this.live(tag);
+    return this.#entitlementRows(tag).map((row) => toEntitlement(row, live));
+  }
+
+  /** A card, whether it may still run or not. */
+  entitlement(tag: AccountTag, id: string): Entitlement | undefined {
+    const live = this.live(tag);
+    const row = this.#entitlementRows(tag).find((row) => row.id === id);
+    return row ? toEntitlement(row, live) : findEntitlement(this.db, tag, id, live);
+  }
+
+  #entitlementRows(tag: AccountTag): readonly Row[] {
     const known = this.#of(tag);
     if (!known) return [];
     known.entitlements ??= entitlementRows(this.db, tag);
-    const live = this.live(tag);
-    return known.entitlements.map((row) => toEntitlement(row, live));
+    return known.entitlements;
   }
 
   #of(tag: AccountTag): Remembered | undefined {

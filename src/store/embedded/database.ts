@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { StoreError } from "../contract.ts";
 import { FolderTakenError, FolderUnusableError, lockFolder, makePrivate } from "../folder-lock.ts";
+import { Batch } from "./batch.ts";
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
 
@@ -17,17 +18,21 @@ interface Uncommitted {
 /** Calls back soon: in a moment, or at the end of this turn of the loop where there is nobody to wait for. */
 type Later = (work: () => void, isBusy: boolean) => void;
 
-/** A database with its statements prepared once, and two strengths of commit. */
+/** A database with its statements prepared once, two strengths of commit, and what settlements have still to write to it. */
 export class Database {
+  /** What settlements have changed and is not in the tables yet. */
+  readonly batch = new Batch();
   readonly #db: DatabaseSync;
   readonly #unlock: () => void;
   /** Calls back once settlements have waited for others to share a commit; undefined: each commit is made at once. */
   readonly #later: Later | undefined;
   /** Whether several have shared the last one: one that comes alone waits for nobody. */
   #isBusy = false;
+  /** Settlements that are yet to be committed one by one, since one of a batch may be the reason why it could not be written. */
+  #alone = 0;
   readonly #statements = new Map<string, StatementSync>();
   #synchronous = "";
-  /** What shares the transaction that is open; none: there is no such transaction. */
+  /** What shares the commit that is to come. */
   #uncommitted: Uncommitted[] = [];
   #generation = 0;
 
@@ -42,40 +47,60 @@ export class Database {
     return this.#generation;
   }
 
-  /** The first row, numbers as bigint. The statement's text is a constant of ours. */
+  /**
+   * The first row, numbers as bigint. The statement's text is a constant of ours. Whoever reads sees every settlement: what is
+   * in the batch is written first, and where that fails, this does.
+   */
   get(sql: string, ...values: SQLInputValue[]): Row | undefined {
-    return this.#statement(sql).get(...values) as Row | undefined;
+    this.#writeOut();
+    return this.getWritten(sql, ...values);
   }
 
   all(sql: string, ...values: SQLInputValue[]): Row[] {
+    this.#writeOut();
     return this.#statement(sql).all(...values) as Row[];
   }
 
   run(sql: string, ...values: SQLInputValue[]): void {
+    this.#writeOut();
     this.#statement(sql).run(...values);
   }
 
+  /** The same without the batch: for a row that no settlement changes, or that was looked for in the batch. */
+  getWritten(sql: string, ...values: SQLInputValue[]): Row | undefined {
+    return this.#statement(sql).get(...values) as Row | undefined;
+  }
+
   /**
-   * A settlement: what a kill or a power cut takes, the journal replays. Those of some milliseconds share a transaction where
-   * there are several, whose commit is most of what one costs. What is read meanwhile has the work in it.
-   * @param undo called when the commit has failed, the latest work's first.
-   * @returns resolves when it is committed; the result itself where each commit is made at once.
+   * A settlement: what a kill or a power cut takes, the journal replays. Those of some milliseconds are gathered in the batch
+   * where there are several, and share what it costs to write and to commit.
+   * @param change changes the batch and what else is in memory, and nothing else; whatever may fail has been done before.
+   * @param undo called when the commit has failed, the latest settlement's first.
+   * @returns resolves when it is committed; the result itself where it is committed at once.
    */
-  commitTogether<T>(work: () => T, undo = () => {}): Promise<T> | T {
-    if (!this.#later) return this.#commit("NORMAL", work, undo);
-    if (!this.#db.isTransaction) {
-      this.#begin("NORMAL");
-      this.#later(() => this.#commitAll(), this.#isBusy);
+  commitTogether<T>(change: () => T, undo = () => {}): Promise<T> | T {
+    if (!this.#later) return this.#commitAlone(change, undo);
+    if (this.#alone > 0) {
+      this.#alone--;
+      return this.#commitAlone(change, undo);
     }
-    const result = this.#within(work);
+    if (this.#uncommitted.length === 0) this.#later(() => this.#commitAll(), this.#isBusy);
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.#uncommitted.push({
-      committed: () => resolve(result),
-      failed(error) {
-        undo();
-        reject(error);
-      },
-    });
+    let result: T;
+    const committed = () => resolve(result);
+    const failed = (error: unknown) => {
+      undo();
+      reject(error);
+    };
+    this.#uncommitted.push({ committed, failed });
+    try {
+      result = change();
+    } catch (error) {
+      // How much of it is in the batch nobody knows.
+      this.#takeBack(error);
+      return promise;
+    }
+    if (this.#uncommitted.length >= GATHER_MAX) this.#commitAll();
     return promise;
   }
 
@@ -102,52 +127,58 @@ export class Database {
       this.#db.exec(`PRAGMA synchronous = ${synchronous}`);
       this.#synchronous = synchronous;
     }
-    this.run("BEGIN IMMEDIATE");
+    this.#statement("BEGIN IMMEDIATE").run();
   }
 
-  #commit<T>(synchronous: "NORMAL" | "FULL", work: () => T, undo = () => {}): T {
+  #commit<T>(synchronous: "NORMAL" | "FULL", work: () => T): T {
     this.#commitAll();
     this.#begin(synchronous);
     try {
       const result = work();
-      this.run("COMMIT");
+      this.#statement("COMMIT").run();
       return result;
     } catch (error) {
       this.#rollBack();
+      throw error;
+    }
+  }
+
+  #commitAlone<T>(change: () => T, undo: () => void): T {
+    try {
+      return this.#commit("NORMAL", () => {
+        const result = change();
+        this.batch.writeTo(this);
+        return result;
+      });
+    } catch (error) {
+      this.#generation++;
+      this.batch.clear();
       undo();
       throw error;
     }
   }
 
-  /** Does work of which all or nothing is in the transaction that others share. */
-  #within<T>(work: () => T): T {
-    this.run("SAVEPOINT one");
+  /** Puts the batch into the tables, within a transaction that is committed when the batch's time has come. */
+  #writeOut(): void {
+    if (this.batch.isEmpty) return;
     try {
-      const result = work();
-      this.run("RELEASE one");
-      return result;
+      if (!this.#db.isTransaction) this.#begin("NORMAL");
+      this.batch.writeTo(this);
     } catch (error) {
-      this.#generation++;
-      if (this.#db.isTransaction) {
-        this.run("ROLLBACK TO one");
-        this.run("RELEASE one");
-      } else this.#failAll(error);
+      if (this.#uncommitted.length > 1) this.#alone = this.#uncommitted.length;
+      this.#takeBack(error);
       throw error;
     }
   }
 
   #commitAll(): void {
-    if (!this.#db.isOpen) return;
-    if (this.#uncommitted.length === 0) {
-      // The first work of a turn may have failed, and left an empty transaction.
-      this.#rollBack();
-      return;
-    }
+    if (!this.#db.isOpen || this.#uncommitted.length === 0) return;
     try {
-      this.run("COMMIT");
+      this.#writeOut();
+      // Those that were settled before have nothing to write.
+      if (this.#db.isTransaction) this.#statement("COMMIT").run();
     } catch (error) {
-      this.#rollBack();
-      this.#failAll(error);
+      this.#takeBack(error);
       return;
     }
     const committed = this.#uncommitted;
@@ -156,8 +187,11 @@ export class Database {
     for (const work of committed) work.committed();
   }
 
-  #failAll(error: unknown): void {
+  /** Leaves nothing of all that is not committed. */
+  #takeBack(error: unknown): void {
     this.#generation++;
+    this.#rollBack();
+    this.batch.clear();
     const failed = this.#uncommitted;
     this.#uncommitted = [];
     for (const work of failed.reverse()) work.failed(error);
@@ -165,7 +199,7 @@ export class Database {
 
   #rollBack(): void {
     // A full disk may already have ended the transaction.
-    if (this.#db.isTransaction) this.run("ROLLBACK");
+    if (this.#db.isTransaction) this.#statement("ROLLBACK").run();
   }
 
   #statement(sql: string): StatementSync {
@@ -183,6 +217,8 @@ export class Database {
  * thousand requests a second ten share a commit.
  */
 const GATHER_MS = 10;
+/** The most that a batch has in memory, and that a kill leaves to the journal: a fourth of a megabyte. */
+const GATHER_MAX = 256;
 
 /**
  * Opens (or makes) the store in a folder: folder 0700, files 0600.

@@ -23,18 +23,16 @@ export function noteNotice(context: Context, tag: AccountTag, notice: NewNotice,
   if (context.notices?.terms()?.kinds.has(notice.kind)) putNotice(context, tag, notice, nowMs);
 }
 
-/** Of a balance that goes from its threshold or above to below it. */
-export function noteBalance(
+/** Of a balance that goes from its threshold or above to below it; undefined for one that does not. */
+export function balanceNotice(
   context: Context,
-  tag: AccountTag,
   before: AccountRow,
-  after: { readonly balance: bigint; readonly ref: string; readonly nowMs: number },
-): void {
+  { balance, ref }: { readonly balance: bigint; readonly ref: string },
+): NewNotice | undefined {
   const terms = context.notices?.terms();
   const below = terms && (before.notifyBelow ?? terms.balanceBelow);
-  const { balance, ref, nowMs } = after;
-  if (below === undefined || before.balance < below || balance >= below) return;
-  noteNotice(context, tag, { kind: "balance_low", ref, data: { balance: `${balance}`, below: `${below}` } }, nowMs);
+  if (below === undefined || before.balance < below || balance >= below) return undefined;
+  return { kind: "balance_low", ref, data: { balance: `${balance}`, below: `${below}` } };
 }
 
 function putNotice({ db, notices }: Context, outbox: Outbox, notice: NewNotice, nowMs: number): void {

@@ -167,24 +167,3 @@ export function appendLine(db: Database, tag: AccountTag, line: Omit<LedgerLine,
     tag,
   );
 }
-
-/** Inserts a line unchanged, within the running transaction. */
-export function insertLine(db: Database, tag: AccountTag, line: LedgerLine): void {
-  db.run(
-    `INSERT INTO ledger (tag, seq, at, kind, debit, credit, amount, bal, ref, grp, model, key, memo)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    tag,
-    line.seq,
-    line.atMs,
-    line.kind,
-    line.debit,
-    line.credit,
-    line.amount,
-    line.balance,
-    line.reference,
-    line.group,
-    line.model,
-    line.key,
-    line.memo,
-  );
-}

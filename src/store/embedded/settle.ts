@@ -25,12 +25,13 @@ import {
   type SettleAsk,
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
-import { budgetRest, type CountedRequest, limitsNow, spend } from "./budgets.ts";
+import type { SettledMark } from "./batch.ts";
+import { budgetRest, type CountedRequest, limitsNow, spent } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
 import { addHold, type Live, releaseHold, sweepHolds } from "./live.ts";
-import { noteBalance } from "./notices.ts";
-import { type AccountRow, findEntitlement, insertLine } from "./rows.ts";
+import { balanceNotice, noteNotice } from "./notices.ts";
+import type { AccountRow } from "./rows.ts";
 
 /** Each so many settlements delete expired marks, so many of them at most. */
 const SWEEP_EVERY = 16;
@@ -45,13 +46,11 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   if (account === undefined) return { outcome: "unknown_account" };
   const live = context.live(tag);
   // What is held has no mark: it would have been let go with it, and a mark lets nothing be held.
-  const mark = live.holds.has(requestId)
-    ? undefined
-    : db.get("SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?", tag, requestId, nowMs);
+  const mark = live.holds.has(requestId) ? undefined : context.settledMark(tag, requestId, nowMs);
   if (mark !== undefined) {
-    const recorded = nanoUsd(mark.amount as bigint);
+    const recorded = nanoUsd(mark.amount);
     const isSame = recorded === asked.amount || recorded === asked.leftUnpaid?.amount;
-    // The mark may be of this very turn, and is as good as its commit.
+    // The mark may be of this very batch, and is as good as its commit.
     return db.commitTogether(() => (isSame ? { outcome: "duplicate" } : { outcome: "mismatch", recorded }));
   }
   if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
@@ -63,20 +62,25 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
     ? { keyId: holdKey(hold), counted: holdCounted(hold) }
     : { keyId: ask.keyId, counted: ask.counted ?? "" };
   const shares = shareOut(context, ask, request, account);
+  // Everything is read, and has failed where it can, before the first change.
+  const posting = postingOf(context, ask, { account, request, shares, hold, nowMs });
+  const keyTokens = tokensOfKey(context, ask, request);
   // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
   const undo = memoryOf(live, ask, request);
   return db.commitTogether(() => {
-    const after = post(context, ask, { account, shares, hold, nowMs });
-    spend(context, tag, request, shares.charged);
+    post(context, ask, posting);
     const held = releaseHold(live, requestId);
     if (left) live.buckets.set(LEFT_BUCKET, left);
     if (held && isOverrun(Number(shares.charged + shares.absorbed), Number(holdAmount(held)))) {
       live.buckets.set(OVERRUN_BUCKET, addOverrun(live.buckets.get(OVERRUN_BUCKET), nowMs));
     }
-    correctTokens(live, ask, hold, nowMs);
-    correctTokensOfKey(context, ask, request, nowMs);
+    const perMinute = ask.tokensPerMinute;
+    if (perMinute !== undefined) correctTokens(live, ask, { scope: scopeOf(ask, hold), perMinute, nowMs });
+    if (keyTokens !== undefined) {
+      correctTokens(live, ask, { scope: keyScope(request.keyId), perMinute: keyTokens, nowMs });
+    }
     const [charged, absorbed] = [nanoUsd(shares.charged), nanoUsd(shares.absorbed)];
-    return { outcome: "settled", charged, absorbed, balance: nanoUsd(after.balance) };
+    return { outcome: "settled", charged, absorbed, balance: nanoUsd(posting.after.balance) };
   }, undo);
 }
 
@@ -125,7 +129,7 @@ function freeOfPayer(
   released: bigint,
 ): bigint | "unmetered" {
   if (entitlement === undefined) return account.balance - (live.held - released);
-  const card = findEntitlement(context.db, tag, entitlement, live);
+  const card = context.entitlement(tag, entitlement);
   if (card === undefined) return 0n;
   return card.quota === undefined ? "unmetered" : card.quota - card.spent - (card.held - released);
 }
@@ -136,50 +140,77 @@ function upTo(free: bigint, amount: bigint): Shares {
   return { charged, absorbed: amount - charged };
 }
 
+/** Everything that a settlement leaves, as it was read and worked out before anything is changed. */
 interface Posting {
+  readonly before: AccountRow;
+  readonly after: AccountRow;
+  readonly shares: Shares;
+  readonly lines: readonly LedgerLine[];
+  /** Of the group, model and key, and of each upstream that is expected to bill something. */
+  readonly sums: ReturnType<typeof sumsOfSettlement>;
+  readonly budgets: ReturnType<typeof spent>;
+  readonly mark: SettledMark;
+  readonly nowMs: number;
+}
+
+interface Settling {
   readonly account: AccountRow;
+  readonly request: CountedRequest;
   readonly shares: Shares;
   readonly hold: HoldRecord | undefined;
   readonly nowMs: number;
 }
 
-/** Everything that lasts, within one transaction. @returns the account's row after it. */
-function post(context: Context, ask: SettleAsk, { account, shares, hold, nowMs }: Posting): AccountRow {
+function postingOf(context: Context, ask: SettleAsk, { account, request, shares, hold, nowMs }: Settling): Posting {
+  const unplaced = linesOf(ask, shares, nowMs);
+  const after = charged(account, ask, shares, unplaced.length);
+  const record = hold === undefined ? "" : JSON.stringify(hold);
+  return {
+    before: account,
+    after,
+    shares,
+    lines: unplaced.map((line, i) => ({ ...line, seq: account.seq + 1 + i, balance: after.balance })),
+    sums: sumsOfSettlement(ask, shares),
+    budgets: spent(context, ask.tag, request, shares.charged),
+    mark: { amount: ask.amount, record, expires: nowMs + SETTLED_MARK_MS },
+    nowMs,
+  };
+}
+
+/** Puts everything that lasts into the batch. */
+function post(
+  context: Context,
+  ask: SettleAsk,
+  { before, after, shares, lines, sums, budgets, mark, nowMs }: Posting,
+): void {
   const { db } = context;
-  const lines = linesOf(ask, shares, nowMs);
-  const after = charged(account, ask, shares, lines.length);
-  if (after !== account) {
-    const { balance, spent, seq } = after;
-    db.run("UPDATE accounts SET bal = ?, spent = ?, seq = ? WHERE tag = ?", balance, spent, seq, ask.tag);
-    noteBalance(context, ask.tag, account, { balance, ref: ask.requestId, nowMs });
+  const { batch } = db;
+  const { tag, requestId, entitlement } = ask;
+  if (after !== before) {
+    batch.setAccount(tag, after);
+    context.accountSettled(tag, after);
+    const notice = balanceNotice(context, before, { balance: after.balance, ref: requestId });
+    if (notice) batch.addWrite(() => noteNotice(context, tag, notice, nowMs));
   }
-  if (ask.entitlement !== undefined && shares.charged > 0n) {
-    const { entitlement, tag } = ask;
-    db.run("UPDATE entitlements SET spent = spent + ? WHERE tag = ? AND id = ?", shares.charged, tag, entitlement);
-    context.cardSettled(tag);
+  if (entitlement !== undefined && shares.charged > 0n) {
+    batch.chargeCard(tag, entitlement, shares.charged);
+    context.cardSettled(tag, entitlement, shares.charged);
   }
-  addToDay(context, ask, shares);
-  for (const [i, line] of lines.entries()) {
-    insertLine(db, ask.tag, { ...line, seq: account.seq + 1 + i, balance: after.balance });
-  }
+  const day = utcDay(ask.admittedAtMs);
+  for (const [field, total] of sums) batch.addToDay(tag, day, field, total);
+  for (const line of lines) batch.addLine(tag, line);
+  for (const [field, counts] of budgets) batch.setBudget(tag, field, counts);
+  batch.addMark(tag, requestId, mark);
+  if (ask.idempotency) batch.addWrite(() => endKey(db, ask, nowMs));
+  if (context.settlements++ % SWEEP_EVERY === 0) batch.addWrite(() => sweepMarks(context, nowMs));
+}
+
+function sweepMarks({ db }: Context, nowMs: number): void {
   db.run(
-    "INSERT OR REPLACE INTO settled (tag, rid, amount, record, expires) VALUES (?, ?, ?, ?, ?)",
-    ask.tag,
-    ask.requestId,
-    ask.amount,
-    hold === undefined ? "" : JSON.stringify(hold),
-    nowMs + SETTLED_MARK_MS,
+    "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires < ? LIMIT ?)",
+    nowMs,
+    MARK_SWEEP_MAX,
   );
-  endKey(db, ask, nowMs);
-  if (context.settlements++ % SWEEP_EVERY === 0) {
-    db.run(
-      "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires < ? LIMIT ?)",
-      nowMs,
-      MARK_SWEEP_MAX,
-    );
-  }
-  context.accountSettled(ask.tag, after);
-  return after;
 }
 
 /** The account's row once a settlement has been paid and has so many lines. */
@@ -204,23 +235,6 @@ function memoryOf(live: Live, ask: SettleAsk, request: CountedRequest): () => vo
       else live.buckets.delete(name);
     }
   };
-}
-
-/** Sums of the day: of the group, model and key, and of each upstream that is expected to bill something. */
-function addToDay({ db }: Context, ask: SettleAsk, shares: Shares): void {
-  for (const [field, { amount, counts, cost, absorbed }] of sumsOfSettlement(ask, shares)) {
-    const { requests, input, cachedInput, cacheWrite, output, reasoning } = counts;
-    db.run(
-      `INSERT INTO days (tag, day, field, amount, requests, input, cached_input, cache_write, output, reasoning, cost, absorbed)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, requests = requests + excluded.requests,
-         input = input + excluded.input, cached_input = cached_input + excluded.cached_input,
-         cache_write = cache_write + excluded.cache_write, output = output + excluded.output,
-         reasoning = reasoning + excluded.reasoning, cost = cost + excluded.cost, absorbed = absorbed + excluded.absorbed`,
-      ...[ask.tag, utcDay(ask.admittedAtMs), field, amount],
-      ...[requests, input, cachedInput, cacheWrite, output, reasoning, cost, absorbed],
-    );
-  }
 }
 
 type UnplacedLine = Omit<LedgerLine, "seq" | "balance">;
@@ -251,23 +265,23 @@ function linesOf(ask: SettleAsk, shares: Shares, atMs: number): readonly Unplace
 }
 
 /** The estimate that admission took becomes what was really used; what was refused or failed gives it back whole. */
-function correctTokens(live: Live, ask: SettleAsk, hold: HoldRecord | undefined, nowMs: number): void {
-  if (ask.tokensPerMinute === undefined) return;
-  const difference = (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
+function correctTokens(
+  { buckets }: Live,
+  ask: SettleAsk,
+  { scope, perMinute, nowMs }: { readonly scope: string; readonly perMinute: number; readonly nowMs: number },
+): void {
+  const difference = tokensToCorrect(ask);
   if (difference === 0) return;
-  const name = tokenBucket(scopeOf(ask, hold));
-  live.buckets.set(name, take(drain(live.buckets.get(name), ask.tokensPerMinute, nowMs), difference));
+  const name = tokenBucket(scope);
+  buckets.set(name, take(drain(buckets.get(name), perMinute, nowMs), difference));
 }
 
-/** The same in the bucket of its key, where that counts tokens still. */
-function correctTokensOfKey(context: Context, ask: SettleAsk, request: CountedRequest, nowMs: number): void {
-  const difference = (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
-  if (difference === 0 || !readCounted(request.counted).tokens) return;
-  const { tokensPerMinute } = limitsNow(context, ask.tag, request.keyId).ofKey;
-  if (tokensPerMinute === undefined) return;
-  const { buckets } = context.live(ask.tag);
-  const name = tokenBucket(keyScope(request.keyId));
-  buckets.set(name, take(drain(buckets.get(name), tokensPerMinute, nowMs), difference));
+const tokensToCorrect = (ask: SettleAsk): number => (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
+
+/** The tokens per minute of a request's key, where that counts them still. */
+function tokensOfKey(context: Context, ask: SettleAsk, request: CountedRequest): number | undefined {
+  if (tokensToCorrect(ask) === 0 || !readCounted(request.counted).tokens) return undefined;
+  return limitsNow(context, ask.tag, request.keyId).ofKey.tokensPerMinute;
 }
 
 function scopeOf({ group, keyId, perKey }: SettleAsk, hold: HoldRecord | undefined): string {

@@ -3,48 +3,11 @@
  * as it was, each is told, and each can be made again (docs/failure-model.md, "What must always hold", 29).
  */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { type Store, StoreError } from "../../../src/store/contract.ts";
-import { Context } from "../../../src/store/embedded/context.ts";
-import { Database, SCHEMA_STEPS } from "../../../src/store/embedded/database.ts";
-import { embeddedOver } from "../../../src/store/embedded/store.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { admitAsk, admitted, leftUnpaid, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
-
-const PARTS =
-  "CREATE TABLE u (id INTEGER PRIMARY KEY); CREATE TABLE t (x REFERENCES u (id) DEFERRABLE INITIALLY DEFERRED)";
-
-class House {
-  readonly raw = new DatabaseSync(":memory:");
-  readonly db: Database;
-  readonly store: Store;
-  /** What waits for the end of the turn. */
-  readonly #later: (() => void)[] = [];
-
-  constructor() {
-    this.raw.exec(`${PARTS}; ${SCHEMA_STEPS.join(";")}; PRAGMA foreign_keys = ON`);
-    this.db = new Database(this.raw, undefined, (work) => void this.#later.push(work));
-    this.store = embeddedOver(new Context(this.db, () => 1_000_000));
-  }
-
-  /** Ends the turn. @returns the commits in it. */
-  end(): number {
-    const works = this.#later.splice(0);
-    for (const work of works) work();
-    return works.length;
-  }
-
-  /** Makes the commit of this turn fail, as a full disk does. */
-  fail(): Promise<unknown> {
-    const committed = this.db.commitTogether(() => this.db.run("INSERT INTO t (x) VALUES (7)"));
-    return Promise.resolve(committed).catch((error: unknown) => error);
-  }
-
-  rows(): number {
-    return this.raw.prepare("SELECT count(*) AS n FROM ledger WHERE kind = 'usage'").get()?.n as number;
-  }
-}
+import { GatheringBench } from "./gathering.ts";
 
 async function hold(store: Store, tag: AccountTag, number: number) {
   const ask = admitAsk({ tag, requestId: ridOf(number), inputTokens: 40, groups: [terms({ tokensPerMinute: 1_000 })] });
@@ -89,12 +52,12 @@ test("a commit that fails leaves everything as it was, and all can be settled ag
       : settleAsk(ask, permit, { amount: 150n, tokensTaken: 40, tokensUsed: 400 }),
   );
   const failed = asks.map((ask) => store.settle(ask).catch((error: unknown) => error));
-  const other = house.fail();
+  const other = house.failCommit();
   house.end();
   assert.ok((await other) instanceof Error);
   for (const error of await Promise.all(failed)) assert.ok(error instanceof StoreError && error.kind === "unavailable");
   assert.deepEqual(await store.inspect(tag), before);
-  assert.equal(house.rows(), 0);
+  assert.equal(house.lines(), 0);
   // One that is told it was done before could be lost: the mark went with the commit.
   const again = asks.map((ask) => store.settle(ask));
   house.end();
@@ -102,7 +65,7 @@ test("a commit that fails leaves everything as it was, and all can be settled ag
     (await Promise.all(again)).map(({ outcome }) => outcome),
     ["settled", "settled"],
   );
-  assert.equal(house.rows(), 1);
+  assert.equal(house.lines(), 1);
   assert.equal((await store.getAccount(tag))?.balance, 850n);
 });
 
@@ -113,7 +76,7 @@ test("a repetition in the same turn is answered when the first is committed, and
   const settlement = settleAsk(ask, permit, { amount: 7n });
   const both = [store.settle(settlement), store.settle(settlement)];
   const outcomes = both.map((one) => one.then(({ outcome }) => outcome).catch(() => "failed"));
-  const other = house.fail();
+  const other = house.failCommit();
   house.end();
   await other;
   assert.deepEqual(await Promise.all(outcomes), ["failed", "failed"]);
@@ -125,16 +88,49 @@ test("a repetition in the same turn is answered when the first is committed, and
   );
 });
 
-test("one that cannot be written fails by itself", async () => {
-  const { store, db, ...house } = setUp();
+test("one that cannot be written fails alone when all are tried again", async () => {
+  const { store, ...house } = setUp();
   const tag = await makeAccount(store, "Dora");
+  const held = await Promise.all([1, 2].map((n) => hold(store, tag, n)));
+  const settlements = held.map(({ ask, permit }) => settleAsk(ask, permit, { amount: 7n }));
+  const tried = () => settlements.map((one) => store.settle(one).then(({ outcome }) => outcome, String));
+  const before = await store.inspect(tag);
+  const [bad, good] = [house.failWrites(), tried()];
+  house.end();
+  assert.match(String(await bad), /NOT NULL/);
+  for (const outcome of await Promise.all(good)) assert.match(outcome, /NOT NULL/);
+  assert.deepEqual(await store.inspect(tag), before);
+  // Nobody knows which of them was at fault, so that each is on its own now; its answer is one of a commit.
+  const again = [...tried(), house.failWrites().then(String)];
+  assert.deepEqual((await Promise.all(again)).slice(0, 2), ["settled", "settled"]);
+  assert.match((await again[2]) as string, /NOT NULL/);
+  assert.equal(house.lines(), 2);
+  // Then they share a commit again.
+  const { ask, permit } = await hold(store, tag, 3);
+  const third = store.settle(settleAsk(ask, permit, { amount: 7n }));
+  assert.equal(house.lines(), 2);
+  house.end();
+  assert.equal((await third).outcome, "settled");
+  assert.equal((await store.getAccount(tag))?.balance, 979n);
+});
+
+test("a defect in the middle of a change takes back the batch, of which nobody knows what is in it", async () => {
+  const { store, db, ...house } = setUp();
+  const tag = await makeAccount(store, "Doris");
   const { ask, permit } = await hold(store, tag, 1);
-  assert.throws(() => void db.commitTogether(() => db.run("INSERT INTO ledger (tag) VALUES (NULL)")));
-  const answer = store.settle(settleAsk(ask, permit, { amount: 7n }));
-  assert.throws(() => void db.commitTogether(() => db.run("INSERT INTO ledger (tag) VALUES (NULL)")));
-  assert.equal(house.end(), 1);
-  assert.equal((await answer).outcome, "settled");
-  assert.equal(house.rows(), 1);
+  const before = await store.inspect(tag);
+  const settlement = settleAsk(ask, permit, { amount: 7n });
+  const first = store.settle(settlement).catch(String);
+  const broken = db.commitTogether(() => {
+    db.batch.setAccount(tag, { balance: 1n, spent: 0n, seq: 9 });
+    throw new Error("a defect");
+  });
+  await assert.rejects(async () => broken, /a defect/);
+  assert.match(String(await first), /a defect/);
+  assert.deepEqual(await store.inspect(tag), before);
+  const second = store.settle(settlement);
+  house.end();
+  assert.equal((await second).outcome, "settled");
 });
 
 test("a write that a person asked for, and the end, commit what waits", async () => {
@@ -163,12 +159,6 @@ test("what people change counts from the next request on", async () => {
 });
 
 function setUp() {
-  const house = new House();
-  return {
-    store: house.store,
-    db: house.db,
-    end: () => house.end(),
-    fail: () => house.fail(),
-    rows: () => house.rows(),
-  };
+  const bench = new GatheringBench();
+  return { ...bench, store: bench.store };
 }

@@ -1,0 +1,62 @@
+/** The embedded store with the end of a batch of settlements in the test's hand, in memory. */
+import { DatabaseSync } from "node:sqlite";
+import type { Store } from "../../../src/store/contract.ts";
+import { Context } from "../../../src/store/embedded/context.ts";
+import { Database, SCHEMA_STEPS } from "../../../src/store/embedded/database.ts";
+import { embeddedOver } from "../../../src/store/embedded/store.ts";
+import { NOTICES } from "./benches.ts";
+import type { Bench } from "./contract.ts";
+
+/** A reference that is looked at when a transaction is committed. */
+const PARTS =
+  "CREATE TABLE u (id INTEGER PRIMARY KEY); CREATE TABLE t (x REFERENCES u (id) DEFERRABLE INITIALLY DEFERRED)";
+
+export class GatheringBench implements Bench {
+  readonly raw = new DatabaseSync(":memory:");
+  readonly db: Database;
+  readonly store: Store;
+  /** What waits for the end of the batch. */
+  readonly #later: (() => void)[] = [];
+  #nowMs = 1_000_000;
+
+  constructor() {
+    this.raw.exec(`${PARTS}; ${SCHEMA_STEPS.join(";")}; PRAGMA foreign_keys = ON`);
+    this.db = new Database(this.raw, undefined, (work) => void this.#later.push(work));
+    this.store = embeddedOver(new Context(this.db, () => this.#nowMs, NOTICES));
+  }
+
+  readonly nowMs = () => this.#nowMs;
+
+  readonly setTime = (epochMs: number) => {
+    this.#nowMs = epochMs;
+  };
+
+  readonly close = () => this.store.close();
+
+  /** Ends the batch. @returns the commits that were waited for. */
+  readonly end = (): number => {
+    const works = this.#later.splice(0);
+    for (const work of works) work();
+    return works.length;
+  };
+
+  /** Makes the commit of this batch fail, as a full disk may. */
+  readonly failCommit = (): Promise<unknown> => this.gather(() => this.db.run("INSERT INTO t (x) VALUES (7)"));
+
+  /** Makes the writes of this batch fail before its commit. */
+  readonly failWrites = (): Promise<unknown> =>
+    this.gather(() => this.db.run("INSERT INTO ledger (tag) VALUES (NULL)"));
+
+  /** Gathers a write beside the settlements. @returns what it is answered with, an error included. */
+  async gather(write: () => void): Promise<unknown> {
+    try {
+      return await this.db.commitTogether(() => this.db.batch.addWrite(write));
+    } catch (error) {
+      return error;
+    }
+  }
+
+  /** Lines of charges that are in the table, whoever has asked for them to be written. */
+  readonly lines = (): number =>
+    this.raw.prepare("SELECT count(*) AS n FROM ledger WHERE kind = 'usage'").get()?.n as number;
+}
