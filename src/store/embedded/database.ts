@@ -84,7 +84,11 @@ export class Database {
       this.#alone--;
       return this.#commitAlone(change, undo);
     }
-    if (this.#uncommitted.length === 0) this.#later(() => this.#commitAll(), this.#isBusy);
+    if (this.#uncommitted.length === 0) {
+      // Now and not when it is written: a look for a mark takes a fourth of the time where a transaction has the file already.
+      this.#begin("NORMAL");
+      this.#later(() => this.#commitAll(), this.#isBusy);
+    }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     let result: T;
     const committed = () => resolve(result);
@@ -158,11 +162,11 @@ export class Database {
     }
   }
 
-  /** Puts the batch into the tables, within a transaction that is committed when the batch's time has come. */
+  /** Puts the batch into the tables; it is committed when its time has come. */
   #writeOut(): void {
     if (this.batch.isEmpty) return;
     try {
-      if (!this.#db.isTransaction) this.#begin("NORMAL");
+      this.#assertTransaction();
       this.batch.writeTo(this);
     } catch (error) {
       if (this.#uncommitted.length > 1) this.#alone = this.#uncommitted.length;
@@ -171,12 +175,17 @@ export class Database {
     }
   }
 
+  /** An error of the disk, whoever met it, may have ended the transaction and taken what one who reads has had written. */
+  #assertTransaction(): void {
+    if (!this.#db.isTransaction) throw new StoreError("unavailable", "a transaction of the embedded store was ended");
+  }
+
   #commitAll(): void {
     if (!this.#db.isOpen || this.#uncommitted.length === 0) return;
     try {
       this.#writeOut();
-      // Those that were settled before have nothing to write.
-      if (this.#db.isTransaction) this.#statement("COMMIT").run();
+      this.#assertTransaction();
+      this.#statement("COMMIT").run();
     } catch (error) {
       this.#takeBack(error);
       return;

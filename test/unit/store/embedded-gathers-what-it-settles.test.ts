@@ -3,6 +3,8 @@
  * it, one that cannot be written leaves nothing behind, and the sums are those of the ledger however settlements were gathered.
  */
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import fc from "fast-check";
 import { Context } from "../../../src/store/embedded/context.ts";
@@ -14,7 +16,7 @@ import { SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { utcDay } from "../../../src/values/time.ts";
 import { admitAsk, admitted, cardTerms, DAY_MS, hashOf, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
-import { NOTICES } from "./benches.ts";
+import { embeddedBench, NOTICES } from "./benches.ts";
 import type { Bench } from "./contract.ts";
 import { assertIdentities } from "./contract-settle.ts";
 import { Run } from "./differential.ts";
@@ -190,6 +192,45 @@ test("one who reads is told when the batch cannot be written, and reads what the
   for (const outcome of await Promise.all(outcomes)) assert.match(outcome, /NOT NULL/);
   assert.deepEqual(await store.inspect(tag), before);
   await store.close();
+});
+
+test("where the disk has ended the transaction, nothing of the batch is taken for committed", async () => {
+  for (const looks of [true, false]) {
+    const bench = new GatheringBench();
+    const { store, tag, settlements } = await furnished(bench, "Iris");
+    const before = await store.inspect(tag);
+    const settled = () => settlements.map((one) => store.settle(one).then(({ outcome }) => outcome, String));
+    const first = settled();
+    if (looks) await store.getAccount(tag);
+    // SQLite does so of itself when a page cannot be read, whoever asked for it.
+    bench.raw.exec("ROLLBACK");
+    const late = { ...settlements[0], requestId: ridOf(9) } as (typeof settlements)[number];
+    const outcomes = [...first, store.settle(late).then(({ outcome }) => outcome, String)];
+    bench.end();
+    for (const outcome of await Promise.all(outcomes)) assert.match(outcome, /StoreError/);
+    assert.deepEqual(await store.inspect(tag), before);
+    const again = settled();
+    bench.end();
+    assert.deepEqual(await Promise.all(again), ["settled", "settled", "settled"]);
+    await store.close();
+  }
+});
+
+test("a settlement that finds the file locked changes nothing, and is settled when it is free", async () => {
+  const bench = await embeddedBench();
+  const { store, dir } = bench;
+  const tag = await makeAccount(store, "Ingo");
+  const ask = admitAsk({ tag, requestId: ridOf(1) });
+  const settlement = settleAsk(ask, admitted(await store.admit(ask)), { amount: 7n });
+  const before = await store.inspect(tag);
+  const other = new DatabaseSync(join(dir, "tollgate.db"));
+  other.exec("BEGIN IMMEDIATE");
+  await assert.rejects(store.settle(settlement), /locked/);
+  other.exec("ROLLBACK");
+  other.close();
+  assert.deepEqual(await store.inspect(tag), before);
+  assert.equal((await store.settle(settlement)).outcome, "settled");
+  await bench.close();
 });
 
 test("the sums of the days are those of the ledger after settlements of all kinds (property)", async () => {
