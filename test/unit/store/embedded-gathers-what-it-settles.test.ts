@@ -195,7 +195,11 @@ test("one who reads is told when the batch cannot be written, and reads what the
 });
 
 test("where the disk has ended the transaction, nothing of the batch is taken for committed", async () => {
-  for (const looks of [true, false]) {
+  for (const [looks, comesLate] of [
+    [true, true],
+    [true, false],
+    [false, false],
+  ]) {
     const bench = new GatheringBench();
     const { store, tag, settlements } = await furnished(bench, "Iris");
     const before = await store.inspect(tag);
@@ -205,7 +209,7 @@ test("where the disk has ended the transaction, nothing of the batch is taken fo
     // SQLite does so of itself when a page cannot be read, whoever asked for it.
     bench.raw.exec("ROLLBACK");
     const late = { ...settlements[0], requestId: ridOf(9) } as (typeof settlements)[number];
-    const outcomes = [...first, store.settle(late).then(({ outcome }) => outcome, String)];
+    const outcomes = comesLate ? [...first, store.settle(late).then(({ outcome }) => outcome, String)] : first;
     bench.end();
     for (const outcome of await Promise.all(outcomes)) assert.match(outcome, /StoreError/);
     assert.deepEqual(await store.inspect(tag), before);
@@ -231,6 +235,40 @@ test("a settlement that finds the file locked changes nothing, and is settled wh
   assert.deepEqual(await store.inspect(tag), before);
   assert.equal((await store.settle(settlement)).outcome, "settled");
   await bench.close();
+});
+
+test("one that is committed by itself and fails leaves nothing behind either", async () => {
+  const bench = new GatheringBench({ atOnce: true });
+  const { store, tag, settlements } = await furnished(bench, "Jutta");
+  const before = await store.inspect(tag);
+  bench.raw.exec("CREATE TRIGGER full AFTER INSERT ON settled BEGIN INSERT INTO t (x) VALUES (7); END");
+  for (const one of settlements) await assert.rejects(store.settle(one), /FOREIGN KEY/);
+  bench.raw.exec("DROP TRIGGER full");
+  const broken = () =>
+    bench.db.commitTogether(() => {
+      bench.db.batch.setAccount(tag, { balance: 1n, spent: 0n, seq: 9 });
+      throw new Error("a defect");
+    });
+  assert.throws(broken, /a defect/);
+  assert.deepEqual(await store.inspect(tag), before);
+  const answers = await Promise.all(settlements.map((one) => store.settle(one)));
+  assert.deepEqual(
+    answers.map((one) => one.outcome === "settled" && one.balance),
+    [280n, 280n, 271n],
+  );
+  assertIdentities((await store.inspect(tag)) as AccountState);
+  await store.close();
+});
+
+test("a statement that is not the batch's own comes after it", async () => {
+  const bench = new GatheringBench();
+  const { store, tag, settlements } = await furnished(bench, "Kai");
+  const answers = settlements.map((one) => store.settle(one));
+  bench.db.run("UPDATE accounts SET bal = bal + 5 WHERE tag = ?", tag);
+  bench.end();
+  await Promise.all(answers);
+  assert.equal((await store.getAccount(tag))?.balance, 276n);
+  await store.close();
 });
 
 test("the sums of the days are those of the ledger after settlements of all kinds (property)", async () => {

@@ -19,9 +19,10 @@ export class GatheringBench implements Bench {
   readonly #later: (() => void)[] = [];
   #nowMs = 1_000_000;
 
-  constructor() {
+  /** @param atOnce each settlement is committed by itself, as where one of a batch could not be written. */
+  constructor({ atOnce = false } = {}) {
     this.raw.exec(`${PARTS}; ${SCHEMA_STEPS.join(";")}; PRAGMA foreign_keys = ON`);
-    this.db = new Database(this.raw, undefined, (work) => void this.#later.push(work));
+    this.db = new Database(this.raw, undefined, atOnce ? undefined : (work) => void this.#later.push(work));
     this.store = embeddedOver(new Context(this.db, () => this.#nowMs, NOTICES));
   }
 
