@@ -358,6 +358,45 @@ test("a mark in the batch ends when its time is over, as one in the table does",
   await store.close();
 });
 
+test("each sixteenth settlement deletes marks that have ended", async () => {
+  const bench = new GatheringBench();
+  const { store, tag, settlements } = await furnished(bench, "Mona");
+  const [first] = settlements as [(typeof settlements)[number]];
+  const marks = () => bench.raw.prepare("SELECT count(*) AS n FROM settled WHERE rid = ?").get(ridOf(1))?.n;
+  void store.settle(first);
+  bench.end();
+  bench.setTime(bench.nowMs() + SETTLED_MARK_MS + 1);
+  const permit = { storeTimeMs: bench.nowMs(), group: "big", keyId: "key_Mona", entitlement: undefined };
+  const counted = Array.from({ length: 16 }, (_, at) => {
+    void store.settle(settleAsk({ tag, requestId: ridOf(20 + at), groups: [] }, permit, { amount: 1n }));
+    bench.end();
+    return marks();
+  });
+  assert.deepEqual(counted, [...Array(15).fill(1), 0]);
+  await store.close();
+});
+
+test("a card that has left the list pays still, where a clock that went back has it run again", async () => {
+  const bench = new GatheringBench();
+  const { store, tag, settlements } = await furnished(bench, "Nora");
+  const byCard = settlements[1] as (typeof settlements)[number];
+  const beganMs = bench.nowMs();
+  bench.setTime(beganMs + 9 * DAY_MS);
+  const worth = { id: "c2", card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false };
+  await store.grant(tag, { ...worth, quota: nanoUsd(300n), reference: "" });
+  bench.setTime(beganMs);
+  const answers = [
+    store.settle({ ...byCard, amount: nanoUsd(250n) }),
+    store.settle({ ...byCard, requestId: ridOf(7), amount: nanoUsd(250n) }),
+  ];
+  bench.end();
+  assert.deepEqual(
+    (await Promise.all(answers)).map((one) => one.outcome === "settled" && one.charged),
+    [250n, 50n],
+  );
+  await store.close();
+});
+
 test("a batch has a limit: the settlement that reaches it is committed with all of it", async () => {
   const bench = new GatheringBench();
   const { store } = bench;
