@@ -37,7 +37,7 @@ import type { AccountRow } from "./rows.ts";
 const SWEEP_EVERY = 16;
 const MARK_SWEEP_MAX = 256;
 
-/** @returns resolves when it is committed; what comes later in this turn of the loop finds it done already. */
+/** @returns resolves when it is committed; what comes later finds it done already. */
 export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer> | SettleAnswer {
   const { db } = context;
   const { tag, requestId } = asked;
