@@ -1,6 +1,6 @@
 /**
- * What the store lately answered about keys. A key that it refused just now is not asked about again, and one that was above
- * its requests per minute not for a moment: who asks again at once, and again, costs the store nothing. One that was good
+ * What the store lately answered about keys. A key that it refused just now is not asked about again, and neither is one above
+ * its requests per minute that a flood of requests comes with: that costs the store nothing. One that was good
  * lately is asked about with each request, as ARCHITECTURE.md promise 4 demands, and only need not share the look-ups
  * that an address full of bad keys has left (failed-keys.ts of accept).
  */
@@ -14,20 +14,27 @@ type BadKey = Extract<Refusal["cause"], "unknown_key" | "revoked_key">;
 
 /** How long a refused key stays so: a key created in between is refused for this long at most. */
 const BAD_TTL_MS = 1_000;
+/** How often the store is asked about a key above its requests per minute that a flood comes with. */
+const LIMITED_WINDOW_MS = 250;
 /**
- * How long the store is not asked about a key above its requests per minute, if it must wait that long: a limit that is
- * raised in between counts that much later at most.
+ * Refusals in such a time that are a flood: a client that is told to wait and does not. Below it the store is asked each time, so
+ * that a key whose group or limits were changed works with its next request (promise 4).
  */
-const LIMITED_TTL_MS = 250;
+const LIMITED_FLOOD = 20;
 /** Refused keys remembered at once; a flood beyond it costs the store, never memory. */
 const BAD_KEYS_MAX = 10_000;
 /** Good keys remembered at once, those seen least recently forgotten first: some 150 bytes each. */
 const GOOD_KEYS_MAX = 50_000;
 
+/** A key above its requests per minute. */
 interface LimitedKey {
-  readonly refused: AdmitRefused;
-  /** When the store said so. */
-  readonly atMs: number;
+  /** What the store said last, and when. */
+  refused: AdmitRefused;
+  askedMs: number;
+  readonly windowMs: number;
+  /** Refusals since then, the store's and those that it was not asked for. */
+  times: number;
+  isFlood: boolean;
 }
 
 export interface SeenKeys {
@@ -35,7 +42,7 @@ export interface SeenKeys {
   bad(hash: KeyHash): BadKey | undefined;
   /** Whether the key was good when the store was last asked about it, as far as that is remembered. */
   wasGood(hash: KeyHash): boolean;
-  /** The refusal of a key that was above its requests per minute a moment ago and still is, with what is left to wait. */
+  /** The refusal of a key that comes in a flood and is known to be above its requests per minute, with what is left to wait. */
   limited(hash: KeyHash): AdmitRefused | undefined;
   noteBad(hash: KeyHash, cause: BadKey): void;
   /** Takes a refusal by requests per minute; others depend on the request, and are not taken. */
@@ -57,28 +64,43 @@ export const FORGETFUL: SeenKeys = {
 export function createSeenKeys(clock: Pick<Clock, "monotonicMs">, goodMax = GOOD_KEYS_MAX): SeenKeys {
   const bad = createRecent<BadKey>({ max: BAD_KEYS_MAX, ttlMs: BAD_TTL_MS, clock });
   const good = createRecent<true>({ max: goodMax, clock });
-  const limited = createRecent<LimitedKey>({ max: BAD_KEYS_MAX, ttlMs: LIMITED_TTL_MS, clock });
+  const limited = createRecent<LimitedKey>({ max: BAD_KEYS_MAX, ttlMs: 2 * LIMITED_WINDOW_MS, clock });
   return {
     bad: (hash) => bad.get(hash),
     wasGood: (hash) => good.has(hash),
     limited(hash) {
       const known = limited.get(hash);
-      return known && waitedFor(known, clock.monotonicMs());
+      const nowMs = clock.monotonicMs();
+      if (!known?.isFlood || nowMs - known.windowMs >= LIMITED_WINDOW_MS) return undefined;
+      known.times++;
+      return waitedFor(known, nowMs);
     },
     noteBad(hash, cause) {
       good.delete(hash);
       bad.set(hash, cause);
     },
     noteLimited(hash, refused) {
-      if (refused.cause === "requests") limited.set(hash, { refused, atMs: clock.monotonicMs() });
+      if (refused.cause !== "requests") return;
+      const known = limited.get(hash);
+      const nowMs = clock.monotonicMs();
+      const windowsAgo = known ? Math.floor((nowMs - known.windowMs) / LIMITED_WINDOW_MS) : 2;
+      if (!known || windowsAgo > 0) {
+        const isFlood = known !== undefined && windowsAgo === 1 && known.times >= LIMITED_FLOOD;
+        limited.set(hash, { refused, askedMs: nowMs, windowMs: nowMs, times: 1, isFlood });
+        return;
+      }
+      known.refused = refused;
+      known.askedMs = nowMs;
+      known.times++;
+      known.isFlood ||= known.times >= LIMITED_FLOOD;
     },
     noteGood: (hash) => void good.set(hash, true),
   };
 }
 
 /** The refusal as the store would give it now; undefined when the key may have a request again. */
-function waitedFor({ refused, atMs }: LimitedKey, nowMs: number): AdmitRefused | undefined {
-  const waitedMs = nowMs - atMs;
+function waitedFor({ refused, askedMs }: LimitedKey, nowMs: number): AdmitRefused | undefined {
+  const waitedMs = nowMs - askedMs;
   const retryAfterMs = (refused.retryAfterMs ?? 0) - waitedMs;
   if (retryAfterMs <= 0) return undefined;
   const now = (state: BucketState | undefined) =>

@@ -112,7 +112,7 @@ async function admissions({ gateway }: GatewayHere): Promise<number> {
 }
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: a key above its requests a minute costs the store a question every quarter of a second`, async (t) => {
+  test(`${protocol}: a flood with a key above its requests a minute costs the store a question every quarter of a second`, async (t) => {
     const clock = new HandClock();
     const own = await startGatewayHere({ config, clock });
     t.after(() => own.close());
@@ -125,18 +125,25 @@ for (const protocol of PROTOCOL_LIST) {
       return Number(reply.headers.get("retry-after"));
     };
     for (let i = 0; i < 2; i++) assert.equal((await ask(own, protocol, account.key)).status, 200);
-    const first = await wait();
+    const before = await admissions(own);
+    for (let i = 0; i < 20; i++) await wait();
     const asked = await admissions(own);
-    for (let i = 0; i < 20; i++) assert.equal(await wait(), first);
+    assert.equal(asked, before + 20, "below that it is no flood");
+    const known = await wait();
+    for (let i = 0; i < 20; i++) assert.equal(await wait(), known);
     // Nothing in a request could change it, so that nothing of it is read.
-    assert.equal(await wait({ raw: "{" }), first);
+    assert.equal(await wait({ raw: "{" }), known);
     assert.equal(await admissions(own), asked);
     // It may be the retry of one that was answered.
     await wait({ headers: { "idempotency-key": "one" } });
     assert.equal(await admissions(own), asked + 1);
     clock.advance(251);
-    await wait();
-    assert.equal(await admissions(own), asked + 2);
+    for (let i = 0; i < 20; i++) await wait();
+    assert.equal(await admissions(own), asked + 2, "it goes on");
+    // A client that waits for half a second is asked about as ever.
+    clock.advance(501);
+    for (let i = 0; i < 3; i++) await wait();
+    assert.equal(await admissions(own), asked + 5);
   });
 }
 

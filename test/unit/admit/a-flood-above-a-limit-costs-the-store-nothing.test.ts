@@ -21,12 +21,15 @@ function memory() {
   const pass = (ms: number): void => {
     nowMs += ms;
   };
-  return { seen, pass };
+  const flood = (waitMs: number, times = 20): void => {
+    for (let i = 0; i < times; i++) seen.noteLimited(KEY, refused("requests", waitMs));
+  };
+  return { seen, pass, flood };
 }
 
 test("the time to wait goes down, and what is left of the limits is told as of now", () => {
-  const { seen, pass } = memory();
-  seen.noteLimited(KEY, refused("requests", 30_000));
+  const { seen, pass, flood } = memory();
+  flood(30_000);
   pass(100);
   const known = seen.limited(KEY);
   assert.equal(known?.retryAfterMs, 29_900);
@@ -35,24 +38,48 @@ test("the time to wait goes down, and what is left of the limits is told as of n
   assert.equal(seen.limited(hashKey("sk-other")), undefined);
 });
 
-test("a quarter of a second later the store is asked, and at once where the wait is over before", () => {
-  const { seen, pass } = memory();
-  seen.noteLimited(KEY, refused("requests", 30_000));
+test("below a flood the store is asked each time", () => {
+  const { seen, pass, flood } = memory();
+  flood(30_000, 19);
+  assert.equal(seen.limited(KEY), undefined);
+  pass(250);
+  flood(30_000, 19);
+  assert.equal(seen.limited(KEY), undefined, "another quarter of a second");
+  flood(30_000, 1);
+  assert.ok(seen.limited(KEY));
+});
+
+test("while a flood goes on the store is asked once in a quarter of a second, and at once where the wait is over", () => {
+  const { seen, pass, flood } = memory();
+  flood(30_000);
   pass(249);
   assert.ok(seen.limited(KEY));
-  pass(2);
+  pass(1);
   assert.equal(seen.limited(KEY), undefined);
-  seen.noteLimited(KEY, refused("requests", 100));
+  flood(30_000, 1);
+  for (let i = 0; i < 18; i++) assert.ok(seen.limited(KEY), "the flood has gone on");
+  pass(250);
+  flood(100, 1);
+  assert.equal(seen.limited(KEY), undefined, "nineteen were none");
+  flood(100, 19);
   pass(99);
   assert.equal(seen.limited(KEY)?.retryAfterMs, 1);
   pass(1);
   assert.equal(seen.limited(KEY), undefined);
 });
 
+test("a flood that has ended is forgotten", () => {
+  const { seen, pass, flood } = memory();
+  flood(30_000);
+  pass(500);
+  flood(30_000, 1);
+  assert.equal(seen.limited(KEY), undefined);
+});
+
 test("a refusal that hangs on the request is not remembered", () => {
   const { seen } = memory();
   for (const cause of ["tokens", "concurrency", "insufficient_balance"] as const) {
-    seen.noteLimited(KEY, refused(cause, 30_000));
+    for (let i = 0; i < 30; i++) seen.noteLimited(KEY, refused(cause, 30_000));
     assert.equal(seen.limited(KEY), undefined, cause);
   }
 });
