@@ -1,6 +1,6 @@
 /**
- * `node bench/start.ts`: what a start costs, of the checkout, the package and the executable (`npm run build` first), one after
- * the other in each round: milliseconds from the start of the process to the log line `serving` with an empty journal and an
+ * `node bench/start.ts`: what a start costs, of the checkout (the second time by `npm start`, too), the package and the executable
+ * (`npm run build` first), one after the other in each round: milliseconds from the start of the process to the log line `serving` with an empty journal and an
  * embedded store, CPU time until then, and resident memory two seconds later. Medians, with the least in brackets.
  */
 import { spawn } from "node:child_process";
@@ -21,8 +21,18 @@ const { values } = parseArgs({
   options: { rounds: { type: "string", default: "9" }, dist: { type: "string", default: "dist" } },
 });
 const dist = resolve(values.dist);
-const SUBJECTS: Readonly<Record<string, { readonly command: readonly string[]; readonly file?: string }>> = {
-  checkout: { command: [process.execPath, resolve("src/main.ts")] },
+interface Subject {
+  readonly command: readonly string[];
+  readonly file?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const CHECKOUT = [process.execPath, resolve("src/main.ts")];
+/** Where `npm start` keeps what V8 has compiled. */
+const COMPILED = { NODE_COMPILE_CACHE: resolve("node_modules/.cache/compiled") };
+const SUBJECTS: Readonly<Record<string, Subject>> = {
+  checkout: { command: CHECKOUT },
+  "checkout, by npm start": { command: CHECKOUT, env: COMPILED },
   package: {
     command: [process.execPath, join(dist, "package/bin/tollgate.cjs")],
     file: join(dist, "package/bin/program.cjs"),
@@ -36,12 +46,16 @@ interface Start {
   readonly idleMb: number;
 }
 
-async function start(command: readonly string[]): Promise<Start> {
+async function start({ command, env }: Subject): Promise<Start> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-start-"));
   writeFileSync(join(dir, "tollgate.yaml"), testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir }));
   const [program, ...args] = command;
   const begun = performance.now();
-  const child = spawn(program as string, [...args, "serve"], { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program as string, [...args, "serve"], {
+    cwd: dir,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
   try {
     for await (const line of createInterface({ input: child.stdout })) if (line.includes('"event":"serving"')) break;
@@ -59,7 +73,7 @@ async function start(command: readonly string[]): Promise<Start> {
 
 const starts = new Map<string, Start[]>(Object.keys(SUBJECTS).map((name) => [name, []]));
 for (let round = 0; round < Number(values.rounds); round++) {
-  for (const [name, { command }] of Object.entries(SUBJECTS)) starts.get(name)?.push(await start(command));
+  for (const [name, subject] of Object.entries(SUBJECTS)) starts.get(name)?.push(await start(subject));
 }
 
 console.log("| form | ready, ms | CPU until then, ms | idle, MB | file, MB |\n|---|---|---|---|---|");
