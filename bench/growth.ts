@@ -5,7 +5,8 @@
  * - *10 accounts* and *100,000*: ten of them ask;
  * - *1 model* and *1,000*, all in the key's group.
  *
- * `--rounds N`, `--accounts N`, `--models N`. The accounts are made first, which takes the embedded store some minutes.
+ * `--rounds N`, `--accounts N`, `--models N`. The accounts are made first, which takes the embedded store some minutes; six rounds
+ * that do not count come before the others, so that a single round takes minutes too.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

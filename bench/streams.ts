@@ -61,7 +61,7 @@ try {
   for (const name of [BARE_PROXY, "tollgate, embedded"]) {
     const subject = SUBJECTS.find((one) => one.name === name);
     if (!subject) throw new Error(`no subject is called "${name}"`);
-    const shape = { payers: PAYERS, concurrency: STREAMS };
+    const shape = { payers: PAYERS, concurrency: Math.max(STREAMS, WARM_UP) };
     const running = await subject.start({ upstreamPort: port, profileDir: undefined, shape });
     try {
       rows.push(await measured(name, running));
