@@ -30,10 +30,11 @@ const GOOD_KEYS_MAX = 50_000;
 interface LimitedKey {
   /** What the store said last, and when. */
   refused: AdmitRefused;
-  askedMs: number;
-  readonly windowMs: number;
-  /** Refusals since then, the store's and those that it was not asked for. */
-  times: number;
+  askedAtMs: number;
+  /** When the quarter of a second began in which its refusals are counted. */
+  readonly windowAtMs: number;
+  /** Refusals since that began, the store's and those that it was not asked for. */
+  refusals: number;
   isFlood: boolean;
 }
 
@@ -71,8 +72,8 @@ export function createSeenKeys(clock: Pick<Clock, "monotonicMs">, goodMax = GOOD
     limited(hash) {
       const known = limited.get(hash);
       const nowMs = clock.monotonicMs();
-      if (!known?.isFlood || nowMs - known.windowMs >= LIMITED_WINDOW_MS) return undefined;
-      known.times++;
+      if (!known?.isFlood || nowMs - known.windowAtMs >= LIMITED_WINDOW_MS) return undefined;
+      known.refusals++;
       return waitedFor(known, nowMs);
     },
     noteBad(hash, cause) {
@@ -83,24 +84,24 @@ export function createSeenKeys(clock: Pick<Clock, "monotonicMs">, goodMax = GOOD
       if (refused.cause !== "requests") return;
       const known = limited.get(hash);
       const nowMs = clock.monotonicMs();
-      const windowsAgo = known ? Math.floor((nowMs - known.windowMs) / LIMITED_WINDOW_MS) : 2;
+      const windowsAgo = known ? Math.floor((nowMs - known.windowAtMs) / LIMITED_WINDOW_MS) : 2;
       if (!known || windowsAgo > 0) {
-        const isFlood = known !== undefined && windowsAgo === 1 && known.times >= LIMITED_FLOOD;
-        limited.set(hash, { refused, askedMs: nowMs, windowMs: nowMs, times: 1, isFlood });
+        const isFlood = known !== undefined && windowsAgo === 1 && known.refusals >= LIMITED_FLOOD;
+        limited.set(hash, { refused, askedAtMs: nowMs, windowAtMs: nowMs, refusals: 1, isFlood });
         return;
       }
       known.refused = refused;
-      known.askedMs = nowMs;
-      known.times++;
-      known.isFlood ||= known.times >= LIMITED_FLOOD;
+      known.askedAtMs = nowMs;
+      known.refusals++;
+      known.isFlood ||= known.refusals >= LIMITED_FLOOD;
     },
     noteGood: (hash) => void good.set(hash, true),
   };
 }
 
 /** The refusal as the store would give it now; undefined when the key may have a request again. */
-function waitedFor({ refused, askedMs }: LimitedKey, nowMs: number): AdmitRefused | undefined {
-  const waitedMs = nowMs - askedMs;
+function waitedFor({ refused, askedAtMs }: LimitedKey, nowMs: number): AdmitRefused | undefined {
+  const waitedMs = nowMs - askedAtMs;
   const retryAfterMs = (refused.retryAfterMs ?? 0) - waitedMs;
   if (retryAfterMs <= 0) return undefined;
   const now = (state: BucketState | undefined) =>

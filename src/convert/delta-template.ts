@@ -29,6 +29,7 @@ const TEXT = 0;
 const NUMBER = 1;
 const NOISE = 2;
 
+/** A part of a frame that differs from one to the next: its value, without quotes. */
 interface TemplateField {
   readonly kind: typeof TEXT | typeof NUMBER | typeof NOISE;
   readonly start: number;
@@ -77,22 +78,22 @@ export class DeltaTemplate {
    * @returns undefined where its parts cannot be told by its bytes alone.
    */
   static of(frame: Buffer, sent: Buffer, varying: Varying): DeltaTemplate | undefined {
-    const spots = spotsOf(frame, varying);
-    const kinds = spots?.map(({ kind }) => kind);
-    if (!spots || !kinds) return undefined;
+    const fields = fieldsOf(frame, varying);
+    const kinds = fields?.map(({ kind }) => kind);
+    if (!fields || !kinds) return undefined;
     // A name that is written with an escape may be that of a varying member once more.
-    if (literalsOf(frame, spots).some((literal) => literal.includes(BACKSLASH))) return undefined;
-    if (sent === frame) return new DeltaTemplate(kinds, literalsOf(frame, spots));
-    const sentSpots = spotsOf(sent, varying);
-    if (!sentSpots?.every(({ kind }, index) => kind === kinds[index])) return undefined;
-    return new DeltaTemplate(kinds, literalsOf(frame, spots), literalsOf(sent, sentSpots));
+    if (literalsOf(frame, fields).some((literal) => literal.includes(BACKSLASH))) return undefined;
+    if (sent === frame) return new DeltaTemplate(kinds, literalsOf(frame, fields));
+    const sentFields = fieldsOf(sent, varying);
+    if (!sentFields?.every(({ kind }, index) => kind === kinds[index])) return undefined;
+    return new DeltaTemplate(kinds, literalsOf(frame, fields), literalsOf(sent, sentFields));
   }
 
   /** The same of a frame that was written here. */
   static ofOwn(frame: Buffer, varying: Varying): DeltaTemplate | undefined {
-    const spots = spotsOf(frame, varying);
-    const kinds = spots?.map(({ kind }) => kind);
-    return spots && kinds && new DeltaTemplate(kinds, literalsOf(frame, spots));
+    const fields = fieldsOf(frame, varying);
+    const kinds = fields?.map(({ kind }) => kind);
+    return fields && kinds && new DeltaTemplate(kinds, literalsOf(frame, fields));
   }
 
   /** Whether the client gets other bytes than came: those of `write`. */
@@ -109,7 +110,7 @@ export class DeltaTemplate {
     }
   }
 
-  /** The most bytes that such a frame has beside its text, where its number is none above this one. */
+  /** The most bytes that such a frame has beside its text, with this number or one below it. */
   bytesAround(number: number): number {
     return this.#kinds.includes(NUMBER) ? this.#literalBytes + String(number).length : this.#literalBytes;
   }
@@ -200,24 +201,24 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9;
 }
 
-function spotsOf(frame: Buffer, { text, number, noise }: Varying): readonly TemplateField[] | undefined {
+function fieldsOf(frame: Buffer, { text, number, noise }: Varying): readonly TemplateField[] | undefined {
   if (frame[frame.length - 1] !== LF) return undefined;
-  const spots = [
-    spotOf(frame, text, TEXT),
-    ...(number === undefined ? [] : [spotOf(frame, number, NUMBER)]),
-    ...(noise === undefined ? [] : [spotOf(frame, noise, NOISE)]),
+  const fields = [
+    fieldOf(frame, text, TEXT),
+    ...(number === undefined ? [] : [fieldOf(frame, number, NUMBER)]),
+    ...(noise === undefined ? [] : [fieldOf(frame, noise, NOISE)]),
   ];
-  return spots.every((spot) => spot !== undefined) ? spots.sort((a, b) => a.start - b.start) : undefined;
+  return fields.every((field) => field !== undefined) ? fields.sort((a, b) => a.start - b.start) : undefined;
 }
 
 /** Copies: the frame is a view of a chunk, which would stay in memory. */
-function literalsOf(frame: Buffer, spots: readonly TemplateField[]): readonly Uint8Array[] {
-  const ends = [...spots.map(({ start }) => start), frame.length];
-  return ends.map((end, index) => Uint8Array.from(frame.subarray(spots[index - 1]?.end ?? 0, end)));
+function literalsOf(frame: Buffer, fields: readonly TemplateField[]): readonly Uint8Array[] {
+  const ends = [...fields.map(({ start }) => start), frame.length];
+  return ends.map((end, index) => Uint8Array.from(frame.subarray(fields[index - 1]?.end ?? 0, end)));
 }
 
 /** Where the value of the only member of this name is, without its quotes; undefined when there is not just one. */
-function spotOf(frame: Buffer, name: string, kind: TemplateField["kind"]): TemplateField | undefined {
+function fieldOf(frame: Buffer, name: string, kind: TemplateField["kind"]): TemplateField | undefined {
   // Inside of a text the quotes are escaped, so that this is a member's name, or a value, wherever it is found.
   const key = `"${name}"`;
   const found = frame.indexOf(key);

@@ -1,4 +1,4 @@
-/** The second stage of a request: it is admitted, and its hold is written to the journal. */
+/** The second step of a request: it is admitted, and its hold is written to the journal. */
 
 import type { ReadBody } from "../accept/envelope.ts";
 import { idempotencyKeyOf } from "../accept/headers.ts";

@@ -1,4 +1,4 @@
-/** The last stage of a request: the answer is brought to its client, and is settled before its end. */
+/** The last step of a request: the answer is brought to its client, and is settled before its end. */
 
 import { limitHeaders } from "../admit/limit-headers.ts";
 import type { Permit } from "../admit/permit.ts";

@@ -13,6 +13,8 @@ import type { Usage } from "../values/tokens/usage.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
 
+const MS_PER_S = 1_000;
+
 /** How the model writes that answers, as far as is known now. */
 export function paceOf(run: Run, route: Route, { observed }: Pick<PipelineParts, "observed">): Pace {
   return observed.paceOf(route, run.asksToThink || route.capabilities.thinking !== "none");
@@ -53,8 +55,6 @@ export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "ob
 function mayHaveWritten({ outcome, sentToUpstream, refusedByUpstream, usage }: AttemptFacts): boolean {
   return outcome !== "ok" && sentToUpstream && !refusedByUpstream && usage === undefined;
 }
-
-const MS_PER_S = 1_000;
 
 /** A stream that its client leaves. */
 interface LeftStream {
@@ -111,11 +111,6 @@ export function leavingOf(
   };
 }
 
-/*
- * A stream whose client has left, read on for its upstream's count: as long as that costs less than what is in doubt, and
- * never beyond what was set aside.
- */
-
 /** What becomes of the upstream when the client leaves. */
 export interface Leaving {
   /** How long it is read on at most; Infinity: until it ends. */
@@ -133,6 +128,10 @@ export interface Leaving {
 /** How often a silent upstream is looked at. */
 const LOOK_MS = 250;
 
+/**
+ * A stream whose client has left, read on for its upstream's count: as long as that costs less than what is in doubt, and
+ * never beyond what was set aside.
+ */
 export class ReadOn {
   readonly #leaving: Leaving;
   readonly #clock: Pick<Clock, "after" | "monotonicMs">;

@@ -1,4 +1,4 @@
-/** The third stage of a request: it enters flight and is converted for one route after another, until an upstream answers. */
+/** The third step of a request: it enters flight and is converted for one route after another, until an upstream answers. */
 
 import type { ReadBody } from "../accept/envelope.ts";
 import type { Permit } from "../admit/permit.ts";

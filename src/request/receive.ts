@@ -1,4 +1,4 @@
-/** The first stage of a request: its body is read, with what it refers to in its place. */
+/** The first step of a request: its body is read, with what it refers to in its place. */
 
 import type { BodyGate } from "../accept/body.ts";
 import type { ReadBody } from "../accept/envelope.ts";

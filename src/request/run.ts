@@ -1,4 +1,4 @@
-/** A request on its way through the stages, and the parts of the gateway that serve it. */
+/** A request on its way through its steps, and the parts of the gateway that serve it. */
 
 import type { ReadBody } from "../accept/envelope.ts";
 import type { FailedKeys } from "../accept/failed-keys.ts";

@@ -76,7 +76,7 @@ export async function serveModel(
   }
 }
 
-/** The stages in order, up to the settlement; what comes back is the refusal to send, if any. */
+/** The steps in order, up to the settlement; what comes back is the refusal to send, if any. */
 async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefined> {
   const key = presentedKey(run.request, parts);
   if (isRefusal(key)) return key;

@@ -122,9 +122,9 @@ function lineOf(terms: ChargeTerms, bill: Bill, attempts: readonly AttemptNote[]
   };
 }
 
-/** @param paid what the client pays for, if anything. */
-function notesOf({ model }: ChargeTerms, tries: readonly BilledTry[], paid?: Bill): readonly AttemptNote[] {
-  return tries.map((one) => noteOf(one, model.price, paid !== undefined && one.bill === paid));
+/** @param paidBill what the client pays for, if anything. */
+function notesOf({ model }: ChargeTerms, tries: readonly BilledTry[], paidBill?: Bill): readonly AttemptNote[] {
+  return tries.map((one) => noteOf(one, model.price, paidBill !== undefined && one.bill === paidBill));
 }
 
 /** What a memo has beside the bill. */

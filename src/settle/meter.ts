@@ -1,5 +1,5 @@
 /**
- * What a try at an upstream has used: from what the upstream counted, or what was seen going by, to the tokens that are billed
+ * What a request has used, try by try: from what the upstream counted, or what was seen going by, to the tokens that are billed
  * (ARCHITECTURE.md promise 3).
  */
 import type { ChargeTerms } from "../store/charge-terms.ts";

@@ -20,7 +20,7 @@ import { StopWatch } from "./stop-emulation.ts";
 /** The most bytes that a model may produce in one stream; some protocols send clients everything twice. */
 const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Templates that were made for nothing before a stream is taken for one whose frames differ in more than their text. */
+/** How many templates that match nothing are made before a stream is taken for one whose frames differ in more than their text. */
 const MISSES_MAX = 8;
 
 /** What a translated stream needs of an upstream's protocol. */
@@ -32,11 +32,11 @@ export interface ReplyDecoder {
   counts(): AttemptCounts;
   /** Bytes of output so far. */
   readonly size: number;
-  /** Whether a text of this length may come without that a limit is passed. */
+  /** Whether a text of this length may come without passing a limit. */
   mayKeep(chars: number): boolean;
   /** What differs in further frames like the last one, where that says nothing beside its text. */
   readonly varying: Varying | undefined;
-  /** So many such frames have gone by, with this text together: as `push` would, but for their events. */
+  /** Counts and keeps so many further frames of that kind, which have this text together, as `push` would; gives no events. */
   again(text: string, deltas: number): void;
 }
 
@@ -53,7 +53,7 @@ export class TranslatedStream implements StreamConverter {
   #frames: ClientFrames[] = [];
   /** What the last event was, if those after it can be known by it. */
   #repeated: RepeatedDelta | undefined;
-  /** How many such in a row no event has been known by. */
+  /** Templates in a row that no event after them has matched. */
   #misses = 0;
   #fault: UpstreamFault | undefined;
   #opened = false;

@@ -59,7 +59,7 @@ interface MarkRow {
   readonly mark: SettledMark;
 }
 
-/** Tags and days have no space in them, so that a tag, a day, a space between them and a name are the name of one row. */
+/** Rows are found by tag, day and name with spaces between them: neither tag nor day has one, so that no two rows are mixed up. */
 interface Rows {
   readonly accounts: Map<AccountTag, AccountBalances>;
   readonly cards: Map<string, CardRow>;

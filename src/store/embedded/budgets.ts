@@ -113,7 +113,7 @@ export function budgetRest(
   return rest;
 }
 
-/** The same for the periods that a hold counts in, before it is raised: one of nothing has opened none. */
+/** Opens the periods that a hold counts in, before it is raised: a hold of nothing has opened none. */
 export function openCounted(context: Context, tag: AccountTag, { keyId, counted }: CountedRequest): void {
   for (const budget of readCounted(counted).budgets) {
     const field = budgetField(budget, keyId);
@@ -123,7 +123,7 @@ export function openCounted(context: Context, tag: AccountTag, { keyId, counted 
 }
 
 /** What the budgets of a request are once a charge is counted in them, by field. */
-export function spent(
+export function budgetsAfter(
   context: Context,
   tag: AccountTag,
   { keyId, counted }: CountedRequest,

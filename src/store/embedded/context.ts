@@ -68,7 +68,7 @@ export class Context {
     known.entitlements = known.entitlements?.map(paid);
   }
 
-  /** That a request was settled, while that is known. */
+  /** The mark of a settled request until it expires, in the batch or in its table. */
   settledMark(tag: AccountTag, requestId: string, nowMs: number): SettledMark | undefined {
     const gathered = this.db.batch.mark(tag, requestId);
     const mark = gathered ?? this.#writtenMark(tag, requestId);

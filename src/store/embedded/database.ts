@@ -1,4 +1,7 @@
-/** Opens the embedded store's folder: the lock that keeps a second process out, then the database. */
+/**
+ * The embedded store's database: what is read and written there and when it is committed; its folder, with the lock that keeps
+ * a second process out; and its tables.
+ */
 import { randomUUID } from "node:crypto";
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +52,7 @@ export class Database {
 
   /**
    * The first row, numbers as bigint. The statement's text is a constant of ours. Whoever reads sees every settlement: what is
-   * in the batch is written first, and where that fails, this does.
+   * in the batch is written first, and where that fails, so does this.
    */
   get(sql: string, ...values: SQLInputValue[]): Row | undefined {
     this.#writeOut();
@@ -66,7 +69,7 @@ export class Database {
     this.#statement(sql).run(...values);
   }
 
-  /** The same without the batch: for a row that no settlement changes, or that was looked for in the batch. */
+  /** `get` without the batch: for a row that no settlement changes, or that was looked for in the batch. */
   getWritten(sql: string, ...values: SQLInputValue[]): Row | undefined {
     return this.#statement(sql).get(...values) as Row | undefined;
   }

@@ -26,7 +26,7 @@ import {
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
 import type { SettledMark } from "./batch.ts";
-import { budgetRest, type CountedRequest, limitsNow, spent } from "./budgets.ts";
+import { budgetRest, budgetsAfter, type CountedRequest, limitsNow } from "./budgets.ts";
 import type { Context } from "./context.ts";
 import { endKey } from "./idempotency.ts";
 import { addHold, type Live, releaseHold, sweepHolds } from "./live.ts";
@@ -66,7 +66,7 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   const posting = postingOf(context, ask, { account, request, shares, hold, nowMs });
   const keyTokens = tokensOfKey(context, ask, request);
   // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
-  const undo = memoryOf(live, ask, request);
+  const undo = undoInMemory(live, ask, request);
   return db.commitTogether(() => {
     post(context, ask, posting);
     const held = releaseHold(live, requestId);
@@ -148,7 +148,7 @@ interface Posting {
   readonly lines: readonly LedgerLine[];
   /** Of the group, model and key, and of each upstream that is expected to bill something. */
   readonly sums: ReturnType<typeof sumsOfSettlement>;
-  readonly budgets: ReturnType<typeof spent>;
+  readonly budgets: ReturnType<typeof budgetsAfter>;
   readonly mark: SettledMark;
   readonly nowMs: number;
 }
@@ -163,7 +163,7 @@ interface Settling {
 
 function postingOf(context: Context, ask: SettleAsk, { account, request, shares, hold, nowMs }: Settling): Posting {
   const unplaced = linesOf(ask, shares, nowMs);
-  const after = charged(account, ask, shares, unplaced.length);
+  const after = accountAfter(account, ask, shares, unplaced.length);
   const record = hold === undefined ? "" : JSON.stringify(hold);
   return {
     before: account,
@@ -171,7 +171,7 @@ function postingOf(context: Context, ask: SettleAsk, { account, request, shares,
     shares,
     lines: unplaced.map((line, i) => ({ ...line, seq: account.seq + 1 + i, balance: after.balance })),
     sums: sumsOfSettlement(ask, shares),
-    budgets: spent(context, ask.tag, request, shares.charged),
+    budgets: budgetsAfter(context, ask.tag, request, shares.charged),
     mark: { amount: ask.amount, record, expires: nowMs + SETTLED_MARK_MS },
     nowMs,
   };
@@ -214,15 +214,15 @@ function sweepMarks({ db }: Context, nowMs: number): void {
 }
 
 /** The account's row once a settlement has been paid and has so many lines. */
-function charged(account: AccountRow, ask: SettleAsk, shares: Shares, lines: number): AccountRow {
+function accountAfter(account: AccountRow, ask: SettleAsk, shares: Shares, lines: number): AccountRow {
   const amount = ask.entitlement === undefined ? shares.charged : 0n;
   if (lines === 0 && amount === 0n) return account;
   const { balance, spent, seq } = account;
   return { ...account, balance: balance - amount, spent: spent + amount, seq: seq + lines };
 }
 
-/** What a settlement changes in memory. @returns puts it back. */
-function memoryOf(live: Live, ask: SettleAsk, request: CountedRequest): () => void {
+/** @returns puts back what a settlement changes in memory: its hold and its buckets as they are now. */
+function undoInMemory(live: Live, ask: SettleAsk, request: CountedRequest): () => void {
   const { requestId } = ask;
   const held = live.holds.get(requestId);
   const names = [LEFT_BUCKET, OVERRUN_BUCKET, tokenBucket(scopeOf(ask, held))];
