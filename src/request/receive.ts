@@ -28,7 +28,7 @@ export interface RequestRead {
 /**
  * Reads the body. A body larger than anybody may send unproven, or than it may become by what it refers to, is read only
  * after a look at its key. That costs such requests one more round trip, which reads one record; admission still decides.
- * @returns the refusal of the key, or of a request that there is no room for.
+ * @returns the refusal of the key, of a flood above its limit, or of a request that there is no room for.
  */
 export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineParts): Promise<RequestRead | Refusal> {
   const { request, record, endpoint, protocol } = run;

@@ -61,7 +61,7 @@ export async function serveModel(
     leave: undefined,
   };
   try {
-    const refused = await answer(run, parts);
+    const refused = await takeSteps(run, parts);
     if (refused) refuse(run, refused, parts);
   } catch (error) {
     record.crashed(error);
@@ -77,7 +77,7 @@ export async function serveModel(
 }
 
 /** The steps in order, up to the settlement; what comes back is the refusal to send, if any. */
-async function answer(run: Run, parts: PipelineParts): Promise<Refusal | undefined> {
+async function takeSteps(run: Run, parts: PipelineParts): Promise<Refusal | undefined> {
   const key = presentedKey(run.request, parts);
   if (isRefusal(key)) return key;
   const received = await readRequest(run, key, parts);

@@ -91,7 +91,7 @@ export abstract class StreamDecoder {
     return this.#last && this.varyingOf(this.#last);
   }
 
-  /** So many such frames have gone by, right after it, with this text together: as `push` would, but for their events. */
+  /** Counts and keeps so many frames of that kind, right after it, which have this text together, as `push` would; gives no events. */
   again(text: string, deltas: number): void {
     this.output.addDeltas(text, deltas);
     this.sink.speaking?.again(text);
@@ -102,7 +102,7 @@ export abstract class StreamDecoder {
     return this.output.size;
   }
 
-  /** Whether a text of this length may come without that a limit is passed. */
+  /** Whether a text of this length may come without passing a limit. */
   mayKeep(chars: number): boolean {
     return this.sink.mayKeep(chars);
   }
