@@ -8,12 +8,10 @@ import type { Gateway } from "./gateway.ts";
 import { type Simulator, startSimulator } from "./simulator/server.ts";
 import { newAccountTag, newKey } from "./values/key.ts";
 import { parseUsd } from "./values/money.ts";
-import { BUNDLE } from "./values/program/program.ts";
+import { COMMAND } from "./values/program/program.ts";
 import type { Address } from "./values/settings.ts";
 import { DEMO_DATA_DIR } from "./values/settings.ts";
 
-/** How a newcomer runs a command. */
-const COMMAND = BUNDLE ? "tollgate" : "npx --no-install tollgate";
 const ACCOUNT = "demo";
 const GROUP = "demo";
 const FUNDS_USD = "10";

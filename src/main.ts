@@ -19,7 +19,7 @@ import { ListenFailure } from "./config/listen-failure.ts";
 import type { Gateway } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
-import { BUILD } from "./values/program/program.ts";
+import { BUILD, COMMAND } from "./values/program/program.ts";
 import type { Settings } from "./values/settings.ts";
 import type { RunningGateway } from "./workers/workers.ts";
 
@@ -113,11 +113,19 @@ async function serveDemo(): Promise<void> {
   await simulator.close();
 }
 
+/** Those that are given already, so that the command that is proposed has them too. */
+function demoAddresses(): Record<string, string> {
+  const given = ["TOLLGATE_LISTEN", "TOLLGATE_ADMIN"].map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(given.filter((one): one is [string, string] => one[1] !== undefined));
+}
+
 /** The demonstration has no settings: its addresses come from the environment, its folder is where it is started. */
 function ofDemo(error: unknown): unknown {
   if (error instanceof ListenFailure) {
     const { setting, problem, instead } = error;
-    const other = `TOLLGATE_${setting.toUpperCase()}=${instead ?? "HOST:PORT"} tollgate serve`;
+    const addresses = { ...demoAddresses(), [`TOLLGATE_${setting.toUpperCase()}`]: instead ?? "HOST:PORT" };
+    const set = Object.entries(addresses).map(([name, value]) => `${name}=${value} `);
+    const other = `${set.join("")}${COMMAND} serve`;
     return new Unusable(`${problem}; stop that program, or take another address: ${other}`);
   }
   if (error instanceof StoreError) {

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type JsonObject, parseObject } from "../values/json-object.ts";
+import { COMMAND } from "../values/program/program.ts";
 import { Secret } from "../values/secret.ts";
 import { CONFIG_FILE, DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import { CliFailure } from "./failure.ts";
@@ -135,8 +136,7 @@ function asToken(text: string, origin: string): Secret {
 export function unreachable(base: string, error: unknown, write: boolean): CliFailure {
   const code = codeOf(error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH") {
-    const start =
-      "Start it with: tollgate serve. If it listens elsewhere, set TOLLGATE_ADMIN_URL to its admin address.";
+    const start = `Start it with: ${COMMAND} serve. If it listens elsewhere, set TOLLGATE_ADMIN_URL to its admin address.`;
     return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`, UNREACHABLE);
   }
   const lost = `The gateway at ${base} gave no whole answer (${code}).`;

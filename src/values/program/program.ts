@@ -20,3 +20,6 @@ export const BUNDLE: Bundle | undefined = typeof TOLLGATE_BUNDLE === "undefined"
 
 /** What this program is, as `--version`, the log's first line and `tollgate_build_info` say. */
 export const BUILD = { version: manifest.version, build: BUNDLE?.build ?? "checkout" };
+
+/** How a person runs a command of it. */
+export const COMMAND = BUNDLE ? "tollgate" : "npx --no-install tollgate";
