@@ -80,23 +80,44 @@ function destinationOf({ destination, pretty: forPeople }: LogOptions): Destinat
   });
 }
 
-/** Writes the lines of one turn of the loop in one piece, and what is left as the process ends. */
+/** The most that a pipe takes in one piece (PIPE_BUF of Linux). */
+const PIECE_BYTES_MAX = 4_096;
+
+/**
+ * Writes the lines of one turn of the loop in few pieces, and what is left as the process ends. Workers share a pipe, and one that
+ * is full cuts what is larger than a piece into the lines of others: a piece is of whole lines, and goes when the one before has
+ * gone, since the stream would join those that wait.
+ */
 class GatheredOutput {
-  #lines = "";
+  readonly #pieces: string[] = [];
+  #lastBytes = 0;
+  #isScheduled = false;
+  #isWriting = false;
 
   constructor() {
-    process.on("exit", () => this.#flush());
+    process.on("exit", () => process.stdout.write(this.#pieces.splice(0).join("")));
   }
 
   write(line: string): void {
-    if (this.#lines === "") setImmediate(() => this.#flush());
-    this.#lines += line;
+    const bytes = Buffer.byteLength(line);
+    const last = this.#pieces.length - 1;
+    if (last < 0 || this.#lastBytes + bytes > PIECE_BYTES_MAX) {
+      this.#pieces.push(line);
+      this.#lastBytes = bytes;
+    } else {
+      this.#pieces[last] += line;
+      this.#lastBytes += bytes;
+    }
+    if (this.#isScheduled || this.#isWriting) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#writeNext());
   }
 
-  #flush(): void {
-    const lines = this.#lines;
-    this.#lines = "";
-    if (lines !== "") process.stdout.write(lines);
+  #writeNext(): void {
+    this.#isScheduled = false;
+    const piece = this.#pieces.shift();
+    this.#isWriting = piece !== undefined;
+    if (piece !== undefined) process.stdout.write(piece, () => this.#writeNext());
   }
 }
 
