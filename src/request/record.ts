@@ -10,6 +10,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Attributes, Tracing } from "../telemetry/traces.ts";
 import type { Catalog, Route } from "../values/catalog.ts";
 import { type ErrorAnswer, quoted } from "../values/errors.ts";
+import { containsKey } from "../values/key-search.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
 import { totalInput } from "../values/tokens/usage.ts";
@@ -267,7 +268,7 @@ export class RequestRecord {
       endpoint: this.#facts.endpoint,
       status: this.#status,
       cause: this.#cause,
-      model: this.#model === undefined ? undefined : quoted(this.#model),
+      model: this.#model === undefined ? undefined : shownModel(this.#model),
       group: this.#group,
       upstream: this.#attempts.at(-1)?.upstream,
       answered_by: this.#answeredBy === undefined ? undefined : quoted(this.#answeredBy),
@@ -311,6 +312,14 @@ export class RequestRecord {
     const model = known ? (this.#model as string) : this.#model === undefined ? "none" : "unknown";
     return { protocol: this.#facts.protocol, model, group: this.#group ?? "none" };
   }
+}
+
+/** More of a name than is ever shown, with room for a key that is percent-encoded. */
+const SEARCHED_CHARS = 1_024;
+
+/** A model as its client typed it: some have typed their key there, and the reader of a log must not get it. */
+function shownModel(model: string): string {
+  return containsKey(model.slice(0, SEARCHED_CHARS)) ? "***" : quoted(model);
 }
 
 function describe(error: unknown): { message: string; stack: string | undefined } {

@@ -1,0 +1,31 @@
+// The log holds no key (src/telemetry/log.ts), also where a client has mixed up its settings and sends one as the model.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startGatewayHere } from "../../../rig/gateway.ts";
+
+test("a key in place of the model's name is starred, and other names are shown in one line", async () => {
+  const here = await startGatewayHere();
+  try {
+    const { key } = await here.account();
+    const ask = async (model: string) => {
+      const reply = await fetch(`${here.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }] }),
+      });
+      const { error } = (await reply.json()) as { error: { cause: string } };
+      assert.equal(error.cause, "unknown_model");
+      return here.requestEnd(reply.headers.get("x-request-id") ?? "");
+    };
+    const coded = Buffer.from(key).toString("base64");
+    for (const model of [key, `openai/${key}`, `${"x".repeat(100)} ${key}`, coded]) {
+      assert.equal((await ask(model)).model, "***");
+    }
+    assert.equal((await ask("sk-model")).model, "sk-model");
+    assert.equal((await ask('a\n{"level":"error"}')).model, 'a\\u000a{"level":"error"}');
+    const log = JSON.stringify(here.log);
+    assert.ok(!log.includes(key.slice(13, 40)) && !log.includes(coded.slice(20, 50)));
+  } finally {
+    await here.close();
+  }
+});
