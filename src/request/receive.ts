@@ -34,8 +34,8 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   const { request, record, endpoint, protocol } = run;
   const shed = parts.overload.at("headers", key);
   if (shed) return shed;
-  // One with an idempotency key may have been answered before, and is told so.
-  const isNamed = idempotencyKeyOf(request.headers) !== undefined;
+  // One with an idempotency key may have been answered before, and is told so; where nobody heeds them it says nothing.
+  const isNamed = parts.settings().idempotency.enabled && idempotencyKeyOf(request.headers) !== undefined;
   const limited = isNamed ? undefined : knownLimit(key, protocol, parts.admit.catalog(), parts.admit);
   if (limited) return limited;
   const address = addressBits(request.clientAddress ?? "");
