@@ -68,6 +68,28 @@ test("while a flood goes on the store is asked once in a quarter of a second, an
   assert.equal(seen.limited(KEY), undefined);
 });
 
+test("refusals that the store was not asked for keep a flood going", () => {
+  const { seen, pass, flood } = memory();
+  flood(30_000);
+  pass(250);
+  flood(30_000, 1);
+  for (let i = 0; i < 19; i++) assert.ok(seen.limited(KEY));
+  pass(250);
+  flood(30_000, 1);
+  assert.ok(seen.limited(KEY));
+});
+
+test("what the store says in the middle of a flood counts from then on", () => {
+  const { seen, pass, flood } = memory();
+  flood(30_000);
+  pass(100);
+  flood(10_000, 1);
+  pass(50);
+  const known = seen.limited(KEY);
+  assert.equal(known?.retryAfterMs, 9_950);
+  assert.equal(known?.limits.requests?.resetMs, 59_950);
+});
+
 test("a flood that has ended is forgotten", () => {
   const { seen, pass, flood } = memory();
   flood(30_000);

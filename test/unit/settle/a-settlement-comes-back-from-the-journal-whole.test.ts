@@ -1,0 +1,48 @@
+/**
+ * What the journal writes of a settlement is what a later process sends to the store: a member that is not written is money, a
+ * limit or a cost that is lost with the process that knew it.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { decodeCharge, encodeCharge } from "../../../src/settle/journal/payload.ts";
+import type { SettleAsk } from "../../../src/store/settlement.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { leftUnpaid } from "../store/asks.ts";
+import { askOf } from "./rig.ts";
+
+const TOKENS = { input: 1, cachedInput: 2, cacheWrite: 3, output: 4, reasoning: 5 };
+
+/** Each member has a value of its own; no such settlement is made. */
+const WHOLE: Required<SettleAsk> = {
+  ...askOf(1),
+  kind: "time_card",
+  entitlement: "card_1",
+  perKey: true,
+  amount: nanoUsd(41n),
+  absorbed: nanoUsd(42n),
+  absorbedCause: "upstream_timeout",
+  upstream: "east",
+  tokensTaken: 43,
+  tokensUsed: 44,
+  tokensPerMinute: 45,
+  counted: "key_1:day",
+  tokens: TOKENS,
+  voided: true,
+  attempts: [{ upstream: "west", cause: "upstream_reset", amount: nanoUsd(46n), memo: '{"input":1}' }],
+  costs: [
+    {
+      ...{ upstream: "east", model: "m-east", requests: 2, tokens: TOKENS },
+      ...{ cost: nanoUsd(48n), absorbed: nanoUsd(47n), charged: true },
+    },
+  ],
+  leftUnpaid: leftUnpaid(49n, 50n, { memo: '{"paid":"allowance_used"}', cost: 51n }),
+  idempotency: { key: "a".repeat(64), fingerprint: "b".repeat(64), streamed: true, untilMs: 52 },
+};
+
+test("every member of a settlement comes back", () => {
+  assert.deepEqual(decodeCharge(encodeCharge(WHOLE, {})), { ask: WHOLE, orphan: false });
+});
+
+test("a settlement without what is optional comes back without it, and whether it is an orphan's", () => {
+  assert.deepEqual(decodeCharge(encodeCharge(askOf(2), { orphan: true })), { ask: askOf(2), orphan: true });
+});
