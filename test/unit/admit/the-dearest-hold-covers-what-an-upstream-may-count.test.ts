@@ -5,8 +5,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { affordableLimit, measure, type OfferedTerms, type Terms } from "../../../src/admit/terms.ts";
-import type { Model } from "../../../src/values/catalog.ts";
+import type { Catalog, Group, Model } from "../../../src/values/catalog.ts";
 import type { Envelope } from "../../../src/values/members/envelope.ts";
+import type { Multiplier } from "../../../src/values/price.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 // Nano-dollars a token: figures that nobody has to round.
@@ -66,6 +67,14 @@ test("the dearest is a token a byte and the model's most; its least is a useful 
   );
 });
 
+test("a limit below a useful answer is all that is held, and the least", () => {
+  const { paying } = measured({ limit: { field: "max_tokens", value: 8 } });
+  assert.deepEqual(
+    [paying.holdFull, paying.holdMin, paying.dear.holdMin],
+    [held(1_000, 8), held(1_000, 8), held(3_000, 8)],
+  );
+});
+
 test("each choice is held, at the dearest as well", () => {
   const { paying } = measured({ choices: 4 });
   assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 400), held(1_000, 64)]);
@@ -84,6 +93,9 @@ test("a thinking budget above the limit is held beside it, and no answer is boug
   assert.equal(measured({ limit: limit(600), thinkingBudget: 500 }).paying.holdFull, held(1_000, 600));
   const most = 16 + MODEL.maxOutputTokens;
   assert.equal(measured({ limit: limit(16), thinkingBudget: 1e9 }).paying.holdFull, held(1_000, most));
+  // Where the endpoint has no limit, all that the model can give is held, and that is thinking too.
+  const implied = { field: "max_tokens", value: 16, implied: true };
+  assert.equal(measured({ limit: implied, thinkingBudget: 500 }).paying.holdFull, held(1_000, 16));
   const open = { limit: undefined, stream: true, thinkingBudget: 1e9 };
   assert.equal(measured(open).paying.holdFull, measured({ ...open, thinkingBudget: 0 }).paying.holdFull);
 });
@@ -110,4 +122,30 @@ test("calls of hosted tools and extras are held beside the tokens, and no output
   assert.equal(double.holdFull, 2n * (held(1_000, 100) + beside));
   assert.equal(affordableLimit(terms, paying, paying.holdFull), 100);
   assert.equal(affordableLimit({ ...terms, choices: 4 }, paying, paying.holdFull), 25);
+});
+
+test("of a request that may be charged at several tiers the dearest is held, and funds buy what it costs", () => {
+  const fast = { ...PRICE, output: 20_000_000n };
+  const model = { ...PRICED, price: { ...PRICED.price, tiers: new Map([["fast", fast]]) } };
+  const [route] = model.routes;
+  assert.ok(route);
+  const routes = [{ ...route, protocol: "messages" as const }];
+  const quote = measure({ ...FACTS, serviceTier: "fast", tierParam: "speed" }, { ...model, routes }, CATALOG);
+  assert.ok("groups" in quote);
+  const paying = quote.groups.find(({ group }) => group === "money");
+  assert.ok(paying);
+  assert.equal(paying.holdFull, 1_000n * INPUT + 100n * 20n);
+  assert.equal(affordableLimit(quote.terms, paying, paying.holdFull), 100);
+});
+
+test("the part of a tool that is less than a nano-dollar is held as a whole one", () => {
+  const groups = [...CATALOG.groups.values()].map((group) => [
+    group.name,
+    { ...group, multiplier: 100_001n as Multiplier },
+  ]);
+  const catalog: Catalog = { ...CATALOG, groups: new Map(groups as [string, Group][]) };
+  const quote = measure({ ...FACTS, options: ["zoom"] }, PRICED, catalog);
+  assert.ok("groups" in quote);
+  // 11 at 0.100001.
+  assert.equal(quote.groups[0]?.toolsHold, 2n);
 });

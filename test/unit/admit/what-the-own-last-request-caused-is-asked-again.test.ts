@@ -1,0 +1,96 @@
+/**
+ * ARCHITECTURE.md promise 5: a refusal that the account's own last request may have caused is asked about once more, when the
+ * charges that this process has not settled yet are. A store that holds nothing has nothing to give up.
+ */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import test from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { type AdmitInput, admit } from "../../../src/admit/admit.ts";
+import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import type { AdmitAsk, AdmitRefusalCause } from "../../../src/store/admission.ts";
+import { StoreError } from "../../../src/store/contract.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import { newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
+import type { Envelope } from "../../../src/values/members/envelope.ts";
+import { newRequestId } from "../../../src/values/request-id.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+const FACTS: Envelope = {
+  ...{ protocol: "chat", model: MODEL.name, stream: false, choices: 1, textBytes: 300, textTokens: 0, media: [] },
+  ...{ limit: { field: "max_tokens", value: 100 }, thinkingBudget: 0, compacts: false, includeUsage: false },
+  ...{ serviceTier: undefined, tierParam: undefined, hostedTools: [], demandedTools: [], options: [] },
+  hasOwnTools: true,
+};
+
+/** Asks a store that answers so each time. @returns what it was asked, and what was given up. */
+async function asked(answer: AdmitRefusalCause | StoreError, { isPending }: { readonly isPending: boolean }) {
+  const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
+  assert.ok(typeof key === "object");
+  const asks: AdmitAsk[] = [];
+  let isSettled = false;
+  const settle = async () => {
+    await turn();
+    isSettled = true;
+  };
+  let abandoned = 0;
+  const input: AdmitInput = {
+    ...{ requestId: newRequestId(Date.now(), randomBytes), protocol: "chat", key, address: "", facts: FACTS },
+    ...{ holdTtlMs: 60_000, idempotency: undefined },
+  };
+  const refused = await admit(input, {
+    catalog: () => CATALOG,
+    wallMs: () => 0,
+    seenKeys: FORGETFUL,
+    abandon: () => void abandoned++,
+    unsettled: () => (isPending ? settle() : undefined),
+    store: {
+      readKey: async () => undefined,
+      async admit(ask) {
+        assert.equal(isSettled, asks.length === 1, "the second time what was unsettled is settled");
+        asks.push(ask);
+        if (answer instanceof StoreError) throw answer;
+        const limits = { requests: undefined, tokens: undefined };
+        return { outcome: "refused", cause: answer, group: "money", retryAfterMs: undefined, limits };
+      },
+    },
+  });
+  assert.ok(isRefusal(refused));
+  return { again: asks.map((ask) => ask.again), abandoned };
+}
+
+test("what the last request may have caused is asked once more; its place in the request bucket is taken once", async () => {
+  const causes = [
+    "insufficient_balance",
+    "quota_used",
+    "key_budget",
+    "account_budget",
+    "idempotency_in_progress",
+  ] as const;
+  for (const cause of causes) {
+    assert.deepEqual((await asked(cause, { isPending: true })).again, [false, false], cause);
+    assert.deepEqual((await asked(cause, { isPending: false })).again, [false], cause);
+  }
+  // The only one of them that the store finds after it has charged the bucket.
+  assert.deepEqual((await asked("concurrency", { isPending: true })).again, [false, true]);
+});
+
+test("what it cannot have caused is not", async () => {
+  for (const cause of [
+    "unknown_key",
+    "not_in_plan",
+    "no_entitlement",
+    "requests",
+    "tokens",
+    "idempotency_key",
+  ] as const) {
+    assert.deepEqual((await asked(cause, { isPending: true })).again, [false], cause);
+  }
+});
+
+test("an admission without an answer is given up, but where the store was not asked or waits for its operator", async () => {
+  const abandonedFor = async (error: StoreError) => (await asked(error, { isPending: false })).abandoned;
+  assert.equal(await abandonedFor(new StoreError("unavailable", "no reply")), 1);
+  assert.equal(await abandonedFor(new StoreError("unavailable", "not connected", { outcome: "unsent" })), 0);
+  assert.equal(await abandonedFor(new StoreError("older", "the store lost data")), 0);
+});
