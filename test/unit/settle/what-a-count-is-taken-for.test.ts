@@ -1,0 +1,64 @@
+/** What becomes of an upstream's count (src/settle/meter.ts): of one sum, of cached input, of extras, of a tier. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { costSoFar, settlementOf } from "../../../src/settle/charge.ts";
+import type { Ending, MeasuredReply } from "../../../src/settle/meter.ts";
+import type { ChargeTerms } from "../../../src/store/charge-terms.ts";
+import type { Group, Model, Route } from "../../../src/values/catalog.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import type { RequestId } from "../../../src/values/request-id.ts";
+import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+const [ROUTE] = MODEL.routes as [Route];
+const FLEX = { ...MODEL.price, input: 1_000_000n };
+const PRICED: Model = { ...MODEL, price: { ...MODEL.price, input: 2_000_000n, tiers: new Map([["flex", FLEX]]) } };
+const TERMS: ChargeTerms = {
+  ...{ requestId: "count" as RequestId, tag: "count" as AccountTag, keyId: "key", model: PRICED },
+  group: CATALOG.groups.get("money") as Group,
+  tokensTaken: 10,
+  terms: { inputTokens: 10, inputEstimate: 8, choices: 1, tier: "flex", tools: [], options: [] },
+  ...{ hold: nanoUsd(900_000_000n), outputMost: 4_000, entitlement: undefined, unmetered: false },
+  ...{ storeTimeMs: 0, catalogVersion: "1" },
+};
+
+/** A final count, after ten seconds in which 150 tokens each may have been thought. */
+function counted(usage: Partial<Usage>, ending: Partial<Ending> = {}): Ending {
+  const measured: MeasuredReply = {
+    ...{ usage: { ...NO_USAGE, ...usage }, final: true, silentMs: 10_000 },
+    produced: { bytes: 4, tokens: 1, deltas: 1 },
+  };
+  const pace = { thinks: "yes", hiddenPerS: 150, visibleFactor: 1 } as const;
+  return { delivered: true, complete: true, route: ROUTE, cause: "complete", measured, pace, ...ending };
+}
+
+test("of one sum all that is not input is output, and nothing is reckoned beside it", () => {
+  const { output, input } = JSON.parse(settlementOf(TERMS, counted({ unsplit: 100, outputUncounted: true })).ask.memo);
+  assert.deepEqual([input, output], [8, 92]);
+});
+
+test("cached input fills a context as any other; a reply that reads twice has a context for each reading", () => {
+  const { contextTokens } = MODEL;
+  const surprises = (usage: Partial<Usage>) => settlementOf(TERMS, counted({ output: 1, ...usage })).surprises;
+  assert.deepEqual(surprises({ input: 1, cachedInput: contextTokens - 1 }), []);
+  assert.deepEqual(surprises({ input: 1, cachedInput: contextTokens }), ["input_above_context"]);
+  assert.deepEqual(surprises({ input: 2 * contextTokens, longestInput: contextTokens }), []);
+});
+
+test("an extra is paid where its member reached the upstream: in the client's protocol, or at one that takes it", () => {
+  const terms: ChargeTerms = { ...TERMS, terms: { ...TERMS.terms, client: "responses", options: ["zoom"] } };
+  const calls = (route: Route) =>
+    JSON.parse(settlementOf(terms, counted({ input: 1, output: 1 }, { route })).ask.memo).tool_calls;
+  const native = (openaiNative: boolean) => ({ ...ROUTE, capabilities: { ...ROUTE.capabilities, openaiNative } });
+  assert.deepEqual(calls({ ...native(false), protocol: "responses" }), { zoom: 1 });
+  assert.deepEqual(calls(native(true)), { zoom: 1 });
+  assert.deepEqual(calls(native(false)), {});
+});
+
+test("a running stream costs what the tier does that was sent, not the one that its client asked for", () => {
+  const seen = counted({ input: 1_000, output: 0 }).measured;
+  const costAt = (tier: string | undefined) => costSoFar(TERMS, seen, { cause: "brake", tier }).cost;
+  const [flex, standard] = [costAt("flex"), costAt(undefined)];
+  assert.equal(standard - flex, 1_000n);
+});

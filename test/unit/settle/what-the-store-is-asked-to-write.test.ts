@@ -1,0 +1,130 @@
+/** What a settlement asks the store to write (src/settle/lines.ts): who pays for each try, in which order, and what counts. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { settlementOf } from "../../../src/settle/charge.ts";
+import { voidOf } from "../../../src/settle/lines.ts";
+import type { AttemptFacts, Ending } from "../../../src/settle/meter.ts";
+import type { ChargeTerms } from "../../../src/store/charge-terms.ts";
+import type { Group, Model, Route } from "../../../src/values/catalog.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import type { Multiplier, Price } from "../../../src/values/price.ts";
+import type { RequestId } from "../../../src/values/request-id.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+const PRICE: Price = { ...MODEL.price, input: 1_000_000n, output: 1_000_000n, tools: new Map([["web_search", 7n]]) };
+const FREE: Price = { ...PRICE, input: 0n, output: 0n };
+const [ANY] = MODEL.routes as [Route];
+const EAST: Route = { ...ANY, upstream: "east", upstreamModel: "small", cost: PRICE };
+/** The same upstream's other model, at ten times the price. */
+const LARGE: Route = { ...EAST, upstreamModel: "large", cost: { ...PRICE, input: 10_000_000n } };
+const PRICED: Model = { ...MODEL, price: PRICE, routes: [EAST, LARGE] };
+const GROUP = CATALOG.groups.get("money") as Group;
+
+const TERMS: ChargeTerms = {
+  ...{ requestId: "lines" as RequestId, tag: "lines" as AccountTag, keyId: "key", model: PRICED, group: GROUP },
+  tokensTaken: 10,
+  terms: { inputTokens: 10, inputEstimate: 8, choices: 1, tier: undefined, tools: [], options: [] },
+  ...{ hold: nanoUsd(50n), outputMost: 100, entitlement: undefined, unmetered: false, counted: "tokens" },
+  ...{ storeTimeMs: 0, catalogVersion: "1" },
+};
+
+function tried({ upstream, upstreamModel: model }: Route, outcome: string): AttemptFacts {
+  const facts = { status: undefined, bytesReceived: 0, sentToUpstream: true, refusedByUpstream: false };
+  return { upstream, model, outcome, ...facts };
+}
+
+/** An answer that its upstream has counted. */
+const ANSWERED: Ending = {
+  ...{ delivered: true, complete: true, route: EAST, cause: "complete", attempts: [tried(EAST, "ok")] },
+  measured: {
+    ...{ usage: { ...NO_USAGE, input: 40, output: 60 }, final: true, silentMs: 0 },
+    produced: { bytes: 0, tokens: 0, deltas: 0 },
+  },
+};
+const LEFT: Ending = {
+  ...{ ...ANSWERED, delivered: false, complete: false, route: undefined, cause: "client_gone" },
+  ...{ attempts: [tried(EAST, "client_gone")], leftAllowance: nanoUsd(1n) },
+};
+
+const notesOf = (memo: string | undefined): Record<string, unknown>[] => JSON.parse(memo ?? "{}").attempts;
+
+test("a try is priced as the model that it was made at, also where its upstream has several", () => {
+  const { ask } = settlementOf(TERMS, { ...ANSWERED, attempts: [tried(LARGE, "upstream_timeout"), tried(EAST, "ok")] });
+  assert.deepEqual(
+    ask.attempts?.map(({ upstream, amount }) => [upstream, amount]),
+    [["east", 80n]],
+  );
+});
+
+test("an answer is answered where its client got all of it, and else is what it ended as", () => {
+  const why = (ending: Partial<Ending>) => notesOf(settlementOf(TERMS, { ...ANSWERED, ...ending }).ask.memo)[0]?.why;
+  assert.equal(why({}), "answered");
+  assert.equal(why({ complete: false, cause: "upstream_timeout" }), "upstream_timeout");
+  assert.equal(why({ delivered: false, cause: "client_gone" }), "client_gone");
+});
+
+test("who pays for a try is said also where it cost nothing: an answer is somebody's, a failure is nobody's", () => {
+  const model = { ...PRICED, routes: [{ ...EAST, cost: FREE }] };
+  const [route] = model.routes as [Route];
+  const paidBy = (ending: Ending) => {
+    const { memo } = settlementOf({ ...TERMS, model }, ending).ask;
+    return notesOf(memo).map((note) => note.paid_by);
+  };
+  const attempts = [tried(EAST, "upstream_timeout"), tried(EAST, "ok")];
+  assert.deepEqual(paidBy({ ...ANSWERED, route, attempts }), ["nobody", "client"]);
+  assert.deepEqual(paidBy({ ...ANSWERED, route, attempts, delivered: false }), ["nobody", "absorbed"]);
+});
+
+test("what a broken answer costs above its hold comes right behind the charge, before the tries that failed", () => {
+  const attempts = [tried(LARGE, "upstream_timeout"), tried(EAST, "ok")];
+  const { ask } = settlementOf(TERMS, { ...ANSWERED, complete: false, cause: "upstream_invalid", attempts });
+  assert.equal(ask.amount, 50n);
+  assert.deepEqual(
+    ask.attempts?.map(({ cause, amount }) => [cause, amount]),
+    [
+      ["cut_over_hold", 50n],
+      ["upstream_timeout", 80n],
+    ],
+  );
+});
+
+test("who is stopped by its own stop string pays what its upstream counted, above the hold as well", () => {
+  const { ask } = settlementOf(TERMS, { ...ANSWERED, complete: false, stopped: true, cause: "upstream_invalid" });
+  assert.deepEqual([ask.amount, ask.attempts], [100n, undefined]);
+});
+
+test("who left unpaid and is charged has used its tokens; whom nothing would be charged is absorbed always", () => {
+  const { ask } = settlementOf(TERMS, LEFT);
+  assert.deepEqual([ask.leftUnpaid?.amount, ask.tokensUsed, ask.voided], [10n, 10, true]);
+  const group = { ...GROUP, multiplier: 0n as Multiplier };
+  const given = settlementOf({ ...TERMS, group }, LEFT).ask;
+  assert.deepEqual([given.leftUnpaid, given.absorbed, given.tokensUsed], [undefined, 10n, 0]);
+});
+
+test("that the dearest was held stands on the line, whoever pays", () => {
+  const held = (ending: Ending) => JSON.parse(settlementOf({ ...TERMS, heldDear: true }, ending).ask.memo).held;
+  assert.deepEqual([held(ANSWERED), held({ ...ANSWERED, delivered: false })], ["dearest", "dearest"]);
+});
+
+test("calls that nobody asked for are absorbed at the tier of the answer", () => {
+  const usage = { ...NO_USAGE, input: 1, toolCalls: { web_search: 3 } };
+  const tiered = { ...PRICED, price: { ...PRICE, tiers: new Map([["flex", PRICE]]) } };
+  const { ask } = settlementOf(
+    { ...TERMS, model: tiered },
+    { ...ANSWERED, tier: "flex", measured: { ...ANSWERED.measured, usage } },
+  );
+  assert.deepEqual(
+    ask.attempts?.map(({ cause, amount, memo }) => [cause, amount, JSON.parse(memo).tier]),
+    [["unpaid_tool_calls", 21n, "flex"]],
+  );
+});
+
+test("a hold that is given back says what the request counted in, and who would have paid", () => {
+  assert.equal(voidOf(TERMS).counted, "tokens");
+  assert.equal(settlementOf(TERMS, ANSWERED).ask.counted, "tokens");
+  const cards = CATALOG.groups.get("cards") as Group;
+  assert.equal(voidOf({ ...TERMS, group: cards, entitlement: "card_1" }).kind, "time_card");
+  assert.equal(voidOf({ ...TERMS, group: cards }).kind, "pay_per_use", "the balance, where no card pays");
+});
