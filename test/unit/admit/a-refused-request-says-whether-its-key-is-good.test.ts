@@ -1,13 +1,15 @@
 /**
  * A key whose request is refused, for want of funds or by a limit, is a good key, and is remembered as one: it need not share
- * the look-ups that an address full of bad keys has left (docs/failure-model.md row 30). A budget that it has met is told of.
+ * the look-ups that an address full of bad keys has left (docs/failure-model.md row 30). A budget that it has met is told of. Its
+ * client is told which limit it was, whose, and how long to wait.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { refusedBy } from "../../../src/admit/refused.ts";
-import type { SeenKeys } from "../../../src/admit/seen-keys.ts";
+import { FORGETFUL, type SeenKeys } from "../../../src/admit/seen-keys.ts";
 import type { AdmitRefused } from "../../../src/store/admission.ts";
 import type { AccountTag, KeyHash, WellFormedKey } from "../../../src/values/key.ts";
+import { printRequestId, type RequestId } from "../../../src/values/request-id.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const KEY = { tag: "tag" as AccountTag, hash: "hash" as KeyHash } as WellFormedKey;
@@ -44,4 +46,30 @@ test("a key that is refused itself is not, and only one that stays refused is re
   assert.deepEqual(noted("unknown_key"), ["hash is bad: unknown_key"]);
   assert.deepEqual(noted("revoked_key"), ["hash is bad: revoked_key"]);
   for (const cause of ["suspended", "expired_key", "address_not_allowed"] as const) assert.deepEqual(noted(cause), []);
+});
+
+/** What a client is told. */
+function told(cause: AdmitRefused["cause"], more: Partial<AdmitRefused>) {
+  const limits = { requests: undefined, tokens: undefined };
+  const answer: AdmitRefused = { outcome: "refused", cause, group: "cards", retryAfterMs: undefined, limits, ...more };
+  const parts = { seenKeys: FORGETFUL, wallMs: () => 0 };
+  const refused = refusedBy(answer, { key: KEY, protocol: "chat" }, MODEL.name, CATALOG, parts);
+  return { detail: refused.facts.detail, retryAfterS: refused.retryAfterS };
+}
+
+test("a limit is told by its figure, the key's own where that refuses, and the wait is never too short", () => {
+  assert.deepEqual(told("requests", { retryAfterMs: 1_001 }), {
+    detail: "The limit is 120 requests per minute.",
+    retryAfterS: 2,
+  });
+  assert.equal(told("tokens", { group: "double" }).detail, "The limit is 100000 tokens per minute.");
+  assert.equal(told("concurrency", {}).detail, "The limit is 4 requests at once.");
+  assert.equal(told("concurrency", { limitOfKey: 2 }).detail, "The limit of this key is 2 requests at once.");
+});
+
+test("who has the idempotency key is told, and whether it asked for something else", () => {
+  const first = "0".repeat(32) as RequestId;
+  const id = printRequestId(first);
+  assert.equal(told("idempotency_key", { first }).detail, `Request ${id} used this key with another path or body.`);
+  assert.equal(told("idempotency_in_progress", { first }).detail, `The request that has the key is ${id}.`);
 });

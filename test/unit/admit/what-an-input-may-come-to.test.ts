@@ -1,0 +1,69 @@
+/** How many tokens an input may have (src/admit/input.ts): held for, likely, and at the dearest. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { dearestInput, inputOf } from "../../../src/admit/input.ts";
+import { measure } from "../../../src/admit/terms.ts";
+import type { Catalog } from "../../../src/values/catalog.ts";
+import type { Envelope } from "../../../src/values/members/envelope.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+const FACTS: Envelope = {
+  ...{ protocol: "chat", model: MODEL.name, stream: false, choices: 1, textBytes: 0, textTokens: 0, media: [] },
+  ...{ limit: { field: "max_tokens", value: 100 }, thinkingBudget: 0, compacts: false, includeUsage: false },
+  ...{ serviceTier: undefined, tierParam: undefined, hostedTools: [], demandedTools: [], options: [] },
+  hasOwnTools: true,
+};
+const CONTEXT = MODEL.contextTokens;
+const FIGURES = { image: 1_000, imageMax: 5_000, file: 1_000 };
+const SEEING = { ...MODEL, mediaTokens: FIGURES };
+
+/** What is held for, and what is likely. */
+function input(facts: Partial<Envelope>, addedBytes = 0): readonly [number, number] {
+  const { inputTokens, inputEstimate } = inputOf({ ...FACTS, ...facts }, SEEING, addedBytes);
+  return [inputTokens, inputEstimate];
+}
+
+test("a text is held at the operator's figure, or at its sample where that is dense; rules' text comes on top", () => {
+  assert.deepEqual(input({ textBytes: 1_200 }), [400, 300]);
+  assert.deepEqual(input({ textBytes: 1_200, textTokens: 504 }), [400, 300], "as dense as code");
+  assert.deepEqual(input({ textBytes: 1_200, textTokens: 600 }), [600, 300]);
+  assert.deepEqual(input({ textBytes: 1_200, textTokens: 600 }, 300), [700, 375]);
+});
+
+test("an image of unknown size is held at the most that the operator says, a file at twice what it mostly comes to", () => {
+  assert.deepEqual(input({ media: [{ kind: "image", tokens: undefined }] }), [5_000, 1_000]);
+  assert.deepEqual(input({ media: [{ kind: "image", tokens: 9_000 }] }), [5_000, 5_000]);
+  assert.deepEqual(input({ media: [{ kind: "image", tokens: 2_000 }] }), [2_000, 2_000]);
+  assert.deepEqual(input({ media: [{ kind: "file", tokens: 4_000 }] }), [4_000, 2_000]);
+  assert.deepEqual(input({ media: [{ kind: "file", tokens: undefined }] }), [CONTEXT, 1_000]);
+});
+
+test("what a server reads beside the body may fill the context, and is not likely to", () => {
+  assert.deepEqual(input({ textBytes: 1_200, readsStored: true }), [CONTEXT, 300]);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200, readsStored: true }, SEEING, 0), CONTEXT);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7), 1_207);
+});
+
+test("a conversation that is shortened on the way is read twice, each time within the context", () => {
+  assert.deepEqual(input({ textBytes: 240_000, compacts: true }), [160_000, 120_000]);
+  assert.deepEqual(input({ textBytes: 9_000_000, compacts: true }), [2 * CONTEXT, 2 * CONTEXT]);
+});
+
+test("the token bucket counts the most that any group's rules add, a hold what its own group's do", () => {
+  const added = new Map(Object.entries({ money: 0, double: 300, cards: 30 }));
+  const groups = [...CATALOG.groups].map(
+    ([name, one]) => [name, { ...one, addedInputBytes: added.get(name) ?? 0 }] as const,
+  );
+  const catalog: Catalog = { ...CATALOG, groups: new Map(groups) };
+  const quote = measure({ ...FACTS, textBytes: 1_200 }, MODEL, catalog);
+  assert.ok("groups" in quote);
+  assert.equal(quote.terms.inputTokens, 500);
+  assert.deepEqual(
+    quote.groups.map(({ group, inputTokens, perKey }) => [group, inputTokens, perKey]),
+    [
+      ["money", 400, false],
+      ["double", 500, true],
+      ["cards", 410, false],
+    ],
+  );
+});
