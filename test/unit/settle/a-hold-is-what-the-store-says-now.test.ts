@@ -47,3 +47,10 @@ test("a hold that has grown in part ends it there", async () => {
   assert.deepEqual(told, [["part", 150n]]);
   assert.deepEqual([extension.look(seen(149)), extension.look(seen(150))], ["go", "stop"]);
 });
+
+test("what has been produced meanwhile is taken off the edge again with one ask", async () => {
+  const { extension, targets } = bench({ outcome: "held", hold: nanoUsd(300n) });
+  assert.equal(extension.look(seen(190)), "wait");
+  await turns(2);
+  assert.deepEqual([targets, extension.look(seen(190))], [[300n], "go"]);
+});

@@ -97,3 +97,24 @@ test("it costs no more than is in doubt: what was silent, what is shown, and wha
   readOn.stop();
   assert.equal(leave({ drains: true }).doubt, undefined);
 });
+
+test("only the silence since its last token may hide some; what has ended is no stream of the account's any more", () => {
+  const clock = new ManualClock();
+  let running = 0;
+  const begun = () => {
+    running++;
+    return () => void running--;
+  };
+  const leaving = { ...leave(), forMs: 60_000, doubt: { tokens: 100, perS: 10 }, covers: () => true, begun };
+  const readOn = new ReadOn(leaving, seen(0), clock, () => {});
+  const state = { ended: false, fault: undefined };
+  clock.nowMs += 9_000;
+  assert.equal(readOn.isOver(1, state, seen(1)), false);
+  clock.nowMs += 9_000;
+  assert.equal(readOn.isOver(1, state, seen(1)), false);
+  clock.nowMs += 1_000;
+  assert.equal(readOn.isOver(1, state, seen(1)), true);
+  assert.equal(running, 1);
+  readOn.stop();
+  assert.equal(running, 0);
+});

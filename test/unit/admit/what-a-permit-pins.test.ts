@@ -1,0 +1,63 @@
+/** What an admitted request may write, and until when its idempotency key is kept (src/admit/permit.ts). */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { permitOf } from "../../../src/admit/permit.ts";
+import { measure } from "../../../src/admit/terms.ts";
+import type { Admitted } from "../../../src/store/admission.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import type { Envelope } from "../../../src/values/members/envelope.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import type { RequestId } from "../../../src/values/request-id.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
+
+const FACTS: Envelope = {
+  ...{ protocol: "chat", model: MODEL.name, stream: false, choices: 1, textBytes: 300, textTokens: 0, media: [] },
+  ...{ limit: { field: "max_tokens", value: 16 }, thinkingBudget: 0, compacts: false, includeUsage: false },
+  ...{ serviceTier: undefined, tierParam: undefined, hostedTools: [], demandedTools: [], options: [] },
+  hasOwnTools: true,
+};
+
+/** Admitted with the whole hold. */
+function permit(facts: Partial<Envelope>, { keepMs = 0, dear = false } = {}) {
+  const quote = measure({ ...FACTS, ...facts }, MODEL, CATALOG);
+  assert.ok("groups" in quote);
+  const offered = quote.groups.find(({ group }) => group === "money");
+  assert.ok(offered);
+  const answer: Admitted = {
+    ...{ outcome: "admitted", accountId: "a", keyId: "k", group: "money", entitlement: undefined, unmetered: false },
+    ...{
+      storeTimeMs: 1_000,
+      limits: { requests: undefined, tokens: undefined },
+      counted: "",
+      free: nanoUsd(10n ** 12n),
+    },
+    hold: dear ? offered.dear.holdFull : offered.holdFull,
+    ...(dear ? { dear } : {}),
+  };
+  const request = {
+    ...{
+      requestId: "permit" as RequestId,
+      protocol: "chat" as const,
+      key: { tag: "tag" as AccountTag },
+      holdTtlMs: 60_000,
+    },
+    idempotency: { key: "key", fingerprint: "body", streamed: false, keepMs },
+  };
+  return permitOf(request, { ...FACTS, ...facts }, quote, answer, CATALOG);
+}
+
+test("an idempotency key is kept for as long as the operator says, and no shorter than the request may run", () => {
+  assert.equal(permit({}, { keepMs: 5_000 }).idempotency?.untilMs, 61_000);
+  assert.equal(permit({}, { keepMs: 90_000 }).idempotency?.untilMs, 91_000);
+});
+
+test("thinking that is held beside the limit may be written beside it", () => {
+  assert.equal(permit({}).outputMost, 16);
+  assert.equal(permit({ thinkingBudget: 500 }).outputMost, 516);
+});
+
+test("where the dearest is held whole, a stream without a limit is still asked for all that its likely input leaves", () => {
+  // A token a byte leaves 100 tokens of the context; at the operator's figure there is room for all.
+  const facts = { stream: true, limit: undefined, textBytes: MODEL.contextTokens - 100 };
+  assert.equal(permit(facts, { dear: true }).outputLimit, MODEL.maxOutputTokens);
+});

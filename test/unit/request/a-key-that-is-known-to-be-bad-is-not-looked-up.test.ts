@@ -1,0 +1,57 @@
+/** Which key is looked up for its address, and whose refusal counts against it (docs/failure-model.md row 30). */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { FailedKeys } from "../../../src/accept/failed-keys.ts";
+import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import { presentedKey, refuseBadKey } from "../../../src/request/refuse.ts";
+import { isRefusal, refusal } from "../../../src/values/errors.ts";
+import type { KeyHash, WellFormedKey } from "../../../src/values/key.ts";
+
+const KEY = { hash: "hash" as KeyHash } as WellFormedKey;
+const REQUEST = { key: KEY, clientAddress: "203.0.113.7" };
+
+/** An address that is full of bad keys. */
+function fullAddress() {
+  const asked: string[] = [];
+  const note =
+    <T>(what: string, answer: T) =>
+    () => {
+      asked.push(what);
+      return answer;
+    };
+  const failedKeys = { mayLookUp: note("look up", false), failed: note("failed", 7), waitS: note("wait", 7) };
+  return { asked, failedKeys: failedKeys as unknown as FailedKeys };
+}
+
+test("a key that was bad a moment ago is refused as it was, and takes no look-up of its address", () => {
+  const { asked, failedKeys } = fullAddress();
+  const seenKeys = { ...FORGETFUL, bad: () => "revoked_key" as const };
+  const refused = presentedKey(REQUEST, { failedKeys, admit: { seenKeys } });
+  assert.ok(isRefusal(refused));
+  assert.deepEqual([refused.cause, asked], ["revoked_key", []]);
+});
+
+test("a key that was good is looked up at any address, another waits its turn", () => {
+  const { failedKeys } = fullAddress();
+  assert.equal(presentedKey(REQUEST, { failedKeys, admit: { seenKeys: { ...FORGETFUL, wasGood: () => true } } }), KEY);
+  const refused = presentedKey(REQUEST, { failedKeys, admit: { seenKeys: FORGETFUL } });
+  assert.ok(isRefusal(refused));
+  assert.deepEqual([refused.cause, refused.retryAfterS], ["bad_keys", 1]);
+});
+
+test("a guess counts against its address, a key that was good once only waits there, any other refusal is told as it is", () => {
+  for (const [cause, what] of [
+    ["unknown_key", "failed"],
+    ["malformed_key", "failed"],
+    ["conflicting_keys", "failed"],
+    ["revoked_key", "wait"],
+    ["suspended", "wait"],
+    ["expired_key", "wait"],
+  ] as const) {
+    const { asked, failedKeys } = fullAddress();
+    const { cause: told, retryAfterS } = refuseBadKey(refusal(cause), REQUEST, failedKeys);
+    assert.deepEqual([told, retryAfterS, asked], ["bad_keys", 7, [what]], cause);
+  }
+  const { asked, failedKeys } = fullAddress();
+  assert.deepEqual([refuseBadKey(refusal("missing_key"), REQUEST, failedKeys).cause, asked], ["missing_key", []]);
+});
