@@ -53,3 +53,12 @@ test("a flat line has the form of one that is not", () => {
   assert.deepEqual(Object.keys(empty), ["level", "time", "msg"]);
   assert.ok(lines.every((line) => line.endsWith("}\n") && line.indexOf("\n") === line.length - 1));
 });
+
+test("an error and a list of amounts are lines too", () => {
+  const [error, list] = linesOf((log) => {
+    log.error(new Error("it broke"), "a defect");
+    log.info({ amounts: [5n] }, "a list");
+  });
+  assert.match(JSON.stringify(error), /it broke/);
+  assert.deepEqual([error?.msg, list?.msg], ["a defect", "a list"]);
+});
