@@ -115,7 +115,8 @@ async function serveDemo(): Promise<void> {
 
 /** Those that are given already, so that the command that is proposed has them too. */
 function demoAddresses(): Record<string, string> {
-  const given = ["TOLLGATE_LISTEN", "TOLLGATE_ADMIN"].map((name) => [name, process.env[name]] as const);
+  const env = environment();
+  const given = ["TOLLGATE_LISTEN", "TOLLGATE_ADMIN"].map((name) => [name, env[name]] as const);
   return Object.fromEntries(given.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
