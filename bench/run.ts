@@ -4,7 +4,7 @@
  *     node bench/run.ts [--rounds N] [--json FILE] [--cases TEXT,...] [--subjects TEXT,...] [--cpu-prof DIR] [--smoke]
  *         [--compare FILE]
  *
- * `--cases` and `--subjects` choose by a part of the name. `--smoke` does a little of everything and asserts nothing
+ * `--cases` and `--subjects` choose by a part of the name, or by whole names with semicolons between them. `--smoke` does a little of everything and asserts nothing
  * about time: it shows that the benchmark works. `--compare` reads an earlier run's JSON and fails where the CPU time as a
  * multiple of the bare Node proxy's has grown by more than 15 %. How to read the figures: docs/benchmarks.md.
  */
@@ -68,7 +68,10 @@ const plan: Plan = {
 };
 
 function chosen<T extends { readonly name: string }>(all: readonly T[], parts: string): readonly T[] {
-  const found = all.filter(({ name }) => parts.split(",").some((part) => name.includes(part)));
+  const wanted = parts.split(parts.includes(";") ? ";" : ",");
+  const isWanted = (name: string, part: string) =>
+    all.some((one) => one.name === part) ? name === part : name.includes(part);
+  const found = all.filter(({ name }) => wanted.some((part) => isWanted(name, part)));
   if (found.length === 0) throw new Error(`nothing is called "${parts}": ${all.map(({ name }) => name).join("; ")}`);
   return found;
 }

@@ -12,6 +12,8 @@ import { join } from "node:path";
 /** The system calls of the rig go through real time: a server that does not come up fails the test. */
 const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
+/** Above the time that Redis gives a handshake of a cluster's nodes, a second at the least. */
+const MEET_AGAIN_MS = 2_000;
 
 export interface TestRedis {
   readonly port: number;
@@ -264,10 +266,15 @@ async function joinCluster(primaries: readonly TestRedis[], servers: readonly Te
     await server.command("CLUSTER", "ADDSLOTSRANGE", `${from}`, `${to}`);
     await server.command("CLUSTER", "SET-CONFIG-EPOCH", `${i + 1}`);
   }
-  for (const server of servers) {
-    if (server !== first) await server.command("CLUSTER", "MEET", "127.0.0.1", `${first.port}`);
-  }
+  let metMs = Number.NEGATIVE_INFINITY;
   await until("the cluster did not come together", async () => {
+    // A handshake that takes too long on a busy machine is given up by Redis, and nobody begins another.
+    if (performance.now() - metMs > MEET_AGAIN_MS) {
+      metMs = performance.now();
+      for (const server of servers) {
+        if (server !== first) await server.command("CLUSTER", "MEET", "127.0.0.1", `${first.port}`);
+      }
+    }
     const infos = await Promise.all(servers.map((server) => server.command("CLUSTER", "INFO")));
     const signs = ["cluster_state:ok", `cluster_known_nodes:${servers.length}`, `cluster_slots_assigned:${SLOTS}`];
     return infos.every((info) => signs.every((sign) => info.includes(sign)));
