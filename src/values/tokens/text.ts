@@ -58,59 +58,60 @@ const WIDE_WEIGHTS: readonly (readonly [below: number, weight: number])[] = [
 /** Letters in a row above which they are no word but noise, of which a token holds two. */
 const WORD_LETTERS_MAX = 12;
 
-/** Weighs a text piece by piece; the result does not depend on how it was cut. */
-export class TextTokens {
-  #weight = 0;
-  #before = LINE;
-  #codeBefore = 0;
-  /** Letters, or digits, in a row. */
-  #run = 0;
+/** What came before a character: its kind times 16, and how many letters, or digits, are in a row; more of them count as so many. */
+const RUN_MAX = WORD_LETTERS_MAX + 1;
+const STATES = 128;
+const AT_BEGINNING = LINE * 16 + 1;
 
-  /** Tokens of all that was added, fractions included. */
-  get tokens(): number {
-    return this.#weight / PARTS_PER_TOKEN;
-  }
-
-  /** Adds a text. */
-  add(text: string): void {
-    for (let i = 0; i < text.length; i++) this.#weight += this.#weigh(text.charCodeAt(i));
-  }
-
-  /** Adds what is no text. */
-  addTokens(tokens: number): void {
-    this.#weight += tokens * PARTS_PER_TOKEN;
-  }
-
-  /** Adds bytes of which each is a character. */
-  addAscii(source: Uint8Array, start: number, end: number): void {
-    for (let i = start; i < end; i++) this.#weight += this.#weigh(source[i] as number);
-  }
-
-  #weigh(code: number): number {
-    const kind = code < 128 ? (KINDS[code] as number) : WIDE;
-    const before = this.#before;
-    const run = this.#run;
-    const isRepeated = code === this.#codeBefore;
-    const wasLetter = before === LOWER || before === UPPER;
-    const isLetter = kind === LOWER || kind === UPPER;
-    this.#run = (isLetter && wasLetter) || (kind === DIGIT && before === DIGIT) ? run + 1 : 1;
-    this.#before = kind;
-    this.#codeBefore = code;
-    switch (kind) {
-      case LOWER:
-        return (this.#run > WORD_LETTERS_MAX && !isRepeated ? 11 : 5) + (before === DIGIT ? 15 : 0);
-      case UPPER:
-        return before === LOWER ? 25 : before === UPPER ? 8 : before === DIGIT ? 20 : 6;
-      case DIGIT:
-        return before === DIGIT ? 8 : wasLetter ? 20 : 14;
-      case BLANK:
-      case LINE:
-        return blankWeight(kind, before, (wasLetter || before === DIGIT) && run === 1);
-      case SIGN:
-        return isRepeated ? 3 : before === SIGN ? 13 : before === DIGIT ? 18 : 9;
-      default:
-        return wideWeight(code);
+/** By the state times 8 and the kind of the next character: its weight times `STATES`, and the state after it. */
+const STEPS = new Uint16Array(STATES * 8);
+/** The same where that character is the one before once more. */
+const STEPS_REPEATED = new Uint16Array(STATES * 8);
+for (const before of [LOWER, UPPER, DIGIT, BLANK, LINE, SIGN, WIDE]) {
+  for (let run = 1; run <= RUN_MAX; run++) {
+    for (const kind of [LOWER, UPPER, DIGIT, BLANK, LINE, SIGN, WIDE]) {
+      const step = (before * 16 + run) * 8 + kind;
+      const runNow = goesOn(kind, before) ? Math.min(run + 1, RUN_MAX) : 1;
+      const after = kind * 16 + runNow;
+      STEPS[step] = weightOf(kind, before, { run, runNow, isRepeated: false }) * STATES + after;
+      STEPS_REPEATED[step] = weightOf(kind, before, { run, runNow, isRepeated: true }) * STATES + after;
     }
+  }
+}
+
+/** Whether a row of letters, or of digits, goes on. */
+function goesOn(kind: number, before: number): boolean {
+  return (isLetter(kind) && isLetter(before)) || (kind === DIGIT && before === DIGIT);
+}
+
+function isLetter(kind: number): boolean {
+  return kind === LOWER || kind === UPPER;
+}
+
+interface Row {
+  /** Letters, or digits, in a row before the character. */
+  readonly run: number;
+  /** The same with the character. */
+  readonly runNow: number;
+  readonly isRepeated: boolean;
+}
+
+/** What a character weighs behind another one; 0 for those beyond ASCII, which have weights of their own. */
+function weightOf(kind: number, before: number, { run, runNow, isRepeated }: Row): number {
+  switch (kind) {
+    case LOWER:
+      return (runNow > WORD_LETTERS_MAX && !isRepeated ? 11 : 5) + (before === DIGIT ? 15 : 0);
+    case UPPER:
+      return before === LOWER ? 25 : before === UPPER ? 8 : before === DIGIT ? 20 : 6;
+    case DIGIT:
+      return before === DIGIT ? 8 : isLetter(before) ? 20 : 14;
+    case BLANK:
+    case LINE:
+      return blankWeight(kind, before, (isLetter(before) || before === DIGIT) && run === 1);
+    case SIGN:
+      return isRepeated ? 3 : before === SIGN ? 13 : before === DIGIT ? 18 : 9;
+    default:
+      return 0;
   }
 }
 
@@ -124,4 +125,66 @@ function blankWeight(kind: number, before: number, behindOne: boolean): number {
 function wideWeight(code: number): number {
   for (const [below, weight] of WIDE_WEIGHTS) if (code < below) return weight;
   return 60;
+}
+
+/** A text of so many ASCII characters is weighed as bytes, which takes half of the time: a string has to be asked for each. */
+const LONG_CHARS = 32;
+const ASCII = Buffer.allocUnsafeSlow(8_192);
+
+/** Weighs a text piece by piece; the result does not depend on how it was cut. */
+export class TextTokens {
+  #weight = 0;
+  #state = AT_BEGINNING;
+  #codeBefore = 0;
+
+  /** Tokens of all that was added, fractions included. */
+  get tokens(): number {
+    return this.#weight / PARTS_PER_TOKEN;
+  }
+
+  /** Adds a text. */
+  add(text: string): void {
+    if (text.length < LONG_CHARS || Buffer.byteLength(text) !== text.length) {
+      this.#addText(text);
+      return;
+    }
+    for (let at = 0; at < text.length; at += ASCII.length) {
+      this.addAscii(ASCII, 0, ASCII.write(text.slice(at, at + ASCII.length), "latin1"));
+    }
+  }
+
+  /** Adds what is no text. */
+  addTokens(tokens: number): void {
+    this.#weight += tokens * PARTS_PER_TOKEN;
+  }
+
+  /** Adds bytes of which each is a character. */
+  addAscii(source: Uint8Array, start: number, end: number): void {
+    let weight = 0;
+    let state = this.#state;
+    let codeBefore = this.#codeBefore;
+    for (let i = start; i < end; i++) {
+      const code = source[i] as number;
+      const at = state * 8 + (KINDS[code] as number);
+      const step = (code === codeBefore ? STEPS_REPEATED[at] : STEPS[at]) as number;
+      weight += step >> 7;
+      state = step & 127;
+      codeBefore = code;
+    }
+    this.#weight += weight;
+    this.#state = state;
+    this.#codeBefore = codeBefore;
+  }
+
+  #addText(text: string): void {
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      const kind = code < 128 ? (KINDS[code] as number) : WIDE;
+      const at = this.#state * 8 + kind;
+      const step = (code === this.#codeBefore ? STEPS_REPEATED[at] : STEPS[at]) as number;
+      this.#weight += kind === WIDE ? wideWeight(code) : step >> 7;
+      this.#state = step & 127;
+      this.#codeBefore = code;
+    }
+  }
 }

@@ -1,0 +1,85 @@
+/** What a text weighs, character by character, and that neither its cuts nor the way it is read change that. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TextTokens } from "../../../src/values/tokens/text.ts";
+
+/** Twentieths of a token, as docs/decisions/what-leaving-costs.md has them. */
+const TEXTS: readonly (readonly [text: string, twentieths: number])[] = [
+  ["hello", 25],
+  ["Hello World", 57],
+  ["HTTP", 30],
+  ["a b", 25],
+  ["x1", 25],
+  ["1x", 34],
+  ["1234567", 62],
+  ["12.5", 54],
+  ["7.", 32],
+  ["....", 18],
+  ["=>", 22],
+  ["->!", 35],
+  ["aaaaaaaaaaaaaaaaaaaa", 100],
+  ["abcdefghijklm", 71],
+  ["abcdefghijklmnopq", 115],
+  ["a\n", 30],
+  ["\n\n\n", 3],
+  ["one\n\n  two", 48],
+  ["\t\tif (a) {", 54],
+  ["é", 12],
+  ["漢字", 46],
+  ["привет", 66],
+  ["😀", 58],
+  ["camelCase", 65],
+  ["2Do", 39],
+  ["doX9", 55],
+  ["\u0000\u0001\u0001", 19],
+];
+
+function twentieths(add: (tokens: TextTokens) => void): number {
+  const tokens = new TextTokens();
+  add(tokens);
+  return Math.round(tokens.tokens * 20);
+}
+
+for (const [text, expected] of TEXTS) {
+  test(`the weight of ${JSON.stringify(text)}`, () => {
+    assert.equal(
+      twentieths((tokens) => tokens.add(text)),
+      expected,
+    );
+    const inUnits = twentieths((tokens) => {
+      for (let i = 0; i < text.length; i++) tokens.add(text.charAt(i));
+    });
+    assert.equal(inUnits, expected, "unit by unit");
+  });
+}
+
+test("bytes weigh what their text does, and long texts what their pieces do", () => {
+  const alphabet = TEXTS.map(([text]) => text).join("");
+  let seed = 7;
+  const next = (below: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+  for (let round = 0; round < 300; round++) {
+    const onlyAscii = round % 2 === 0;
+    const length = round % 30 === 0 ? 20_000 : 1 + next(120);
+    let text = "";
+    while (text.length < length) {
+      const code = alphabet.charCodeAt(next(alphabet.length));
+      if (!onlyAscii || code < 128) text += String.fromCharCode(code).repeat(next(9) === 0 ? 15 : 1);
+    }
+    const whole = twentieths((tokens) => tokens.add(text));
+    const inPieces = twentieths((tokens) => {
+      for (let at = 0; at < text.length; ) {
+        const end = at + 1 + next(40);
+        tokens.add(text.slice(at, end));
+        at = end;
+      }
+    });
+    assert.equal(inPieces, whole, "in pieces");
+    if (!onlyAscii) continue;
+    const bytes = Buffer.from(`..${text}..`);
+    const asBytes = twentieths((tokens) => tokens.addAscii(bytes, 2, bytes.length - 2));
+    assert.equal(asBytes, whole, "as bytes");
+  }
+});
