@@ -18,11 +18,15 @@ export function keyOf(headers: RequestHeaders): PresentedKey | Refusal {
   const apiKey = headers.all("x-api-key");
   if (authorization.length > 1) return conflict("The authorization header appears more than once.");
   if (apiKey.length > 1) return conflict("The x-api-key header appears more than once.");
-  const given = [bearerText(authorization[0]), apiKey[0]].filter((text) => text !== undefined && text !== "");
-  if (given.length === 0) return refusal("missing_key");
-  const ours = new Set(given.filter((text) => text !== undefined && looksLikeKey(text)));
-  if (ours.size > 1) return conflict("The authorization header and the x-api-key header carry different keys.");
-  const [text] = ours;
+  const bearer = bearerText(authorization[0]) || undefined;
+  const plain = apiKey[0] || undefined;
+  if (bearer === undefined && plain === undefined) return refusal("missing_key");
+  const first = bearer !== undefined && looksLikeKey(bearer) ? bearer : undefined;
+  const second = plain !== undefined && looksLikeKey(plain) ? plain : undefined;
+  if (first !== undefined && second !== undefined && first !== second) {
+    return conflict("The authorization header and the x-api-key header carry different keys.");
+  }
+  const text = first ?? second;
   const key = text === undefined ? undefined : readKey(text);
   return key ?? refusal("malformed_key");
 }

@@ -71,8 +71,14 @@ export function randomBase62(length: number, random: RandomBytes): string {
   return text;
 }
 
+const CHECKSUM_CHARS = 6;
+
+/** `base62` of a number that needs no bigint: each request has one to check. */
 function checksum(first45: string): string {
-  return base62(BigInt(crc32(first45)), 6);
+  let text = "";
+  for (let rest = crc32(first45); text.length < CHECKSUM_CHARS; rest = Math.floor(rest / 62))
+    text = BASE62[rest % 62] + text;
+  return text;
 }
 
 /**

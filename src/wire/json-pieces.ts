@@ -14,6 +14,7 @@ import {
   OPEN_ARRAY,
   QUOTE,
   scanJson,
+  scanParsedJson,
   skipInString,
   skipSpace,
   skipString,
@@ -43,14 +44,24 @@ const STEP_SIZES: StepSizes = { scan: 65_536, parse: 16_384, text: 262_144 };
 const NOT_UTF8: JsonFault = { fault: "not_json", at: 0, reason: "The body must be one JSON object in UTF-8." };
 
 /**
- * Scans and parses a body that must be one JSON object.
+ * Scans and parses a body that must be one JSON object, at once: one that is not large.
  * @returns what `scanJson` refuses, or `not_json` for what is not UTF-8.
  */
 export function readJson(body: Uint8Array, limits: JsonLimits = JSON_LIMITS): ReadJson | JsonFault {
-  const scan = scanJson(body, limits);
-  if (isJsonFault(scan)) return scan;
   const text = decodeUtf8(body);
-  return text === undefined ? NOT_UTF8 : { scan, json: JSON.parse(text) as ReadJson["json"] };
+  const json = text === undefined ? undefined : parsed(text);
+  // What JSON.parse has taken may still be no object or beyond a limit; what it has not, the scan has a reason for.
+  const scan = json === undefined ? scanJson(body, limits) : scanParsedJson(body, limits);
+  if (isJsonFault(scan)) return scan;
+  return json === undefined ? NOT_UTF8 : { scan, json: json as ReadJson["json"] };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** `readJson` in steps. */
@@ -60,7 +71,7 @@ export async function readJsonInSteps(
   limits: JsonLimits = JSON_LIMITS,
   sizes = STEP_SIZES,
 ): Promise<ReadJson | JsonFault> {
-  const scanner = new JsonScanner(body, limits, sizes.parse);
+  const scanner = new JsonScanner(body, limits, { longBytes: sizes.parse });
   const scan = await inSteps(scanner, pause, sizes.scan);
   if (isJsonFault(scan)) return scan;
   // A byte order mark is no beginning of an object.

@@ -88,7 +88,7 @@ test("property: a broken or forbidden body has the same fault in steps of any si
     fc.asyncProperty(body, fc.nat(), fc.nat(), sizes, async ([names, values, seed], at, byte, step) => {
       const bytes = Buffer.from(textOf(names, values, seed));
       bytes[at % bytes.length] = byte % 256;
-      const scanner = new JsonScanner(bytes, limits, step.parse);
+      const scanner = new JsonScanner(bytes, limits, { longBytes: step.parse });
       let scan = scanner.advance(step.scan);
       while (!scan) scan = scanner.advance(step.scan);
       assert.deepStrictEqual(scan, scanJson(bytes, limits));
@@ -127,7 +127,7 @@ test("a reader pauses within a container, a text, a nest and a gap, however larg
 test("what stands between two cuts is one long value, or short ones of no great length", () => {
   const long = `"${"x".repeat(200)}"`;
   const text = `{"a":[1,2,${long},3,${long},${long},{"b":[${"4,".repeat(100)}5]},6,${"7,".repeat(300)}8]}`;
-  const scanner = new JsonScanner(Buffer.from(text), JSON_LIMITS, 100);
+  const scanner = new JsonScanner(Buffer.from(text), JSON_LIMITS, { longBytes: 100 });
   assert.ok(!isJsonFault(scanner.advance(text.length + 1) as never));
   const array = scanner.longValues.get(text.indexOf("["));
   assert.ok(array);

@@ -1,7 +1,7 @@
 /** The parsers of strangers' input meet random input too: seeded, bounded, and compared with JSON.parse. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decodeUtf8, isJsonFault, memberValue, scanJson, spliceNested } from "../../../src/wire/json.ts";
+import { decodeUtf8, isJsonFault, memberValue, readJson, scanJson, spliceNested } from "../../../src/wire/json.ts";
 import { cutAt, framesOf } from "./frames.ts";
 
 const ROUNDS = 40_000;
@@ -95,6 +95,63 @@ test("the scan accepts what JSON.parse accepts as an object, and nothing else", 
     }
   }
   assert.ok(seen.accepted > 1_000 && seen.refused > 1_000 && seen.duplicate > 10, JSON.stringify(seen));
+});
+
+/** Strings beyond what is gone through byte by byte, with escapes and quotes at every distance from their ends. */
+function withLongStrings(random: (below: number) => number): Buffer {
+  const pieces = [
+    "a",
+    "\\\\",
+    '\\"',
+    "\\n",
+    "\\u0022",
+    "é",
+    ",",
+    "}",
+    "x".repeat(47),
+    "y".repeat(48),
+    "z".repeat(130),
+    '"',
+    "\n",
+    "\\",
+  ];
+  const text = () => {
+    let value = "";
+    for (let n = random(8); n >= 0; n--) value += pieces[random(round % 3 === 0 ? pieces.length : pieces.length - 3)];
+    return value;
+  };
+  const round = random(1_000);
+  return Buffer.from(
+    `{"${text()}":"${text()}","b":["${text()}",{"${text()}":"${text()}"}],"b${random(9)}":"${text()}"}`,
+  );
+}
+
+test("a body that is parsed before it is scanned is read as if it had been scanned first", () => {
+  const random = randomFrom(29);
+  const seen = { read: 0, refused: 0, beyond: 0 };
+  for (let round = 0; round < ROUNDS; round++) {
+    const bytes = round % 3 === 0 ? mutated(random) : withLongStrings(random);
+    const limits = {
+      ...LIMITS,
+      ...(random(4) ? {} : { depthMax: 2 + random(2), tokensMax: 4 + random(6), membersMax: 1 + random(3) }),
+      ...(random(3) ? {} : { nameBytesMax: random(140) }),
+    };
+    const shown = () => `round ${round}: ${JSON.stringify(bytes.toString("latin1"))} ${JSON.stringify(limits)}`;
+    const scan = scanJson(bytes, limits);
+    const read = readJson(bytes, limits);
+    if (isJsonFault(scan)) {
+      assert.deepEqual(read, scan, shown());
+      seen.refused++;
+      if (parsedObject(bytes)) seen.beyond++;
+    } else if (hasNoUtf8(bytes)) {
+      assert.ok("fault" in read && read.fault === "not_json", shown());
+    } else {
+      assert.ok(!("fault" in read), shown());
+      assert.deepEqual([read.scan, read.json], [scan, parsedObject(bytes)], shown());
+      seen.read++;
+    }
+  }
+  assert.ok(seen.read > 5_000 && seen.refused > 5_000 && seen.beyond > 1_000, JSON.stringify(seen));
 });
 
 test("a nested splice of anything gives bytes, or the same bytes", () => {

@@ -1,0 +1,34 @@
+/** Marks of settled requests do not pile up in the embedded store: settlements delete those that have expired. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Context } from "../../../src/store/embedded/context.ts";
+import { memoryDatabase } from "../../../src/store/embedded/database.ts";
+import { embeddedOver } from "../../../src/store/embedded/store.ts";
+import { SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
+import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
+
+test("settlements delete marks that have expired, and no others", async () => {
+  let nowMs = 1_800_000_000_000;
+  const db = memoryDatabase();
+  const store = embeddedOver(new Context(db, () => nowMs));
+  const tag = await makeAccount(store, "Mark");
+  const settleOne = async (number: number): Promise<void> => {
+    const ask = admitAsk({ tag, requestId: ridOf(number) });
+    const permit = admitted(await store.admit(ask));
+    const answer = await store.settle({ ...settleAsk(ask, permit, { amount: 1n }), admittedAtMs: nowMs });
+    assert.equal(answer.outcome, "settled");
+  };
+  const marks = () => db.all("SELECT rid FROM settled ORDER BY rid").map(({ rid }) => rid);
+  for (let i = 1; i <= 30; i++) await settleOne(i);
+  assert.equal(marks().length, 30, "none has expired");
+  nowMs += SETTLED_MARK_MS;
+  for (let i = 31; i <= 60; i++) await settleOne(i);
+  assert.equal(marks().length, 60, "each lives through its last millisecond");
+  nowMs += 1;
+  for (let i = 61; i <= 90; i++) await settleOne(i);
+  assert.deepEqual(
+    marks(),
+    Array.from({ length: 60 }, (_, i) => ridOf(31 + i)),
+  );
+  await store.close();
+});
