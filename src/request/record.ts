@@ -153,12 +153,7 @@ export class RequestRecord {
     const last = this.#attempts.at(-1);
     const upstream = last?.upstream ?? "none";
     const { metrics } = this.#parts;
-    metrics.observeTraced(
-      metrics.firstToken,
-      { ...this.#labels(), upstream },
-      this.#firstTokenMs / MS_PER_S,
-      this.#trace?.traceId,
-    );
+    metrics.firstToken.observe({ ...this.#labels(), upstream }, this.#firstTokenMs / MS_PER_S, this.#trace?.traceId);
     this.#trace?.part("first_token", this.#bodyAtMs, nowMs);
     if (last)
       metrics.upstreamFirstToken.observe(
@@ -176,7 +171,7 @@ export class RequestRecord {
     this.#status = status;
     this.#cause = answer.cause;
     const { metrics } = this.#parts;
-    if (answer.identifier === "authentication_error" || answer.cause === "bad_keys") metrics.badKeys.inc();
+    if (answer.identifier === "authentication_error" || answer.cause === "bad_keys") metrics.badKeys.inc({});
     if (answer.status === 429) metrics.rateLimited.inc({ group: this.#labels().group, limit: answer.cause });
   }
 
@@ -251,7 +246,7 @@ export class RequestRecord {
     metrics.inFlight.dec({ protocol: this.#facts.protocol });
     metrics.moveHolds(-this.#holdNano);
     metrics.requests.inc({ ...labels, status: String(this.#status), cause: this.#cause });
-    metrics.observeTraced(metrics.requestDuration, labels, durationMs / MS_PER_S, this.#trace?.traceId);
+    metrics.requestDuration.observe(labels, durationMs / MS_PER_S, this.#trace?.traceId);
     const line = this.#line(durationMs);
     log.info(line, "request");
     if (this.#trace) this.#finishTrace(this.#trace, line);

@@ -1,14 +1,7 @@
 /** Metrics for Prometheus, by prom-client; the only file that imports it. docs/metrics.md lists them. */
-import {
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type Metric,
-  type OpenMetricsContentType,
-  Registry,
-} from "prom-client";
+import { collectDefaultMetrics, Gauge, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import { NOTICE_KINDS } from "../values/settings.ts";
+import { LabelledCounter, LabelledHistogram, type Labels } from "./series.ts";
 
 /** First token: from a twentieth of a second to two minutes. */
 const FIRST_TOKEN_BUCKETS_S = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
@@ -56,23 +49,19 @@ const REASONING_REFUSED =
 
 /** What makes metrics under the program's name. */
 function makersOn(registers: Registry<OpenMetricsContentType>[]) {
-  const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
-    new Counter({
-      name: `tollgate_${name}`,
-      help,
-      labelNames,
-      registers,
-      aggregator: addedOnce(name) ? "first" : "sum",
-    });
+  /** The registry takes whatever gives its values in the form of prom-client's own metrics. */
+  const registered = <M extends object>(metric: M): M => {
+    for (const register of registers) register.registerMetric(metric as unknown as Metric<string>);
+    return metric;
+  };
+  const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) => {
+    const aggregator = addedOnce(name) ? "first" : "sum";
+    return registered(new LabelledCounter({ name: `tollgate_${name}`, help, labelNames, aggregator }));
+  };
   const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []) =>
     new Gauge({ name: `tollgate_${name}`, help, labelNames, registers, aggregator: aggregatorOf(name) });
-  const histogram = <T extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly T[],
-    buckets: number[],
-    enableExemplars = false,
-  ) => new Histogram({ name: `tollgate_${name}`, help, labelNames, buckets, registers, enableExemplars });
+  const histogram = <T extends string>(name: string, help: string, labelNames: readonly T[], buckets: number[]) =>
+    registered(new LabelledHistogram({ name: `tollgate_${name}`, help, labelNames, buckets }));
   return { counter, gauge, histogram };
 }
 
@@ -88,8 +77,8 @@ export function createMetrics() {
   const { counter, gauge, histogram } = makersOn(registers);
 
   let holdsNano = 0n;
-  /** Pairs of an upstream and a model: no more than the configurations have had. */
-  const expected = new Set<string>();
+  /** Models by upstream that were expected: no more than the configurations have had. */
+  const expected = new Map<string, Set<string>>();
   const request = ["protocol", "model", "group"] as const;
   const metrics = {
     requests: counter("requests_total", "Requests answered, by status and cause of refusal.", [
@@ -102,14 +91,12 @@ export function createMetrics() {
       "From the head of a request to the end of its answer.",
       request,
       DURATION_BUCKETS_S,
-      true,
     ),
     firstToken: histogram(
       "time_to_first_token_seconds",
       "From the last byte of a request in to its first semantic event out.",
       [...request, "upstream"],
       FIRST_TOKEN_BUCKETS_S,
-      true,
     ),
     upstreamFirstToken: histogram(
       "upstream_time_to_first_token_seconds",
@@ -262,19 +249,8 @@ export function createMetrics() {
       }
     },
     /** Adds nano-dollars to a counter of dollars. */
-    addUsd<T extends string>(target: Counter<T>, labels: Record<T, string>, nano: bigint): void {
+    addUsd<T extends string>(target: LabelledCounter<T>, labels: Labels<T>, nano: bigint): void {
       if (nano > 0n) target.inc(labels, Number(nano) * NANO);
-    },
-    /** Observes, and names the trace that the observation comes from, if there is one (OpenMetrics exemplars). */
-    observeTraced<T extends string>(
-      target: Histogram<T>,
-      labels: Record<T, string>,
-      value: number,
-      traceId: string | undefined,
-    ): void {
-      const exemplar = traceId === undefined ? {} : { exemplarLabels: { trace_id: traceId } };
-      // The types of prom-client know the metric's own labels only.
-      target.observe({ labels, value, ...exemplar } as never);
     },
     /** Shows the upstreams of the configuration before anything has been asked of them. */
     expectUpstreams(names: Iterable<string>): void {
@@ -283,9 +259,9 @@ export function createMetrics() {
     },
     /** Shows the surprises of a model at an upstream at 0, once, so that the first one is seen as a rise. */
     expectCounts(upstream: string, model: string): void {
-      const place = JSON.stringify([upstream, model]);
-      if (expected.has(place)) return;
-      expected.add(place);
+      const models = expected.get(upstream) ?? new Set();
+      if (models.has(model)) return;
+      expected.set(upstream, models.add(model));
       for (const kind of SURPRISES) metrics.surprisingCounts.inc({ upstream, model, kind }, 0);
     },
     /** Moves the gauge of holds by nano-dollars; kept as an integer, so that it comes back to 0 exactly. */

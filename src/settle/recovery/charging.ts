@@ -143,7 +143,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       log.error(factsOfWrite(record, notTaken.problem), "the store does not take a write again");
     },
     onRestored(ask, answer) {
-      metrics.restoredCharges.inc();
+      metrics.restoredCharges.inc({});
       settled(ask, answer, metrics);
       log.warn({ event: "charge_restored", request: ask.requestId }, "the store had lost a charge and has it again");
     },

@@ -88,7 +88,7 @@ function isLetter(kind: number): boolean {
   return kind === LOWER || kind === UPPER;
 }
 
-interface Row {
+interface CharsInARow {
   /** Letters, or digits, in a row before the character. */
   readonly run: number;
   /** The same with the character. */
@@ -97,7 +97,7 @@ interface Row {
 }
 
 /** What a character weighs behind another one; 0 for those beyond ASCII, which have weights of their own. */
-function weightOf(kind: number, before: number, { run, runNow, isRepeated }: Row): number {
+function weightOf(kind: number, before: number, { run, runNow, isRepeated }: CharsInARow): number {
   switch (kind) {
     case LOWER:
       return (runNow > WORD_LETTERS_MAX && !isRepeated ? 11 : 5) + (before === DIGIT ? 15 : 0);

@@ -12,9 +12,9 @@ import { metricSum } from "./rig.ts";
 
 function process_(spent: bigint, pressure: number, up: 0 | 1) {
   const metrics = createMetrics();
-  metrics.badKeys.inc(2);
+  metrics.badKeys.inc({}, 2);
   metrics.addUsd(metrics.spend, { group: "money", model: "big-1" }, spent);
-  metrics.observeTraced(metrics.requestDuration, { protocol: "chat", model: "big-1", group: "money" }, 1.5, "abc");
+  metrics.requestDuration.observe({ protocol: "chat", model: "big-1", group: "money" }, 1.5, "abc");
   metrics.inFlight.set({ protocol: "chat" }, 3);
   metrics.pressure.set(pressure);
   metrics.storeUp.set(up);

@@ -149,7 +149,7 @@ test("figures are read off the metrics of one process, and off the sum of severa
   const request = { protocol: "chat", model: "m", group: "big" };
   metrics.requests.inc({ ...request, status: "200", cause: "none" }, 3);
   metrics.requests.inc({ ...request, status: "403", cause: "insufficient_balance" }, 2);
-  metrics.observeTraced(metrics.firstToken, { ...request, upstream: "u" }, 0.3, undefined);
+  metrics.firstToken.observe({ ...request, upstream: "u" }, 0.3);
   metrics.addUsd(metrics.spend, { group: "big", model: "m" }, 1_500_000_000n);
   metrics.inFlight.inc({ protocol: "chat" });
   metrics.journalFill.set(0.5);
