@@ -110,6 +110,7 @@ async function ask(input: AdmitInput, { terms, groups }: Quote, parts: AdmitPart
     inputTokens: terms.inputTokens,
     holdTtlMs: input.holdTtlMs,
     again: false,
+    fresh: true,
     idempotency: input.idempotency && { key: input.idempotency.key, fingerprint: input.idempotency.fingerprint },
   };
   const answer = await sureAdmit(question, parts);
@@ -118,7 +119,7 @@ async function ask(input: AdmitInput, { terms, groups }: Quote, parts: AdmitPart
   if (!pending) return answer;
   await pending;
   // Only a refusal for concurrency comes after the request bucket has been charged.
-  return sureAdmit({ ...question, again: answer.cause === "concurrency" }, parts);
+  return sureAdmit({ ...question, again: answer.cause === "concurrency", fresh: false }, parts);
 }
 
 /** Asks; a store that gives no answer may still act on the question, so what it may have held is given up. */

@@ -48,6 +48,11 @@ export interface AdmitAsk {
    * True when an earlier try of this request already took its place in the request bucket (ARCHITECTURE.md promise 5).
    */
   readonly again: boolean;
+  /**
+   * True where the id was made for this ask and nobody has asked or settled with it before. A store in this process, which no
+   * ask reaches late, then does not look what it has answered to it.
+   */
+  readonly fresh?: boolean;
   /** The idempotency key that the request takes for as long as its hold lives; it is refused when another has it. */
   readonly idempotency?: IdempotentRequest | undefined;
 }

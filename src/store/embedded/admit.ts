@@ -55,7 +55,7 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const barred = keyBarredBy(key, nowMs) ?? addressBarredBy(key, ask.address);
   if (barred !== undefined) return refused(barred, key.group);
   const live = context.live(ask.tag);
-  const before = rememberedAnswer(context, ask, live, key, nowMs);
+  const before = ask.fresh ? undefined : rememberedAnswer(context, ask, live, key, nowMs);
   if (before !== undefined) return before;
   sweepHolds(live, nowMs);
   const taken = ask.idempotency && keyTaken(db, ask.tag, ask.idempotency, nowMs);

@@ -3,6 +3,8 @@
  * to its state. A failover keeps a prefix of that list and carries it out again on empty tables, each operation at the
  * time at which it happened: prefix consistency, as Redis has it for a slot (docs/failure-model.md invariant 36).
  */
+
+import type { AdmitAsk } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { Context } from "../../../src/store/embedded/context.ts";
 import { type Database, memoryDatabase } from "../../../src/store/embedded/database.ts";
@@ -139,6 +141,8 @@ export class Replica {
 
   #call(operation: Operation, values: readonly unknown[]): Promise<unknown> {
     const call = this.#store[operation] as (...values: readonly unknown[]) => Promise<unknown>;
+    // To the simulated server an ask may come twice, or after its own withdrawal: whoever sent it cannot say that it is the first.
+    if (operation === "admit") return call.call(this.#store, { ...(values[0] as AdmitAsk), fresh: false });
     return call.apply(this.#store, [...values]);
   }
 }

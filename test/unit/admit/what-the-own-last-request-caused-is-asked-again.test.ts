@@ -56,7 +56,7 @@ async function asked(answer: AdmitRefusalCause | StoreError, { isPending }: { re
     },
   });
   assert.ok(isRefusal(refused));
-  return { again: asks.map((ask) => ask.again), abandoned };
+  return { again: asks.map((ask) => ask.again), fresh: asks.map((ask) => ask.fresh), abandoned };
 }
 
 test("what the last request may have caused is asked once more; its place in the request bucket is taken once", async () => {
@@ -93,4 +93,10 @@ test("an admission without an answer is given up, but where the store was not as
   assert.equal(await abandonedFor(new StoreError("unavailable", "no reply")), 1);
   assert.equal(await abandonedFor(new StoreError("unavailable", "not connected", { outcome: "unsent" })), 0);
   assert.equal(await abandonedFor(new StoreError("older", "the store lost data")), 0);
+});
+
+test("only the first ask with an id says that the store cannot know it", async () => {
+  for (const cause of ["insufficient_balance", "concurrency"] as const) {
+    assert.deepEqual((await asked(cause, { isPending: true })).fresh, [true, false], cause);
+  }
 });

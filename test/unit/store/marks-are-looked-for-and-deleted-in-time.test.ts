@@ -1,4 +1,7 @@
-/** Marks of settled requests do not pile up in the embedded store: settlements delete those that have expired. */
+/**
+ * Marks of settled requests do not pile up in the embedded store: settlements delete those that have expired. And nobody looks for
+ * the mark of an id that was made for the ask.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Context } from "../../../src/store/embedded/context.ts";
@@ -30,5 +33,24 @@ test("settlements delete marks that have expired, and no others", async () => {
     marks(),
     Array.from({ length: 60 }, (_, i) => ridOf(31 + i)),
   );
+  await store.close();
+});
+
+test("an ask with a fresh id is answered without a look for its mark, any other with one", async () => {
+  const db = memoryDatabase();
+  const store = embeddedOver(new Context(db, () => 1_800_000_000_000));
+  const tag = await makeAccount(store, "Fresh");
+  const ask = admitAsk({ tag, requestId: ridOf(1) });
+  const permit = admitted(await store.admit({ ...ask, fresh: true }));
+  assert.equal(
+    (await store.settle({ ...settleAsk(ask, permit, { amount: 7n }), admittedAtMs: 1_800_000_000_000 })).outcome,
+    "settled",
+  );
+  const again = admitted(await store.admit(ask));
+  assert.equal(again.hold, permit.hold, "the answer that it got before");
+  assert.equal((await store.inspect(tag))?.holds.length, 0, "and nothing held for it");
+  db.run("ALTER TABLE settled RENAME TO elsewhere");
+  admitted(await store.admit({ ...admitAsk({ tag, requestId: ridOf(2) }), fresh: true }));
+  await assert.rejects(store.admit(admitAsk({ tag, requestId: ridOf(3) })), /no such table/);
   await store.close();
 });
