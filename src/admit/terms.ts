@@ -118,8 +118,11 @@ function tiersOf({ serviceTier, protocol }: Envelope, { price, routes }: Model):
   return [undefined, ...[...price.tiers.keys()].filter((name) => isPartOfTier(name, serviceTier))];
 }
 
+const NO_EXTRAS: Pick<Terms, "tools" | "options"> = { tools: [], options: [] };
+
 /** A member that asks for an extra is a hosted tool, whose calls the server counts, unless it has a price per request. */
 function extrasOf({ hostedTools, options }: Envelope, { tools, extras }: Price): Pick<Terms, "tools" | "options"> {
+  if (hostedTools.length === 0 && options.length === 0) return NO_EXTRAS;
   const isExtra = (option: string) => extras?.has(option) === true;
   const switched = options.filter((option) => tools.has(option) && !isExtra(option));
   const named = hostedTools.map(toolPriceName).filter((name) => tools.has(name));

@@ -276,6 +276,8 @@ export function upstreamCost(
  * has no line, and is left out.
  */
 export function eachOnce(costs: readonly UpstreamCost[]): readonly UpstreamCost[] {
+  const [only] = costs;
+  if (only?.charged && costs.length === 1) return costs;
   const sums = new Map<string, UpstreamCost>();
   for (const one of costs) {
     if (one.cost === 0n && !one.charged) continue;

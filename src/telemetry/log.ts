@@ -47,8 +47,16 @@ type Level = keyof Log;
 /** The same line as pino's. */
 function flatLine(level: Level, facts: object, message: string): string {
   const members = JSON.stringify(facts).slice(1, -1);
-  const begin = `{"level":"${level}","time":"${new Date().toISOString()}"`;
+  const begin = `{"level":"${level}","time":"${isoTime(Date.now())}"`;
   return `${begin}${members === "" ? "" : `,${members}`},"msg":${JSON.stringify(message)}}\n`;
+}
+
+/** The millisecond of the last line, which several have. */
+let lastTime = { ms: Number.NaN, text: "" };
+
+function isoTime(ms: number): string {
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
 }
 
 const REDACTED = ["*.authorization", "*.apiKey", "*.key", "*.token", "*.password"];

@@ -91,9 +91,10 @@ function refusedReference(request: ClientRequest, route: StoredRoute | undefined
 
 /** The refusal of a member, or of an item, that refers to what somebody else should have kept, or undefined. */
 export function refusedStateMember(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
-  const { previous_response_id: previous, ...others } = request.json;
+  const previous = request.json.previous_response_id;
   const isKept = route !== undefined && ownId(previous, request, route) !== undefined;
-  const member = firstStateMember(isKept ? others : request.json, MEMBERS[request.protocol]);
+  const others = isKept ? { ...request.json, previous_response_id: undefined } : request.json;
+  const member = firstStateMember(others, MEMBERS[request.protocol]);
   const mayBeKept = route?.stateful === true || isWrapped(previous);
   if (member === "previous_response_id" && mayBeKept) return notKept(request, previous, member);
   return refuseState(request, member) ?? refusedReference(request, route);
@@ -186,7 +187,8 @@ const STORE_SPLICES: Readonly<Record<Protocol, (request: ClientRequest, route: R
 
 /** The first member that names or makes state at the upstream, at the top or in what the protocol lists below it. */
 function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | undefined {
-  for (const [name, value] of Object.entries(json)) {
+  for (const name of Object.keys(json)) {
+    const value = json[name];
     // False says that nothing is to be kept.
     if (value === null || value === undefined || value === false) continue;
     if (shape.standings.get(name) === "state") return name;
