@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { StoreError } from "../contract.ts";
 import { FolderTakenError, FolderUnusableError, lockFolder, makePrivate } from "../folder-lock.ts";
+import { Checkpoints, PAGES_MAX } from "../upkeep/checkpoints.ts";
 import { Batch } from "./batch.ts";
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
@@ -18,7 +19,7 @@ interface Uncommitted {
   readonly failed: (error: unknown) => void;
 }
 
-/** Calls back soon: in a moment, or at the end of this turn of the loop where there is nobody to wait for. */
+/** Calls back soon: in a moment, or after this turn of the loop where there is nobody to wait for. */
 type Later = (work: () => void, isBusy: boolean) => void;
 
 /** A database with its statements prepared once, two strengths of commit, and what settlements have still to write to it. */
@@ -29,6 +30,9 @@ export class Database {
   readonly #unlock: () => void;
   /** Calls back once settlements have waited for others to share a commit; undefined: each commit is made at once. */
   readonly #later: Later | undefined;
+  readonly #checkpoints: Checkpoints | undefined;
+  /** Written since the last commit. */
+  #rows = 0;
   /** Whether several have shared the last one: one that comes alone waits for nobody. */
   #isBusy = false;
   /** Settlements that are yet to be committed one by one, since one of a batch may be the reason why it could not be written. */
@@ -39,10 +43,12 @@ export class Database {
   #uncommitted: Uncommitted[] = [];
   #generation = 0;
 
-  constructor(db: DatabaseSync, unlock = () => {}, later?: Later) {
+  constructor(db: DatabaseSync, unlock = () => {}, later?: Later, checkpoints?: Checkpoints) {
     this.#db = db;
     this.#unlock = unlock;
     this.#later = later;
+    this.#checkpoints = checkpoints;
+    if (checkpoints) db.exec(`PRAGMA wal_autocheckpoint = ${PAGES_MAX}`);
   }
 
   /** Another one after each write that a person asked for and each commit that failed: what was read before is old. */
@@ -67,6 +73,7 @@ export class Database {
   run(sql: string, ...values: SQLInputValue[]): void {
     this.#writeOut();
     this.#statement(sql).run(...values);
+    this.#rows++;
   }
 
   /** `get` without the batch: for a row that no settlement changes, or that was looked for in the batch. */
@@ -124,6 +131,7 @@ export class Database {
 
   close(): void {
     this.#commitAll();
+    this.#checkpoints?.close();
     this.#statements.clear();
     this.#db.close();
     this.#unlock();
@@ -142,7 +150,7 @@ export class Database {
     this.#begin(synchronous);
     try {
       const result = work();
-      this.#statement("COMMIT").run();
+      this.#endTransaction();
       return result;
     } catch (error) {
       this.#rollBack();
@@ -188,7 +196,7 @@ export class Database {
     try {
       this.#writeOut();
       this.#assertTransaction();
-      this.#statement("COMMIT").run();
+      this.#endTransaction();
     } catch (error) {
       this.#takeBack(error);
       return;
@@ -197,6 +205,12 @@ export class Database {
     this.#isBusy = committed.length > 1;
     this.#uncommitted = [];
     for (const work of committed) work.committed();
+  }
+
+  #endTransaction(): void {
+    this.#statement("COMMIT").run();
+    this.#checkpoints?.committed(this.#rows);
+    this.#rows = 0;
   }
 
   /** Leaves nothing of all that is not committed. */
@@ -233,6 +247,14 @@ const GATHER_MS = 10;
 const GATHER_MAX = 256;
 
 /**
+ * In the turn after this one: a client that is alone has the end of its answer at the end of this turn (`writtenOut` in
+ * settle/settler.ts), and does not wait for the commit, 0.1 ms.
+ */
+function afterAnswers(work: () => void): void {
+  setImmediate(() => setImmediate(work));
+}
+
+/**
  * Opens (or makes) the store in a folder: folder 0700, files 0600.
  * @throws StoreError when another process has the folder, it cannot be written, or a newer version wrote it.
  */
@@ -242,8 +264,8 @@ export function openDatabase(dir: string): Database {
     chmodSync(dir, 0o700);
     const path = join(dir, "tollgate.db");
     makePrivate(path);
-    const later: Later = (work, isBusy) => void (isBusy ? setTimeout(work, GATHER_MS) : setImmediate(work));
-    return new Database(openTables(path), unlock, later);
+    const later: Later = (work, isBusy) => void (isBusy ? setTimeout(work, GATHER_MS) : afterAnswers(work));
+    return new Database(openTables(path), unlock, later, new Checkpoints(path));
   } catch (error) {
     unlock();
     throw error;
@@ -271,8 +293,11 @@ export function memoryDatabase(): Database {
   return new Database(openTables(":memory:"));
 }
 
+/** Who begins a checkpoint looks for some microseconds that nobody writes, once in many thousands; nobody else may keep the loop. */
+const FILE_TAKEN_MS = 5;
+
 function openTables(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: 0 });
+  const db = new DatabaseSync(path, { timeout: FILE_TAKEN_MS });
   try {
     db.exec("PRAGMA journal_mode = WAL");
     const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
