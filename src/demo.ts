@@ -9,8 +9,7 @@ import { type Simulator, startSimulator } from "./simulator/server.ts";
 import { newAccountTag, newKey } from "./values/key.ts";
 import { parseUsd } from "./values/money.ts";
 import { COMMAND } from "./values/program/program.ts";
-import type { Address } from "./values/settings.ts";
-import { DEMO_DATA_DIR } from "./values/settings.ts";
+import { DEMO_DATA_DIR, urlOf } from "./values/settings.ts";
 
 const ACCOUNT = "demo";
 const GROUP = "demo";
@@ -85,11 +84,4 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
     "",
   );
   return lines.join("\n");
-}
-
-/** An address as people type it. */
-export function urlOf(address: Address): string {
-  if (address.kind === "unix") return `unix:${address.path}`;
-  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
-  return `http://${host}:${address.port}`;
 }

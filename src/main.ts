@@ -18,9 +18,9 @@ import {
 import { ListenFailure } from "./config/listen-failure.ts";
 import type { Gateway } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
-import { createLog, type Log } from "./telemetry/log.ts";
+import { type Log, openLog } from "./telemetry/log.ts";
 import { BUILD, COMMAND } from "./values/program/program.ts";
-import type { Settings } from "./values/settings.ts";
+import { type Settings, urlOf } from "./values/settings.ts";
 import type { RunningGateway } from "./workers/workers.ts";
 
 class Unusable extends Error {}
@@ -46,13 +46,12 @@ async function serve(options: RunOptions): Promise<void> {
   process.stdout.off("error", endWithReader);
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
-  const log = createLog({ level: settings.log.level, pretty: options.pretty });
+  const log = await openLog(settings.log.level, options.pretty);
   log.info({ event: "starting", ...BUILD, generation: 1, sha256: digestOf(copy) }, "tollgate starts");
   // What only a gateway needs is read here, so that the other commands start in half the time.
-  const [{ startGateway }, { startWorkers }, { urlOf }] = await Promise.all([
+  const [{ startGateway }, { startWorkers }] = await Promise.all([
     import("./gateway.ts"),
     import("./workers/workers.ts"),
-    import("./demo.ts"),
   ]);
   const gateway: RunningGateway =
     settings.workers === 1
@@ -99,7 +98,7 @@ async function serveDemo(): Promise<void> {
   ]);
   const { simulator, text } = await startDemo(environment());
   const { settings } = goodOf(loadConfig({ file: "(demonstration)", text }));
-  const log = createLog({ level: "warn", pretty: true });
+  const log = await openLog("warn", true);
   let gateway: Gateway;
   try {
     gateway = await startGateway({ settings, log });

@@ -1,6 +1,5 @@
-/** Logs: one JSON object a line, by pino, or lines for people by pino-pretty; the only file that imports them. */
+/** Logs: one JSON object a line, by pino; the only file that imports it. `lines-for-people.ts` has the other form. */
 import { type DestinationStream, pino } from "pino";
-import pretty from "pino-pretty";
 import type { Clock } from "../values/time.ts";
 
 export interface Log {
@@ -14,8 +13,17 @@ interface LogOptions {
   readonly level: "silent" | "error" | "warn" | "info" | "debug";
   /** Where lines go; standard output unless given. */
   readonly destination?: { write(line: string): void };
-  /** Lines for a person who looks on; a collector of logs wants JSON. */
-  readonly pretty?: boolean | undefined;
+}
+
+/**
+ * Makes the log of a process that writes to its standard output.
+ * @param pretty lines for a person who looks on; a collector of logs wants JSON.
+ */
+export async function openLog(level: LogOptions["level"], pretty = false): Promise<Log> {
+  if (!pretty) return createLog({ level });
+  // A service never needs it, and it would be some forty modules of each start.
+  const { linesForPeople } = await import("./lines-for-people.ts");
+  return createLog({ level, destination: linesForPeople() });
 }
 
 /**
@@ -23,7 +31,7 @@ interface LogOptions {
  * stars, and no stage hands a body or a header over; what remains is redacted by name as a last line of defence.
  */
 export function createLog(options: LogOptions): Log {
-  const destination = destinationOf(options);
+  const destination: DestinationStream = options.destination ?? STANDARD_OUTPUT;
   const pinoLog = pino(
     {
       level: options.level,
@@ -74,18 +82,6 @@ function needsPino(facts: object): boolean {
 /** A list of words, as of what became of each try. */
 function isList(value: object): boolean {
   return Array.isArray(value) && value.every((item) => typeof item !== "object" && typeof item !== "bigint");
-}
-
-function destinationOf({ destination, pretty: forPeople }: LogOptions): DestinationStream {
-  if (!forPeople) return (destination ?? STANDARD_OUTPUT) as DestinationStream;
-  return pretty({
-    destination: (destination ?? process.stdout) as NodeJS.WritableStream,
-    colorize: destination === undefined && process.stdout.isTTY,
-    translateTime: "SYS:HH:MM:ss.l",
-    singleLine: true,
-    // A log line stays one line, even if its values hold line breaks.
-    ignore: "pid,hostname",
-  });
 }
 
 /** The most that a pipe takes in one piece (PIPE_BUF of Linux). */

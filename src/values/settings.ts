@@ -19,6 +19,13 @@ export type Address =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
   | { readonly kind: "unix"; readonly path: string };
 
+/** An address as people type it. */
+export function urlOf(address: Address): string {
+  if (address.kind === "unix") return `unix:${address.path}`;
+  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
+  return `http://${host}:${address.port}`;
+}
+
 export type StoreSettings =
   | { readonly kind: "embedded"; readonly dir: string }
   | { readonly kind: "redis"; readonly url: Secret }

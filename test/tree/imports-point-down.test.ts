@@ -85,7 +85,7 @@ const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   "csv-parse": ["src/cli/invoice/invoice.ts"],
   yaml: ["src/config/document.ts"],
   pino: ["src/telemetry/log.ts"],
-  "pino-pretty": ["src/telemetry/log.ts"],
+  "pino-pretty": ["src/telemetry/lines-for-people.ts"],
   "prom-client": ["src/telemetry/metrics.ts", "src/telemetry/summed-metrics.ts"],
   "@opentelemetry/api": ["src/telemetry/otlp.ts"],
   "@opentelemetry/exporter-trace-otlp-proto": ["src/telemetry/otlp.ts"],

@@ -1,7 +1,7 @@
 /** What a vendor's export of usage comes to, by UTC day and model. */
 
 import { createReadStream } from "node:fs";
-import { CsvError, parse } from "csv-parse";
+import type { CsvError } from "csv-parse";
 import { utcDay } from "../../values/time.ts";
 import { CliFailure } from "../failure.ts";
 import {
@@ -174,6 +174,8 @@ interface CsvRow {
  * @throws CliFailure 2 for a file that cannot be read or is no CSV, with the line and the reason
  */
 async function* csvRows(path: string): AsyncGenerator<CsvRow, void, void> {
+  // Read by the one command that needs it: every start of the program passes here.
+  const { CsvError: FaultOfCsv, parse } = await import("csv-parse");
   const parser = parse({
     bom: true,
     info: true,
@@ -193,18 +195,19 @@ async function* csvRows(path: string): AsyncGenerator<CsvRow, void, void> {
       yield { line: info.lines, cells: record };
     }
   } catch (error) {
-    throw failureOf(path, error);
+    throw error instanceof FaultOfCsv ? badRow(path, error) : failureOf(path, error);
   } finally {
     file.destroy();
     parser.destroy();
   }
 }
 
+function badRow(path: string, error: CsvError): CliFailure {
+  const line = Number((error as unknown as { lines?: number }).lines ?? 0);
+  return badLine(path, line, REASONS[error.code] ?? error.message);
+}
+
 function failureOf(path: string, error: unknown): unknown {
-  if (error instanceof CsvError) {
-    const line = Number((error as unknown as { lines?: number }).lines ?? 0);
-    return badLine(path, line, REASONS[error.code] ?? error.message);
-  }
   if (error instanceof Error && "code" in error && "syscall" in error) {
     return new CliFailure(
       2,

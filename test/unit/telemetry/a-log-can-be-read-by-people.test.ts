@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import test from "node:test";
+import { linesForPeople } from "../../../src/telemetry/lines-for-people.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 
 function written(): { text: () => string; destination: Writable } {
@@ -20,7 +21,7 @@ function written(): { text: () => string; destination: Writable } {
 
 test("a pretty log has one readable line for each message, whatever its values hold", async () => {
   const { text, destination } = written();
-  const log = createLog({ level: "info", destination, pretty: true });
+  const log = createLog({ level: "info", destination: linesForPeople(destination) });
   log.info({ model: 'gpt\n{"level":"error"}\u001b[31m', status: 200 }, "request");
   log.warn({ apiKey: "canary", nested: { key: "canary" } }, "second");
   await new Promise((resolve) => destination.end(resolve));
