@@ -18,6 +18,7 @@ import {
 import { ListenFailure } from "./config/listen-failure.ts";
 import type { Gateway } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
+import { letHeapGrow } from "./telemetry/heap-growth.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { BUILD, COMMAND } from "./values/program/program.ts";
 import { type Settings, urlOf } from "./values/settings.ts";
@@ -47,6 +48,7 @@ async function serve(options: RunOptions): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = await openLog(settings.log.level, options.pretty);
+  letHeapGrow();
   log.info({ event: "starting", ...BUILD, generation: 1, sha256: digestOf(copy) }, "tollgate starts");
   // What only a gateway needs is read here, so that the other commands start in half the time.
   const [{ startGateway }, { startWorkers }] = await Promise.all([
