@@ -2,6 +2,7 @@
  * A request's body, read once into one buffer under a limit (docs/failure-model.md rows 53 to 55, D5 and D7). A fault
  * of it is returned and not thrown, because a bad key is answered before a bad body.
  */
+import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { type Refusal, refusal } from "../values/errors.ts";
 import { mediaTypeOf } from "../wire/header.ts";
@@ -32,9 +33,10 @@ export class RequestBody {
   readonly #headers: RequestHeaders;
   readonly #bytesMax: number;
   readonly #sendContinue: () => void;
-  readonly #onFault: ((fault: Refusal) => void)[] = [];
+  #onFault: ((fault: Refusal) => void)[] = [];
   #fault: Refusal | undefined;
   #result: Promise<Uint8Array | Refusal> | undefined;
+  #isForgotten = false;
 
   /** @param sendContinue asks a client that waits with its body (`Expect: 100-continue`) to go on. */
   constructor(req: IncomingMessage, headers: RequestHeaders, bytesMax: number, sendContinue: () => void) {
@@ -57,8 +59,15 @@ export class RequestBody {
    * `request_timeout`, `framing`, the gate's own.
    */
   read(gate?: BodyGate): Promise<Uint8Array | Refusal> {
+    assert(!this.#isForgotten, "a body is not read again after it was forgotten");
     this.#result ??= this.#read(gate);
     return this.#result;
+  }
+
+  /** Lets go of the bytes. Nobody may read them from here on: an answer can take very much longer than they are needed. */
+  forget(): void {
+    this.#isForgotten = true;
+    this.#result = undefined;
   }
 
   /** Ends the reading with a fault that the connection had; without effect once the body is whole. */
@@ -92,6 +101,8 @@ export class RequestBody {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | Refusal>();
     const collector = new BodyBuffer(this.#bytesMax, declaredBytes(this.#headers));
     const settle = (result: Uint8Array | Refusal) => {
+      // It knows the bytes.
+      this.#onFault = this.#onFault.filter((listener) => listener !== settle);
       this.#req.off("data", onData);
       this.#req.off("end", onEnd);
       resolve(result);

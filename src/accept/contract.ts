@@ -43,6 +43,8 @@ export interface AcceptedRequest {
    * @param gate asked before more than UNPROVEN_BYTES_MAX are read, if there are more; what it refuses with is given.
    */
   readBody(gate?: BodyGate): Promise<Uint8Array | Refusal>;
+  /** Lets go of the body's bytes, which nobody may read from here on. */
+  forgetBody(): void;
 }
 
 /** What becomes of connections while the process is short of something (docs/failure-model.md row D8). */

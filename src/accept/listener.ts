@@ -300,6 +300,7 @@ export class Listener {
       receivedAtMs,
       signal: gone.signal,
       readBody: (gate) => body.read(gate),
+      forgetBody: () => body.forget(),
     };
   }
 

@@ -12,9 +12,7 @@ import {
   type Failure,
   type FailureKind,
   failure,
-  failureOfError,
   failureOfFault,
-  faultOf,
   isRejection,
   kindOfRefusal,
   rowOf,
@@ -77,11 +75,11 @@ class Attempt<T> implements CallListener {
   readonly #call: Call;
   readonly #resolve: (result: AttemptResult) => void;
   readonly #reject: (defect: unknown) => void;
-  #phase: "head" | "refusal" | "whole" | "inspecting" | "handed" | "decided" = "head";
+  readonly #tell: Tell;
+  #phase: "head" | "refusal" | "whole" | "inspecting" | "decided" = "head";
   #head: ReplyHead | undefined = undefined;
   #chunks: Uint8Array[] = [];
   #bytes = 0;
-  #body: HandedBody | undefined = undefined;
   #cancelRefusal: () => void = () => {};
 
   constructor(
@@ -103,8 +101,9 @@ class Attempt<T> implements CallListener {
     const { upstream, slot, encoded } = choice;
     const { body, headers: headerEdits = [] } = encoded;
     const request = { stream, method, pathSuffix, query, body, headers, headerEdits, deadlineMs };
-    this.#call = new Call(upstream, slot, request, clock, cohort, this);
-    this.#call.start();
+    this.#call = new Call(upstream, slot, clock, cohort, this);
+    this.#tell = teller(choice, this.#call, ask.pathSuffix === undefined);
+    this.#call.start(request);
   }
 
   head(head: ReplyHead): void {
@@ -119,53 +118,28 @@ class Attempt<T> implements CallListener {
   }
 
   data(chunk: Uint8Array): void {
-    if (this.#phase === "handed") this.#body?.push(chunk);
-    else if (this.#phase === "inspecting") this.#inspect(chunk);
+    if (this.#phase === "inspecting") this.#inspect(chunk);
     else if (this.#phase === "whole" && !this.#keep(chunk, WHOLE_BYTES_MAX)) this.#fail(TOO_LARGE);
     else if (this.#phase === "refusal" && !this.#keep(chunk, ERROR_BODY_BYTES_MAX)) this.#endRefusal();
   }
 
   end(): void {
     const { inspector } = this.#ask;
-    if (this.#phase === "handed") this.#body?.finish("end");
-    else if (this.#phase === "refusal") this.#endRefusal();
+    if (this.#phase === "refusal") this.#endRefusal();
     else if (this.#phase === "inspecting") this.#judge(() => inspector.end(this.#token));
     else if (this.#phase === "whole") this.#judge(() => inspector.whole(this.#token, this.#joined()));
   }
 
   failed(failed: Failure): void {
-    if (this.#phase === "handed") this.#broken(failed);
     // A refusal whose body broke off is still that refusal.
-    else if (this.#phase === "refusal" && failed.kind !== "deadline") this.#endRefusal();
+    if (this.#phase === "refusal" && failed.kind !== "deadline") this.#endRefusal();
     else this.#fail(failed);
   }
 
   defect(error: unknown): void {
-    if (this.#phase === "handed") {
-      this.#broken(failureOfError(error));
-      return;
-    }
     if (this.#phase === "decided") return;
     this.#decide("none");
     this.#reject(error);
-  }
-
-  /** A stream broke off that had begun well: the probe was decided with its beginning. */
-  #broken(failed: Failure): void {
-    this.#tell(rowOf(failed).health, failed.retryAfterS, false);
-    this.#body?.finish(faultOf(failed));
-  }
-
-  /** Side endpoints say nothing about the model path: an upstream may well have none of them. */
-  #tell(kind: HealthVerdict["kind"], retryAfterS: number | undefined, probe: boolean): void {
-    const { upstream, route } = this.#choice;
-    upstream.health.tell({
-      kind: this.#ask.pathSuffix === undefined ? kind : "none",
-      model: route.upstreamModel,
-      retryAfterS,
-      startedAtMs: this.#call.startedAtMs,
-      probe,
-    });
   }
 
   /** @returns false when the body has become longer than it may be. */
@@ -200,19 +174,25 @@ class Attempt<T> implements CallListener {
     const { status, contentType } = this.#head as ReplyHead;
     const ended = this.#call.over;
     this.#decide("ok");
-    if (this.#ask.stream) {
-      this.#noteFirstByte();
-      this.#body = new HandedBody(this.#call);
-      this.#phase = "handed";
-      if (ended) this.#body.finish("end");
-    }
+    const body = this.#ask.stream ? this.#handed() : undefined;
+    if (ended) body?.end();
     this.#resolve({
       kind: "answered",
       status,
       headers: contentType === undefined ? {} : { "content-type": contentType },
-      body: this.#body,
+      body,
       record: this.#record("ok", `status ${status}`, status),
     });
+  }
+
+  /** What takes the stream from here on. It holds nothing of the request, which is not sent again. */
+  #handed(): HandedBody {
+    this.#noteFirstByte();
+    // The probe was decided with the stream's beginning.
+    const tell = this.#tell;
+    const body = new HandedBody(this.#call, (failed) => tell(rowOf(failed).health, failed.retryAfterS, false));
+    this.#call.handTo(body);
+    return body;
   }
 
   #noteFirstByte(): void {
@@ -260,7 +240,7 @@ class Attempt<T> implements CallListener {
   readonly #clientGone = (): void => {
     // An answer that has been read is billed by its own count.
     this.#call.catchUp();
-    if (this.#phase === "decided" || this.#phase === "handed") return;
+    if (this.#phase === "decided") return;
     this.#decide("none");
     this.#call.abort();
     this.#resolve({ kind: "client_gone", record: this.#record("client_gone", "the client left", this.#head?.status) });
@@ -302,6 +282,22 @@ class Attempt<T> implements CallListener {
       ...said,
     };
   }
+}
+
+/** Notes an outcome in the health of the upstream. */
+type Tell = (kind: HealthVerdict["kind"], retryAfterS: number | undefined, probe: boolean) => void;
+
+/** Side endpoints say nothing about the model path: an upstream may well have none of them. */
+function teller({ upstream, route }: Choice<unknown>, call: Call, isModelPath: boolean): Tell {
+  const model = route.upstreamModel;
+  return (kind, retryAfterS, probe) =>
+    upstream.health.tell({
+      kind: isModelPath ? kind : "none",
+      model,
+      retryAfterS,
+      startedAtMs: call.startedAtMs,
+      probe,
+    });
 }
 
 /** Failures that are an error in the place of an answer. */

@@ -33,21 +33,25 @@ export async function relayWhole(
   reply.whole(200, { "content-type": "application/json", ...replyHeaders(run, permit, answered, parts) }, whole.body);
 }
 
-/** A stream: frames as they complete, the end once its charge is durable. */
-export async function relayStreamed(
+/**
+ * A stream: frames as they complete, the end once its charge is durable. What it takes to ask an upstream is let go of with its
+ * beginning: nothing that lives as long as the stream may hold the request's body, nor what was read from it.
+ */
+export function relayStreamed(
   run: Run,
   permit: Permit,
   answered: Answered<AttemptConversion>,
   parts: PipelineParts,
 ): Promise<undefined> {
   const { reply, record, protocol } = run;
-  const { attempts, body, token } = answered;
+  const { route, attempts, body, token } = answered;
   const { converter, first } = token;
   if (!body) throw new Error("an accepted stream has no body");
   record.answered(200);
+  run.request.forgetBody();
   const headers = replyHeaders(run, permit, answered, parts);
-  const bill = new StreamBill(run, permit, answered, parts);
-  const end = await relayStream({
+  const bill = new StreamBill(run, permit, { route, attempts }, parts);
+  return relayStream({
     clock: parts.clock,
     askedAtMs: attempts.at(-1)?.startedAtMs ?? parts.clock.monotonicMs(),
     heartbeatMs: parts.settings().heartbeatMs,
@@ -60,8 +64,10 @@ export async function relayStreamed(
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),
     cut: parts.cut,
+  }).then((end) => {
+    record.streamEnded(end.reason);
+    return undefined;
   });
-  record.streamEnded(end.reason);
 }
 
 function replyHeaders(

@@ -52,17 +52,14 @@ interface RelayedBill {
   settle(end: StreamEnd): Promise<void>;
 }
 
-interface RelayParts {
+interface StreamParts {
   readonly clock: Clock;
   /** When the upstream was asked, on the clock's `monotonicMs`. */
   readonly askedAtMs: number;
   readonly heartbeatMs: number;
   readonly reply: StreamReply;
-  readonly headers: Record<string, string>;
   readonly converter: StreamConverter;
   readonly body: UpstreamBody;
-  /** Frames that were completed while the reply was inspected. */
-  readonly first: readonly ClientFrames[];
   readonly bill: RelayedBill;
   /** The bytes that end the client's stream as failed. */
   readonly failure: (cause: Cause) => Uint8Array;
@@ -70,6 +67,13 @@ interface RelayParts {
   readonly cut: AbortSignal;
   /** Called when the first semantic frame has been handed to the socket. */
   readonly onFirstToken: () => void;
+}
+
+/** What a stream begins with. It is not kept: the frames are pieces of the read that they came in, up to 64 KB. */
+interface StreamBeginning {
+  readonly headers: Record<string, string>;
+  /** Frames that were completed while the reply was inspected. */
+  readonly first: readonly ClientFrames[];
 }
 
 /** How long an upstream may go on for its usage once the answer is complete (docs/translation-rules.md rule 25). */
@@ -82,12 +86,12 @@ const DRAIN_MS_MAX = 10_000;
 const MARKER_MS_MAX = 2_000;
 
 /** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
-export function relayStream(parts: RelayParts): Promise<StreamEnd> {
-  return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start());
+export function relayStream({ headers, first, ...parts }: StreamParts & StreamBeginning): Promise<StreamEnd> {
+  return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start({ headers, first }));
 }
 
 class StreamRelay {
-  readonly #parts: RelayParts;
+  readonly #parts: StreamParts;
   readonly #resolve: (end: StreamEnd) => void;
   readonly #reject: (error: unknown) => void;
   #delivered = false;
@@ -105,7 +109,7 @@ class StreamRelay {
   #cancelDrain: (() => void) | undefined;
   #cancelMarker: (() => void) | undefined;
 
-  constructor(parts: RelayParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
+  constructor(parts: StreamParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
     this.#parts = parts;
     const { clock, askedAtMs, converter, body, bill } = parts;
     this.#watch = new StreamWatch({
@@ -123,8 +127,8 @@ class StreamRelay {
     this.#reject = reject;
   }
 
-  start(): void {
-    const { reply, body, first, headers, converter, cut } = this.#parts;
+  start({ headers, first }: StreamBeginning): void {
+    const { reply, body, converter, cut } = this.#parts;
     reply.onGone(() => this.#clientGone());
     if (this.#ending) return;
     reply.open(200, headers);

@@ -60,8 +60,8 @@ export class Call implements UpstreamHandler {
   readonly #slot: Slot;
   readonly #clock: Clock;
   readonly #cohort: Cohort;
-  readonly #request: CallRequest;
-  readonly #listener: CallListener;
+  #listener: CallListener;
+  #isStream = false;
   #controller: UpstreamController | undefined = undefined;
   #cancelDiscard: () => void = () => {};
   #discardedBytes = 0;
@@ -80,33 +80,26 @@ export class Call implements UpstreamHandler {
   #cancelIdle: () => void = () => {};
 
   /** @param slot the call's slot at the upstream, given back when the call is over. */
-  constructor(
-    upstream: Upstream,
-    slot: Slot,
-    request: CallRequest,
-    clock: Clock,
-    cohort: Cohort,
-    listener: CallListener,
-  ) {
+  constructor(upstream: Upstream, slot: Slot, clock: Clock, cohort: Cohort, listener: CallListener) {
     this.#upstream = upstream;
     this.#slot = slot;
-    this.#request = request;
     this.#clock = clock;
     this.#cohort = cohort;
     this.#listener = listener;
   }
 
-  /** Sends; once only. */
-  start(): void {
+  /** Sends; once only. The request is not kept: what is read of it in answer may take long, and it can be large. */
+  start(request: CallRequest): void {
+    this.#isStream = request.stream;
     this.startedAtMs = this.#clock.monotonicMs();
     const { connectMs } = this.#upstream.settings.timeouts;
-    const restMs = Math.max(0, this.#request.deadlineMs - this.startedAtMs);
+    const restMs = Math.max(0, request.deadlineMs - this.startedAtMs);
     this.#cancelDeadline = this.#clock.after(restMs, () => this.#timedOut(DEADLINE));
     this.#cancelStep = this.#clock.after(connectMs, () =>
       this.#timedOut(failure("connect_timeout", `no connection within ${connectMs} ms`)),
     );
     try {
-      this.#upstream.send(this.#request, this);
+      this.#upstream.send(request, this);
     } catch (error) {
       this.#fail(failureOfError(error));
     }
@@ -115,6 +108,11 @@ export class Call implements UpstreamHandler {
   /** Whether the reply is complete, failed or aborted. */
   get over(): boolean {
     return this.#phase === "over";
+  }
+
+  /** From now on another one listens, and nothing of who did before is kept. */
+  handTo(listener: CallListener): void {
+    this.#listener = listener;
   }
 
   /** Ends the call in this very tick: the connection is destroyed, and the listener is not called again. */
@@ -230,6 +228,8 @@ export class Call implements UpstreamHandler {
     this.headersMs = this.#clock.monotonicMs();
     const raw = controller.rawHeaders;
     const head = readReplyHead(status, Array.isArray(raw) ? raw : []);
+    // They are pieces of the whole read that they came in, up to 64 KB, and undici keeps them until the end.
+    controller.rawHeaders = null;
     if (isFailure(head)) {
       this.#fail(head);
       return;
@@ -291,7 +291,7 @@ export class Call implements UpstreamHandler {
 
   #startReplyTimer(): () => void {
     const { firstByteMs, wholeMs } = this.#upstream.settings.timeouts;
-    return this.#request.stream
+    return this.#isStream
       ? this.#clock.after(firstByteMs, () =>
           this.#timedOut(failure("first_byte_timeout", `no byte of an answer within ${firstByteMs} ms`)),
         )
@@ -302,7 +302,7 @@ export class Call implements UpstreamHandler {
 
   #noteFirstByte(): void {
     this.firstByteMs = this.#lastByteMs;
-    if (this.#request.stream) this.#cancelStep();
+    if (this.#isStream) this.#cancelStep();
     this.#watchIdle(this.#upstream.settings.timeouts.idleMs);
   }
 

@@ -1,16 +1,19 @@
 /**
  * The rest of a stream after it was accepted: a small buffer between the upstream and the reader. Order is kept here
- * and nowhere else: data, then exactly one end or error, then nothing.
+ * and nowhere else: data, then exactly one end or error, then nothing. Of the request it has nothing: that may be long, and is
+ * not sent again.
  */
 import assert from "node:assert/strict";
 import type { BodySink, ReplyFault, UpstreamBody } from "../ask.ts";
-import type { Call } from "./call.ts";
+import { type Failure, failureOfError, faultOf } from "../failure.ts";
+import type { Call, CallListener } from "./call.ts";
 
 /** Bytes that wait here before the upstream is stopped; undici's socket buffer (64 KiB) can come on top. */
 export const BUFFERED_BYTES_MAX = 64 * 1024;
 
-export class HandedBody implements UpstreamBody {
+export class HandedBody implements UpstreamBody, CallListener {
   readonly #call: Call;
+  readonly #onBroken: (failed: Failure) => void;
   readonly #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
   #sink: BodySink | undefined = undefined;
@@ -21,8 +24,10 @@ export class HandedBody implements UpstreamBody {
   #ending: "end" | ReplyFault | undefined = undefined;
   #over = false;
 
-  constructor(call: Call) {
+  /** @param onBroken called when a stream that had begun well has broken off. */
+  constructor(call: Call, onBroken: (failed: Failure) => void) {
     this.#call = call;
+    this.#onBroken = onBroken;
   }
 
   get bytesReceived(): number {
@@ -62,8 +67,11 @@ export class HandedBody implements UpstreamBody {
     this.#waitingBytes = 0;
   }
 
+  /** It came before the first byte. */
+  head(): void {}
+
   /** From the upstream: more bytes. */
-  push(chunk: Uint8Array): void {
+  data(chunk: Uint8Array): void {
     if (this.#over) return;
     assert(this.#ending === undefined, "no data after the end");
     if (this.#open() && this.#waiting.length === 0) {
@@ -75,11 +83,25 @@ export class HandedBody implements UpstreamBody {
     if (this.#waitingBytes >= BUFFERED_BYTES_MAX) this.#call.pause();
   }
 
+  /** From the upstream: its last byte has come. */
+  end(): void {
+    this.#finish("end");
+  }
+
+  failed(failed: Failure): void {
+    this.#onBroken(failed);
+    this.#finish(faultOf(failed));
+  }
+
+  defect(error: unknown): void {
+    this.failed(failureOfError(error));
+  }
+
   /**
-   * From the upstream: the body is over. What waits is given at once, even to a sink that has paused but not firmly, since
+   * The body is over. What waits is given at once, even to a sink that has paused but not firmly, since
    * nothing comes after it: a client that does not read must not keep its own bill open.
    */
-  finish(ending: "end" | ReplyFault): void {
+  #finish(ending: "end" | ReplyFault): void {
     assert(this.#ending === undefined, "one end only");
     this.#ending = ending;
     this.#flush();

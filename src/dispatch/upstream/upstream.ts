@@ -33,6 +33,7 @@ const REPLY_HEAD_BYTES_MAX = 16_384;
 
 /** A longer body is written piece by piece, each when the kernel has taken the one before. */
 const BODY_PIECE_BYTES = 65_536;
+const NO_BYTES = new Uint8Array(0);
 
 export interface UpstreamParts {
   readonly clock: Clock;
@@ -155,8 +156,14 @@ export class Upstream {
  * would leave the rest of it in front of the next request. In pieces, undici knows, and destroys the connection (row C9).
  */
 function piecesOf(body: Uint8Array): Readable {
+  // undici keeps the iterable until the answer has ended: what has been taken must not be in it.
+  let rest = body;
   function* pieces(): Generator<Uint8Array> {
-    for (let at = 0; at < body.length; at += BODY_PIECE_BYTES) yield body.subarray(at, at + BODY_PIECE_BYTES);
+    while (rest.length > 0) {
+      const piece = rest.subarray(0, BODY_PIECE_BYTES);
+      rest = rest.length > BODY_PIECE_BYTES ? rest.subarray(BODY_PIECE_BYTES) : NO_BYTES;
+      yield piece;
+    }
   }
   // undici takes iterables (https://undici.nodejs.org/#/docs/api/Dispatcher), which its types do not say.
   return pieces() as unknown as Readable;

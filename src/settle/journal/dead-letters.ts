@@ -45,7 +45,7 @@ export async function openDeadLetters(
   return {
     async add(letter) {
       const at = new Date(clock.wallMs()).toISOString();
-      const line = Buffer.concat([encode({ at, ...letter }), Buffer.from([NEWLINE])]);
+      const line = Buffer.from(`${encode({ at, ...letter })}\n`);
       count++;
       onLetter(letter);
       if (size + line.length > FILE_BYTES_MAX) return;

@@ -6,7 +6,8 @@ import { RECORD, type RecordType } from "./frame.ts";
 export interface Entry {
   readonly type: RecordType;
   readonly atMs: number;
-  readonly payload: Buffer;
+  /** JSON, as text: its few hundred bytes as a Buffer would keep the 64 KB that Node cut them from for as long as the request runs. */
+  readonly payload: string;
   segment: number;
 }
 

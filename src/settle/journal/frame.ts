@@ -58,16 +58,17 @@ class NewerJournalError extends Error {
 }
 
 /** @throws RangeError when the payload is beyond PAYLOAD_BYTES_MAX. */
-export function encodeFrame(type: RecordType, atMs: number, payload: Buffer): Buffer {
-  if (payload.length > PAYLOAD_BYTES_MAX) throw new RangeError(`a journal record of ${payload.length} bytes`);
-  const frame = Buffer.allocUnsafe(HEAD_BYTES + payload.length);
+export function encodeFrame(type: RecordType, atMs: number, payload: string): Buffer {
+  const bytes = Buffer.byteLength(payload);
+  if (bytes > PAYLOAD_BYTES_MAX) throw new RangeError(`a journal record of ${bytes} bytes`);
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + bytes);
   frame.set(MAGIC, 0);
   CHECKED.writeUInt8(type, 1);
-  CHECKED.writeUInt32BE(payload.length, 4);
+  CHECKED.writeUInt32BE(bytes, 4);
   CHECKED.writeUIntBE(Math.max(0, Math.trunc(atMs)), 8, 6);
   frame.set(CHECKED, 4);
-  frame.writeUInt32BE(crc32(payload, crc32(CHECKED)), CRC_AT);
-  frame.set(payload, HEAD_BYTES);
+  frame.write(payload, HEAD_BYTES);
+  frame.writeUInt32BE(crc32(frame.subarray(HEAD_BYTES), crc32(CHECKED)), CRC_AT);
   return frame;
 }
 

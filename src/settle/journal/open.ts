@@ -115,7 +115,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
   await writer.start();
   started = true;
 
-  const entryOf = (type: RecordType, payload: Buffer): Entry => ({ type, atMs: clock.wallMs(), payload, segment: 0 });
+  const entryOf = (type: RecordType, payload: string): Entry => ({ type, atMs: clock.wallMs(), payload, segment: 0 });
   const make = (type: RecordType, payload: object): Entry => entryOf(type, encode(payload));
 
   function health(): JournalHealth {

@@ -42,8 +42,8 @@ interface AckPayload {
 }
 
 /** As JSON; a bigint becomes a decimal string. */
-export function encode(value: object): Buffer {
-  return Buffer.from(JSON.stringify(plain(value)));
+export function encode(value: object): string {
+  return JSON.stringify(plain(value));
 }
 
 /** Each member of a settlement, so that a new one cannot be forgotten here. */
@@ -53,7 +53,7 @@ type Written = { readonly [Name in keyof Required<SettleAsk>]: unknown };
  * A settlement as JSON: each request has two of them, so that its members are named here and not looked for, and its
  * amounts need no walk.
  */
-export function encodeCharge(ask: SettleAsk, more: { readonly hold?: NanoUsd; readonly orphan?: boolean }): Buffer {
+export function encodeCharge(ask: SettleAsk, more: { readonly hold?: NanoUsd; readonly orphan?: boolean }): string {
   const written: Written = {
     requestId: ask.requestId,
     tag: ask.tag,
@@ -81,7 +81,7 @@ export function encodeCharge(ask: SettleAsk, more: { readonly hold?: NanoUsd; re
     idempotency: ask.idempotency,
   };
   const hold = more.hold === undefined ? undefined : String(more.hold);
-  return Buffer.from(JSON.stringify({ ask: written, orphan: more.orphan, hold }));
+  return JSON.stringify({ ask: written, orphan: more.orphan, hold });
 }
 
 function plainCost({ upstream, model, requests, tokens, cost, absorbed, charged }: UpstreamCost): object {
@@ -98,7 +98,7 @@ function plain(value: unknown): unknown {
   return copy;
 }
 
-function parse(payload: Buffer): JsonObject | undefined {
+function parse(payload: Buffer | string): JsonObject | undefined {
   try {
     return objectOf(JSON.parse(payload.toString()));
   } catch {
@@ -107,7 +107,7 @@ function parse(payload: Buffer): JsonObject | undefined {
 }
 
 /** OPEN, CHECKPOINT and FINAL all carry a settlement. */
-export function decodeCharge(payload: Buffer): ChargePayload | undefined {
+export function decodeCharge(payload: Buffer | string): ChargePayload | undefined {
   const json = parse(payload);
   const ask = askOf(objectOf(json?.ask));
   return ask && { ask, orphan: json?.orphan === true };

@@ -127,9 +127,9 @@ function apply(frame: JournalFrame, segment: number, state: State): boolean {
     case RECORD.open:
     case RECORD.checkpoint:
     case RECORD.final: {
-      const charge = decodeCharge(payload);
-      // The bytes are copied: a slice would keep the whole segment in memory.
-      const entry: Entry = { type, atMs, payload: Buffer.from(payload), segment };
+      const text = payload.toString();
+      const charge = decodeCharge(text);
+      const entry: Entry = { type, atMs, payload: text, segment };
       if (charge) state.unsettled.add(charge.ask.requestId, entry);
       return charge !== undefined;
     }

@@ -112,7 +112,7 @@ export class Writer {
   /** Resolves when the record is on the disk. Rejects with JournalBrokenError when it cannot be brought there. */
   write(entry: Entry): Promise<void> {
     entry.segment = 0;
-    if (entry.payload.length > PAYLOAD_BYTES_MAX)
+    if (Buffer.byteLength(entry.payload) > PAYLOAD_BYTES_MAX)
       return Promise.reject(new JournalBrokenError("the record is too long"));
     return new Promise((resolve, reject) => {
       const waiter = { entry, resolve, reject };

@@ -143,7 +143,7 @@ test("foreign files are told of and left alone", async () => {
 test("a record that says nothing readable is told of", async () => {
   const disk = await written();
   const bytes = disk.bytesOf(disk.segments().at(-1) as string);
-  encodeFrame(RECORD.final, 1, Buffer.from('{"ask":{"amount":"-1"}}')).copy(bytes, scan(bytes).end);
+  encodeFrame(RECORD.final, 1, '{"ask":{"amount":"-1"}}').copy(bytes, scan(bytes).end);
   const { alarms, finals } = await reopened(disk);
   assert.match(alarms[0] as string, /says nothing readable/);
   assert.equal(finals.size, COUNT);
@@ -152,7 +152,7 @@ test("a record that says nothing readable is told of", async () => {
 test("a journal of a later version is not touched", async () => {
   const disk = await written();
   const bytes = disk.bytesOf(disk.segments().at(-1) as string);
-  const frame = encodeFrame(RECORD.open, 1, Buffer.from("{}"));
+  const frame = encodeFrame(RECORD.open, 1, "{}");
   const later = laterVersion(frame);
   later.copy(bytes, scan(bytes).end);
   await assert.rejects(reopened(disk), /the journal has records of version 2/);
