@@ -1,0 +1,126 @@
+/**
+ * ARCHITECTURE.md promise 13: what is known of a running stream does not grow with what was asked. A body is needed to ask one upstream
+ * after another; with the beginning of an answer it is in nobody's memory any more, in each pair of protocols.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { Protocol } from "../../../../src/values/protocol.ts";
+import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import { RawSocket } from "../../../rig/raw-socket.ts";
+import { PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
+import { rawUpstream, requestBytes, SSE_HEAD, withUpstreams } from "./rig.ts";
+
+const STREAMS = 8;
+const PROMPT_BYTES = 400_000;
+/** For both ends of a stream and the gateway between them, in this one process, and for code that is compiled meanwhile; a body is more. */
+const BYTES_PER_STREAM_MAX = 250_000;
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+/** Garbage that another thread gives back, or a turn of the loop later, is looked at again. */
+const LOOKS_MAX = 50;
+
+/** What is in use, once it is no more than `most` or garbage alone. */
+async function usedBytes(most = 0): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let looks = 0; looks < (most === 0 ? 5 : LOOKS_MAX) && least > most; looks++) {
+    collectGarbage();
+    await new Promise((resolve) => setImmediate(resolve));
+    const { heapUsed, external } = process.memoryUsage();
+    least = Math.min(least, heapUsed + external);
+  }
+  return least;
+}
+
+const message = { id: "m", type: "message", role: "assistant", model: "m", content: [], stop_reason: null };
+const item = { type: "message", id: "i", role: "assistant", status: "in_progress", content: [] };
+const part = { type: "output_text", text: "", annotations: [] };
+const place = { item_id: "i", output_index: 0, content_index: 0 };
+
+/** How each protocol's upstream begins a stream: up to its first text. */
+const BEGINNINGS: Readonly<Record<Protocol, readonly object[]>> = {
+  chat: [
+    {
+      id: "c",
+      object: "chat.completion.chunk",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, delta: { content: "hi" } }],
+    },
+  ],
+  messages: [
+    { type: "message_start", message: { ...message, usage: { input_tokens: 7, output_tokens: 1 } } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hi" } },
+  ],
+  responses: [
+    {
+      type: "response.created",
+      response: { id: "r", object: "response", model: "m", status: "in_progress", output: [] },
+    },
+    { type: "response.output_item.added", output_index: 0, item },
+    { type: "response.content_part.added", ...place, part },
+    { type: "response.output_text.delta", ...place, delta: "hi" },
+  ],
+};
+
+function framesOf(protocol: Protocol): string {
+  return BEGINNINGS[protocol]
+    .map((event) => {
+      const { type } = event as { type?: string };
+      return `${type && protocol !== "chat" ? `event: ${type}\n` : ""}data: ${JSON.stringify(event)}\n\n`;
+    })
+    .join("");
+}
+
+const upstreams = await Promise.all(
+  PROTOCOL_LIST.map((protocol) =>
+    rawUpstream((socket) => socket.write(`${SSE_HEAD}connection: close\r\n\r\n${framesOf(protocol)}`)),
+  ),
+);
+let here: GatewayHere;
+let account: TestAccount;
+
+before(async () => {
+  const urls = PROTOCOL_LIST.map((protocol, at) => [protocol, { url: upstreams[at]?.url ?? "" }]);
+  here = await startGatewayHere({ config: withUpstreams(Object.fromEntries(urls)) });
+  account = await here.account({ usd: "1000" });
+});
+
+after(async () => {
+  await here.close();
+  await Promise.all(upstreams.map((upstream) => upstream.close()));
+});
+
+/** Streams that have begun, and will not end. */
+async function begun(client: Protocol, upstream: Protocol): Promise<RawSocket[]> {
+  const clients: RawSocket[] = [];
+  for (let i = 0; i < STREAMS; i++) {
+    const content = `${i}`.repeat(PROMPT_BYTES);
+    const conversation = client === "responses" ? { input: content } : { messages: [{ role: "user", content }] };
+    const socket = new RawSocket({ port: here.port });
+    // A model of the rig's is called by the protocol that its upstream speaks.
+    socket.send(requestBytes(client, account.key, { model: `${upstream}-${upstream}`, stream: true, ...conversation }));
+    await socket.until((text) => text.includes('"hi"') || text.includes("error"));
+    assert.match(socket.text, /"hi"/);
+    clients.push(socket);
+  }
+  return clients;
+}
+
+for (const client of PROTOCOL_LIST) {
+  for (const upstream of PROTOCOL_LIST) {
+    test(`${client} over ${upstream}`, async () => {
+      // What is made once is there before it is measured.
+      const first = await begun(client, upstream);
+      const before = await usedBytes();
+      const clients = await begun(client, upstream);
+      const held = (await usedBytes(before + STREAMS * BYTES_PER_STREAM_MAX)) - before;
+      assert.ok(held <= STREAMS * BYTES_PER_STREAM_MAX, `${Math.round(held / STREAMS)} bytes for each stream`);
+      for (const one of [...first, ...clients]) one.close(true);
+    });
+  }
+}
