@@ -16,9 +16,9 @@ import {
   watchConfig,
 } from "./config/config.ts";
 import { ListenFailure } from "./config/listen-failure.ts";
-import type { Gateway } from "./gateway.ts";
+import type { Gateway, GatewayOptions } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
-import { letHeapGrow } from "./telemetry/heap-growth.ts";
+import { letHeapGrow, tendHeap } from "./telemetry/heap.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { BUILD, COMMAND } from "./values/program/program.ts";
 import { type Settings, urlOf } from "./values/settings.ts";
@@ -55,10 +55,11 @@ async function serve(options: RunOptions): Promise<void> {
     import("./gateway.ts"),
     import("./workers/workers.ts"),
   ]);
+  const start = async (own: GatewayOptions) => tended(await startGateway(own));
   const gateway: RunningGateway =
     settings.workers === 1
-      ? inOneProcess(await startGateway({ settings, log }))
-      : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true, startParent: startGateway });
+      ? inOneProcess(await start({ settings, log }))
+      : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true, startParent: start });
   // Before anybody can learn that it serves, and may want it to stop.
   const stopped = stopSignal(log);
   const addresses = { listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) };
@@ -77,6 +78,11 @@ async function serve(options: RunOptions): Promise<void> {
   await end(gateway, await stopped, log);
   watch.close();
   await leave();
+}
+
+function tended(gateway: Gateway): Gateway {
+  tendHeap(gateway);
+  return gateway;
 }
 
 function inOneProcess(gateway: Gateway): RunningGateway {

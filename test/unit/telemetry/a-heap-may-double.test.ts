@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 
-const GROWTH = new URL("../../../src/telemetry/heap-growth.ts", import.meta.url);
+const GROWTH = new URL("../../../src/telemetry/heap.ts", import.meta.url);
 
 /** Some 60 MB that stay, and a full collection. @returns by how much V8 then lets them grow. */
 function factorOf(before: string): number {

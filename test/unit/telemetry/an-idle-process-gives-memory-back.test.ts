@@ -1,0 +1,83 @@
+/** What a start or a peak has taken is given back once there is nothing to do, and requests never wait for it. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { IdleHeap } from "../../../src/telemetry/heap.ts";
+import { test } from "../../rig/together.ts";
+
+const MB = 1024 * 1024;
+
+/** A process whose figures are the test's. */
+function idleHeap() {
+  const looks: (() => void)[] = [];
+  const is = { serving: false, spentMs: 0, mb: 180, collections: 0, fails: false };
+  new IdleHeap({
+    clock: {
+      after(_ms, task) {
+        looks.push(task);
+        return () => {};
+      },
+    },
+    isServing: () => is.serving,
+    spentMs: () => is.spentMs,
+    residentBytes: () => is.mb * MB,
+    async collect() {
+      is.collections++;
+      if (is.fails) throw new Error("no inspector");
+      is.mb = 140;
+    },
+  }).start();
+  const look = async (times = 1) => {
+    for (let i = 0; i < times; i++) {
+      looks.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(looks.length, 1, "the next look is under way");
+    return is.collections;
+  };
+  return { is, look };
+}
+
+test("once after the start, as soon as that is over", async () => {
+  const { is, look } = idleHeap();
+  is.spentMs = 400;
+  assert.equal(await look(), 0);
+  is.spentMs = 410;
+  assert.equal(await look(), 1);
+  assert.equal(await look(100), 1, "it has not grown since");
+});
+
+test("after a peak, once nothing has happened for ten looks", async () => {
+  const { is, look } = idleHeap();
+  await look();
+  is.mb = 300;
+  assert.equal(await look(9), 1);
+  is.spentMs += 30;
+  assert.equal(await look(10), 1, "something was done meanwhile");
+  assert.equal(await look(), 2);
+});
+
+test("not while a request is answered, however quiet it is, and not for little", async () => {
+  const { is, look } = idleHeap();
+  is.serving = true;
+  assert.equal(await look(50), 0);
+  is.serving = false;
+  assert.equal(await look(), 1);
+  is.mb = 140 + 31;
+  assert.equal(await look(50), 1);
+});
+
+test("where it cannot be done, it is tried again for more growth only", async () => {
+  const { is, look } = idleHeap();
+  is.fails = true;
+  assert.equal(await look(50), 1);
+  is.mb += 40;
+  assert.equal(await look(50), 2);
+});
+
+test("a process of its own becomes smaller by itself", () => {
+  const program = fileURLToPath(new URL("heap-program.ts", import.meta.url));
+  const { stdout, stderr } = spawnSync(process.execPath, [program], { encoding: "utf8", timeout: 60_000 });
+  const { beforeBytes, afterBytes } = JSON.parse(stdout || JSON.stringify(stderr));
+  assert.ok(afterBytes < beforeBytes - 64 * MB, `${beforeBytes} bytes, then ${afterBytes}`);
+});
