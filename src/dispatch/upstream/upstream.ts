@@ -33,6 +33,8 @@ const REPLY_HEAD_BYTES_MAX = 16_384;
 
 /** A longer body is written piece by piece, each when the kernel has taken the one before. */
 const BODY_PIECE_BYTES = 65_536;
+/** undici keeps a body that it has as a whole until the answer has ended. A stream's is longer than this in a piece that it lets go of (5 us). */
+const KEPT_BYTES_MAX = 16_384;
 const NO_BYTES = new Uint8Array(0);
 
 export interface UpstreamParts {
@@ -117,14 +119,14 @@ export class Upstream {
       this.#sendBare(method, path, headers, handler);
       return;
     }
-    const long = body.length > BODY_PIECE_BYTES;
-    if (long) headers.push("content-length", String(body.length));
+    const inPieces = body.length > (request.stream ? KEPT_BYTES_MAX : BODY_PIECE_BYTES);
+    if (inPieces) headers.push("content-length", String(body.length));
     this.#pool.dispatch(
       {
         method,
         path,
         headers,
-        body: long ? piecesOf(body) : body,
+        body: inPieces ? piecesOf(body) : body,
         // A reply may take its time; no request may wait for it on the same connection.
         blocking: true,
         idempotent: false,
@@ -156,7 +158,7 @@ export class Upstream {
  * would leave the rest of it in front of the next request. In pieces, undici knows, and destroys the connection (row C9).
  */
 function piecesOf(body: Uint8Array): Readable {
-  // undici keeps the iterable until the answer has ended: what has been taken must not be in it.
+  // The iterable is kept until the answer has ended: what has been taken must not be in it.
   let rest = body;
   function* pieces(): Generator<Uint8Array> {
     while (rest.length > 0) {

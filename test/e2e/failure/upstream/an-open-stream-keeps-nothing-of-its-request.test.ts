@@ -96,10 +96,15 @@ after(async () => {
 });
 
 /** Streams that have begun, and will not end. */
-async function begun(client: Protocol, upstream: Protocol): Promise<RawSocket[]> {
+async function begun(
+  client: Protocol,
+  upstream: Protocol,
+  streams = STREAMS,
+  bytes = PROMPT_BYTES,
+): Promise<RawSocket[]> {
   const clients: RawSocket[] = [];
-  for (let i = 0; i < STREAMS; i++) {
-    const content = `${i}`.repeat(PROMPT_BYTES);
+  for (let i = 0; i < streams; i++) {
+    const content = `${i % 10}`.repeat(bytes);
     const conversation = client === "responses" ? { input: content } : { messages: [{ role: "user", content }] };
     const socket = new RawSocket({ port: here.port });
     // A model of the rig's is called by the protocol that its upstream speaks.
@@ -124,3 +129,20 @@ for (const client of PROTOCOL_LIST) {
     });
   }
 }
+
+test("nor one that is sent in one piece", async () => {
+  const streams = 30;
+  const most = 60_000;
+  const open: RawSocket[] = [];
+  const heldWith = async (bytes: number) => {
+    const before = await usedBytes();
+    const clients = await begun("chat", "chat", streams, bytes);
+    open.push(...clients);
+    return ((await usedBytes()) - before) / streams;
+  };
+  await heldWith(most);
+  const small = await heldWith(1);
+  const large = await heldWith(most);
+  assert.ok(large - small < most / 2, `${large} bytes for each stream, and ${small} after a short prompt`);
+  for (const one of open) one.close(true);
+});
