@@ -23,14 +23,17 @@ const collectGarbage = runInNewContext("gc") as () => void;
 /** Garbage that another thread gives back, or a turn of the loop later, is looked at again. */
 const LOOKS_MAX = 50;
 
+type Used = () => number;
+const allBytes: Used = () => process.memoryUsage().heapUsed + process.memoryUsage().external;
+const bufferBytes: Used = () => process.memoryUsage().arrayBuffers;
+
 /** What is in use, once it is no more than `most` or garbage alone. */
-async function usedBytes(most = 0): Promise<number> {
+async function usedBytes(used: Used, most = 0): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let looks = 0; looks < (most === 0 ? 5 : LOOKS_MAX) && least > most; looks++) {
     collectGarbage();
     await new Promise((resolve) => setImmediate(resolve));
-    const { heapUsed, external } = process.memoryUsage();
-    least = Math.min(least, heapUsed + external);
+    least = Math.min(least, used());
   }
   return least;
 }
@@ -121,9 +124,9 @@ for (const client of PROTOCOL_LIST) {
     test(`${client} over ${upstream}`, async () => {
       // What is made once is there before it is measured.
       const first = await begun(client, upstream);
-      const before = await usedBytes();
+      const before = await usedBytes(allBytes);
       const clients = await begun(client, upstream);
-      const held = (await usedBytes(before + STREAMS * BYTES_PER_STREAM_MAX)) - before;
+      const held = (await usedBytes(allBytes, before + STREAMS * BYTES_PER_STREAM_MAX)) - before;
       assert.ok(held <= STREAMS * BYTES_PER_STREAM_MAX, `${Math.round(held / STREAMS)} bytes for each stream`);
       for (const one of [...first, ...clients]) one.close(true);
     });
@@ -132,17 +135,12 @@ for (const client of PROTOCOL_LIST) {
 
 test("nor one that is sent in one piece", async () => {
   const streams = 30;
-  const most = 60_000;
-  const open: RawSocket[] = [];
-  const heldWith = async (bytes: number) => {
-    const before = await usedBytes();
-    const clients = await begun("chat", "chat", streams, bytes);
-    open.push(...clients);
-    return ((await usedBytes()) - before) / streams;
-  };
-  await heldWith(most);
-  const small = await heldWith(1);
-  const large = await heldWith(most);
-  assert.ok(large - small < most / 2, `${large} bytes for each stream, and ${small} after a short prompt`);
-  for (const one of open) one.close(true);
+  const bytes = 60_000;
+  const first = await begun("chat", "chat", streams, bytes);
+  const before = await usedBytes(bufferBytes);
+  const clients = await begun("chat", "chat", streams, bytes);
+  const most = (streams * bytes) / 2;
+  const held = (await usedBytes(bufferBytes, before + most)) - before;
+  assert.ok(held <= most, `${Math.round(held / streams)} bytes for each stream`);
+  for (const one of [...first, ...clients]) one.close(true);
 });
