@@ -9,11 +9,17 @@ import type { ProducedCounts } from "../values/tokens/usage.ts";
 
 export const NOTHING_PRODUCED: ProducedCounts = Object.freeze({ bytes: 0, tokens: 0, deltas: 0 });
 
-/** Where a text is in a buffer, and whether each of its bytes is a character. */
-export interface TextPlace {
-  readonly textStart: number;
-  readonly textEnd: number;
+/** Texts of one delta each that came in one piece of bytes. */
+export interface TextRun {
+  readonly deltas: number;
+  /** Bytes of all texts together. */
+  readonly textBytes: number;
+  /** Whether each of these is a character. */
   readonly isAscii: boolean;
+  /** Where the texts are: the start and the end of the first at `textAt`, those of each further one `stride` after. */
+  readonly places: Int32Array;
+  readonly textAt: number;
+  readonly stride: number;
 }
 
 /** Characters per token of what cannot be read (sealed reasoning: base64 of its text). */
@@ -51,17 +57,19 @@ export class Produced {
     return true;
   }
 
-  /**
-   * Counts text that is not a string yet.
-   * @param isAscii whether each byte is a character.
-   */
-  bytes(source: Buffer, start: number, end: number, isAscii: boolean): void {
-    if (!isAscii) {
-      this.text(source.toString("utf8", start, end));
+  /** Counts deltas whose texts are no strings yet. @param source those bytes. */
+  run(source: Buffer, { deltas, textBytes, isAscii, places, textAt, stride }: TextRun): void {
+    const end = deltas * stride;
+    this.#deltas += deltas;
+    if (isAscii) {
+      this.#bytes += textBytes;
+      for (let at = textAt; at < end; at += stride) {
+        this.#text.addAscii(source, places[at] as number, places[at + 1] as number);
+      }
       return;
     }
-    this.#bytes += end - start;
-    this.#text.addAscii(source, start, end);
+    // One by one: half a character is not made whole by what the next delta begins with.
+    for (let at = textAt; at < end; at += stride) this.text(source.toString("utf8", places[at], places[at + 1]));
   }
 
   /** Counts what only the upstream can read, such as sealed reasoning. @returns whether there was any. */
@@ -139,10 +147,9 @@ export abstract class StreamOutput {
 
   protected abstract look(type: unknown, payload: JsonObject): boolean;
 
-  /** Another delta with no other output than these bytes of a text. */
-  again(source: Buffer, { textStart, textEnd, isAscii }: TextPlace): void {
-    this.produced.bytes(source, textStart, textEnd, isAscii);
-    this.produced.noteDeltas(1);
+  /** Further deltas with no other output than these texts. */
+  again(source: Buffer, run: TextRun): void {
+    this.produced.run(source, run);
   }
 
   /** So many deltas more with no other output than this text, which they hold together. */

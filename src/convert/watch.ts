@@ -7,7 +7,7 @@ import { type JsonObject, objectOf } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { REASONING_REFUSED, refusalMeaning, refusesReasoning, saysItIsIll } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
-import type { Match, Varying } from "./delta-template.ts";
+import type { DeltaRun, Varying } from "./delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
 import { failureOf } from "./rules/finish-words.ts";
 
@@ -30,8 +30,8 @@ export interface Watcher {
    * undefined where each has to be looked at.
    */
   readonly varying: Varying | undefined;
-  /** Another such frame has gone by, right after it: as `see` would, by its bytes alone. */
-  again(source: Buffer, match: Match): void;
+  /** Such frames have gone by, right after it: as `see` would each, by their bytes alone. */
+  again(source: Buffer, run: DeltaRun): void;
   /** Looks at one frame. Sets `fault` when it is not what the protocol says, or reports an upstream's error. */
   see(event: SseEvent): SeenEvent;
   /**

@@ -51,7 +51,8 @@ export class SseReader {
   #chunk: Buffer = EMPTY;
   #at = 0;
   #frameStart = 0;
-  #hasCr = false;
+  /** Whether it has a CR; undefined: nobody has looked. */
+  #hasCr: boolean | undefined = false;
 
   /** @param eventBytesMax the most bytes that a frame may have, its blank line included. */
   constructor(eventBytesMax: number = SSE_EVENT_BYTES_MAX) {
@@ -75,25 +76,30 @@ export class SseReader {
   feed(chunk: Uint8Array): void {
     if (this.#overflowed) return;
     this.#chunk = asBuffer(chunk);
-    this.#hasCr = this.#chunk.includes(CR);
+    this.#hasCr = undefined;
     this.#frameStart = 0;
     this.#at = this.#skipBom(this.#chunk);
   }
 
   /**
-   * Lets a caller that knows frames by their bytes take them itself.
-   * @param end gives where frames end that begin at `from`; `from` itself when there are none.
-   * @returns the bytes of these frames; undefined when there are none, or a frame has begun.
+   * For a caller that knows frames by their bytes and takes them itself.
+   * @returns what was fed, where a frame begins at `at`; undefined where one has begun before, or none was given yet, or nothing
+   *   is left.
    */
-  take(end: (bytes: Buffer, from: number) => number): Buffer | undefined {
-    const from = this.#at;
-    const isBetween = this.#heldBytes === 0 && this.#lineEmpty && !this.#firstFrame;
-    if (!isBetween || this.#frameStart !== from) return undefined;
-    const to = end(this.#chunk, from);
-    if (to === from) return undefined;
-    this.#at = to;
-    this.#frameStart = to;
-    return this.#chunk.subarray(from, to);
+  get between(): Buffer | undefined {
+    const isBetween = this.#heldBytes === 0 && this.#lineEmpty && !this.#firstFrame && this.#frameStart === this.#at;
+    return isBetween && this.#at < this.#chunk.length ? this.#chunk : undefined;
+  }
+
+  /** Where the next byte is in what was fed. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** The caller has taken the frames up to here. */
+  skipTo(end: number): void {
+    this.#at = end;
+    this.#frameStart = end;
   }
 
   /** The next frame that is complete; undefined when more bytes are needed. */
@@ -114,6 +120,7 @@ export class SseReader {
         i++;
         this.#afterCr = true;
       } else {
+        this.#hasCr ??= bytes.includes(CR);
         i = endOfLine(bytes, i + 1, this.#hasCr);
         this.#lineEmpty = false;
       }
@@ -127,7 +134,7 @@ export class SseReader {
       if (!event) this.#chunk = EMPTY;
       return event;
     }
-    this.#hold(bytes.subarray(this.#frameStart));
+    if (this.#frameStart < length) this.#hold(bytes.subarray(this.#frameStart));
     this.#chunk = EMPTY;
     this.#at = 0;
     this.#frameStart = 0;

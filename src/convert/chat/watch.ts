@@ -5,7 +5,7 @@ import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
-import type { Match, Varying } from "../delta-template.ts";
+import type { DeltaRun, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
 import {
@@ -77,8 +77,8 @@ export class ChatWatcher implements Watcher {
     return this.#last && varyingOf(this.#last);
   }
 
-  again(source: Buffer, match: Match): void {
-    this.#output.again(source, match);
+  again(source: Buffer, run: DeltaRun): void {
+    this.#output.again(source, run);
   }
 
   see(event: SseEvent): SeenEvent {

@@ -8,7 +8,7 @@ import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/js
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
 import { decodeUtf8, elementSpans, findNested, spliceNested } from "../../wire/json.ts";
-import { type SseEvent, SseReader } from "../../wire/sse.ts";
+import { SSE_EVENT_BYTES_MAX, type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { countChoices } from "../chat/produced.ts";
@@ -272,13 +272,12 @@ class PassthroughStream implements StreamConverter {
   push(chunk: Uint8Array): readonly ClientFrames[] {
     if (this.#ended || this.fault) return [];
     this.#reader.feed(chunk);
-    return this.#collect(() => this.#reader.next());
+    return this.#collect(undefined);
   }
 
   end(): readonly ClientFrames[] {
     if (this.#ended || this.fault) return [];
-    const rest = this.#reader.end();
-    const frames = this.#collect(() => rest.shift());
+    const frames = this.#collect(this.#reader.end());
     if (this.#ended || this.fault) return frames;
     const added = this.#watcher.finish();
     if (added === undefined) return frames;
@@ -286,15 +285,16 @@ class PassthroughStream implements StreamConverter {
     return [...frames, { bytes: added, semantic: false, terminal: true }];
   }
 
-  /** Joins what a chunk completed: one piece up to the terminal frame, one from it on. */
-  #collect(next: () => SseEvent | undefined): readonly ClientFrames[] {
-    const pieces: Uint8Array[] = [];
-    let semantic = false;
+  /**
+   * Joins what a chunk completed: one piece up to the terminal frame, one from it on.
+   * @param rest what the end of the body has completed; undefined: it goes on.
+   */
+  #collect(rest: SseEvent[] | undefined): readonly ClientFrames[] {
+    const first = this.#takeRun();
+    const pieces: Uint8Array[] = first ? [first] : [];
+    let semantic = first !== undefined;
     let terminal: SeenEvent | undefined;
-    for (;;) {
-      semantic = this.#takeRepeated(pieces) || semantic;
-      const event = next();
-      if (!event) break;
+    for (let event = this.#next(rest); event; event = this.#next(rest)) {
       const seen: SeenEvent = this.#watcher.see(event);
       if (this.#watcher.fault) break;
       if (seen.terminal) {
@@ -307,6 +307,9 @@ class PassthroughStream implements StreamConverter {
       // A comment before the first event opens nothing: the status line is still ours to choose.
       if (event.data !== undefined && seen.bytes) this.#opened = true;
       this.#learn(event, seen);
+      const run = this.#takeRun();
+      if (run) pieces.push(run);
+      semantic ||= run !== undefined;
     }
     const frames: ClientFrames[] = [];
     if (pieces.length > 0) frames.push({ bytes: join(pieces), semantic, terminal: false });
@@ -314,23 +317,24 @@ class PassthroughStream implements StreamConverter {
     return frames;
   }
 
-  /** Passes on the frames that follow and differ from the last one by their text only. @returns whether there were any. */
-  #takeRepeated(pieces: Uint8Array[]): boolean {
+  #next(rest: SseEvent[] | undefined): SseEvent | undefined {
+    return rest ? rest.shift() : this.#reader.next();
+  }
+
+  /** Takes the frames that follow and differ from the last one by their text only. @returns what the client gets of them. */
+  #takeRun(): Uint8Array | undefined {
     const template = this.#template;
-    if (!template) return false;
-    const taken = this.#reader.take((bytes, from) => {
-      let end = from;
-      for (let next = template.match(bytes, end); next >= 0; next = template.match(bytes, end)) {
-        this.#watcher.again(bytes, template.found);
-        if (template.isRewritten) template.write(bytes, pieces);
-        end = next;
-      }
-      return end;
-    });
-    if (!taken) return false;
+    const bytes = this.#reader.between;
+    if (!template || !bytes) return undefined;
+    const from = this.#reader.at;
+    // A frame that may be too large is looked at.
+    const run = bytes.length - from > SSE_EVENT_BYTES_MAX ? undefined : template.run(bytes, from, false);
+    if (!run) return undefined;
     this.#misses = 0;
-    if (!template.isRewritten) pieces.push(taken);
-    return true;
+    this.#watcher.again(bytes, run);
+    this.#reader.skipTo(run.end);
+    if (template.isRewritten) return template.written(bytes, run);
+    return run.end - from === bytes.length ? bytes : bytes.subarray(from, run.end);
   }
 
   /** Makes the frame that was parsed the template of those after it. */
@@ -341,13 +345,15 @@ class PassthroughStream implements StreamConverter {
       return;
     }
     const frame = asBuffer(raw);
-    if (this.#template && this.#template.match(frame, 0) === frame.length) return;
+    if (this.#template?.fits(frame, false)) return;
     this.#misses++;
     this.#template = DeltaTemplate.of(frame, bytes === raw ? frame : asBuffer(bytes), varying);
   }
 
   counts(): AttemptCounts {
-    return { ...this.#watcher.counts(), ...this.#answered.noted };
+    const counts = this.#watcher.counts();
+    const { other } = this.#answered;
+    return other === undefined ? counts : { ...counts, answeredBy: other };
   }
 
   fail(...args: Parameters<StreamConverter["fail"]>): Uint8Array {

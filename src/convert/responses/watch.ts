@@ -5,7 +5,7 @@ import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
-import type { Match, Varying } from "../delta-template.ts";
+import type { DeltaRun, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf } from "../rules/finish-words.ts";
 import {
@@ -93,9 +93,9 @@ export class ResponsesWatcher implements Watcher {
     return this.#last && !this.#delivered ? varyingOf(this.#last) : undefined;
   }
 
-  again(source: Buffer, match: Match): void {
-    if (match.number !== undefined) this.#sequenceNumber = match.number;
-    this.#output.again(source, match);
+  again(source: Buffer, run: DeltaRun): void {
+    if (run.number !== undefined) this.#sequenceNumber = run.number;
+    this.#output.again(source, run);
   }
 
   see(event: SseEvent): SeenEvent {

@@ -3,8 +3,7 @@
  * written again, those after it are known by their bytes, and the client's frames are the bytes of the first one around the
  * texts. A run of them is counted and kept as one text. Where ten events come at once this is a fifth of the work.
  */
-import { isUtf8 } from "node:buffer";
-import { DeltaTemplate, type Varying } from "../delta-template.ts";
+import { type DeltaRun, DeltaTemplate, type Varying } from "../delta-template.ts";
 import type { ReplyEvent } from "../hub.ts";
 import type { DeltaType } from "../stream-encoder.ts";
 
@@ -18,19 +17,10 @@ export function plainDelta([event, further]: readonly ReplyEvent[]): PlainDelta 
   return event.type === "text-delta" && event.logprobs === undefined ? event : undefined;
 }
 
-/** Longest run; the frames after it are the next one. */
-const RUN_DELTAS_MAX = 512;
-/** Where the texts of a run begin and end; one list for all streams, since a run is matched and written in one go. */
-const PLACES = new Int32Array(2 * RUN_DELTAS_MAX);
-
 export class RepeatedDelta {
   readonly #came: DeltaTemplate;
   /** Undefined: the client gets nothing of it. */
   readonly #sent: DeltaTemplate | undefined;
-  /** How many deltas the last run has. */
-  deltas = 0;
-  #textBytes = 0;
-  #isAscii = true;
 
   private constructor(came: DeltaTemplate, sent: DeltaTemplate | undefined) {
     this.#came = came;
@@ -60,62 +50,46 @@ export class RepeatedDelta {
 
   /** Whether a frame that was parsed, right after one of these, is another one, though its text may have escapes. */
   fits(frame: Buffer): boolean {
-    return this.#came.fits(frame);
+    return this.#came.fits(frame, true);
   }
 
-  /** Looks for a run. @returns where it ends; `from` when there is none. */
-  match(bytes: Buffer, from: number): number {
-    const { found } = this.#came;
-    let end = from;
-    this.deltas = 0;
-    this.#textBytes = 0;
-    this.#isAscii = true;
-    while (this.deltas < RUN_DELTAS_MAX) {
-      const next = this.#came.match(bytes, end);
-      if (next < 0) break;
-      const { textStart, textEnd } = found;
-      // What is not UTF-8 is put right where it is parsed.
-      if (!found.isAscii && !isUtf8(bytes.subarray(textStart, textEnd))) break;
-      PLACES[2 * this.deltas] = textStart;
-      PLACES[2 * this.deltas + 1] = textEnd;
-      this.deltas++;
-      this.#textBytes += textEnd - textStart;
-      this.#isAscii &&= found.isAscii;
-      end = next;
-    }
-    return end;
-  }
-
-  /** The texts of the run in one. @param bytes those in which it was matched. */
-  text(bytes: Buffer): string {
-    const all = Buffer.allocUnsafe(this.#textBytes);
-    let at = 0;
-    for (let i = 0; i < 2 * this.deltas; i += 2) {
-      const end = PLACES[i + 1] as number;
-      for (let from = PLACES[i] as number; from < end; from++) all[at++] = bytes[from] as number;
-    }
-    return all.toString(this.#isAscii ? "latin1" : "utf8");
+  /** @returns the run that begins at `from`, for as long as no other is looked for; undefined where none does. */
+  run(bytes: Buffer, from: number): DeltaRun | undefined {
+    // What is not UTF-8 is put right where it is parsed.
+    return this.#came.run(bytes, from, true);
   }
 
   /**
    * The client's frames of the run.
-   * @param bytes those in which it was matched.
+   * @param bytes those in which it was found.
    * @param first the number of the first frame.
    */
-  write(bytes: Buffer, first: number): Buffer | undefined {
+  write(bytes: Buffer, { deltas, textBytes, places, textAt, stride }: DeltaRun, first: number): Buffer | undefined {
     if (!this.#sent) return undefined;
-    const most = this.#sent.bytesAround(first + this.deltas - 1);
-    const written = Buffer.allocUnsafe(this.deltas * most + this.#textBytes);
+    const most = this.#sent.bytesAround(first + deltas - 1);
+    const written = Buffer.allocUnsafe(deltas * most + textBytes);
     let at = 0;
-    for (let i = 0; i < this.deltas; i++) {
-      at = this.#sent.put(written, at, bytes, PLACES[2 * i] as number, PLACES[2 * i + 1] as number, first + i);
+    for (let i = 0; i < deltas; i++) {
+      const place = i * stride + textAt;
+      at = this.#sent.put(written, at, bytes, places[place] as number, places[place + 1] as number, first + i);
     }
     return at === written.length ? written : written.subarray(0, at);
   }
 }
 
+/** The texts of a run in one. @param bytes those in which it was found. */
+export function textOf(bytes: Buffer, { deltas, textBytes, isAscii, places, textAt, stride }: DeltaRun): string {
+  const all = Buffer.allocUnsafe(textBytes);
+  let at = 0;
+  for (let place = textAt; place < deltas * stride; place += stride) {
+    const end = places[place + 1] as number;
+    for (let from = places[place] as number; from < end; from++) all[at++] = bytes[from] as number;
+  }
+  return all.toString(isAscii ? "latin1" : "utf8");
+}
+
 /** The text of the frame that a template was made of; undefined where it has escapes or is none. */
 function textIn(template: DeltaTemplate, frame: Buffer): Buffer | undefined {
-  if (template.match(frame, 0) !== frame.length) return undefined;
-  return frame.subarray(template.found.textStart, template.found.textEnd);
+  const run = template.run(frame, 0, false);
+  return run?.end === frame.length ? frame.subarray(run.places[run.textAt], run.places[run.textAt + 1]) : undefined;
 }

@@ -14,7 +14,7 @@ import { ReplyOrder } from "../order.ts";
 import { Sequencer } from "../sequence.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";
 import { beyondLimit, OVERSIZED } from "../watch.ts";
-import { plainDelta, RepeatedDelta } from "./repeated-delta.ts";
+import { plainDelta, RepeatedDelta, textOf } from "./repeated-delta.ts";
 import { StopWatch } from "./stop-emulation.ts";
 
 /** The most bytes that a model may produce in one stream; some protocols send clients everything twice. */
@@ -158,25 +158,23 @@ export class TranslatedStream implements StreamConverter {
 
   /** Takes the events that follow and differ from the last one by their text only. */
   #takeRepeated(): void {
+    const bytes = this.#reader.between;
     const repeated = this.#repeated;
-    if (!repeated) return;
-    if (this.#reader.take((bytes, from) => this.#takeRun(repeated, bytes, from))) this.#misses = 0;
-  }
-
-  /** @returns where the run ends. */
-  #takeRun(repeated: RepeatedDelta, bytes: Buffer, from: number): number {
+    if (!repeated || !bytes) return;
+    const from = this.#reader.at;
     // Where a limit may be near each event is looked at.
     const most = bytes.length - from;
     const isNear = most > SSE_EVENT_BYTES_MAX || this.#decoder.size + most > PRODUCED_BYTES_MAX;
-    if (isNear || !this.#decoder.mayKeep(most)) return from;
-    const end = repeated.match(bytes, from);
-    if (end === from) return from;
-    const { deltas } = repeated;
-    const text = repeated.text(bytes);
+    if (isNear || !this.#decoder.mayKeep(most)) return;
+    const run = repeated.run(bytes, from);
+    if (!run) return;
+    this.#misses = 0;
+    const { deltas } = run;
+    const text = textOf(bytes, run);
     this.#decoder.again(text, deltas);
-    const written = repeated.write(bytes, this.#encoder.again(text, deltas));
+    const written = repeated.write(bytes, run, this.#encoder.again(text, deltas));
     if (written) this.#frames.push({ bytes: written, semantic: true, terminal: false });
-    return end;
+    this.#reader.skipTo(run.end);
   }
 
   #tell(events: readonly ReplyEvent[]): void {
