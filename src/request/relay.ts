@@ -135,17 +135,18 @@ class StreamRelay {
     reply.onDrain(() => this.#drained());
     this.#idleTimer = new IdleTimer(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
     cut.addEventListener("abort", this.#onCut);
-    if (this.#send(first)) return;
+    const counts = this.#watch.counts();
+    if (this.#send(first, counts)) return;
     if (converter.fault) {
       this.#fail(converter.fault);
       return;
     }
     this.#boundDrain();
-    this.#boundMarker(converter.counts().final);
+    this.#boundMarker(counts.final);
     this.#watch.start();
     if (this.#ending) return;
     body.consume({
-      data: (chunk) => this.#guard(() => this.#push(chunk)),
+      data: (chunk) => this.#take(chunk),
       end: () => this.#guard(() => this.#upstreamEnded()),
       error: (fault) => this.#guard(() => this.#upstreamEnded(fault)),
     });
@@ -173,6 +174,16 @@ class StreamRelay {
     }
   }
 
+  /** The same for bytes of the upstream, without a function of its own for each piece. */
+  #take(chunk: Uint8Array): void {
+    if (this.#ending) return;
+    try {
+      this.#push(chunk);
+    } catch (error) {
+      this.#defect(error);
+    }
+  }
+
   /** The client pays for what it was given before the defect, as for any cut stream (promise 3). */
   #defect(error: unknown): void {
     if (this.#ending) {
@@ -190,21 +201,20 @@ class StreamRelay {
   #push(chunk: Uint8Array): void {
     const { converter } = this.#parts;
     const frames = converter.push(chunk);
-    const { final } = this.#watch.saw();
+    const counts = this.#watch.saw();
     if (this.#left) {
-      const counts = this.#watch.counts();
       if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
       else if (this.#delivered) this.#parts.bill.checkpoint(counts);
       return;
     }
-    if (this.#send(frames)) return;
+    if (this.#send(frames, counts)) return;
     if (converter.fault) {
       this.#fail(converter.fault);
       return;
     }
     this.#boundDrain();
-    this.#boundMarker(final);
-    this.#watch.look();
+    this.#boundMarker(counts.final);
+    this.#watch.look(counts);
   }
 
   /**
@@ -243,12 +253,12 @@ class StreamRelay {
       this.#endGone();
       return;
     }
-    if (this.#send(frames)) return;
+    if (this.#send(frames, this.#watch.counts())) return;
     this.#fail(fault ?? converter.fault ?? { cause: "upstream_invalid", code: "server_error", reason: "no end" });
   }
 
-  /** Hands frames to the socket; true when they held the terminal frame. */
-  #send(frames: readonly ClientFrames[]): boolean {
+  /** Hands frames to the socket; true when they held the terminal frame. @param counts what is known of the stream with them. */
+  #send(frames: readonly ClientFrames[], counts: SeenCounts): boolean {
     for (const frame of frames) {
       if (frame.terminal) {
         this.#complete(frame, frames.slice(frames.indexOf(frame) + 1));
@@ -256,7 +266,7 @@ class StreamRelay {
       }
       this.#write(frame);
     }
-    if (this.#delivered && frames.length > 0) this.#parts.bill.checkpoint(this.#watch.counts());
+    if (this.#delivered && frames.length > 0) this.#parts.bill.checkpoint(counts);
     return false;
   }
 

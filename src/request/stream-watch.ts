@@ -55,8 +55,11 @@ export class StreamWatch {
 
   /** What is known of the stream now. */
   counts(): SeenCounts {
-    const { converter, clock } = this.#parts;
-    const now = { ...converter.counts(), silentMs: this.#silence.ms(clock.monotonicMs()) };
+    return this.#with(this.#parts.converter.counts(), this.#parts.clock.monotonicMs());
+  }
+
+  #with({ usage, final, produced, answeredBy }: AttemptCounts, nowMs: number): SeenCounts {
+    const now: SeenCounts = { usage, final, produced, answeredBy, silentMs: this.#silence.ms(nowMs) };
     return this.#then ? endedSilence(this.#then, now) : now;
   }
 
@@ -65,12 +68,13 @@ export class StreamWatch {
     this.#then ??= this.counts();
   }
 
-  /** The upstream has said something. @returns what is known of its tokens. */
-  saw(): AttemptCounts {
+  /** The upstream has said something. @returns what is known of the stream now. */
+  saw(): SeenCounts {
     const { converter, clock } = this.#parts;
     const counts = converter.counts();
-    this.#silence.saw(counts, clock.monotonicMs());
-    return counts;
+    const nowMs = clock.monotonicMs();
+    this.#silence.saw(counts, nowMs);
+    return this.#with(counts, nowMs);
   }
 
   /** Begins to look by itself: when the store has answered and, where a model thinks, when time has passed. */
@@ -93,11 +97,14 @@ export class StreamWatch {
     );
   }
 
-  /** At the edge of its hold a stream waits for the store's answer, and ends where there is no more. */
-  look(): void {
+  /**
+   * At the edge of its hold a stream waits for the store's answer, and ends where there is no more.
+   * @param counts what is known of it; undefined: nobody has looked just now.
+   */
+  look(counts?: SeenCounts): void {
     const { holdExtension, converter, onEdge } = this.#parts;
     if (!holdExtension || converter.draining || this.#over) return;
-    const verdict = holdExtension.look(this.counts());
+    const verdict = holdExtension.look(counts ?? this.counts());
     if (verdict === "stop") {
       onEdge(holdExtension);
       return;

@@ -47,6 +47,12 @@ const DISCARD_MS_MAX = 1_000;
 /** So much of what an upstream says in one turn waits for its end; more is looked at at once. */
 const WAITING_BYTES_MAX = 64 * 1024;
 
+/** Pieces of one turn up to this size together are looked at as one: longer ones cost more to copy than that saves. */
+const JOINED_BYTES_MAX = 16 * 1024;
+
+/** Bytes of a body, or what else there is to do about what an upstream has said. */
+type Said = Buffer | (() => void);
+
 export class Call implements UpstreamHandler {
   startedAtMs = 0;
   headersMs: number | undefined = undefined;
@@ -67,7 +73,8 @@ export class Call implements UpstreamHandler {
   #discardedBytes = 0;
   /** What the upstream has said in a turn that is not over. */
   #waitingBytes = 0;
-  #waiting: (() => void)[] = [];
+  #waiting: Said[] | undefined;
+  readonly #look = () => this.catchUp();
   #isCatchingUp = false;
   #decoder: Decoder | undefined = undefined;
   #phase: "connecting" | "waiting" | "body" | "over" = "connecting";
@@ -177,9 +184,9 @@ export class Call implements UpstreamHandler {
     this.#atEndOfTurn(() => this.#started(controller, status));
   }
 
-  onResponseData(controller: UpstreamController, chunk: Buffer): void {
+  onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     this.#waitingBytes += chunk.length;
-    this.#atEndOfTurn(() => this.#received(controller, chunk));
+    this.#atEndOfTurn(chunk);
     // What an upstream sends at once has no bound of its own.
     if (this.#waitingBytes >= WAITING_BYTES_MAX) this.catchUp();
   }
@@ -195,25 +202,47 @@ export class Call implements UpstreamHandler {
     });
   }
 
-  #atEndOfTurn(event: () => void): void {
-    if (this.#waiting.push(event) === 1) this.#cohort.add(() => this.catchUp());
+  #atEndOfTurn(said: Said): void {
+    if (this.#waiting) {
+      this.#waiting.push(said);
+      return;
+    }
+    this.#waiting = [said];
+    this.#cohort.add(this.#look);
   }
 
   /** Looks now at what the upstream has said in this turn: whoever ends the call for another reason must know of it. */
   catchUp(): void {
     // What undici gives while an event is looked at comes after it.
-    if (this.#isCatchingUp) return;
-    const events = this.#waiting;
-    this.#waiting = [];
+    if (this.#isCatchingUp || !this.#waiting) return;
+    const all = this.#waiting;
+    this.#waiting = undefined;
     this.#isCatchingUp = true;
     try {
-      for (const event of events) event();
+      for (let next = 0; next < all.length; ) next = this.#lookAt(all, next);
     } catch (defect) {
       this.abort();
       this.#listener.defect(defect);
     } finally {
       this.#isCatchingUp = false;
     }
+  }
+
+  /** @returns what is next: small pieces that came one after another cost the listener as much as one. */
+  #lookAt(all: readonly Said[], from: number): number {
+    const said = all[from] as Said;
+    if (typeof said === "function") {
+      said();
+      return from + 1;
+    }
+    let end = from + 1;
+    for (let bytes = said.length; end < all.length; end++) {
+      const more = all[end] as Said;
+      bytes += more.length;
+      if (typeof more === "function" || bytes > JOINED_BYTES_MAX) break;
+    }
+    this.#received(end === from + 1 ? said : Buffer.concat(all.slice(from, end) as Buffer[]));
+    return end;
   }
 
   #timedOut(failed: Failure): void {
@@ -238,7 +267,7 @@ export class Call implements UpstreamHandler {
     this.#listener.head(head);
   }
 
-  #received(controller: UpstreamController, chunk: Buffer): void {
+  #received(chunk: Buffer): void {
     this.#waitingBytes -= chunk.length;
     if (this.#phase === "over") {
       this.#discard(chunk.length);
@@ -251,7 +280,7 @@ export class Call implements UpstreamHandler {
       this.#give(chunk);
     } else if (!this.#decoder.write(chunk)) {
       this.#choked = true;
-      controller.pause();
+      this.#controller?.pause();
     }
   }
 
