@@ -6,6 +6,7 @@
  */
 
 import { isUtf8 } from "node:buffer";
+import { endianness } from "node:os";
 import type { TextRun } from "./produced.ts";
 
 /** What differs from one delta to the next, by the names of members that the frame has only once. */
@@ -53,6 +54,7 @@ const ASCII_END = 0x80;
 const DIGITS_MAX = 15;
 /** Bytes that are compared at once: with four, the two hundred bytes around a text take a third of the time. */
 const WORD_BYTES = 4;
+const IS_LITTLE_ENDIAN = endianness() === "LE";
 /** Longest run; the frames after it are the next one. */
 const RUN_DELTAS_MAX = 512;
 /** A text, a number, a noise. */
@@ -79,9 +81,7 @@ class Literal {
   /** @param bytes are copied: a frame is a view of a chunk, which would stay in memory. */
   constructor(bytes: Uint8Array) {
     this.bytes = Uint8Array.from(bytes);
-    const view = new DataView(this.bytes.buffer);
-    const words = Math.floor(bytes.length / WORD_BYTES);
-    this.#words = Int32Array.from({ length: words }, (_, index) => view.getInt32(WORD_BYTES * index, true));
+    this.#words = new Int32Array(this.bytes.buffer, 0, Math.floor(bytes.length / WORD_BYTES));
   }
 
   /** @param view of `bytes`. @returns where these bytes end if they begin at `from`, else -1. */
@@ -90,7 +90,8 @@ class Literal {
     const words = this.#words;
     if (from + length > bytes.length) return -1;
     let at = from;
-    for (let i = 0; i < words.length; i++, at += WORD_BYTES) if (view.getInt32(at, true) !== words[i]) return -1;
+    for (let i = 0; i < words.length; i++, at += WORD_BYTES)
+      if (view.getInt32(at, IS_LITTLE_ENDIAN) !== words[i]) return -1;
     for (let i = at - from; i < length; i++, at++) if (bytes[at] !== this.bytes[i]) return -1;
     return at;
   }

@@ -48,7 +48,7 @@ const DISCARD_MS_MAX = 1_000;
 const WAITING_BYTES_MAX = 64 * 1024;
 
 /** Pieces of one turn up to this size together are looked at as one: longer ones cost more to copy than that saves. */
-const JOINED_BYTES_MAX = 16 * 1024;
+const JOINED_BYTES_MAX = 2 * 1024;
 
 /** Bytes of a body, or what else there is to do about what an upstream has said. */
 type Said = Buffer | (() => void);
