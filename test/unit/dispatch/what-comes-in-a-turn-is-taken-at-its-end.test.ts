@@ -50,6 +50,7 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
     aborted,
     head: () => says.onResponseStart(controller, 200, {}, ""),
     data: (bytes: number) => says.onResponseData(controller, Buffer.alloc(bytes, " ")),
+    says: (text: string) => says.onResponseData(controller, Buffer.from(text)),
     end: () => says.onResponseEnd(controller, {}),
   };
 }
@@ -104,6 +105,23 @@ test("at most 64 KiB wait, and the order is kept", async () => {
   assert.deepEqual(seen, [40_000, 30_000, 20_000, 40_000, 10_000]);
   upstream.end();
   assert.equal((await upstream.result).kind, "answered");
+});
+
+test("small pieces of one turn are looked at as one, in their order", async () => {
+  const seen: string[] = [];
+  const inspector = {
+    chunk(_: null, bytes: Uint8Array) {
+      seen.push(Buffer.from(bytes).toString());
+      return "more" as const;
+    },
+  };
+  const upstream = played(new FakeClock(), inspector, true);
+  upstream.head();
+  for (const text of ["one ", "two ", "three ", "x".repeat(2_040), "four ", "five "]) upstream.says(text);
+  upstream.end();
+  const { record } = await upstream.result;
+  assert.deepEqual(seen, ["one two three ", `${"x".repeat(2_040)}four `, "five "]);
+  assert.equal(record.bytesReceived, 2_064);
 });
 
 test("a defect while a reply is looked at ends the attempt, and is told", async () => {
