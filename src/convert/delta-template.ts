@@ -6,7 +6,6 @@
  */
 
 import { isUtf8 } from "node:buffer";
-import { endianness } from "node:os";
 import type { TextRun } from "./produced.ts";
 
 /** What differs from one delta to the next, by the names of members that the frame has only once. */
@@ -33,6 +32,8 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 const TEXT = 0;
 const NUMBER = 1;
 const NOISE = 2;
+/** In place of a kind: the frame ends here. */
+const END = 3;
 
 /** A part of a frame that differs from one to the next: its value, without quotes. */
 interface TemplateField {
@@ -54,7 +55,6 @@ const ASCII_END = 0x80;
 const DIGITS_MAX = 15;
 /** Bytes that are compared at once: with four, the two hundred bytes around a text take a third of the time. */
 const WORD_BYTES = 4;
-const IS_LITTLE_ENDIAN = endianness() === "LE";
 /** Longest run; the frames after it are the next one. */
 const RUN_DELTAS_MAX = 512;
 /** A text, a number, a noise. */
@@ -73,47 +73,34 @@ const RUN: Writable<DeltaRun> = {
   textAt: 0,
 };
 
-/** Bytes that are the same in each frame, and their words as far as they are whole. */
-class Literal {
-  readonly bytes: Uint8Array;
-  readonly #words: Int32Array;
-
-  /** @param bytes are copied: a frame is a view of a chunk, which would stay in memory. */
-  constructor(bytes: Uint8Array) {
-    this.bytes = Uint8Array.from(bytes);
-    this.#words = new Int32Array(this.bytes.buffer, 0, Math.floor(bytes.length / WORD_BYTES));
-  }
-
-  /** @param view of `bytes`. @returns where these bytes end if they begin at `from`, else -1. */
-  match(bytes: Uint8Array, view: DataView, from: number): number {
-    const length = this.bytes.length;
-    const words = this.#words;
-    if (from + length > bytes.length) return -1;
-    let at = from;
-    for (let i = 0; i < words.length; i++, at += WORD_BYTES)
-      if (view.getInt32(at, IS_LITTLE_ENDIAN) !== words[i]) return -1;
-    for (let i = at - from; i < length; i++, at++) if (bytes[at] !== this.bytes[i]) return -1;
-    return at;
-  }
-}
-
 export class DeltaTemplate {
+  /**
+   * Literals and kinds in turn, of each literal its length, the mask of its last word, and its words. One list of numbers: with
+   * thousands of streams each object more that a match looks at is one more that is in no cache.
+   */
+  readonly #pattern: Int32Array;
   readonly #kinds: readonly TemplateField["kind"][];
-  /** Bytes in front of each varying part, and after the last. */
-  readonly #literals: readonly Literal[];
+  /** Of the list of places: how many a frame has, and which are those of its text and of its number. */
+  readonly #stride: number;
+  readonly #textAt: number;
+  readonly #numberAt: number | undefined;
   readonly #literalBytes: number;
-  /** The same of the frame that the client gets, where that is another. */
-  readonly #written: readonly Literal[] | undefined;
+  /** Bytes in front of each varying part, and after the last, of the frame that is written. Undefined: none is. */
+  readonly #written: readonly Uint8Array[] | undefined;
 
   private constructor(
     kinds: readonly TemplateField["kind"][],
-    literals: readonly Literal[],
-    written?: readonly Literal[],
+    literals: readonly Uint8Array[],
+    written?: readonly Uint8Array[],
   ) {
+    this.#pattern = patternOf(kinds, literals);
     this.#kinds = kinds;
-    this.#literals = literals;
+    this.#stride = 2 * kinds.length;
+    this.#textAt = 2 * kinds.indexOf(TEXT);
+    this.#numberAt = kinds.includes(NUMBER) ? 2 * kinds.indexOf(NUMBER) : undefined;
     this.#literalBytes = sizeOf(literals);
-    this.#written = written;
+    // Copies: the frame is a view of a chunk, which would stay in memory.
+    this.#written = written?.map((literal) => Uint8Array.from(literal));
   }
 
   /**
@@ -127,7 +114,7 @@ export class DeltaTemplate {
     if (!fields || !kinds) return undefined;
     // A name that is written with an escape may be that of a varying member once more.
     const literals = literalsOf(frame, fields);
-    if (literals.some(({ bytes }) => bytes.includes(BACKSLASH))) return undefined;
+    if (literals.some((literal) => literal.includes(BACKSLASH))) return undefined;
     if (sent === frame) return new DeltaTemplate(kinds, literals);
     const sentFields = fieldsOf(sent, varying);
     if (!sentFields?.every(({ kind }, index) => kind === kinds[index])) return undefined;
@@ -138,7 +125,8 @@ export class DeltaTemplate {
   static ofOwn(frame: Buffer, varying: Varying): DeltaTemplate | undefined {
     const fields = fieldsOf(frame, varying);
     const kinds = fields?.map(({ kind }) => kind);
-    return fields && kinds && new DeltaTemplate(kinds, literalsOf(frame, fields));
+    const literals = fields && literalsOf(frame, fields);
+    return literals && kinds && new DeltaTemplate(kinds, literals, literals);
   }
 
   /** Whether the client gets other bytes than came: those of `write`. */
@@ -148,15 +136,15 @@ export class DeltaTemplate {
 
   /** What the client gets of a run, where it gets other bytes than came. @param bytes those in which it was found. */
   written(bytes: Uint8Array, run: DeltaRun): Buffer {
-    const literals = this.#written ?? this.#literals;
+    const literals = this.#written ?? [];
     const kept = run.end - run.start - run.deltas * this.#literalBytes;
     const into = Buffer.allocUnsafe(run.deltas * sizeOf(literals) + kept);
     let next = 0;
     let place = 0;
     for (let delta = 0; delta < run.deltas; delta++) {
       for (const [index, literal] of literals.entries()) {
-        into.set(literal.bytes, next);
-        next += literal.bytes.length;
+        into.set(literal, next);
+        next += literal.length;
         if (index === this.#kinds.length) break;
         const end = run.places[place + 1] as number;
         // Texts are short: a loop is done before a call has begun to copy.
@@ -178,11 +166,12 @@ export class DeltaTemplate {
    * @returns where it ends.
    */
   put(into: Buffer, at: number, source: Uint8Array, start: number, end: number, number: number): number {
+    const literals = this.#written ?? [];
     let next = at;
-    for (let i = 0; i < this.#literals.length; i++) {
-      const { bytes } = this.#literals[i] as Literal;
-      into.set(bytes, next);
-      next += bytes.length;
+    for (let i = 0; i < literals.length; i++) {
+      const literal = literals[i] as Uint8Array;
+      into.set(literal, next);
+      next += literal.length;
       const kind = this.#kinds[i];
       if (kind === TEXT) for (let from = start; from < end; from++) into[next++] = source[from] as number;
       else if (kind === NUMBER) {
@@ -205,8 +194,8 @@ export class DeltaTemplate {
    */
   run(bytes: Uint8Array, from: number, strict: boolean): DeltaRun | undefined {
     const view = viewOf(bytes);
-    const stride = 2 * this.#kinds.length;
-    const textAt = 2 * this.#kinds.indexOf(TEXT);
+    const stride = this.#stride;
+    const textAt = this.#textAt;
     let end = from;
     let deltas = 0;
     let textBytes = 0;
@@ -232,8 +221,8 @@ export class DeltaTemplate {
     RUN.isAscii = all < ASCII_END;
     RUN.stride = stride;
     RUN.textAt = textAt;
-    const numberAt = this.#kinds.indexOf(NUMBER);
-    RUN.number = numberAt < 0 ? undefined : numberIn(bytes, (deltas - 1) * stride + 2 * numberAt);
+    const numberAt = this.#numberAt;
+    RUN.number = numberAt === undefined ? undefined : numberIn(bytes, (deltas - 1) * stride + numberAt);
     return RUN;
   }
 
@@ -243,19 +232,50 @@ export class DeltaTemplate {
    */
   #match(bytes: Uint8Array, view: DataView, from: number, place: number, mayEscape: boolean): number {
     const { places } = RUN;
-    let at = (this.#literals[0] as Literal).match(bytes, view, from);
-    for (let i = 0; at >= 0 && i < this.#kinds.length; i++) {
-      places[place + 2 * i] = at;
-      at = this.#kinds[i] === NUMBER ? endOfNumber(bytes, at) : endOfString(bytes, at, mayEscape);
-      places[place + 2 * i + 1] = at;
-      if (at >= 0) at = (this.#literals[i + 1] as Literal).match(bytes, view, at);
+    const pattern = this.#pattern;
+    let at = from;
+    let next = 0;
+    for (let i = place; ; i += 2) {
+      const end = at + (pattern[next] as number);
+      if (end > bytes.length) return -1;
+      const last = next + 1 + wordsOf(pattern[next] as number);
+      const mask = pattern[next + 1] as number;
+      for (next += 2; next < last; next++, at += WORD_BYTES) {
+        if (view.getInt32(at, true) !== pattern[next]) return -1;
+      }
+      if ((view.getInt32(end - WORD_BYTES, true) & mask) !== pattern[last]) return -1;
+      const kind = pattern[last + 1];
+      if (kind === END) return end;
+      at = kind === NUMBER ? endOfNumber(bytes, end) : endOfString(bytes, end, mayEscape);
+      if (at < 0) return -1;
+      places[i] = end;
+      places[i + 1] = at;
+      next = last + 2;
     }
-    return at;
   }
 }
 
-function sizeOf(literals: readonly Literal[]): number {
-  return literals.reduce((sum, { bytes }) => sum + bytes.length, 0);
+/** The last word of a literal is that of its last four bytes, in part perhaps those before it. */
+function patternOf(kinds: readonly TemplateField["kind"][], literals: readonly Uint8Array[]): Int32Array {
+  const pattern: number[] = [];
+  for (const [index, literal] of literals.entries()) {
+    const { length } = literal;
+    // In front of the first one, which is longer, there is nothing.
+    const view = viewOf(Buffer.concat([Buffer.alloc(WORD_BYTES), literal]));
+    const mask = length < WORD_BYTES ? -1 << (8 * (WORD_BYTES - length)) : -1;
+    pattern.push(length, mask);
+    for (let at = WORD_BYTES; at < length; at += WORD_BYTES) pattern.push(view.getInt32(at, true));
+    pattern.push(view.getInt32(length, true) & mask, kinds[index] ?? END);
+  }
+  return Int32Array.from(pattern);
+}
+
+function wordsOf(bytes: number): number {
+  return Math.ceil(bytes / WORD_BYTES);
+}
+
+function sizeOf(literals: readonly Uint8Array[]): number {
+  return literals.reduce((sum, { length }) => sum + length, 0);
 }
 
 function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
@@ -302,9 +322,9 @@ function fieldsOf(frame: Buffer, { text, number, noise }: Varying): readonly Tem
   return fields.every((field) => field !== undefined) ? fields.sort((a, b) => a.start - b.start) : undefined;
 }
 
-function literalsOf(frame: Buffer, fields: readonly TemplateField[]): readonly Literal[] {
+function literalsOf(frame: Buffer, fields: readonly TemplateField[]): readonly Uint8Array[] {
   const ends = [...fields.map(({ start }) => start), frame.length];
-  return ends.map((end, index) => new Literal(frame.subarray(fields[index - 1]?.end ?? 0, end)));
+  return ends.map((end, index) => frame.subarray(fields[index - 1]?.end ?? 0, end));
 }
 
 /** Where the value of the only member of this name is, without its quotes; undefined when there is not just one. */

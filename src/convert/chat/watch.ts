@@ -61,6 +61,8 @@ export class ChatWatcher implements Watcher {
   #done = false;
   /** The last chunk, if it had output. */
   #last: JsonObject | undefined;
+  /** What the chunks that were looked at have counted; undefined: nobody has asked since the last one. */
+  #counted: Pick<AttemptCounts, "usage" | "final"> | undefined;
   /** Identity of the stream, for chunks that we add. */
   #first: { id: unknown; created: unknown; model: unknown } | undefined;
 
@@ -83,6 +85,7 @@ export class ChatWatcher implements Watcher {
 
   see(event: SseEvent): SeenEvent {
     this.#last = undefined;
+    this.#counted = undefined;
     if (event.data === undefined) return passed(event, false);
     if (event.data.length === 0) return NOTHING; // SDKs stumble over it.
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
@@ -185,11 +188,9 @@ export class ChatWatcher implements Watcher {
   }
 
   counts(): AttemptCounts {
-    return {
-      usage: this.#usage.usage,
-      final: this.#usage.final,
-      produced: this.#output.counts(),
-    };
+    this.#counted ??= { usage: this.#usage.usage, final: this.#usage.final };
+    const { usage, final } = this.#counted;
+    return { usage, final, produced: this.#output.counts() };
   }
 
   fail(answer: ErrorAnswer, requestId: string): Uint8Array {
