@@ -3,7 +3,7 @@
  * ten a second each. Resident memory idle, per open stream, and after `--requests N` whole replies; CPU time per event and as a share
  * of one core; streams that were refused or cut (any of them ends the run).
  *
- * `--streams N`, `--requests N`.
+ * `--streams N`, `--requests N`; `--translated`: the clients speak messages, the upstream chat completions.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -18,7 +18,11 @@ import { machineFacts } from "./machine.ts";
 import { BARE_PROXY, type Running, SUBJECTS } from "./subjects.ts";
 
 const { values } = parseArgs({
-  options: { streams: { type: "string", default: "2000" }, requests: { type: "string", default: "50000" } },
+  options: {
+    streams: { type: "string", default: "2000" },
+    requests: { type: "string", default: "50000" },
+    translated: { type: "boolean", default: false },
+  },
 });
 const STREAMS = Number(values.streams);
 const REQUESTS = Number(values.requests);
@@ -31,15 +35,17 @@ const PAYERS = Math.ceil(STREAMS / 500);
 const WARM_UP = 200;
 const US_PER_S = 1e6;
 
-const STREAM = bodyOf("chat, streamed one by one").replace(
+const CLIENT = values.translated ? "messages to chat" : "chat";
+const { path: PATH } = caseOf("whole");
+const STREAM = caseOf("streamed one by one").body.replace(
   /(events-per-write-1)/,
   `$1${PACE.replace("50", `${EVERY_MS}`)}`,
 );
-const BURST = bodyOf("chat, streamed in bursts");
-const WHOLE = bodyOf("chat, whole");
+const BURST = caseOf("streamed in bursts").body;
+const WHOLE = caseOf("whole").body;
 
-function bodyOf(name: string): string {
-  return (CASES.find((one) => one.name === name) as Case).body;
+function caseOf(what: string): Case {
+  return CASES.find((one) => one.name === `${CLIENT}, ${what}`) as Case;
 }
 
 function part(file: string): ChildProcess {
@@ -75,7 +81,7 @@ try {
 }
 const { cores, cpu, linux, node } = machineFacts();
 process.stdout.write(
-  `\n${cores} cores (${cpu}), Linux ${linux}, Node ${node}; ${STREAMS} streams, an event every ${EVERY_MS} ms\n\n`,
+  `\n${cores} cores (${cpu}), Linux ${linux}, Node ${node}; ${STREAMS} streams (${CLIENT}), an event every ${EVERY_MS} ms\n\n`,
 );
 process.stdout.write(
   "| subject | idle, MB | per open stream, KB | of one core | CPU us per event | after requests, MB |\n",
@@ -110,8 +116,7 @@ async function measured(name: string, running: Running): Promise<string> {
 
 async function send({ url, key, keys }: Running, body: string, requests: number, connections: number): Promise<void> {
   const answered = once(load, "message");
-  const path = "/v1/chat/completions";
-  load.send({ url: url + path, key, keys, body, requests, connections, refusable: false } satisfies Load);
+  load.send({ url: url + PATH, key, keys, body, requests, connections, refusable: false } satisfies Load);
   const [{ problem }] = (await answered) as [LoadResult];
   if (problem !== undefined) throw new Error(problem);
 }
