@@ -58,8 +58,8 @@ export class StreamWatch {
     return this.#with(this.#parts.converter.counts(), this.#parts.clock.monotonicMs());
   }
 
-  #with({ usage, final, produced, answeredBy }: AttemptCounts, nowMs: number): SeenCounts {
-    const now: SeenCounts = { usage, final, produced, answeredBy, silentMs: this.#silence.ms(nowMs) };
+  #with(counts: AttemptCounts, nowMs: number): SeenCounts {
+    const now = { ...counts, silentMs: this.#silence.ms(nowMs) };
     return this.#then ? endedSilence(this.#then, now) : now;
   }
 
