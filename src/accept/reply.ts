@@ -188,9 +188,9 @@ export class Reply {
   }
 
   /**
-   * Whether a piece of a body in chunks is put into its chunk here: Node hands each to the socket as four pieces and a gathered
-   * write, which one buffer with the same bytes takes a fifth of the time off where it is one event. Not where Node still holds
-   * earlier pieces, which leave with this turn.
+   * Whether a piece of a body in chunks is put into its chunk here. Node hands a chunk to the socket as four pieces and a gathered
+   * write: 6.4 us for one event, of which one buffer with the same bytes saves 1.1. Not where Node still holds earlier pieces of this
+   * turn, which would then come after it.
    */
   #mayChunk(bytes: Uint8Array): boolean {
     const { chunkedEncoding, writableLength, socket } = this.#res;
