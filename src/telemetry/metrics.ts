@@ -1,4 +1,4 @@
-/** Metrics for Prometheus, by prom-client; the only file that imports it. docs/metrics.md lists them. */
+/** Metrics for Prometheus: prom-client writes them out, with those of Node itself and gauges. docs/metrics.md lists them. */
 import { collectDefaultMetrics, Gauge, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import { NOTICE_KINDS } from "../values/settings.ts";
 import { LabelledCounter, LabelledHistogram, type Labels } from "./series.ts";

@@ -276,6 +276,14 @@ export function sseFrame(data: string, event?: string): Uint8Array {
   return Buffer.from(`event: ${event}\ndata: ${data}\n\n`);
 }
 
+/**
+ * Writes one frame of an upstream's JSON in which members were changed. What came in several `data` lines is one now: a line end in
+ * JSON is white space.
+ */
+export function jsonFrame(json: Uint8Array, event?: string): Uint8Array {
+  return sseFrame(Buffer.from(json).toString().replaceAll("\n", " "), event);
+}
+
 function isOneLine(text: string): boolean {
   return !text.includes("\n") && !text.includes("\r");
 }

@@ -3,7 +3,7 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, objectsIn, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
-import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import { jsonFrame, type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { DeltaRun, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
@@ -170,7 +170,7 @@ export class ChatWatcher implements Watcher {
   #renamed(event: SseEvent, chunk: JsonObject): Uint8Array {
     const { rename } = this.#options;
     if (rename === undefined || event.data === undefined || typeof chunk.model !== "string") return event.raw;
-    return sseFrame(Buffer.from(spliceNested(event.data, ["model"], JSON.stringify(rename))).toString());
+    return jsonFrame(spliceNested(event.data, ["model"], JSON.stringify(rename)));
   }
 
   finish(): Uint8Array | undefined {

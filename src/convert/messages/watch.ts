@@ -3,7 +3,7 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import { type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
-import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import { jsonFrame, type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { DeltaRun, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
@@ -155,7 +155,7 @@ export class MessagesWatcher implements Watcher {
     const written = { ...waiting?.usage, ...writeUsage(usage) };
     if (waiting) {
       const spliced = spliceNested(waiting.data, ["usage"], JSON.stringify(written));
-      return sseFrame(Buffer.from(spliced).toString(), "message_delta");
+      return jsonFrame(spliced, "message_delta");
     }
     const delta = { stop_reason: null, stop_sequence: null };
     return sseFrame(JSON.stringify({ type: "message_delta", delta, usage: written }), "message_delta");
@@ -184,7 +184,7 @@ export class MessagesWatcher implements Watcher {
     let spliced = event.data;
     if (this.#rename !== undefined) spliced = spliceNested(spliced, ["message", "model"], JSON.stringify(this.#rename));
     if (usage) spliced = spliceNested(spliced, ["message", "usage"], JSON.stringify(writeUsage(usage)));
-    return { bytes: sseFrame(Buffer.from(spliced).toString(), "message_start"), semantic, terminal: false };
+    return { bytes: jsonFrame(spliced, "message_start"), semantic, terminal: false };
   }
 
   #refuse(fault: UpstreamFault): SeenEvent {

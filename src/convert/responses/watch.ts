@@ -3,7 +3,7 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import { type JsonObject, objectOf, objectsIn, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
-import { type SseEvent, sseFrame } from "../../wire/sse.ts";
+import { jsonFrame, type SseEvent, sseFrame } from "../../wire/sse.ts";
 import type { AnsweredModel } from "../answered-model.ts";
 import type { DeltaRun, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
@@ -238,7 +238,7 @@ export class ResponsesWatcher implements Watcher {
       const told = { ...objectOf(response.usage), ...writeUsage(usage) };
       spliced = spliceNested(spliced, ["response", "usage"], JSON.stringify(told));
     }
-    return sseFrame(Buffer.from(spliced).toString(), String(type));
+    return jsonFrame(spliced, String(type));
   }
 
   #refuse(fault: UpstreamFault): SeenEvent {

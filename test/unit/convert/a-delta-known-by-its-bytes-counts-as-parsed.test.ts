@@ -201,10 +201,8 @@ for (const protocol of PROTOCOL_NAMES) {
     fc.assert(
       fc.property(events, cuts, openings, (list, places, opened) => {
         let number = 0;
-        // A frame of several data lines is not given another name: that is a defect of its own.
-        const kindOf = (kind: string) => (kind === "split data" && opened.renamed ? "plain" : kind);
         const frames = list.flatMap(({ kind, text, times }) =>
-          Array.from({ length: times }, (_, i) => frameOf(protocol, kindOf(kind), `${text}${"x".repeat(i)}`, ++number)),
+          Array.from({ length: times }, (_, i) => frameOf(protocol, kind, `${text}${"x".repeat(i)}`, ++number)),
         );
         const all = [Buffer.from(`data: ${FIRST[protocol]}\n\n`), ...frames];
         const parsed = tell(openExchange(protocol, opened), parse(all));
@@ -311,3 +309,24 @@ test("a frame that differs from the template in any one byte, or that is not all
     }
   }
 });
+
+/** A first event that names the upstream's model. */
+const NAMED: Readonly<Record<Protocol, string>> = {
+  chat: '{"id":"c1","model":"m-upstream","choices":[{"index":0,"delta":{"role":"assistant"}}]}',
+  messages:
+    '{"type":"message_start","message":{"id":"m1","model":"m-upstream","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}',
+  responses: '{"type":"response.created","sequence_number":0,"response":{"id":"r1","model":"m-upstream","output":[]}}',
+};
+
+for (const protocol of PROTOCOL_NAMES) {
+  test(`${protocol}: an event over several data lines is given the client's name of the model like any other`, () => {
+    const told = (data: string) => {
+      const { text } = tell(openExchange(protocol, { renamed: true }), [Buffer.from(`data: ${data}\n\n`)]);
+      const [, json] = /^data: (.*)$/m.exec(text) ?? [];
+      return JSON.parse(json as string);
+    };
+    const inOneLine = told(NAMED[protocol]);
+    assert.deepEqual(told(NAMED[protocol].replaceAll(",", ",\ndata: ")), inOneLine);
+    assert.equal((inOneLine.message ?? inOneLine.response ?? inOneLine).model, "m");
+  });
+}
