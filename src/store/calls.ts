@@ -34,7 +34,7 @@ import { daysOfSpan } from "./sums/day-sums.ts";
 /** Calls that are answered from the data; the others are about the store itself. */
 type DataCall = Exclude<
   keyof Store,
-  "shardOf" | "confirming" | "check" | "close" | "identity" | "epochParts" | "epochPartOf"
+  "shardOf" | "settledAmount" | "confirming" | "check" | "close" | "identity" | "epochParts" | "epochPartOf"
 >;
 
 /** How a store answers each call. `C`: what it answers from, such as a connection. */

@@ -10,6 +10,7 @@
 import type { CodeHash } from "../values/code.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
+import type { RequestId } from "../values/request-id.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "./admission.ts";
 import type { LimitUsage } from "./buckets.ts";
 import type { Epochs } from "./epoch.ts";
@@ -257,6 +258,12 @@ interface OperatorStore extends SignIns {
 
   /** Ledger lines of an account from `afterSeq` on, oldest first; the opening line where some of them are archived. */
   readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;
+
+  /**
+   * The amount that a request was settled with, where its mark proves that all of it was written; undefined for a request that was
+   * not, or of nobody's account. Left out by stores that are not in this process, whose mark proves less. @throws StoreError
+   */
+  settledAmount?(tag: AccountTag, requestId: RequestId): NanoUsd | undefined;
 
   /**
    * This store for operators: a write is answered when a replica has it, where there are replicas, and rejects with

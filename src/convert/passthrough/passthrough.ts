@@ -211,8 +211,9 @@ function withOwnEnd(body: Uint8Array, protocol: Protocol, json: JsonObject): Uin
 /** The same for each choice. A call's arguments may be an object, whose members are none of ours. */
 function withOwnChoices(body: Uint8Array, json: JsonObject): Uint8Array {
   const words = arrayOf(json.choices).map((one) => objectOf(one)?.finish_reason);
+  if (!words.some((word) => typeof word === "string" && ownFinish(word) !== undefined)) return body;
   const list = findNested(body, ["choices"]);
-  if (!list || !words.some((word) => typeof word === "string" && ownFinish(word) !== undefined)) return body;
+  if (!list) return body;
   const pieces: Uint8Array[] = [];
   let end = 0;
   for (const [index, span] of [...elementSpans(body.subarray(list.start, list.end))].entries()) {

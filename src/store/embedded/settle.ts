@@ -2,7 +2,9 @@
  * Settlement: the hold goes, the charge and its ledger lines come, the mark keeps both from happening twice.
  * `redis/lua/settle.lua` does the same, step by step.
  */
-import { nanoUsd } from "../../values/money.ts";
+import type { AccountTag } from "../../values/key.ts";
+import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import type { RequestId } from "../../values/request-id.ts";
 import { utcDay } from "../../values/time.ts";
 import { addOverrun, type Bucket, drain, isOverrun, take, takeAllowed } from "../buckets.ts";
 import { type HoldRecord, holdAmount, holdCounted, holdEntitlement, holdKey, holdScope } from "../hold-record.ts";
@@ -82,6 +84,13 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
     const [charged, absorbed] = [nanoUsd(shares.charged), nanoUsd(shares.absorbed)];
     return { outcome: "settled", charged, absorbed, balance: nanoUsd(posting.after.balance) };
   }, undo);
+}
+
+/** What a request was settled with; its mark is in the transaction of its lines. */
+export function settledAmount(context: Context, tag: AccountTag, requestId: RequestId): NanoUsd | undefined {
+  if (context.account(tag) === undefined) return undefined;
+  const mark = context.settledMark(tag, requestId, context.nowMs());
+  return mark && nanoUsd(mark.amount);
 }
 
 /**

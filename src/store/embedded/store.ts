@@ -18,7 +18,7 @@ import { listRecords, readFigures, readLimits } from "./figures.ts";
 import { inspect, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
 import * as notices from "./notices.ts";
-import { settle } from "./settle.ts";
+import { settle, settledAmount } from "./settle.ts";
 import * as signIns from "./sign-ins.ts";
 
 /**
@@ -141,6 +141,7 @@ export function embeddedOver(context: Context): Store {
     // There are no replicas.
     confirming: () => store,
     shardOf: () => "",
+    settledAmount: (tag, requestId) => answer((context) => settledAmount(context, tag, requestId)),
     async check() {
       answer(({ db }) => db.get("SELECT 1"));
     },

@@ -18,15 +18,14 @@ interface ThinkingBudget {
 
 /** The largest budget that the body names; undefined: none. */
 export function thinkingBudgetOf(json: Readonly<JsonObject>): ThinkingBudget | undefined {
-  const named = [
-    ...TOP.map((name) => ({ param: name, tokens: tokensOf(json[name]) })),
-    ...NESTED.map(([outer, inner]) => ({
-      param: `${outer}.${inner}`,
-      tokens: tokensOf(objectOf(json[outer])?.[inner]),
-    })),
-  ];
-  const largest = named.reduce((most, one) => (one.tokens > most.tokens ? one : most));
-  return largest.tokens > 0 ? largest : undefined;
+  let largest: ThinkingBudget | undefined;
+  const see = (tokens: number, outer: string, inner?: string) => {
+    if (tokens <= (largest?.tokens ?? 0)) return;
+    largest = { param: inner === undefined ? outer : `${outer}.${inner}`, tokens };
+  };
+  for (const name of TOP) see(tokensOf(json[name]), name);
+  for (const [outer, inner] of NESTED) see(tokensOf(objectOf(json[outer])?.[inner]), outer, inner);
+  return largest;
 }
 
 /** The top-level members in which a budget is above `most` tokens, lowered to it, as raw JSON by name. */

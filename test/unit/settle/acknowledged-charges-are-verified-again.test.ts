@@ -7,6 +7,7 @@ import { type DeadLetter, openDeadLetters } from "../../../src/settle/journal/de
 import { createVerifier } from "../../../src/settle/journal/verify.ts";
 import type { AdminRecord } from "../../../src/settle/journal.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
+import type { RequestId } from "../../../src/values/request-id.ts";
 import { askOf, ForgetfulStore, idOf, ManualClock, type Opened, openOn, turns, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
@@ -79,6 +80,28 @@ test("what the store has lost meanwhile is restored and counted", async () => {
   await verifier.tick();
   assert.deepEqual(restored, [idOf(4)]);
   assert.equal(store.settled.get(idOf(4))?.amount, askOf(4).amount);
+  await opened.journal.close();
+});
+
+test("a store of this process is asked again for what its mark does not prove, and for nothing else", async () => {
+  const store = new ForgetfulStore();
+  const looked: string[] = [];
+  const local = Object.assign(store, {
+    settledAmount(_tag: string, id: RequestId) {
+      looked.push(id);
+      return store.settled.get(id)?.amount;
+    },
+  });
+  const { clock, opened, verifier, restored } = await bench(undefined, undefined, local);
+  for (let number = 1; number <= 5; number++) await charge(opened, store, clock, number);
+  store.asks.length = 0;
+  store.settled.delete(idOf(2));
+  store.settled.set(idOf(4), { ...askOf(4), amount: nanoUsd(askOf(4).amount + 1n) });
+  await clock.advance(30_000);
+  await verifier.tick();
+  assert.deepEqual(looked, [1, 2, 3, 4, 5].map(idOf));
+  assert.deepEqual(store.asks, [idOf(2), idOf(4)]);
+  assert.deepEqual(restored, [idOf(2)]);
   await opened.journal.close();
 });
 

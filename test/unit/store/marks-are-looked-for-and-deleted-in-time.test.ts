@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { StoreError } from "../../../src/store/contract.ts";
 import { Context } from "../../../src/store/embedded/context.ts";
 import { memoryDatabase } from "../../../src/store/embedded/database.ts";
 import { embeddedOver } from "../../../src/store/embedded/store.ts";
@@ -53,4 +54,22 @@ test("an ask with a fresh id is answered without a look for its mark, any other 
   admitted(await store.admit({ ...admitAsk({ tag, requestId: ridOf(2) }), fresh: true }));
   await assert.rejects(store.admit(admitAsk({ tag, requestId: ridOf(3) })), /no such table/);
   await store.close();
+});
+
+test("what a request was settled with is told for as long as its mark lives, and of its own account only", async () => {
+  let nowMs = 1_800_000_000_000;
+  const store = embeddedOver(new Context(memoryDatabase(), () => nowMs));
+  const [tag, other] = [await makeAccount(store, "One"), await makeAccount(store, "Two")];
+  const ask = admitAsk({ tag, requestId: ridOf(1) });
+  const permit = admitted(await store.admit(ask));
+  const amountOf = (of: typeof tag) => store.settledAmount?.(of, ridOf(1));
+  assert.equal(amountOf(tag), undefined, "held");
+  await store.settle({ ...settleAsk(ask, permit, { amount: 7n }), admittedAtMs: nowMs });
+  assert.deepEqual([amountOf(tag), amountOf(other), amountOf("nobody0000" as typeof tag)], [7n, undefined, undefined]);
+  nowMs += SETTLED_MARK_MS;
+  assert.equal(amountOf(tag), 7n);
+  nowMs += 1;
+  assert.equal(amountOf(tag), undefined);
+  await store.close();
+  assert.throws(() => amountOf(tag), StoreError);
 });
