@@ -1,7 +1,7 @@
 /**
  * Acknowledged charges are sent again: once at 30 seconds, once at 10 minutes, and at once when another server answers
- * for the store; to a store of this process only those whose marks are gone. That is what survives a failover that lost its last second (docs/failure-model.md row B6, invariant
- * 2). What has been verified twice and is a day old is dropped.
+ * for the store; to a store of this process only those whose marks are gone. That is what survives a failover that lost its
+ * last second (docs/failure-model.md row B6, invariant 2). What has been verified twice and is a day old is dropped.
  */
 
 import { type Store, StoreError } from "../../store/contract.ts";
