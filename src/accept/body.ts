@@ -101,7 +101,7 @@ export class RequestBody {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | Refusal>();
     const collector = new BodyBuffer(this.#bytesMax, declaredBytes(this.#headers));
     const settle = (result: Uint8Array | Refusal) => {
-      // It knows the bytes.
+      // It would keep the bytes for as long as the list has it.
       this.#onFault = this.#onFault.filter((listener) => listener !== settle);
       this.#req.off("data", onData);
       this.#req.off("end", onEnd);

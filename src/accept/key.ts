@@ -21,12 +21,12 @@ export function keyOf(headers: RequestHeaders): PresentedKey | Refusal {
   const bearer = bearerText(authorization[0]) || undefined;
   const plain = apiKey[0] || undefined;
   if (bearer === undefined && plain === undefined) return refusal("missing_key");
-  const first = bearer !== undefined && looksLikeKey(bearer) ? bearer : undefined;
-  const second = plain !== undefined && looksLikeKey(plain) ? plain : undefined;
-  if (first !== undefined && second !== undefined && first !== second) {
+  const ofBearer = bearer !== undefined && looksLikeKey(bearer) ? bearer : undefined;
+  const ofPlain = plain !== undefined && looksLikeKey(plain) ? plain : undefined;
+  if (ofBearer !== undefined && ofPlain !== undefined && ofBearer !== ofPlain) {
     return conflict("The authorization header and the x-api-key header carry different keys.");
   }
-  const text = first ?? second;
+  const text = ofBearer ?? ofPlain;
   const key = text === undefined ? undefined : readKey(text);
   return key ?? refusal("malformed_key");
 }

@@ -197,6 +197,7 @@ export class Reply {
     return chunkedEncoding && bytes.length <= COPIED_BYTES_MAX && writableLength === socket?.writableLength;
   }
 
+  /** Node writes bytes as they are while its `chunkedEncoding` is off. */
   #writeChunk(bytes: Uint8Array): boolean {
     this.#res.chunkedEncoding = false;
     const roomLeft = this.#res.write(chunkOf(bytes, NO_BYTES));
@@ -289,7 +290,10 @@ export class Reply {
   }
 }
 
-/** The bytes as one chunk (RFC 9112 section 7.1), which no bytes are not. @param after what follows it. */
+/**
+ * The bytes as one chunk (RFC 9112 section 7.1). No bytes make no chunk: an empty one would end the body.
+ * @param after what follows it.
+ */
 function chunkOf(bytes: Uint8Array, after: Uint8Array): Uint8Array {
   if (bytes.length === 0) return after;
   const head = `${bytes.length.toString(16)}\r\n`;

@@ -255,12 +255,12 @@ export class DeltaTemplate {
   }
 }
 
-/** The last word of a literal is that of its last four bytes, in part perhaps those before it. */
+/** The last word of a literal is its last four bytes, some of which may be those of the word before it. */
 function patternOf(kinds: readonly TemplateField["kind"][], literals: readonly Uint8Array[]): Int32Array {
   const pattern: number[] = [];
   for (const [index, literal] of literals.entries()) {
     const { length } = literal;
-    // In front of the first one, which is longer, there is nothing.
+    // A shorter one is looked at with the bytes in front of it, masked out; the first of a frame is longer (`data: {"`).
     const view = viewOf(Buffer.concat([Buffer.alloc(WORD_BYTES), literal]));
     const mask = length < WORD_BYTES ? -1 << (8 * (WORD_BYTES - length)) : -1;
     pattern.push(length, mask);

@@ -174,7 +174,7 @@ class StreamRelay {
     }
   }
 
-  /** The same for bytes of the upstream, without a function of its own for each piece. */
+  /** `#guard` for a piece of the upstream's bytes, without a closure for each. */
   #take(chunk: Uint8Array): void {
     if (this.#ending) return;
     try {

@@ -55,10 +55,10 @@ export class StreamWatch {
 
   /** What is known of the stream now. */
   counts(): SeenCounts {
-    return this.#with(this.#parts.converter.counts(), this.#parts.clock.monotonicMs());
+    return this.#withSilence(this.#parts.converter.counts(), this.#parts.clock.monotonicMs());
   }
 
-  #with(counts: AttemptCounts, nowMs: number): SeenCounts {
+  #withSilence(counts: AttemptCounts, nowMs: number): SeenCounts {
     const now = { ...counts, silentMs: this.#silence.ms(nowMs) };
     return this.#then ? endedSilence(this.#then, now) : now;
   }
@@ -74,7 +74,7 @@ export class StreamWatch {
     const counts = converter.counts();
     const nowMs = clock.monotonicMs();
     this.#silence.saw(counts, nowMs);
-    return this.#with(counts, nowMs);
+    return this.#withSilence(counts, nowMs);
   }
 
   /** Begins to look by itself: when the store has answered and, where a model thinks, when time has passed. */

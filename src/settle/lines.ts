@@ -276,6 +276,7 @@ export function upstreamCost(
  * has no line, and is left out.
  */
 export function eachOnce(costs: readonly UpstreamCost[]): readonly UpstreamCost[] {
+  // Mostly there is one.
   const [only] = costs;
   if (only?.charged && costs.length === 1) return costs;
   const sums = new Map<string, UpstreamCost>();

@@ -50,7 +50,7 @@ export interface AdmitAsk {
   readonly again: boolean;
   /**
    * True where the id was made for this ask and nobody has asked or settled with it before. A store in this process, which no
-   * ask reaches late, then does not look what it has answered to it.
+   * ask reaches late, then does not look up whether it has answered it already.
    */
   readonly fresh?: boolean;
   /** The idempotency key that the request takes for as long as its hold lives; it is refused when another has it. */

@@ -70,7 +70,12 @@ export class IdleHeap {
     this.#parts = parts;
   }
 
+  /** Begins to look, each second. */
   start(): void {
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
     this.#spentMs = this.#parts.spentMs();
     this.#parts.clock.after(LOOK_MS, () => this.#look());
   }
@@ -80,14 +85,14 @@ export class IdleHeap {
     const isQuiet = spentMs() - this.#spentMs < QUIET_CPU_MS && !isServing();
     this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;
     if (this.#quietLooks < this.#quietLooksWanted || residentBytes() - this.#smallBytes < GROWN_BYTES) {
-      this.start();
+      this.#lookLater();
       return;
     }
     this.#quietLooks = 0;
     this.#quietLooksWanted = QUIET_LOOKS;
     const done = () => {
       this.#smallBytes = residentBytes();
-      this.start();
+      this.#lookLater();
     };
     // Where it cannot be done the process is as large as it was.
     collect().then(done, done);

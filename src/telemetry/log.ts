@@ -59,7 +59,7 @@ function flatLine(level: Level, facts: object, message: string): string {
   return `${begin}${members === "" ? "" : `,${members}`},"msg":${JSON.stringify(message)}}\n`;
 }
 
-/** The millisecond of the last line, which several have. */
+/** The time of the last line: lines of one millisecond share its text. */
 let lastTime = { ms: Number.NaN, text: "" };
 
 function isoTime(ms: number): string {

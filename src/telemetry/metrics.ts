@@ -1,4 +1,7 @@
-/** Metrics for Prometheus: prom-client writes them out, with those of Node itself and gauges. docs/metrics.md lists them. */
+/**
+ * Metrics for Prometheus; docs/metrics.md lists them. Counters and histograms count by series.ts; prom-client has the gauges and the
+ * process's own figures, and writes the page.
+ */
 import { collectDefaultMetrics, Gauge, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import { NOTICE_KINDS } from "../values/settings.ts";
 import { LabelledCounter, LabelledHistogram, type Labels } from "./series.ts";

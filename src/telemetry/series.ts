@@ -1,6 +1,6 @@
 /**
- * Counters and histograms that prom-client writes out and does not count itself: it finds a series by a text made of its labels
- * and a bucket by a text made of its bound, which takes five times as long as this, some fifteen times in each request.
+ * Counters and histograms that are counted here and written out by prom-client. Its own find a series by a text made of its
+ * labels and a bucket by a text made of its bound, which takes five times as long as this, some fifteen times in each request.
  */
 
 /** The values of a metric's labels. */
@@ -39,7 +39,7 @@ interface MetricFacts<Name extends string> {
 
 const MS_PER_S = 1_000;
 
-/** What there is of each combination of labels, found value by value. */
+/** What there is for each combination of labels, found label by label. */
 class ByLabels<Name extends string, Found> {
   readonly all: Found[] = [];
   readonly #names: readonly Name[];
@@ -102,6 +102,7 @@ export class LabelledCounter<Name extends string> {
     this.#series.find(labels).value += by;
   }
 
+  /** For prom-client's registry. */
   async get(): Promise<WrittenMetric> {
     const { name, help, type, aggregator } = this;
     const values = this.#series.all.map(({ labels, value }) => ({ labels: { ...labels }, value }));
@@ -138,7 +139,7 @@ export class LabelledHistogram<Name extends string> {
     this.#series = new ByLabels(labelNames, (labels) => ({ labels, counts: counts(), sum: 0, exemplars: undefined }));
   }
 
-  /** @param traceId of the trace that the value is of, if there is one. @throws TypeError for what is no number. */
+  /** Adds a value. @param traceId of the trace that the value comes from, if there is one. @throws TypeError for what is no number. */
   observe(labels: Labels<Name>, value: number, traceId?: string): void {
     if (!Number.isFinite(value)) throw new TypeError(`cannot observe ${value}`);
     const series = this.#series.find(labels);
@@ -157,6 +158,7 @@ export class LabelledHistogram<Name extends string> {
     return i;
   }
 
+  /** For prom-client's registry. */
   async get(): Promise<WrittenMetric> {
     const { name, help, type, aggregator } = this;
     return { name, help, type, aggregator, values: this.#series.all.flatMap((series) => this.#written(series)) };

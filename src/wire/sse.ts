@@ -51,7 +51,7 @@ export class SseReader {
   #chunk: Buffer = EMPTY;
   #at = 0;
   #frameStart = 0;
-  /** Whether it has a CR; undefined: nobody has looked. */
+  /** Whether the chunk has a CR; undefined: nobody has looked. */
   #hasCr: boolean | undefined = false;
 
   /** @param eventBytesMax the most bytes that a frame may have, its blank line included. */

@@ -353,6 +353,7 @@ class PassthroughStream implements StreamConverter {
 
   counts(): AttemptCounts {
     const counts = this.#watcher.counts();
+    // Asked for each chunk: no copy where there is nothing to add.
     const { other } = this.#answered;
     return other === undefined ? counts : { ...counts, answeredBy: other };
   }

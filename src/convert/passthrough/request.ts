@@ -250,6 +250,7 @@ function mayHoldStatePart(root: unknown): boolean {
 
 /** Members that hold further parts; tool inputs and schemas are data and are not looked at. */
 const NESTED = ["content", "output", "source", "file", "image_url", "audio"] as const;
+/** What `stateMember` asks for, `type` aside: a member that is missing here is never found. */
 const STATE_NAMES: ReadonlySet<string> = new Set(["file_id", "vector_store_ids", "container"]);
 const LOOKED_AT: ReadonlySet<string> = new Set([...NESTED, ...STATE_NAMES, "type"]);
 const CONTAINER_UPLOAD = "container_upload";

@@ -74,6 +74,7 @@ export class Call implements UpstreamHandler {
   /** What the upstream has said in a turn that is not over. */
   #waitingBytes = 0;
   #waiting: Said[] | undefined;
+  /** Made once: each turn in which the upstream says something needs it. */
   readonly #look = () => this.catchUp();
   #isCatchingUp = false;
   #decoder: Decoder | undefined = undefined;
@@ -238,8 +239,8 @@ export class Call implements UpstreamHandler {
     let end = from + 1;
     for (let bytes = said.length; end < all.length; end++) {
       const more = all[end] as Said;
+      if (typeof more === "function" || bytes + more.length > JOINED_BYTES_MAX) break;
       bytes += more.length;
-      if (typeof more === "function" || bytes > JOINED_BYTES_MAX) break;
     }
     this.#received(end === from + 1 ? said : Buffer.concat(all.slice(from, end) as Buffer[]));
     return end;

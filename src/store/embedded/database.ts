@@ -293,7 +293,10 @@ export function memoryDatabase(): Database {
   return new Database(openTables(":memory:"));
 }
 
-/** Who begins a checkpoint looks for some microseconds that nobody writes, once in many thousands; nobody else may keep the loop. */
+/**
+ * How long a statement waits for a lock that another connection has. The thread that makes checkpoints takes one for some
+ * microseconds as it begins; for anything longer the event loop must not stand still.
+ */
 const FILE_TAKEN_MS = 5;
 
 function openTables(path: string): DatabaseSync {
@@ -303,7 +306,7 @@ function openTables(path: string): DatabaseSync {
     const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
     if (version > SCHEMA_VERSION) throw new StoreError("unavailable", "a newer Tollgate wrote the store's folder");
     const missing = SCHEMA_STEPS.slice(version).join("");
-    // In one transaction, which the disk is waited for once: that is 15 ms of the first start less than one for each step.
+    // In one transaction, for which the disk is waited for once: the first start takes 15 ms less than with one for each step.
     if (missing !== "") db.exec(`BEGIN; ${missing} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
     return db;
   } catch (error) {

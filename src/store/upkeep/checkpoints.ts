@@ -8,7 +8,7 @@ import { Worker } from "node:worker_threads";
 /** So many rows written are about as many pages of the log. */
 const ROWS_MAX = 1_000;
 
-/** Pages in the log from which on a commit brings them over by itself: commits were made while the thread did, each time. */
+/** From so many pages in the log on, a commit brings them over itself: the thread has failed, or commits came during each of its passes. */
 export const PAGES_MAX = 4_000;
 
 /** Tries until a pass has found no commit since: then the log begins again from its start. */

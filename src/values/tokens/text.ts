@@ -58,23 +58,30 @@ const WIDE_WEIGHTS: readonly (readonly [below: number, weight: number])[] = [
 /** Letters in a row above which they are no word but noise, of which a token holds two. */
 const WORD_LETTERS_MAX = 12;
 
-/** What came before a character: its kind times 16, and how many letters, or digits, are in a row; more of them count as so many. */
+/*
+ * What a character weighs follows from its kind and from the state before it, a number: the kind of the last character, then how many
+ * letters, or digits, are in a row. So a table has each step: the weight, then the state after it.
+ */
+const KIND_BITS = 3;
+const RUN_BITS = 4;
+const STATE_BITS = KIND_BITS + RUN_BITS;
+const STATE_MASK = (1 << STATE_BITS) - 1;
+/** A longer row weighs as one of so many. */
 const RUN_MAX = WORD_LETTERS_MAX + 1;
-const STATES = 128;
-const AT_BEGINNING = LINE * 16 + 1;
+const AT_BEGINNING = (LINE << RUN_BITS) | 1;
 
-/** By the state times 8 and the kind of the next character: its weight times `STATES`, and the state after it. */
-const STEPS = new Uint16Array(STATES * 8);
+/** By the state, then the kind of the next character. */
+const STEPS = new Uint16Array(1 << (STATE_BITS + KIND_BITS));
 /** The same where that character is the one before once more. */
-const STEPS_REPEATED = new Uint16Array(STATES * 8);
+const STEPS_REPEATED = new Uint16Array(STEPS.length);
 for (const before of [LOWER, UPPER, DIGIT, BLANK, LINE, SIGN, WIDE]) {
   for (let run = 1; run <= RUN_MAX; run++) {
     for (const kind of [LOWER, UPPER, DIGIT, BLANK, LINE, SIGN, WIDE]) {
-      const step = (before * 16 + run) * 8 + kind;
+      const at = (((before << RUN_BITS) | run) << KIND_BITS) | kind;
       const runNow = goesOn(kind, before) ? Math.min(run + 1, RUN_MAX) : 1;
-      const after = kind * 16 + runNow;
-      STEPS[step] = weightOf(kind, before, { run, runNow, isRepeated: false }) * STATES + after;
-      STEPS_REPEATED[step] = weightOf(kind, before, { run, runNow, isRepeated: true }) * STATES + after;
+      const after = (kind << RUN_BITS) | runNow;
+      STEPS[at] = (weightOf(kind, before, { run, runNow, isRepeated: false }) << STATE_BITS) | after;
+      STEPS_REPEATED[at] = (weightOf(kind, before, { run, runNow, isRepeated: true }) << STATE_BITS) | after;
     }
   }
 }
@@ -165,10 +172,10 @@ export class TextTokens {
     let codeBefore = this.#codeBefore;
     for (let i = start; i < end; i++) {
       const code = source[i] as number;
-      const at = state * 8 + (KINDS[code] as number);
+      const at = (state << KIND_BITS) | (KINDS[code] as number);
       const step = (code === codeBefore ? STEPS_REPEATED[at] : STEPS[at]) as number;
-      weight += step >> 7;
-      state = step & 127;
+      weight += step >> STATE_BITS;
+      state = step & STATE_MASK;
       codeBefore = code;
     }
     this.#weight += weight;
@@ -180,10 +187,10 @@ export class TextTokens {
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i);
       const kind = code < 128 ? (KINDS[code] as number) : WIDE;
-      const at = this.#state * 8 + kind;
+      const at = (this.#state << KIND_BITS) | kind;
       const step = (code === this.#codeBefore ? STEPS_REPEATED[at] : STEPS[at]) as number;
-      this.#weight += kind === WIDE ? wideWeight(code) : step >> 7;
-      this.#state = step & 127;
+      this.#weight += kind === WIDE ? wideWeight(code) : step >> STATE_BITS;
+      this.#state = step & STATE_MASK;
       this.#codeBefore = code;
     }
   }
