@@ -362,7 +362,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       try {
         const { listen: publicAddress, admin: adminAddress } = settings;
         const said = (setting: AddressSetting, address: Address) => async (error: unknown) => {
-          throw await listenFailure(setting, address, error);
+          throw await listenFailure(setting, address, error, setting === "listen" ? adminAddress : publicAddress);
         };
         const listen =
           serves === "operators" ? publicAddress : await listener.listen().catch(said("listen", publicAddress));

@@ -100,6 +100,7 @@ async function leave(): Promise<never> {
 }
 
 async function serveDemo(): Promise<void> {
+  letHeapGrow();
   const [{ startGateway }, { demoKey, demoWelcome, startDemo }] = await Promise.all([
     import("./gateway.ts"),
     import("./demo.ts"),

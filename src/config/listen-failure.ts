@@ -32,26 +32,35 @@ export class ListenFailure extends Error {
   }
 }
 
-/** Puts what `listen` has failed with into words; what has none stays as it is. */
-export async function listenFailure(setting: AddressSetting, address: Address, cause: unknown): Promise<unknown> {
+/**
+ * Puts what `listen` has failed with into words; what has none stays as it is.
+ * @param other what the gateway listens at besides, so that it is not proposed.
+ */
+export async function listenFailure(
+  setting: AddressSetting,
+  address: Address,
+  cause: unknown,
+  other?: Address,
+): Promise<unknown> {
   const { code } = cause as NodeJS.ErrnoException;
   const failure = (problem: string, advice: string, instead?: string) =>
     new ListenFailure(setting, cause, { problem, advice, ...(instead !== undefined && { instead }) });
   if (address.kind === "unix") return ofSocket(code, address.path, failure) ?? cause;
   const { host, port } = address;
+  const taken = other?.kind === "unix" ? undefined : other?.port;
   const shown = host.includes(":") ? `[${host}]` : host;
   switch (code) {
     case "EADDRINUSE":
       return failure(
         `port ${port} on ${host} is in use by another program`,
         "stop that program, or take another port",
-        await freeAddress(host, port + 1),
+        await freeAddress(host, port + 1, taken),
       );
     case "EACCES":
       return failure(
         `this user may not listen on port ${port}`,
         "take one from 1024 on and let the front have this one",
-        await freeAddress(host, port < FREE_FOR_ALL ? 8000 + port : port + 1),
+        await freeAddress(host, port < FREE_FOR_ALL ? 8000 + port : port + 1, taken),
       );
     case "EADDRNOTAVAIL":
       return failure(
@@ -97,10 +106,10 @@ function ofSocket(
   }
 }
 
-/** The first address from a port on at which nobody listens, or undefined. */
-async function freeAddress(host: string, from: number): Promise<string | undefined> {
+/** The first address from a port on at which nobody listens, or undefined. @param taken a port that is not to be given. */
+async function freeAddress(host: string, from: number, taken: number | undefined): Promise<string | undefined> {
   for (let port = from; port < from + PORTS_TRIED_MAX && port <= PORT_MAX; port++) {
-    if (await isFree(host, port)) return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+    if (port !== taken && (await isFree(host, port))) return `${host.includes(":") ? `[${host}]` : host}:${port}`;
   }
   return undefined;
 }

@@ -17,10 +17,10 @@ async function listening(t: TestContext, options: ListenOptions): Promise<number
 }
 
 /** What is said of an address at which nobody can listen. */
-async function failureAt(address: Address, cause?: unknown): Promise<ListenFailure> {
+async function failureAt(address: Address, cause?: unknown, other?: Address): Promise<ListenFailure> {
   const options = address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port };
   const found = cause ?? (await once(createServer().listen(options), "listening").catch((error: unknown) => error));
-  const failure = await listenFailure("listen", address, found);
+  const failure = await listenFailure("listen", address, found, other);
   assert.ok(failure instanceof ListenFailure, String(failure));
   return failure;
 }
@@ -40,6 +40,16 @@ for (const host of ["127.0.0.1", "::1"]) {
     assert.ok(Number(instead.slice(shown.length + 1)) > port + 1, instead);
   });
 }
+
+test("the port that the gateway's other listener has in the configuration is not named", async (t) => {
+  const host = "127.0.0.1";
+  const port = await listening(t, { host, port: 0 });
+  const address: Address = { kind: "tcp", host, port };
+  const { instead: free = "" } = await failureAt(address);
+  const other: Address = { kind: "tcp", host, port: Number(free.slice(host.length + 1)) };
+  const { instead = "" } = await failureAt(address, undefined, other);
+  assert.ok(Number(instead.slice(host.length + 1)) > other.port, `${instead} beside ${free}`);
+});
 
 test("a socket that is in use, and one whose path is too long", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-listen-"));
