@@ -47,13 +47,18 @@ export class Checkpoints {
     this.#path = path;
   }
 
-  /** A commit has been made, with about so many rows. */
+  /** A commit has been made, with about so many rows. Never throws: whoever made it would take it for one that failed. */
   committed(rows: number): void {
     this.#rows += rows;
     if (this.#rows < ROWS_MAX || this.#isUnderWay || this.#isClosed) return;
     this.#rows = 0;
+    try {
+      this.#thread ??= this.#begin();
+    } catch {
+      // Where the system has no thread left (ERR_WORKER_INIT_FAILED) commits do the work, and it is tried again in so many rows.
+      return;
+    }
     this.#isUnderWay = true;
-    this.#thread ??= this.#begin();
     this.#thread.postMessage("begin");
   }
 

@@ -5,11 +5,13 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import workerThreads from "node:worker_threads";
 import type { Store } from "../../../src/store/contract.ts";
 import { Database } from "../../../src/store/embedded/database.ts";
 import { openStore } from "../../../src/store/open.ts";
@@ -72,6 +74,37 @@ test("where the thread cannot, the log begins again from its start all the same"
   assert.ok(logPages(other) < PAGES_MAX * 1.1, `${logPages(other)} pages`);
   assert.equal(db.get("SELECT count(*) AS n FROM t")?.n, BigInt(PAGES_MAX * 2));
   db.close();
+});
+
+test("where the system has no thread left, a commit is a commit all the same, and a thread begins later", async (t) => {
+  const other = `${file}-threadless`;
+  const raw = new DatabaseSync(other);
+  raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+  const db = new Database(raw, undefined, undefined, new Checkpoints(other));
+  t.after(() => db.close());
+  const sizeBefore = statSync(other).size;
+  let row = 0;
+  const insert = (rows: number) => {
+    for (const end = row + rows; row < end; row++) db.commitFull(() => db.run("INSERT INTO t (x) VALUES (?)", row));
+  };
+  const { Worker } = workerThreads;
+  // What Node does when pthread_create says EAGAIN, as under a limit of processes.
+  workerThreads.Worker = class {
+    constructor() {
+      throw Object.assign(new Error("Worker initialization failure: EAGAIN"), { code: "ERR_WORKER_INIT_FAILED" });
+    }
+  } as unknown as typeof Worker;
+  syncBuiltinESMExports();
+  try {
+    insert(1_500);
+  } finally {
+    workerThreads.Worker = Worker;
+    syncBuiltinESMExports();
+  }
+  assert.equal(db.get("SELECT count(*) AS n FROM t")?.n, BigInt(row));
+  insert(1_000);
+  assert.ok(logPages(other) < PAGES_MAX, "no commit has done it");
+  while (statSync(other).size === sizeBefore) await setTimeout(5);
 });
 
 test("a process that does not close its store is not kept by the thread", () => {
