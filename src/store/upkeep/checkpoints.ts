@@ -19,6 +19,7 @@ const PROGRAM = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { DatabaseSync } = require("node:sqlite");
 parentPort.on("message", () => {
+  let isTaken = false;
   try {
     const db = new DatabaseSync(workerData);
     try {
@@ -27,11 +28,12 @@ parentPort.on("message", () => {
         const { log, checkpointed } = pass.get();
         if (log === checkpointed) break;
       }
+      isTaken = true;
     } finally {
       db.close();
     }
   } catch {}
-  parentPort.postMessage("done");
+  parentPort.postMessage(isTaken);
 });
 `;
 
@@ -70,8 +72,10 @@ export class Checkpoints {
 
   #begin(): Worker {
     const thread = new Worker(PROGRAM, { eval: true, workerData: this.#path, execArgv: [], env: {} });
-    thread.on("message", () => {
+    thread.on("message", (isTaken: boolean) => {
       this.#isUnderWay = false;
+      // A disk that was full may have room now, which the log would otherwise take: the next commit has it tried again.
+      if (!isTaken) this.#rows = ROWS_MAX;
     });
     // Without it commits do its work, as they did before it began.
     thread.on("error", () => {});

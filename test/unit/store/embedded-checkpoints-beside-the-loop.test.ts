@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -85,7 +85,7 @@ test("where the system has no thread left, a commit is a commit all the same, an
   const sizeBefore = statSync(other).size;
   let row = 0;
   const insert = (rows: number) => {
-    for (const end = row + rows; row < end; row++) db.commitFull(() => db.run("INSERT INTO t (x) VALUES (?)", row));
+    for (const end = row + rows; row < end; row++) db.commitNormal(() => db.run("INSERT INTO t (x) VALUES (?)", row));
   };
   const { Worker } = workerThreads;
   // What Node does when pthread_create says EAGAIN, as under a limit of processes.
@@ -105,6 +105,28 @@ test("where the system has no thread left, a commit is a commit all the same, an
   insert(1_000);
   assert.ok(logPages(other) < PAGES_MAX, "no commit has done it");
   while (statSync(other).size === sizeBefore) await setTimeout(5);
+});
+
+test("what the thread could not do is tried again with the next commit", async (t) => {
+  const other = join(dir, "again.db");
+  const raw = new DatabaseSync(other);
+  raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x); PRAGMA wal_checkpoint(TRUNCATE)");
+  const later = join(dir, "later");
+  const db = new Database(raw, undefined, undefined, new Checkpoints(join(later, "again.db")));
+  t.after(() => db.close());
+  const sizeBefore = statSync(other).size;
+  for (let row = 0; row < 1_000; row++) db.commitNormal(() => db.run("INSERT INTO t (x) VALUES (?)", row));
+  // The thread begins, finds no such folder, and answers.
+  await setTimeout(500);
+  assert.equal(statSync(other).size, sizeBefore);
+  symlinkSync(dir, later);
+  const untilMs = Date.now() + 10_000;
+  // Fewer rows than it waits for as a rule.
+  while (statSync(other).size === sizeBefore && Date.now() < untilMs) {
+    db.commitNormal(() => db.run("INSERT INTO t (x) VALUES (?)", 0));
+    await setTimeout(50);
+  }
+  assert.notEqual(statSync(other).size, sizeBefore);
 });
 
 test("a process that does not close its store is not kept by the thread", () => {
