@@ -78,3 +78,24 @@ test("a side endpoint's suffix stands behind the protocol's path and before the 
   const [line] = await sentBy(t, "messages", { pathSuffix: "/count_tokens" });
   assert.equal(line, "POST /v1/messages/count_tokens?api=2 HTTP/1.1");
 });
+
+test("a body of any length is sent whole, and its length before it", async (t) => {
+  const texts: string[] = [];
+  const base = await rawServer(t, (request) => {
+    texts.push(request.text);
+    request.socket.write(jsonReply());
+  });
+  const { dispatcher } = rig(t, [upstream("east", base, { maxConcurrency: 1 })]);
+  for (const stream of [false, true]) {
+    for (const bytes of [16_384, 16_385, 65_536, 65_537, 131_072, 200_000]) {
+      const body = Buffer.from(Array.from({ length: bytes }, (_, i) => 97 + (i % 23)));
+      await dispatcher.run(
+        ask([route("east")], { stream, encodeFor: () => ({ body, token: { chunks: [], model: "m" } }) }),
+      );
+      const [head = "", sent = ""] = texts.pop()?.split("\r\n\r\n") ?? [];
+      assert.match(head, new RegExp(`\r\ncontent-length: ${bytes}(\r|$)`));
+      assert.doesNotMatch(head, /transfer-encoding/i);
+      assert.ok(sent === body.toString(), `${bytes} bytes`);
+    }
+  }
+});

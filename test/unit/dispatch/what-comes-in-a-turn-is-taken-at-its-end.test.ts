@@ -1,26 +1,30 @@
 /** What an upstream has said in a turn of the event loop waits for its end, and for nothing longer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 import type { DispatchAsk } from "../../../src/dispatch/ask.ts";
 import { runAttempt } from "../../../src/dispatch/attempt.ts";
 import type { Choice } from "../../../src/dispatch/choose.ts";
+import type { HealthVerdict } from "../../../src/dispatch/upstream/health.ts";
 import type { UpstreamController, UpstreamHandler } from "../../../src/dispatch/upstream/upstream.ts";
 import { Cohort } from "../../../src/values/time.ts";
-import { FakeClock, route, upstream as settingsOf } from "./rig.ts";
+import { FakeClock, route, upstream as settingsOf, settled } from "./rig.ts";
 
 /** An upstream whose words are the test's: undici would give them in the same order, at times of its own. */
 function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspector"]> = {}, stream = false) {
   const aborted: unknown[] = [];
+  const flow: string[] = [];
+  const told: unknown[] = [];
   const controller = {
     rawHeaders: [Buffer.from("content-type"), Buffer.from(stream ? "text/event-stream" : "application/json")],
     abort: (reason: unknown) => aborted.push(reason),
-    pause() {},
-    resume() {},
-  } as unknown as UpstreamController;
+    pause: () => flow.push("paused"),
+    resume: () => flow.push("resumed"),
+  } as unknown as UpstreamController & { rawHeaders: Buffer[] | null };
   let handler: UpstreamHandler | undefined;
   const upstream = {
     settings: settingsOf("up", "http://127.0.0.1:1"),
-    health: { tell() {} },
+    health: { tell: ({ kind, probe }: HealthVerdict) => told.push([kind, probe]) },
     firstBytes: { add() {} },
     send(_request: unknown, given: UpstreamHandler) {
       handler = given;
@@ -40,7 +44,7 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
     route: route("up"),
     slot: { release() {} },
     encoded: { body: Buffer.from("{}"), token: null },
-    probe: false,
+    probe: true,
   } as unknown as Choice<null>;
   const result = runAttempt(ask, choice, clock, new Cohort(clock));
   const says = handler as unknown as Required<UpstreamHandler>;
@@ -48,10 +52,16 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
     result,
     client,
     aborted,
+    flow,
+    told,
+    controller,
     head: () => says.onResponseStart(controller, 200, {}, ""),
     data: (bytes: number) => says.onResponseData(controller, Buffer.alloc(bytes, " ")),
+    /** Without being made smaller, so that it fills what the unpacking may have waiting. */
+    packed: (bytes: Buffer) => says.onResponseData(controller, gzipSync(bytes, { level: 0 })),
     says: (text: string) => says.onResponseData(controller, Buffer.from(text)),
     end: () => says.onResponseEnd(controller, {}),
+    breaks: () => says.onResponseError(controller, Object.assign(new Error("reset"), { code: "ECONNRESET" })),
   };
 }
 
@@ -138,4 +148,58 @@ test("a defect while a reply is looked at ends the attempt, and is told", async 
     upstream.end();
     await assert.rejects(upstream.result, defect);
   }
+});
+
+/** A stream that was handed on with its first bytes, and what its reader is told of its end. */
+async function handed(onData: () => void = () => {}) {
+  const clock = new FakeClock();
+  const upstream = played(clock, {}, true);
+  upstream.head();
+  upstream.says("first");
+  await settled();
+  const result = await upstream.result;
+  assert.ok(result.kind === "answered" && result.body);
+  const ends: string[] = [];
+  result.body.consume({ data: onData, end: () => ends.push("end"), error: ({ cause }) => ends.push(cause) });
+  return { ...upstream, ends };
+}
+
+test("a stream that breaks off later is told to the health of its upstream, and no probe is decided twice", async () => {
+  const { breaks, told, ends } = await handed();
+  breaks();
+  await settled();
+  assert.deepEqual(ends, ["upstream_unavailable"]);
+  assert.deepEqual(told, [
+    ["ok", true],
+    ["local", false],
+  ]);
+});
+
+test("a defect of who reads a stream ends it for him, and its connection", async () => {
+  const { says, told, ends, aborted } = await handed(() => {
+    throw new Error("a defect");
+  });
+  says("second");
+  await settled();
+  assert.equal(ends.length, 1);
+  assert.notEqual(ends[0], "end");
+  assert.equal(aborted.length, 1);
+  assert.equal(told.length, 2);
+});
+
+test("a packed body that comes faster than it is unpacked stops the upstream until there is room", async () => {
+  const upstream = played(new FakeClock(), {}, true);
+  upstream.controller.rawHeaders?.push(Buffer.from("content-encoding"), Buffer.from("gzip"));
+  upstream.head();
+  upstream.packed(Buffer.alloc(65_530, "a line of text "));
+  await settled();
+  assert.deepEqual(upstream.flow.slice(0, 1), ["paused"]);
+  assert.equal((await upstream.result).kind, "answered");
+  while (upstream.flow.length < 2) await settled();
+  assert.deepEqual(upstream.flow, ["paused", "resumed"]);
+});
+
+test("the head of an answer is not kept for as long as its body comes", async () => {
+  const { controller } = await handed();
+  assert.equal(controller.rawHeaders, null);
 });

@@ -41,3 +41,14 @@ test("an answer that was charged is there though it costs nothing; a sum stays a
   const [sum] = eachOnce([absorbedCost(EAST, USAGE, NANO_USD_MAX), absorbedCost(EAST, USAGE, 1n)]);
   assert.deepEqual([sum?.cost, sum?.absorbed], [NANO_USD_MAX, NANO_USD_MAX]);
 });
+
+test("of one alone the same holds as of several", () => {
+  const charged = chargedCost(EAST, USAGE, 7n);
+  const absorbed = absorbedCost(EAST, USAGE, 2n);
+  const free = absorbedCost(WEST, USAGE, 0n);
+  assert.deepEqual(eachOnce([]), []);
+  assert.deepEqual(eachOnce([charged]), [charged]);
+  assert.deepEqual(eachOnce([absorbed]), [absorbed]);
+  assert.deepEqual(eachOnce([free]), []);
+  assert.deepEqual(eachOnce([charged, free]), [charged]);
+});

@@ -5,10 +5,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeCharge, encodeCharge } from "../../../src/settle/journal/payload.ts";
+import { JournalBrokenError } from "../../../src/settle/journal.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { leftUnpaid } from "../store/asks.ts";
-import { askOf } from "./rig.ts";
+import { askOf, ManualClock, openOn, voidOf } from "./rig.ts";
+import { SimDisk } from "./sim-disk.ts";
 
 const TOKENS = { input: 1, cachedInput: 2, cacheWrite: 3, output: 4, reasoning: 5 };
 
@@ -45,4 +47,32 @@ test("every member of a settlement comes back", () => {
 
 test("a settlement without what is optional comes back without it, and whether it is an orphan's", () => {
   assert.deepEqual(decodeCharge(encodeCharge(askOf(2), { orphan: true })), { ask: askOf(2), orphan: true });
+});
+
+/** A settlement whose memo has so many characters of two bytes. */
+const wordy = (number: number, chars: number): SettleAsk => ({ ...askOf(number), memo: "ä".repeat(chars) });
+
+test("what is beyond ASCII is written by its bytes, and what is too long for a record is refused alone", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal } = await openOn(disk, clock, { bytesMax: 32 * 65_536 });
+  const said = (ask: SettleAsk) => {
+    journal.open({ voided: voidOf(Number.parseInt(ask.requestId, 16)), hold: nanoUsd(1n) });
+    return journal.final(ask).then(
+      () => "written",
+      (error: unknown) => error,
+    );
+  };
+  // Fewer characters than a record may have bytes, and more bytes.
+  const tooLong = await said(wordy(2, 20_000));
+  assert.ok(tooLong instanceof JournalBrokenError, String(tooLong));
+  const outcomes = Promise.all([said(wordy(1, 15_000)), said(wordy(3, 10))]);
+  await clock.advance(2);
+  assert.deepEqual(await outcomes, ["written", "written"]);
+  await journal.close();
+  const { leftovers, alarms, journal: again } = await openOn(disk.afterKill(), clock, { bytesMax: 32 * 65_536 });
+  assert.deepEqual(alarms, []);
+  const finals = leftovers.filter(({ final }) => final).map(({ ask }) => ask);
+  assert.deepEqual(finals, [wordy(1, 15_000), wordy(3, 10)]);
+  await again.close();
 });

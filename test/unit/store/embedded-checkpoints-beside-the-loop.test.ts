@@ -4,14 +4,15 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import workerThreads from "node:worker_threads";
+import workerThreads, { Worker } from "node:worker_threads";
 import type { Store } from "../../../src/store/contract.ts";
 import { Database } from "../../../src/store/embedded/database.ts";
 import { openStore } from "../../../src/store/open.ts";
@@ -87,18 +88,18 @@ test("where the system has no thread left, a commit is a commit all the same, an
   const insert = (rows: number) => {
     for (const end = row + rows; row < end; row++) db.commitNormal(() => db.run("INSERT INTO t (x) VALUES (?)", row));
   };
-  const { Worker } = workerThreads;
+  const RealWorker = workerThreads.Worker;
   // What Node does when pthread_create says EAGAIN, as under a limit of processes.
   workerThreads.Worker = class {
     constructor() {
       throw Object.assign(new Error("Worker initialization failure: EAGAIN"), { code: "ERR_WORKER_INIT_FAILED" });
     }
-  } as unknown as typeof Worker;
+  } as unknown as typeof RealWorker;
   syncBuiltinESMExports();
   try {
     insert(1_500);
   } finally {
-    workerThreads.Worker = Worker;
+    workerThreads.Worker = RealWorker;
     syncBuiltinESMExports();
   }
   assert.equal(db.get("SELECT count(*) AS n FROM t")?.n, BigInt(row));
@@ -108,25 +109,124 @@ test("where the system has no thread left, a commit is a commit all the same, an
 });
 
 test("what the thread could not do is tried again with the next commit", async (t) => {
+  const begin = t.mock.method(Worker.prototype, "postMessage");
   const other = join(dir, "again.db");
   const raw = new DatabaseSync(other);
   raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x); PRAGMA wal_checkpoint(TRUNCATE)");
+  raw.exec("BEGIN; CREATE TABLE u (x); CREATE TABLE v (x); COMMIT");
   const later = join(dir, "later");
-  const db = new Database(raw, undefined, undefined, new Checkpoints(join(later, "again.db")));
-  t.after(() => db.close());
+  const checkpoints = new Checkpoints(join(later, "again.db"));
+  t.after(() => checkpoints.close());
   const sizeBefore = statSync(other).size;
-  for (let row = 0; row < 1_000; row++) db.commitNormal(() => db.run("INSERT INTO t (x) VALUES (?)", row));
-  // The thread begins, finds no such folder, and answers.
-  await setTimeout(500);
-  assert.equal(statSync(other).size, sizeBefore);
+  checkpoints.committed(1_000);
+  const thread = begin.mock.calls[0]?.this as Worker;
+  await once(thread, "message");
+  assert.equal(statSync(other).size, sizeBefore, "there is no such folder");
   symlinkSync(dir, later);
-  const untilMs = Date.now() + 10_000;
-  // Fewer rows than it waits for as a rule.
-  while (statSync(other).size === sizeBefore && Date.now() < untilMs) {
-    db.commitNormal(() => db.run("INSERT INTO t (x) VALUES (?)", 0));
-    await setTimeout(50);
-  }
+  checkpoints.committed(1);
+  assert.equal(begin.mock.callCount(), 2);
+  await once(thread, "message");
   assert.notEqual(statSync(other).size, sizeBefore);
+  checkpoints.committed(999);
+  assert.equal(begin.mock.callCount(), 2, "what it could do is counted for from its beginning");
+  raw.close();
+});
+
+test("each commit tells of its own rows", () => {
+  const told: number[] = [];
+  class Told extends Checkpoints {
+    override committed(rows: number): void {
+      told.push(rows);
+    }
+  }
+  const raw = new DatabaseSync(":memory:");
+  raw.exec("CREATE TABLE t (x)");
+  const db = new Database(raw, undefined, undefined, new Told("nowhere"));
+  const insert = (rows: number) => () => {
+    for (let row = 0; row < rows; row++) db.run("INSERT INTO t (x) VALUES (?)", row);
+  };
+  for (const rows of [3, 1, 2]) db.commitNormal(insert(rows));
+  db.commitFull(insert(4));
+  assert.deepEqual(told, [3, 1, 2, 4]);
+  db.close();
+});
+
+test("the thread is ended with the database, and not begun again", (t) => {
+  const terminate = t.mock.method(Worker.prototype, "terminate");
+  const begin = t.mock.method(Worker.prototype, "postMessage");
+  const checkpoints = new Checkpoints(`${file}-closed`);
+  const raw = new DatabaseSync(":memory:");
+  const db = new Database(raw, undefined, undefined, checkpoints);
+  checkpoints.committed(1_000);
+  db.close();
+  checkpoints.committed(1_000);
+  assert.deepEqual([begin.mock.callCount(), terminate.mock.callCount()], [1, 1]);
+  const unused = new Checkpoints(`${file}-closed`);
+  unused.close();
+  unused.committed(1_000);
+  assert.equal(begin.mock.callCount(), 1);
+});
+
+test("the thread is asked for a thousand rows, once at a time, and again when it has answered", async (t) => {
+  const begin = t.mock.method(Worker.prototype, "postMessage");
+  const path = `${file}-counted`;
+  const raw = new DatabaseSync(path);
+  raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+  const checkpoints = new Checkpoints(path);
+  t.after(() => checkpoints.close());
+  checkpoints.committed(999);
+  assert.equal(begin.mock.callCount(), 0);
+  checkpoints.committed(1);
+  const [thread] = begin.mock.calls.map((call) => call.this as Worker);
+  assert.ok(thread);
+  const answered = once(thread, "message");
+  for (let i = 0; i < 3; i++) checkpoints.committed(999);
+  assert.equal(begin.mock.callCount(), 1, "it is under way");
+  await answered;
+  checkpoints.committed(1);
+  assert.equal(begin.mock.callCount(), 2);
+  await once(thread, "message");
+  checkpoints.committed(999);
+  assert.equal(begin.mock.callCount(), 2, "the count begins again");
+  // A thread that fails, as one that the system gives no memory, is nobody's defect: commits do its work.
+  thread.emit("error", new Error("no memory"));
+  raw.close();
+});
+
+test("the thread leaves no more files open with each time", { timeout: 10_000 }, async () => {
+  const path = `${file}-open`;
+  const raw = new DatabaseSync(path);
+  raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t (x) VALUES (1)");
+  const openFiles = () =>
+    readdirSync("/proc/self/fd").filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`).startsWith(path);
+      } catch {
+        return false;
+      }
+    }).length;
+  const post = Worker.prototype.postMessage;
+  const threads = new Set<Worker>();
+  Worker.prototype.postMessage = function (this: Worker, ...args: Parameters<Worker["postMessage"]>) {
+    threads.add(this);
+    return post.apply(this, args);
+  };
+  const checkpoints = new Checkpoints(path);
+  try {
+    const open: number[] = [];
+    for (let times = 0; times < 4; times++) {
+      checkpoints.committed(1_000);
+      for (const thread of threads) await once(thread, "message");
+      open.push(openFiles());
+    }
+    assert.equal(threads.size, 1);
+    // SQLite closes a file, or takes it for the next one who opens it, when nobody in the process has it locked.
+    assert.deepEqual(open.slice(1), open.slice(0, 3));
+  } finally {
+    Worker.prototype.postMessage = post;
+    checkpoints.close();
+    raw.close();
+  }
 });
 
 test("a process that does not close its store is not kept by the thread", () => {

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
-import { SCHEMA_STEPS } from "../../../src/store/embedded/database.ts";
+import { openDatabase, SCHEMA_STEPS } from "../../../src/store/embedded/database.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { admitAsk, admitted, codeHashOf, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
 
@@ -145,6 +145,36 @@ test("a folder of the version without codes is taken over with everything in it"
     newer.exec("PRAGMA user_version = 99;");
     newer.close();
     await assert.rejects(openStore({ kind: "embedded", dir }), /newer Tollgate/);
+  }));
+
+test("an upgrade that stops half way has done nothing, and is made whole by the next start", () =>
+  inFolder(async (dir) => {
+    let store = await openStore({ kind: "embedded", dir });
+    const tag = await makeAccount(store, "Halfway", { funds: 7n });
+    await store.close();
+    const version = SCHEMA_STEPS.findIndex((step) => step.includes("sign_ins"));
+    const file = join(dir, "tollgate.db");
+    const old = new DatabaseSync(file);
+    old.exec("DROP TABLE sign_ins; ALTER TABLE accounts DROP COLUMN labels_revision;");
+    // `keys.revisions` is left, and stops the last step; the table of sign-ins is of one before it.
+    old.exec(`ALTER TABLE notice_marks DROP COLUMN latest; PRAGMA user_version = ${version};`);
+    old.close();
+    await assert.rejects(openStore({ kind: "embedded", dir }), /revisions/);
+    const stopped = new DatabaseSync(file);
+    assert.equal(stopped.prepare("PRAGMA user_version").get()?.user_version, version);
+    assert.equal(stopped.prepare("SELECT name FROM sqlite_schema WHERE name = 'sign_ins'").get(), undefined);
+    stopped.exec("ALTER TABLE keys DROP COLUMN revisions;");
+    stopped.close();
+    store = await openStore({ kind: "embedded", dir });
+    assert.equal((await store.getAccount(tag))?.balance, 7n);
+    await store.close();
+  }));
+
+test("a write waits a moment for who begins a checkpoint", () =>
+  inFolder(async (dir) => {
+    const db = openDatabase(dir);
+    assert.equal(db.get("PRAGMA busy_timeout")?.timeout, 5n);
+    db.close();
   }));
 
 test("codes and cards of the version before batches go on as they are", () =>

@@ -1,8 +1,9 @@
 /** What a start or a peak has taken is given back once there is nothing to do, and requests never wait for it. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { Session } from "node:inspector/promises";
 import { fileURLToPath } from "node:url";
-import { IdleHeap } from "../../../src/telemetry/heap.ts";
+import { IdleHeap, tendHeap } from "../../../src/telemetry/heap.ts";
 import { test } from "../../rig/together.ts";
 
 const MB = 1024 * 1024;
@@ -73,6 +74,24 @@ test("where it cannot be done, it is tried again for more growth only", async ()
   assert.equal(await look(50), 1);
   is.mb += 40;
   assert.equal(await look(50), 2);
+});
+
+test("a gateway with one stream is not idle, and no session is left behind a collection", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const post = t.mock.method(Session.prototype, "post", async () => ({}));
+  const disconnect = t.mock.method(Session.prototype, "disconnect");
+  const upstreams = [{ inFlight: 0 }, { inFlight: 1 }];
+  tendHeap({ upstreams: () => upstreams });
+  const look = async (): Promise<void> => {
+    t.mock.timers.tick(1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  for (let looks = 0; looks < 5; looks++) await look();
+  assert.equal(post.mock.callCount(), 0);
+  upstreams.pop();
+  // A look in which this process itself was busy is none.
+  for (let looks = 0; looks < 1_000 && post.mock.callCount() === 0; looks++) await look();
+  assert.deepEqual([post.mock.callCount(), disconnect.mock.callCount()], [1, 1]);
 });
 
 test("a process of its own becomes smaller by itself", () => {

@@ -4,6 +4,7 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import test from "node:test";
 import { promisify } from "node:util";
+import { createLog } from "../../../src/telemetry/log.ts";
 
 const LOG = new URL("../../../src/telemetry/log.ts", import.meta.url).href;
 
@@ -26,4 +27,36 @@ test("a line is there while its process goes on", async (t) => {
 test("a line is there where its process has ended at once", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, program("process.exit(0);"));
   assert.equal(JSON.parse(stdout).msg, "said");
+});
+
+/** What a process prints that opens its log so and then says something at two levels. */
+async function printed(level: string, pretty: boolean): Promise<string> {
+  const code = `const { openLog } = await import(${JSON.stringify(LOG)});
+    const log = await openLog(${JSON.stringify(level)}, ${pretty});
+    log.info({}, "an info");
+    log.warn({ a: 1 }, "a warning");`;
+  return (await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", code])).stdout;
+}
+
+test("the log of a process is JSON, or lines for people where they are asked for, and has the level that was set", async () => {
+  const lines = (await printed("info", false)).trimEnd().split("\n");
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).msg),
+    ["an info", "a warning"],
+  );
+  assert.equal(JSON.parse((await printed("warn", false)).trimEnd()).msg, "a warning");
+  assert.match(await printed("warn", true), /^\[[0-9:.]+\] WARN: a warning \{"a":1\}\n$/);
+});
+
+test("each line has the time at which it was said", (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
+  const times: string[] = [];
+  const log = createLog({ level: "info", destination: { write: (line) => times.push(JSON.parse(line).time) } });
+  log.info({ a: 1 }, "one");
+  log.info({ a: 1 }, "another of the same millisecond");
+  t.mock.timers.tick(1);
+  log.info({ a: 1 }, "one of the next");
+  log.info({ a: { b: 1 } }, "one that pino writes");
+  const [first, second] = [1_800_000_000_000, 1_800_000_000_001].map((ms) => new Date(ms).toISOString());
+  assert.deepEqual(times, [first, first, second, second]);
 });

@@ -126,3 +126,14 @@ test("a snapshot does not change with what is counted after it", async () => {
   assert.deepEqual(before.values, [{ labels: { zone: "a", area: "b" }, value: 1 }]);
   assert.equal((await counter.get()).values[0]?.value, 3);
 });
+
+test("what becomes of the labels that were given changes no series", async () => {
+  const counter = new LabelledCounter({ name: "c", help: "c", labelNames: LABELS, aggregator: "sum" });
+  const histogram = new LabelledHistogram({ name: "h", help: "h", labelNames: LABELS, buckets: BUCKETS });
+  const labels = { zone: "a", area: "b" };
+  counter.inc(labels);
+  histogram.observe(labels, 1);
+  labels.zone = "c";
+  assert.deepEqual((await counter.get()).values, [{ labels: { zone: "a", area: "b" }, value: 1 }]);
+  assert.equal((await histogram.get()).values[0]?.labels.zone, "a");
+});
