@@ -118,3 +118,19 @@ test("an answer that ends with its connection has no chunks", async (t) => {
   assert.equal(answer?.headers["transfer-encoding"], undefined);
   assert.equal(answer?.body, wrote);
 });
+
+test("who writes faster than the client reads is told to wait, however small the pieces are", async (t) => {
+  const waits = Promise.withResolvers<number>();
+  const echo = await startEcho(t, {}, async (accepted, reply) => {
+    await accepted.readBody();
+    reply.open(200, {});
+    let pieces = 1;
+    while (reply.write(Buffer.alloc(100, "a")) && pieces < 100_000) pieces++;
+    waits.resolve(pieces);
+    reply.end();
+  });
+  const client = new RawSocket(echo.target).send(request({}));
+  const pieces = await waits.promise;
+  assert.ok(pieces < 10_000, `${pieces} pieces`);
+  client.close(true);
+});

@@ -14,6 +14,8 @@ const CASES: readonly (readonly [string, readonly string[], string | undefined])
   ["row 26: no key", [], "missing_key"],
   ["row 26: Basic", ["Authorization: Basic c2stYTpi"], "missing_key"],
   ["row 26: Bearer alone", ["Authorization: Bearer"], "missing_key"],
+  ["row 26: an empty x-api-key", ["x-api-key: "], "missing_key"],
+  ["row 26: an empty x-api-key beside a key", [`Authorization: Bearer ${KEY}`, "x-api-key: "], undefined],
   ["row 26: two spaces", [`Authorization: Bearer  ${KEY}`], "malformed_key"],
   ["row 26: a tab for the space", [`Authorization: Bearer\t${KEY}`], "missing_key"],
   ["row 26: lower-case scheme", [`authorization: bearer ${KEY}`], undefined],

@@ -330,3 +330,15 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.equal((inOneLine.message ?? inOneLine.response ?? inOneLine).model, "m");
   });
 }
+
+test("a template keeps nothing of the bytes that it was made of", () => {
+  const frame = Buffer.from('data: {"model":"upstream","text":"words"}\n\n');
+  const sent = Buffer.from('data: {"model":"ours","text":"words"}\n\n');
+  const template = DeltaTemplate.of(frame, sent, { text: "text" });
+  const next = Buffer.from('data: {"model":"upstream","text":"more"}\n\n');
+  frame.fill(0);
+  sent.fill(0);
+  const run = template?.run(next, 0, true);
+  assert(template && run);
+  assert.equal(template.written(next, run).toString(), 'data: {"model":"ours","text":"more"}\n\n');
+});

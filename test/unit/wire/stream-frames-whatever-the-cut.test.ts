@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
+import { SseReader } from "../../../src/wire/sse.ts";
 import { cutAt, everyByte, framesOf } from "./frames.ts";
 
 const STREAMS: readonly string[] = [
@@ -67,4 +68,24 @@ test("property: random cuts of random streams give the frames of the whole, and 
     }),
     { numRuns: 3_000, seed: 26 },
   );
+});
+
+test("bytes are given to who knows frames by them only where a frame begins", () => {
+  const frame = "event: a\ndata: 1\n\n";
+  for (let cut = 0; cut <= frame.length; cut++) {
+    const reader = new SseReader();
+    const between = () => reader.between;
+    reader.feed(Buffer.from(frame));
+    assert.equal(between(), undefined, "none was given yet");
+    assert.ok(reader.next());
+    assert.equal(between(), undefined, "nothing is left");
+    assert.equal(reader.next(), undefined);
+    reader.feed(Buffer.from(frame.slice(0, cut)));
+    assert.equal(between()?.length, cut || undefined);
+    const isWhole = reader.next() !== undefined;
+    if (isWhole) assert.equal(reader.next(), undefined);
+    const rest = Buffer.from(`${frame.slice(cut)}data: 2\n\n`);
+    reader.feed(rest);
+    assert.equal(between(), cut === 0 || isWhole ? rest : undefined, `cut at ${cut}`);
+  }
 });
