@@ -15,6 +15,7 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
   const aborted: unknown[] = [];
   const flow: string[] = [];
   const told: unknown[] = [];
+  const firstBytes: unknown[] = [];
   const controller = {
     rawHeaders: [Buffer.from("content-type"), Buffer.from(stream ? "text/event-stream" : "application/json")],
     abort: (reason: unknown) => aborted.push(reason),
@@ -25,7 +26,7 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
   const upstream = {
     settings: settingsOf("up", "http://127.0.0.1:1"),
     health: { tell: ({ kind, probe }: HealthVerdict) => told.push([kind, probe]) },
-    firstBytes: { add() {} },
+    firstBytes: { add: (model: string, ms: number) => firstBytes.push([model, ms]) },
     send(_request: unknown, given: UpstreamHandler) {
       handler = given;
       given.onRequestStart?.(controller, {});
@@ -54,6 +55,7 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
     aborted,
     flow,
     told,
+    firstBytes,
     controller,
     head: () => says.onResponseStart(controller, 200, {}, ""),
     data: (bytes: number) => says.onResponseData(controller, Buffer.alloc(bytes, " ")),
@@ -154,6 +156,7 @@ test("a defect while a reply is looked at ends the attempt, and is told", async 
 async function handed(onData: () => void = () => {}) {
   const clock = new FakeClock();
   const upstream = played(clock, {}, true);
+  clock.advance(30);
   upstream.head();
   upstream.says("first");
   await settled();
@@ -202,4 +205,11 @@ test("a packed body that comes faster than it is unpacked stops the upstream unt
 test("the head of an answer is not kept for as long as its body comes", async () => {
   const { controller } = await handed();
   assert.equal(controller.rawHeaders, null);
+});
+
+test("how long the first byte of a stream took is noted once for its model", async () => {
+  const { firstBytes, says } = await handed();
+  says("more");
+  await settled();
+  assert.deepEqual(firstBytes, [["model-1", 30]]);
 });
