@@ -21,17 +21,23 @@ export function letHeapGrow(): void {
 /** How often it looks whether the process is idle, and how little it does then. */
 const LOOK_MS = 1_000;
 const QUIET_CPU_MS = 20;
-/** So many looks in a row find nothing to do before the next collection; after the start one is enough. */
-const QUIET_LOOKS = 10;
+/**
+ * So many looks in a row find nothing to do before a collection, a minute: it drops code that was compiled, too, which the next
+ * requests would wait for.
+ */
+const QUIET_LOOKS = 60;
 /** A collection takes a tenth of a second: it must give something back. */
 const GROWN_BYTES = 32 * 1024 * 1024;
 const US_PER_MS = 1_000;
 
 /** Begins to look after the heap of a gateway that has started, for as long as its process lasts. */
-export function tendHeap(gateway: { upstreams(): readonly { readonly inFlight: number }[] }): void {
+export function tendHeap(
+  gateway: { upstreams(): readonly { readonly inFlight: number }[] },
+  clock: Pick<Clock, "after"> = systemClock,
+): void {
   const isServing = () => gateway.upstreams().some(({ inFlight }) => inFlight > 0);
   const residentBytes = () => process.memoryUsage.rss();
-  new IdleHeap({ clock: systemClock, isServing, spentMs, residentBytes, collect }).start();
+  new IdleHeap({ clock, isServing, spentMs, residentBytes, collect }).start();
 }
 
 function spentMs(): number {
@@ -63,7 +69,6 @@ export class IdleHeap {
   readonly #parts: IdleParts;
   #spentMs = 0;
   #quietLooks = 0;
-  #quietLooksWanted = 1;
   #smallBytes = 0;
 
   constructor(parts: IdleParts) {
@@ -84,12 +89,11 @@ export class IdleHeap {
     const { spentMs, isServing, residentBytes, collect } = this.#parts;
     const isQuiet = spentMs() - this.#spentMs < QUIET_CPU_MS && !isServing();
     this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;
-    if (this.#quietLooks < this.#quietLooksWanted || residentBytes() - this.#smallBytes < GROWN_BYTES) {
+    if (this.#quietLooks < QUIET_LOOKS || residentBytes() - this.#smallBytes < GROWN_BYTES) {
       this.#lookLater();
       return;
     }
     this.#quietLooks = 0;
-    this.#quietLooksWanted = QUIET_LOOKS;
     const done = () => {
       this.#smallBytes = residentBytes();
       this.#lookLater();
