@@ -2,8 +2,8 @@
 import type { AccountTag } from "../../values/key.ts";
 import { ARCHIVE_AGE_MS, type ArchiveOutcome } from "../ledger/opening.ts";
 import type { LedgerLine } from "../records.ts";
-import { insertLine } from "./batch.ts";
 import type { Context } from "./context.ts";
+import { insertLine } from "./database/batch.ts";
 import { findAccountRow } from "./rows.ts";
 
 export function archiveLedger(

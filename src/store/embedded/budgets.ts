@@ -2,9 +2,9 @@
 import type { AccountTag } from "../../values/key.ts";
 import { added, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
 import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../limits/limits.ts";
-import { writeBudget } from "./batch.ts";
 import type { Context } from "./context.ts";
-import type { Row } from "./database.ts";
+import { writeBudget } from "./database/batch.ts";
+import type { Row } from "./database/database.ts";
 import { heldName } from "./live.ts";
 
 /** The figures of a budget as they were left; undefined: nothing was ever held of it. */

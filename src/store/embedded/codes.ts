@@ -11,7 +11,7 @@ import { cardsAccount, entitlementAccount } from "../names.ts";
 import type { CardFacts, Code, CodeBatch, Entitlement, Page, RedeemAnswer } from "../records.ts";
 import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
 import type { Context } from "./context.ts";
-import type { Row } from "./database.ts";
+import type { Row } from "./database/database.ts";
 import { appendLine, findAccountRow, findEntitlement, instantOrNone, listedEntitlements } from "./rows.ts";
 
 export function createCodes(context: Context, ...[facts, codes, batch]: Parameters<Store["createCodes"]>): void {

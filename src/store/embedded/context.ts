@@ -2,8 +2,8 @@
 import type { AccountTag } from "../../values/key.ts";
 import type { NoticeWriter } from "../notices.ts";
 import type { Entitlement } from "../records.ts";
-import type { SettledMark } from "./batch.ts";
-import type { Database, Row } from "./database.ts";
+import type { SettledMark } from "./database/batch.ts";
+import type { Database, Row } from "./database/database.ts";
 import { emptyLive, type Live } from "./live.ts";
 import { type AccountRow, entitlementRows, findAccountRow, findEntitlement, toEntitlement } from "./rows.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../sums/day-sums.ts";
 import { countsFrom, type UsageCounts } from "../sums/token-sums.ts";
 import type { Context } from "./context.ts";
-import type { Row } from "./database.ts";
+import type { Row } from "./database/database.ts";
 
 /** Rows that one page has at most. */
 const PAGE_ROWS = 500;

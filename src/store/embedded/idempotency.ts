@@ -9,7 +9,7 @@ import type { RequestId } from "../../values/request-id.ts";
 import type { AdmitRefusalCause } from "../admission.ts";
 import type { AccountState } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./database/database.ts";
 
 /** Keys that have ended and that one operation deletes at most. */
 const SWEEP_MAX = 16;

@@ -8,7 +8,7 @@ import type { AccountState, LedgerLine } from "../records.ts";
 import { type DaySums, daySumsAsState } from "../sums/day-sums.ts";
 import { allBudgets } from "./budgets.ts";
 import type { Context } from "./context.ts";
-import type { Row } from "./database.ts";
+import type { Row } from "./database/database.ts";
 import { toDaySum, toUpstreamDaySum } from "./days.ts";
 import { listKeys } from "./idempotency.ts";
 import { noticesState } from "./notices.ts";

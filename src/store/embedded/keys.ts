@@ -6,7 +6,7 @@ import { accountId, KEY_VALUES_MAX } from "../names.ts";
 import type { Key, KeyChange, KeyRotation, KeyUse, KeyView, ListedKey, NewKeyRecord } from "../records.ts";
 import { budgetsOf, budgetsOfAccount } from "./budgets.ts";
 import type { Context } from "./context.ts";
-import type { Row } from "./database.ts";
+import type { Row } from "./database/database.ts";
 import { noteNotice } from "./notices.ts";
 import { findAccountRow, toKey } from "./rows.ts";
 

@@ -15,7 +15,7 @@ import {
 } from "../notices.ts";
 import type { AccountState, Page } from "../records.ts";
 import type { Context } from "./context.ts";
-import type { Row } from "./database.ts";
+import type { Row } from "./database/database.ts";
 import { type AccountRow, findAccountRow } from "./rows.ts";
 
 /** Adds a notice within the running transaction, where the configuration wants to be told of such a thing. */

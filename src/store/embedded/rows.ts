@@ -3,7 +3,7 @@ import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { accountId } from "../names.ts";
 import type { Account, Entitlement, Key, LedgerLine } from "../records.ts";
-import type { Database, Row } from "./database.ts";
+import type { Database, Row } from "./database/database.ts";
 import type { Live } from "./live.ts";
 
 const text = (row: Row, column: string): string => row[column] as string;

@@ -27,9 +27,9 @@ import {
   type SettleAsk,
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
-import type { SettledMark } from "./batch.ts";
 import { budgetRest, budgetsAfter, type CountedRequest, limitsNow } from "./budgets.ts";
 import type { Context } from "./context.ts";
+import type { SettledMark } from "./database/batch.ts";
 import { endKey } from "./idempotency.ts";
 import { addHold, type Live, releaseHold, sweepHolds } from "./live.ts";
 import { balanceNotice, noteNotice } from "./notices.ts";

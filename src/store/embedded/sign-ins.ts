@@ -8,7 +8,7 @@ import {
   type SignInRecord,
 } from "../sign-ins.ts";
 import type { Context } from "./context.ts";
-import type { Database, Row } from "./database.ts";
+import type { Database, Row } from "./database/database.ts";
 import { instantOrNone } from "./rows.ts";
 
 type SignInRow = SignInRecord & { readonly seq: number };

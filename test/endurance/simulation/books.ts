@@ -2,7 +2,7 @@
  * What must be true of an account after every single operation: docs/failure-model.md invariants 1, 3, 7 and 8, and
  * that no request, payment or code is in the ledger twice (4, 10, 11). Reads only the lines that are new.
  */
-import type { Row } from "../../../src/store/embedded/database.ts";
+import type { Row } from "../../../src/store/embedded/database/database.ts";
 import { holdAmount, holdEntitlement } from "../../../src/store/hold-record.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { Chain } from "../judge/chain.ts";

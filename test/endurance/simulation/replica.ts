@@ -7,7 +7,8 @@
 import type { AdmitAsk } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { Context } from "../../../src/store/embedded/context.ts";
-import { type Database, memoryDatabase } from "../../../src/store/embedded/database.ts";
+import type { Database } from "../../../src/store/embedded/database/database.ts";
+import { memoryDatabase } from "../../../src/store/embedded/database/open.ts";
 import { embeddedOver } from "../../../src/store/embedded/store.ts";
 
 export type Operation = keyof Store;

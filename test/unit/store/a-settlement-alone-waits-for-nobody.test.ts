@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openDatabase } from "../../../src/store/embedded/database.ts";
+import { openDatabase } from "../../../src/store/embedded/database/open.ts";
 
 test("one alone has no timer, those after several have one", async (t) => {
   const parent = mkdtempSync(join(tmpdir(), "tollgate-alone-"));

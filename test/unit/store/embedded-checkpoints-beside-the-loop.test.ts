@@ -14,9 +14,9 @@ import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import workerThreads, { Worker } from "node:worker_threads";
 import type { Store } from "../../../src/store/contract.ts";
-import { Database } from "../../../src/store/embedded/database.ts";
+import { Checkpoints, PAGES_MAX } from "../../../src/store/embedded/database/checkpoints.ts";
+import { Database } from "../../../src/store/embedded/database/database.ts";
 import { openStore } from "../../../src/store/open.ts";
-import { Checkpoints, PAGES_MAX } from "../../../src/store/upkeep/checkpoints.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
 
@@ -232,8 +232,8 @@ test("the thread leaves no more files open with each time", { timeout: 10_000 },
 test("a process that does not close its store is not kept by the thread", () => {
   const script = `
     import { DatabaseSync } from "node:sqlite";
-    import { Database } from "${new URL("../../../src/store/embedded/database.ts", import.meta.url)}";
-    import { Checkpoints } from "${new URL("../../../src/store/upkeep/checkpoints.ts", import.meta.url)}";
+    import { Database } from "${new URL("../../../src/store/embedded/database/database.ts", import.meta.url)}";
+    import { Checkpoints } from "${new URL("../../../src/store/embedded/database/checkpoints.ts", import.meta.url)}";
     const raw = new DatabaseSync(${JSON.stringify(`${file}-left`)});
     raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
     const db = new Database(raw, undefined, undefined, new Checkpoints(${JSON.stringify(`${file}-left`)}));

@@ -7,7 +7,8 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
-import { openDatabase, SCHEMA_STEPS } from "../../../src/store/embedded/database.ts";
+import { openDatabase } from "../../../src/store/embedded/database/open.ts";
+import { SCHEMA_STEPS } from "../../../src/store/embedded/database/schema.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { admitAsk, admitted, codeHashOf, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
 

@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import fc from "fast-check";
 import { Context } from "../../../src/store/embedded/context.ts";
-import { memoryDatabase } from "../../../src/store/embedded/database.ts";
+import { memoryDatabase } from "../../../src/store/embedded/database/open.ts";
 import { embeddedOver } from "../../../src/store/embedded/store.ts";
 import { limitsText } from "../../../src/store/limits/limits.ts";
 import type { AccountState } from "../../../src/store/records.ts";

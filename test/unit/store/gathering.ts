@@ -2,7 +2,8 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Store } from "../../../src/store/contract.ts";
 import { Context } from "../../../src/store/embedded/context.ts";
-import { Database, SCHEMA_STEPS } from "../../../src/store/embedded/database.ts";
+import { Database } from "../../../src/store/embedded/database/database.ts";
+import { SCHEMA_STEPS } from "../../../src/store/embedded/database/schema.ts";
 import { embeddedOver } from "../../../src/store/embedded/store.ts";
 import { NOTICES } from "./benches.ts";
 import type { Bench } from "./contract.ts";

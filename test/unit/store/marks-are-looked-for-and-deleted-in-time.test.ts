@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
 import { Context } from "../../../src/store/embedded/context.ts";
-import { memoryDatabase } from "../../../src/store/embedded/database.ts";
+import { memoryDatabase } from "../../../src/store/embedded/database/open.ts";
 import { embeddedOver } from "../../../src/store/embedded/store.ts";
 import { SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
-import { SCHEMA_STEPS } from "../../../src/store/embedded/database.ts";
+import { SCHEMA_STEPS } from "../../../src/store/embedded/database/schema.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { NO_COUNTS } from "../../../src/store/sums/token-sums.ts";
 import { startRedis } from "../../rig/redis.ts";

@@ -3,10 +3,10 @@
  * and a sum of the day are written once for all settlements of a batch; lines and marks are written one by one.
  */
 import type { SQLInputValue } from "node:sqlite";
-import type { AccountTag } from "../../values/key.ts";
-import type { BudgetCounts } from "../limits/budgets.ts";
-import type { LedgerLine } from "../records.ts";
-import { addTotals, type UsageTotal } from "../sums/day-sums.ts";
+import type { AccountTag } from "../../../values/key.ts";
+import type { BudgetCounts } from "../../limits/budgets.ts";
+import type { LedgerLine } from "../../records.ts";
+import { addTotals, type UsageTotal } from "../../sums/day-sums.ts";
 
 /** What rows are written to. */
 interface Tables {

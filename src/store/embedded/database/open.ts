@@ -1,0 +1,84 @@
+/** The embedded store's folder, with the lock that keeps a second process out, and the database in it. */
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StoreError } from "../../contract.ts";
+import { FolderTakenError, FolderUnusableError, lockFolder, makePrivate } from "../../folder-lock.ts";
+import { Checkpoints } from "./checkpoints.ts";
+import { Database, type Later } from "./database.ts";
+import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
+
+/**
+ * Nobody waits for a settlement but its own account's next request, where funds are short, and that is a moment; with a
+ * thousand requests a second ten share a commit.
+ */
+const GATHER_MS = 10;
+
+/**
+ * In the turn after this one: a client that is alone has the end of its answer at the end of this turn (`writtenOut` in
+ * settle/settler.ts), and does not wait for the commit, 0.1 ms.
+ */
+function afterAnswers(work: () => void): void {
+  setImmediate(() => setImmediate(work));
+}
+
+/**
+ * Opens (or makes) the store in a folder: folder 0700, files 0600.
+ * @throws StoreError when another process has the folder, it cannot be written, or a newer version wrote it.
+ */
+export function openDatabase(dir: string): Database {
+  const unlock = takeFolder(dir);
+  try {
+    chmodSync(dir, 0o700);
+    const path = join(dir, "tollgate.db");
+    makePrivate(path);
+    const later: Later = (work, isBusy) => void (isBusy ? setTimeout(work, GATHER_MS) : afterAnswers(work));
+    return new Database(openTables(path), unlock, later, new Checkpoints(path));
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+const FOR_ONE =
+  "the embedded store is for one gateway: stop that one, give this one a folder of its own (setting store), or share a Redis";
+const ELSEWHERE = "name another with the setting store (embedded:DIR), or let this user write there";
+
+function takeFolder(dir: string): () => void {
+  try {
+    return lockFolder(dir, "tollgate.lock");
+  } catch (cause) {
+    if (cause instanceof FolderTakenError)
+      throw new StoreError("unavailable", `${cause.message}; ${FOR_ONE}`, { cause });
+    if (cause instanceof FolderUnusableError)
+      throw new StoreError("unavailable", `${cause.message}; ${ELSEWHERE}`, { cause });
+    throw cause;
+  }
+}
+
+/** The same tables in memory, which nobody else can have and nothing outlives: the model of a store in simulations. */
+export function memoryDatabase(): Database {
+  return new Database(openTables(":memory:"));
+}
+
+/**
+ * How long a statement waits for a lock that another connection has. The thread that makes checkpoints takes one for some
+ * microseconds as it begins; for anything longer the event loop must not stand still.
+ */
+const FILE_TAKEN_MS = 5;
+
+function openTables(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: FILE_TAKEN_MS });
+  try {
+    db.exec("PRAGMA journal_mode = WAL");
+    const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+    if (version > SCHEMA_VERSION) throw new StoreError("unavailable", "a newer Tollgate wrote the store's folder");
+    const missing = SCHEMA_STEPS.slice(version).join("");
+    // In one transaction, for which the disk is waited for once: the first start takes 15 ms less than with one for each step.
+    if (missing !== "") db.exec(`BEGIN; ${missing} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
