@@ -20,6 +20,7 @@ import {
   checkNotice,
   checkNotifyBelow,
   checkOutbox,
+  checkRequestIds,
   checkRotation,
   checkSettle,
   checkSignIn,
@@ -34,7 +35,7 @@ import { daysOfSpan } from "./sums/day-sums.ts";
 /** Calls that are answered from the data; the others are about the store itself. */
 type DataCall = Exclude<
   keyof Store,
-  "shardOf" | "settledAmount" | "confirming" | "check" | "close" | "identity" | "epochParts" | "epochPartOf"
+  "shardOf" | "confirming" | "check" | "close" | "identity" | "epochParts" | "epochPartOf"
 >;
 
 /** How a store answers each call. `C`: what it answers from, such as a connection. */
@@ -142,6 +143,10 @@ const CHECKS: Checks = {
     checkFigures(ask);
   },
   listRecords: checkTag,
+  settledAmounts(tag, requestIds) {
+    checkTag(tag);
+    checkRequestIds(requestIds);
+  },
   pageMarks(tag) {
     if (tag !== undefined) checkTag(tag);
   },

@@ -4,6 +4,7 @@
  */
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import { NANO_USD_MAX } from "../values/money.ts";
+import type { RequestId } from "../values/request-id.ts";
 import { TOKEN_COUNT_MAX } from "../values/tokens/usage.ts";
 import type { AdmitAsk, GroupTerms } from "./admission.ts";
 import type { Store } from "./contract.ts";
@@ -18,6 +19,7 @@ import {
   ABSORBED_ATTEMPTS_MAX,
   chargedInstead,
   type LeftUnpaid,
+  SETTLED_IDS_MAX,
   type SettleAsk,
   UPSTREAM_COSTS_MAX,
   type UpstreamCost,
@@ -279,6 +281,10 @@ export function checkCodes(...[facts, codes, batch]: Parameters<Store["createCod
 /** Codes that one step voids. */
 export function checkIds(ids: readonly string[]): void {
   demand(ids.length <= PAGE_MAX, `at most ${PAGE_MAX} codes are named at once`);
+}
+
+export function checkRequestIds(requestIds: readonly RequestId[]): void {
+  demand(requestIds.length <= SETTLED_IDS_MAX, `at most ${SETTLED_IDS_MAX} requests are asked for at once`);
 }
 
 export function checkSignInOwner(owner: SignInOwner): void {

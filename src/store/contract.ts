@@ -260,12 +260,6 @@ interface OperatorStore extends SignIns {
   readLedger(tag: AccountTag, afterSeq: number, limit: number): Promise<readonly LedgerLine[]>;
 
   /**
-   * The amount that a request was settled with, where its mark proves that all of it was written; undefined for a request that was
-   * not, or of nobody's account. Left out by stores that are not in this process, whose mark proves less. @throws StoreError
-   */
-  settledAmount?(tag: AccountTag, requestId: RequestId): NanoUsd | undefined;
-
-  /**
    * This store for operators: a write is answered when a replica has it, where there are replicas, and rejects with
    * UnconfirmedError when none says so in time. `close` of this store closes both.
    */
@@ -281,6 +275,12 @@ interface UpkeepStore extends Epochs {
    * @returns how many it brought to an end.
    */
   finishClaims(limit: number, onFinished?: (redemption: Redemption) => Promise<void>): Promise<number>;
+
+  /**
+   * What requests of an account were settled with, each in the place of its id, at most SETTLED_IDS_MAX: undefined where no mark
+   * proves that all of the settlement was written, as of nobody's account.
+   */
+  settledAmounts(tag: AccountTag, requestIds: readonly RequestId[]): Promise<readonly (NanoUsd | undefined)[]>;
 
   /** Figures of an account at one instant, for audits (figures.ts). Undefined when there is no such account. */
   readFigures(tag: AccountTag, ask: FiguresAsk): Promise<AccountFigures | undefined>;

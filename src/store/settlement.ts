@@ -124,6 +124,8 @@ export type SettleAnswer =
 export const SETTLE_HORIZON_MS = 48 * 3_600_000;
 /** How long a settled mark lives: twice the horizon, so that no replay can come after it is gone. */
 export const SETTLED_MARK_MS = 2 * SETTLE_HORIZON_MS;
+/** Marks that are looked for at once, so that no other call waits long. */
+export const SETTLED_IDS_MAX = 128;
 /** Expired holds that one operation sweeps at most. */
 export const SWEEP_MAX = 16;
 /** How long after its end an entitlement stays among those that admission looks through. */

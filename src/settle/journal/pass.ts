@@ -1,28 +1,26 @@
 /**
- * One pass of verification: walks the journal in the order in which it was written and sends every acknowledged charge
- * again once its ACK has a certain age. The store answers "duplicate" unless it has lost the charge since.
+ * One pass of verification: walks the journal in the order in which it was written and hands over every acknowledged charge
+ * once its ACK has a certain age.
  */
-import type { SettleAsk } from "../../store/settlement.ts";
+import { SETTLED_IDS_MAX, type SettleAsk } from "../../store/settlement.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";
 import { HEAD_BYTES, type JournalFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
-import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge, type JournalPosition } from "./payload.ts";
+import { decodeAck, decodeAdmin, type JournalPosition, type RecordedCharge, readCharge } from "./payload.ts";
 import { scan } from "./segments.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 const FRAME_BYTES_MAX = HEAD_BYTES + PAYLOAD_BYTES_MAX;
-/** Settlements that verification sends at one time: few, so that it does not delay requests. */
-export const VERIFY_AT_ONCE = 32;
 
 interface PassParts {
   readonly log: Pick<JournalLog, "segments" | "read">;
   readonly clock: Clock;
   /** Age of an ACK at which this pass looks at it. */
   readonly delayMs: number;
-  /** Rejects with StoreError while the store is away: the pass then stays where it is. */
-  readonly verify: (charge: ChargePayload) => Promise<void>;
+  /** Of at most SETTLED_IDS_MAX charges. Rejects with StoreError while the store is away: the pass then stays where it is. */
+  readonly verify: (charges: readonly RecordedCharge[]) => Promise<void>;
   readonly verifyAdmin: (record: AdminRecord) => Promise<void>;
 }
 
@@ -30,7 +28,7 @@ export class VerifyPass {
   readonly #parts: PassParts;
   #place: JournalPosition;
   /** FINALs whose ACK comes later, and the segment that they are in. */
-  readonly #open = new Map<RequestId, { charge: ChargePayload; segment: number }>();
+  readonly #open = new Map<RequestId, { charge: RecordedCharge; segment: number }>();
   #dueAtMs = 0;
   #count = 0;
 
@@ -94,11 +92,11 @@ export class VerifyPass {
 
   async #verify(frames: readonly JournalFrame[], segment: number): Promise<void> {
     const done: RequestId[] = [];
-    let work: (() => Promise<void>)[] = [];
+    let charges: RecordedCharge[] = [];
     const send = async (): Promise<void> => {
-      const batch = work;
-      work = [];
-      await Promise.all(batch.map((verify) => verify()));
+      const batch = charges;
+      charges = [];
+      if (batch.length > 0) await this.#parts.verify(batch);
       this.#count += batch.length;
     };
     for (const { type, payload } of frames) {
@@ -107,23 +105,23 @@ export class VerifyPass {
       if (admin) {
         // Alone and in its place: what was charged after it may need it.
         await send();
-        work.push(() => this.#parts.verifyAdmin(admin));
-        await send();
+        await this.#parts.verifyAdmin(admin);
+        this.#count++;
       }
       const ack = type === RECORD.ack ? decodeAck(payload) : undefined;
       const open = ack && this.#open.get(ack.id);
       if (!ack || !open) continue;
       done.push(ack.id);
-      if (ack.outcome === "settled") work.push(() => this.#parts.verify(open.charge));
-      if (work.length >= VERIFY_AT_ONCE) await send();
+      if (ack.outcome === "settled") charges.push(open.charge);
+      if (charges.length >= SETTLED_IDS_MAX) await send();
     }
     await send();
     for (const id of done) this.#open.delete(id);
   }
 
   #remember(payload: Buffer, segment: number): void {
-    const charge = decodeCharge(payload);
-    if (charge) this.#open.set(charge.ask.requestId, { charge, segment });
+    const charge = readCharge(payload);
+    if (charge) this.#open.set(charge.requestId, { charge, segment });
   }
 }
 

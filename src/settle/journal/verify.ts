@@ -1,35 +1,34 @@
 /**
- * Acknowledged charges are sent again: once at 30 seconds, once at 10 minutes, and at once when another server answers
- * for the store; to a store of this process only those whose marks are gone. That is what survives a failover that lost its
- * last second (docs/failure-model.md row B6, invariant 2). What has been verified twice and is a day old is dropped.
+ * Acknowledged charges are looked for in the store once at 30 seconds and once at 10 minutes, and those that it does not
+ * prove to have are sent again, as all of them are when another server answers for the store. That is what survives a
+ * failover that lost its last second (docs/failure-model.md row B6, invariant 2). What has been verified twice and is a day
+ * old is dropped.
  */
 
 import { type Store, StoreError } from "../../store/contract.ts";
 import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
-import type { RequestId } from "../../values/request-id.ts";
+import type { AccountTag } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";
 import { type Absences, AbsentError } from "../recovery/absences.ts";
 import { type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
-import { type JournalFrame, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
-import { type ShardOf, VERIFY_AT_ONCE, VerifyPass } from "./pass.ts";
+import { type ShardOf, VerifyPass } from "./pass.ts";
 import {
   type ChargePayload,
-  decodeAck,
-  decodeAdmin,
   decodeCharge,
   type JournalPosition,
   type Progress,
+  type RecordedCharge,
 } from "./payload.ts";
-import { scan } from "./segments.ts";
+import { reconcile, SENT_AT_ONCE, type Verified, type Waiting } from "./reconcile.ts";
 
 const DELAYS_MS = [30_000, 600_000] as const;
 const EVERY_MS = 1_000;
 
 interface VerifierParts {
   readonly log: JournalLog;
-  readonly store: Pick<Store, "settle" | "settledAmount">;
+  readonly store: Pick<Store, "settle" | "settledAmounts">;
   readonly clock: Clock;
   readonly deadLetters: Pick<DeadLetters, "add">;
   /** Doubts that an account is not there; without it that is believed at once. */
@@ -75,9 +74,6 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const verifyAdmin = async (record: AdminRecord): Promise<void> => parts.applyAdmin?.(record);
   const passes = DELAYS_MS.map((delayMs, index) => {
     const from = log.progress.verified[index] ?? { segment: 0, offset: 0 };
-    const verify = async (charge: ChargePayload): Promise<void> => {
-      if ((await settleAgain(charge, true)) === "restored") hasGivenBack = true;
-    };
     return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin }, from);
   });
   let { identity, sureAtMs } = log.progress;
@@ -91,15 +87,22 @@ export function createVerifier(parts: VerifierParts): Verifier {
   let cancel: () => void = () => {};
   let stopped = false;
 
+  async function verify(charges: readonly RecordedCharge[]): Promise<void> {
+    const missing = await unproven(store, charges);
+    for (const { tag } of charges) if (!missing.has(tag)) parts.absences?.found(tag);
+    const again = [...missing.values()].flat();
+    for (let at = 0; at < again.length; at += SENT_AT_ONCE) {
+      const sent = again.slice(at, at + SENT_AT_ONCE).map(async ({ record }) => {
+        const charge = decodeCharge(record);
+        if (charge && (await settleAgain(charge, true)) === "restored") hasGivenBack = true;
+      });
+      await Promise.all(sent);
+    }
+  }
+
   /** @param bury whether an account that is not there makes a dead letter of the charge. */
   async function settleAgain({ ask, orphan }: ChargePayload, bury: boolean): Promise<Verified> {
     if (isNothing(ask)) return "present";
-    // Most are: a look for the mark takes a third of what the whole settlement does.
-    const recorded = store.settledAmount?.(ask.tag, ask.requestId);
-    if (recorded !== undefined && (recorded === ask.amount || recorded === ask.leftUnpaid?.amount)) {
-      parts.absences?.found(ask.tag);
-      return "present";
-    }
     const answer = await store.settle(ask).catch((error: unknown) => {
       if (error instanceof StoreError) throw error;
       return { defect: String(error) };
@@ -127,7 +130,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     if (now !== identity && identity !== undefined) {
       if (walked?.server !== now) walked = { server: now, waiting: await walk(identity, now) };
       await sendWaiting(walked);
-      await demandSame(now);
+      await demandSame(now, parts.storeIdentity);
     }
     walked = undefined;
     hasGivenBack = false;
@@ -151,7 +154,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
       shardOf: parts.shardOf,
       isWhole,
     });
-    await demandSame(now);
+    await demandSame(now, parts.storeIdentity);
     parts.onSent?.(now);
     return waiting;
   }
@@ -174,12 +177,6 @@ export function createVerifier(parts: VerifierParts): Verifier {
     }
     walk.waiting = { writes, charges };
     if (absence) throw absence;
-  }
-
-  /** Another server may have taken over while a walk was under way: it has some of what was sent and lacks the rest. */
-  async function demandSame(server: string): Promise<void> {
-    if ((await parts.storeIdentity()) !== server)
-      throw new StoreError("unavailable", "the store changed servers again");
   }
 
   function note(): void {
@@ -240,129 +237,25 @@ export function createVerifier(parts: VerifierParts): Verifier {
   };
 }
 
-/*
- * Another server answers for the store: it may lack the end of its history, and only the end. First every administrative
- * write that is kept is done again, oldest first: a charge needs its account, and a balance its top-up, or the charge
- * would be absorbed. Then, from the newest ACK back, every charge is sent again until one is found that the store still
- * has and that is old enough: what was acknowledged before that one was made is there as well (docs/failure-model.md
- * invariant 36).
- */
-
-/** By how much a clock may be set back while the times of records still show their order. */
-const DISORDER_MS = 5_000;
-
-type Verified = "present" | "restored" | "unknown";
-
-interface ReconcileParts {
-  readonly log: Pick<JournalLog, "segments" | "read">;
-  /** Rejects with StoreError while the store is away. `unknown`: the account is not there. */
-  readonly verify: (charge: ChargePayload) => Promise<Verified>;
-  /** Rejects with AbsentError while what the write needs may yet come back. */
-  readonly verifyAdmin: (record: AdminRecord) => Promise<void>;
-  /**
-   * Which server holds an account, where there are several: each has a history of its own, and the walk then goes
-   * through all that is kept. Without it the first charge found present ends the walk.
-   */
-  readonly shardOf: ShardOf | undefined;
-  /**
-   * Sends all that is kept: what is found present proves nothing when something has been given back before, as by a walk
-   * that was cut short.
-   */
-  readonly isWhole: boolean;
-}
-
-interface Wanted {
-  readonly charge: ChargePayload;
-  /** The store took it at some time between the two. */
-  readonly finalAtMs: number;
-  readonly ackedAtMs: number;
-}
-
-/** What the store cannot take yet, since what it needs is in no journal that was replayed by now. */
-interface Waiting {
-  readonly writes: readonly AdminRecord[];
-  readonly charges: readonly ChargePayload[];
-}
-
 /**
- * @param sinceMs until when the server before is known to have answered. A later charge that is found present proves
- *   nothing: another server may have taken it while nobody had noticed, because the process was down or frozen.
- * @returns what waits for another gateway's journal, or nobody's. Rejects as `verify` and the disk do; then begin
- *   again.
+ * By account, those of some charges that the store does not prove to have as they are. Most are there, and a look for many
+ * marks takes a tenth of what as many settlements do.
  */
-async function reconcile(sinceMs: number, parts: ReconcileParts): Promise<Waiting> {
-  const acked = new Map<RequestId, number>();
-  const horizons = new Map<string, number>();
-  const unknown: ChargePayload[] = [];
-  let oldestRestoredMs = sinceMs;
-  const shardOf = ({ ask }: ChargePayload): string => parts.shardOf?.(ask.tag) ?? "";
-  const horizonOf = (shard: string): number => horizons.get(shard) ?? Number.NEGATIVE_INFINITY;
-
-  let isWhole = parts.isWhole;
-  let laterMs = Number.POSITIVE_INFINITY;
-
-  const send = async ({ charge, finalAtMs, ackedAtMs }: Wanted): Promise<void> => {
-    const verified = await parts.verify(charge);
-    if (verified === "unknown") unknown.push(charge);
-    else if (verified === "restored") oldestRestoredMs = Math.min(oldestRestoredMs, ackedAtMs);
-    else if (!isWhole && ackedAtMs < oldestRestoredMs - DISORDER_MS) {
-      horizons.set(shardOf(charge), Math.max(horizonOf(shardOf(charge)), finalAtMs));
-    }
-  };
-
-  const writes = await doAdminAgain(parts);
-  for await (const frames of newestFirst(parts.log)) {
-    const wanted: Wanted[] = [];
-    for (const { type, payload, atMs } of frames) {
-      // The clock went back while this was written: times say nothing of the order any more.
-      if (atMs > laterMs + DISORDER_MS) {
-        isWhole = true;
-        horizons.clear();
-      }
-      laterMs = Math.min(laterMs, atMs);
-      const passed = parts.shardOf === undefined && atMs <= horizonOf("");
-      if (type === RECORD.ack && !passed) {
-        const ack = decodeAck(payload);
-        // Its newest ACK counts: what was given back came after everything that the store had by then.
-        if (ack?.outcome === "settled" && !acked.has(ack.id)) acked.set(ack.id, atMs);
-      } else if (type === RECORD.final) {
-        const charge = decodeCharge(payload);
-        const ackedAtMs = charge && acked.get(charge.ask.requestId);
-        if (!charge || ackedAtMs === undefined) continue;
-        acked.delete(charge.ask.requestId);
-        if (ackedAtMs > horizonOf(shardOf(charge))) wanted.push({ charge, finalAtMs: atMs, ackedAtMs });
-      }
-      if (wanted.length >= VERIFY_AT_ONCE) await Promise.all(wanted.splice(0).map(send));
-    }
-    await Promise.all(wanted.map(send));
-    // Charges that were acknowledged late are further back than their neighbours.
-    for (const [id, atMs] of acked) if (parts.shardOf === undefined && atMs <= horizonOf("")) acked.delete(id);
-    if (parts.shardOf === undefined && acked.size === 0 && horizons.has("")) break;
-  }
-  return { writes, charges: unknown };
+async function unproven(
+  store: Pick<Store, "settledAmounts">,
+  charges: readonly RecordedCharge[],
+): Promise<ReadonlyMap<AccountTag, readonly RecordedCharge[]>> {
+  const looks = [...Map.groupBy(charges, ({ tag }) => tag)].map(async ([tag, some]) => {
+    const amounts = await store.settledAmounts(
+      tag,
+      some.map(({ requestId }) => requestId),
+    );
+    return [tag, some.filter(({ amount }, at) => amounts[at] !== amount)] as const;
+  });
+  return new Map((await Promise.all(looks)).filter(([, missing]) => missing.length > 0));
 }
 
-/**
- * One after the other, in the order in which the store had them. One that lacks something holds no other up, or two
- * gateways could wait for each other. @returns those that lack something.
- */
-async function doAdminAgain({ log, verifyAdmin }: ReconcileParts): Promise<AdminRecord[]> {
-  const waiting: AdminRecord[] = [];
-  for (const { number, end } of [...log.segments()]) {
-    for (const { type, payload } of scan(await log.read(number, 0, end)).frames) {
-      const record = type === RECORD.admin ? decodeAdmin(payload) : undefined;
-      if (!record) continue;
-      await verifyAdmin(record).catch((error: unknown) => {
-        if (!(error instanceof AbsentError)) throw error;
-        waiting.push(record);
-      });
-    }
-  }
-  return waiting;
-}
-
-async function* newestFirst(log: ReconcileParts["log"]): AsyncGenerator<readonly JournalFrame[]> {
-  for (const { number, end } of [...log.segments()].reverse()) {
-    yield scan(await log.read(number, 0, end)).frames.toReversed();
-  }
+/** Another server may have taken over while a walk was under way: it has some of what was sent and lacks the rest. */
+async function demandSame(server: string, ask: VerifierParts["storeIdentity"]): Promise<void> {
+  if ((await ask()) !== server) throw new StoreError("unavailable", "the store changed servers again");
 }

@@ -1,5 +1,8 @@
 /** What every operation of the embedded store works on. */
+
 import type { AccountTag } from "../../values/key.ts";
+import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import type { RequestId } from "../../values/request-id.ts";
 import type { NoticeWriter } from "../notices.ts";
 import type { Entitlement } from "../records.ts";
 import type { SettledMark } from "./database/batch.ts";
@@ -79,6 +82,14 @@ export class Context {
     const sql = "SELECT amount, record, expires FROM settled WHERE tag = ? AND rid = ?";
     const row = this.db.getWritten(sql, tag, requestId);
     return row && { amount: row.amount as bigint, record: row.record as string, expires: Number(row.expires) };
+  }
+
+  /** What requests were settled with, of those whose marks are in the table, in one look. */
+  writtenAmounts(tag: AccountTag, requestIds: readonly RequestId[], nowMs: number): Map<RequestId, NanoUsd> {
+    const sql =
+      "SELECT rid, amount FROM settled WHERE tag = ? AND rid IN (SELECT value FROM json_each(?)) AND expires >= ?";
+    const rows = this.db.allWritten(sql, tag, JSON.stringify(requestIds), nowMs);
+    return new Map(rows.map(({ rid, amount }) => [rid as RequestId, nanoUsd(amount as bigint)]));
   }
 
   /** A key's row, read once between two changes; strangers' keys are not remembered. */

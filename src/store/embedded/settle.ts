@@ -86,11 +86,15 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   }, undo);
 }
 
-/** What a request was settled with; its mark is in the transaction of its lines. */
-export function settledAmount(context: Context, tag: AccountTag, requestId: RequestId): NanoUsd | undefined {
-  if (context.account(tag) === undefined) return undefined;
-  const mark = context.settledMark(tag, requestId, context.nowMs());
-  return mark && nanoUsd(mark.amount);
+/** A mark is in the transaction of its lines; one that is not written yet proves nothing. */
+export function settledAmounts(
+  context: Context,
+  tag: AccountTag,
+  requestIds: readonly RequestId[],
+): (NanoUsd | undefined)[] {
+  if (context.account(tag) === undefined) return requestIds.map(() => undefined);
+  const written = context.writtenAmounts(tag, requestIds, context.nowMs());
+  return requestIds.map((id) => written.get(id));
 }
 
 /**

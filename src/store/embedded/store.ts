@@ -19,7 +19,7 @@ import { listRecords, readFigures, readLimits } from "./figures.ts";
 import { inspect, readLedger } from "./inspect.ts";
 import * as keys from "./keys.ts";
 import * as notices from "./notices.ts";
-import { settle, settledAmount } from "./settle.ts";
+import { settle, settledAmounts } from "./settle.ts";
 import * as signIns from "./sign-ins.ts";
 
 /**
@@ -101,6 +101,7 @@ const CALLS: Calls<Context> = {
   readDays,
   pageDays,
   pageUpstreamDays,
+  settledAmounts,
   readFigures,
   listRecords,
   // A settlement is a transaction: no mark is without its line.
@@ -142,7 +143,6 @@ export function embeddedOver(context: Context): Store {
     // There are no replicas.
     confirming: () => store,
     shardOf: () => "",
-    settledAmount: (tag, requestId) => answer((context) => settledAmount(context, tag, requestId)),
     async check() {
       answer(({ db }) => db.get("SELECT 1"));
     },

@@ -4,6 +4,8 @@
  */
 
 import type { AccountTag } from "../../values/key.ts";
+import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import type { RequestId } from "../../values/request-id.ts";
 import { StoreError } from "../contract.ts";
 import type { DoubtfulMark, MarksPage } from "../figures.ts";
 import type { AccountName } from "../records.ts";
@@ -13,6 +15,7 @@ import {
   ACCOUNTS_WHOLE,
   accountKey,
   accountOf,
+  holdsKey,
   ledgerKey,
   NAME_INDEX,
   NAMES_IN_ORDER,
@@ -26,6 +29,18 @@ import type { Scripts } from "./scripts.ts";
 const SCRIPT_MARKS = 100;
 /** Scripts that are under way at once. */
 const SCRIPTS_AT_ONCE = 16;
+
+/** In one script, which writes nothing. */
+export async function settledAmounts(
+  runner: Runner,
+  scripts: Scripts,
+  tag: AccountTag,
+  ids: readonly RequestId[],
+): Promise<readonly (NanoUsd | undefined)[]> {
+  const keys = [accountKey(tag), holdsKey(tag), ...ids.map((id) => settledKey(tag, id))];
+  const amounts = (await runner.script(scripts["marks-amounts"], keys, ids)) as string[];
+  return amounts.map((amount) => (amount === "" ? undefined : nanoUsd(BigInt(amount))));
+}
 
 /** A part of all keys: one SCAN, and short scripts for the accounts that have keys in it. */
 export async function pageMarks(

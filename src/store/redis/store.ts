@@ -18,7 +18,7 @@ import { askEpoch, epochPartOf, epochPartsOf } from "./epoch.ts";
 import { listRecords, readFigures, readLimits } from "./figures.ts";
 import { inspect } from "./inspect.ts";
 import { accountKey } from "./keys.ts";
-import { pageMarks } from "./marks.ts";
+import { pageMarks, settledAmounts } from "./marks.ts";
 import * as names from "./names.ts";
 import * as notices from "./notices.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
@@ -101,6 +101,7 @@ const CALLS: Calls<ScriptContext> = {
   pageUpstreamDays: ({ runner, scripts }, tag, span, cursor) => pageUpstreamDays(runner, scripts, tag, span, cursor),
   readFigures: ({ runner, scripts }, tag, ask) => readFigures(runner, scripts, tag, ask),
   listRecords: ({ runner }, tag, cursor) => listRecords(runner, tag, cursor),
+  settledAmounts: ({ runner, scripts }, tag, ids) => settledAmounts(runner, scripts, tag, ids),
   pageMarks: ({ runner, scripts }, tag, cursor) => pageMarks(runner, scripts, tag, cursor),
   readLedger: ({ runner }, tag, afterSeq, limit) => readLedger(runner, tag, afterSeq, limit),
   archiveLedger: ({ runner, scripts }, tag, ask) => archiveLedger(runner, scripts, tag, ask),

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decodeCharge, encodeCharge } from "../../../src/settle/journal/payload.ts";
+import { decodeCharge, encodeCharge, readCharge } from "../../../src/settle/journal/payload.ts";
 import { JournalBrokenError } from "../../../src/settle/journal.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
@@ -47,6 +47,23 @@ test("every member of a settlement comes back", () => {
 
 test("a settlement without what is optional comes back without it, and whether it is an orphan's", () => {
   assert.deepEqual(decodeCharge(encodeCharge(askOf(2), { orphan: true })), { ask: askOf(2), orphan: true });
+});
+
+test("what is looked for in the store is that of the whole record, whatever its names are and their order is", () => {
+  const nasty = 'a","amount":"7","b\\","tag":"x';
+  const asks = [WHOLE, askOf(2), { ...askOf(3), group: nasty, model: nasty, keyId: nasty, entitlement: nasty }];
+  for (const { requestId, tag, amount, ...rest } of asks) {
+    const ask = { requestId, tag, amount, ...rest };
+    const record = encodeCharge(ask, {});
+    assert.deepEqual(readCharge(Buffer.from(record)), { requestId, tag, amount, record });
+    // As a version wrote it that had the names in another order.
+    const before = JSON.stringify({ ask: { ...JSON.parse(record).ask, requestId: undefined, id: 1 } });
+    assert.equal(readCharge(Buffer.from(before)), undefined);
+    const { attempts, ...others } = JSON.parse(record).ask;
+    const other = JSON.stringify({ orphan: true, ask: { attempts, ...others } });
+    assert.deepEqual(readCharge(Buffer.from(other)), { requestId, tag, amount, record: other });
+  }
+  assert.equal(readCharge(Buffer.from('{"ask":{"requestId":"1","tag":"t","admittedAtMs":1,"amount":"-7"')), undefined);
 });
 
 /** A settlement whose memo has so many characters of two bytes. */

@@ -127,6 +127,15 @@ export class ForgetfulStore {
   readonly asks: string[] = [];
   readonly missing = new Set<string>();
 
+  /** The ids that were looked for. */
+  readonly looked: string[] = [];
+
+  async settledAmounts(_tag: string, ids: readonly string[]) {
+    this.looked.push(...ids);
+    if (this.away) throw new StoreError("unavailable", "away");
+    return ids.map((id) => this.settled.get(id)?.amount);
+  }
+
   async settle(ask: SettleAsk): Promise<SettleAnswer> {
     this.asks.push(ask.requestId);
     if (this.away) throw new StoreError("unavailable", "away");

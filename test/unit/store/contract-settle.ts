@@ -4,6 +4,7 @@ import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
 import { readOpening } from "../../../src/store/ledger/opening.ts";
 import type { AccountState } from "../../../src/store/records.ts";
+import { SETTLED_IDS_MAX } from "../../../src/store/settlement.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { utcDay } from "../../../src/values/time.ts";
@@ -18,6 +19,7 @@ import {
   makeAccount,
   ridOf,
   settleAsk,
+  tagOf,
   terms,
 } from "./asks.ts";
 import type { Ask } from "./contract.ts";
@@ -88,6 +90,27 @@ export function settlementTests(ask: Ask): void {
     assert.deepEqual(state.counts[utcDay(permit.storeTimeMs)], { "big|big-1|key_Sonce": { requests: 1, ...none } });
     assert.deepEqual(state.settled, [ridOf(1)]);
     assertIdentities(state);
+  });
+
+  test("what requests were settled with is told by id, and nothing of what is held, unknown or another account's", async () => {
+    const { store } = ask();
+    const [tag, other] = [await makeAccount(store, "Slooked"), await makeAccount(store, "Slookedtoo")];
+    for (const [rid, amount] of [
+      [1, 60n],
+      [2, 0n],
+    ] as const) {
+      const request = admitAsk({ tag, requestId: ridOf(rid) });
+      await store.settle(settleAsk(request, admitted(await store.admit(request)), { amount, voided: amount === 0n }));
+    }
+    admitted(await store.admit(admitAsk({ tag, requestId: ridOf(3) })));
+    const ids = [4, 3, 2, 1, 1].map(ridOf);
+    assert.deepEqual(await store.settledAmounts(tag, ids), [undefined, undefined, 0n, 60n, 60n]);
+    assert.deepEqual(await store.settledAmounts(other, [ridOf(1)]), [undefined]);
+    assert.deepEqual(await store.settledAmounts(tagOf("nobody"), [ridOf(1)]), [undefined]);
+    assert.deepEqual(await store.settledAmounts(tag, []), []);
+    const many = Array.from({ length: SETTLED_IDS_MAX }, (_, at) => ridOf(1 + at));
+    assert.deepEqual((await store.settledAmounts(tag, many)).slice(0, 3), [60n, 0n, undefined]);
+    await assert.rejects(async () => store.settledAmounts(tag, [...many, ridOf(1)]), /at most 128 requests/);
   });
 
   test("a settled request that asks again gets its old answer and holds nothing", async () => {

@@ -63,7 +63,7 @@ export class Database {
 
   all(sql: string, ...values: SQLInputValue[]): Row[] {
     this.#writeOut();
-    return this.#statement(sql).all(...values) as Row[];
+    return this.allWritten(sql, ...values);
   }
 
   run(sql: string, ...values: SQLInputValue[]): void {
@@ -75,6 +75,11 @@ export class Database {
   /** `get` without the batch: for a row that no settlement changes, or that was looked for in the batch. */
   getWritten(sql: string, ...values: SQLInputValue[]): Row | undefined {
     return this.#statement(sql).get(...values) as Row | undefined;
+  }
+
+  /** `all` without the batch. */
+  allWritten(sql: string, ...values: SQLInputValue[]): Row[] {
+    return this.#statement(sql).all(...values) as Row[];
   }
 
   /**

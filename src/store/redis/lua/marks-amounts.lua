@@ -1,0 +1,21 @@
+-- What requests of one account were settled with, where their marks are to be believed as settle.lua believes them; else ''.
+-- KEYS account holds, then the marks; ARGV their request ids
+local account, holds, amounts = KEYS[1], KEYS[2], {}
+local todo, seq = unpack(redis.call('HMGET', account, 'todo', 'seq'))
+-- What has stopped half-way is finished by the next settlement, so that nothing is believed before.
+local counted = not todo and tonumber(seq or '') or -1
+
+local function amount_of(rid, mark)
+  local readable, said = pcall(cjson.decode, mark)
+  if not readable or type(said) ~= 'table' then return '' end
+  -- The account has counted the first line, which the mark names, and the hold is gone.
+  if (tonumber(said[3] or '') or 0) > counted or redis.call('HEXISTS', holds, rid) == 1 then return '' end
+  return type(said[1]) == 'string' and string.match(said[1], '^%d+$') or ''
+end
+
+for i, rid in ipairs(ARGV) do
+  local settled = KEYS[2 + i]
+  local mark = redis.call('GET', settled)
+  amounts[i] = mark and amount_of(rid, mark) or ''
+end
+return amounts

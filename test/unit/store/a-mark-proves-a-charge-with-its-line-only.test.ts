@@ -1,0 +1,66 @@
+/**
+ * docs/failure-model.md row B13: a mark that a stopped script has left proves no charge, and the charge is sent again; nor does
+ * one that cannot be read.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Store } from "../../../src/store/contract.ts";
+import { accountKey, holdsKey, settledKey } from "../../../src/store/redis/keys.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { startRedis, type TestRedis } from "../../rig/redis.ts";
+import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
+import { openUrl } from "./benches.ts";
+
+let redis: TestRedis;
+let store: Store;
+before(async () => {
+  redis = await startRedis();
+  store = await openUrl(redis);
+});
+after(async () => {
+  await store.close();
+  await redis.stop();
+});
+
+/** An account with one settled request, and what its mark proves. */
+async function settledOnce(name: string): Promise<{ tag: AccountTag; amount: () => Promise<bigint | undefined> }> {
+  const tag = await makeAccount(store, name);
+  const request = admitAsk({ tag, requestId: ridOf(1) });
+  await store.settle(settleAsk(request, admitted(await store.admit(request)), { amount: 60n }));
+  const amount = async () => (await store.settledAmounts(tag, [ridOf(1)]))[0];
+  assert.equal(await amount(), 60n);
+  return { tag, amount };
+}
+
+test("where the account has a step to be finished", async () => {
+  const { tag, amount } = await settledOnce("Mtodo");
+  await redis.command("HSET", accountKey(tag), "todo", "[]");
+  assert.equal(await amount(), undefined);
+});
+
+test("where the account has not counted its line", async () => {
+  const { tag, amount } = await settledOnce("Mseq");
+  const seq = Number((await redis.command("HGET", accountKey(tag), "seq")).split("\r\n")[1]);
+  await redis.command("HSET", accountKey(tag), "seq", String(seq - 1));
+  assert.equal(await amount(), undefined);
+  await redis.command("HSET", accountKey(tag), "seq", String(seq));
+  assert.equal(await amount(), 60n);
+});
+
+test("where the hold is there", async () => {
+  const { tag, amount } = await settledOnce("Mhold");
+  await redis.command("HSET", holdsKey(tag), ridOf(1), "1");
+  assert.equal(await amount(), undefined);
+});
+
+test("where it cannot be read, or the account is gone", async () => {
+  const { tag, amount } = await settledOnce("Mtext");
+  for (const text of ["", "no JSON", "7", '["seven","","1"]', '[60,"","1"]', "[]"]) {
+    await redis.command("SET", settledKey(tag, ridOf(1)), text);
+    assert.equal(await amount(), undefined, text);
+  }
+  await redis.command("SET", settledKey(tag, ridOf(1)), '["60",""]');
+  assert.equal(await amount(), 60n, "of a version that named no line");
+  await redis.command("DEL", accountKey(tag));
+  assert.equal(await amount(), undefined);
+});
