@@ -9,6 +9,7 @@ import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { StoreSettings } from "../../../values/settings.ts";
 import { fenceKey } from "../keys.ts";
 import type { Script } from "../scripts.ts";
+import { gatherWrites } from "./gather.ts";
 import { slotOf } from "./slots.ts";
 
 export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
@@ -99,7 +100,7 @@ export async function connect(
   commandTimeoutMs: number,
   onError: (error: Error) => void,
 ): Promise<RedisConnection> {
-  const client = makeClient(settings, redisOptions(commandTimeoutMs));
+  const client = openClient(settings, commandTimeoutMs);
   client.on("error", onError);
   const connection = wrap(client);
   await firstConnection(client);
@@ -108,7 +109,7 @@ export async function connect(
 
 /** A connection that is made in the background and reports no error: another one to the same place does. */
 export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): RedisConnection {
-  const client = makeClient(settings, redisOptions(commandTimeoutMs));
+  const client = openClient(settings, commandTimeoutMs);
   client.on("error", () => undefined);
   const connection = wrap(client);
   void client.connect().catch(() => undefined);
@@ -124,14 +125,20 @@ async function firstConnection(client: Redis | Cluster): Promise<void> {
   clearTimeout(timer);
 }
 
+function openClient(settings: RedisSettings, commandTimeoutMs: number): Redis | Cluster {
+  const client = makeClient(settings, redisOptions(commandTimeoutMs));
+  if (client instanceof Redis) gatherWrites(client);
+  else client.on("+node", gatherWrites);
+  return client;
+}
+
 function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Cluster {
   switch (settings.kind) {
     case "redis":
-      return new Redis(settings.url.reveal(), { ...options, enableAutoPipelining: true });
+      return new Redis(settings.url.reveal(), options);
     case "redis-sentinel":
       return new Redis({
         ...options,
-        enableAutoPipelining: true,
         sentinels: settings.sentinels.map(({ host, port }) => ({ host, port })),
         name: settings.name,
         role: "master",
@@ -147,8 +154,6 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
       return new Cluster(
         settings.nodes.map(({ host, port }) => ({ host, port })),
         {
-          // A pipeline of which one slot has moved gives its MOVED to us (docs/decisions/commands-of-a-cluster-go-alone.md).
-          enableAutoPipelining: false,
           enableOfflineQueue: false,
           scaleReads: "master",
           lazyConnect: true,

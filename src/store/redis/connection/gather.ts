@@ -1,0 +1,30 @@
+/**
+ * What is written to a connection in one turn of the event loop goes on the wire in one piece, in that turn's check phase.
+ *
+ * ioredis (6.0.0) can gather commands itself (`enableAutoPipelining`), in a Pipeline for each turn. It gives each of these an
+ * accessor of its own (`Object.defineProperty(this, "length", …)`), so that V8 makes a hidden class for each; that lives among
+ * the old objects and keeps the pipeline, its commands and their replies until the next full collection: 14 KB for each
+ * request (docs/benchmarks.md). It also sends no second pipeline before the first is answered.
+ */
+import type { Writable } from "node:stream";
+
+/** A client with its connection, which is another one after each `connect`. */
+interface Connected {
+  readonly stream: Writable;
+  on(event: "connect", listener: () => void): unknown;
+}
+
+/** Gathers what is written to each connection that the client makes. */
+export function gatherWrites(client: Connected): void {
+  client.on("connect", () => {
+    const { stream } = client;
+    const write = stream.write.bind(stream) as (...written: unknown[]) => boolean;
+    stream.write = (...written: unknown[]): boolean => {
+      if (stream.writableCorked === 0) {
+        stream.cork();
+        setImmediate(() => stream.uncork());
+      }
+      return write(...written);
+    };
+  });
+}

@@ -1,0 +1,55 @@
+/** docs/decisions/commands-of-a-cluster-go-alone.md: scripts go alone, and what is written in one turn leaves in one piece. */
+import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
+import { Writable } from "node:stream";
+import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { gatherWrites } from "../../../src/store/redis/connection/gather.ts";
+
+/** A socket that notes what it is given at once. */
+class Socket extends Writable {
+  readonly pieces: string[] = [];
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.pieces.push(String(chunk));
+    done();
+  }
+
+  override _writev(chunks: readonly { readonly chunk: Buffer }[], done: () => void): void {
+    this.pieces.push(chunks.map(({ chunk }) => String(chunk)).join(""));
+    done();
+  }
+}
+
+test("on each connection that the client makes, in the check phase of the turn", async () => {
+  const client = Object.assign(new EventEmitter(), { stream: new Socket() });
+  gatherWrites(client);
+  for (const stream of [new Socket(), new Socket()]) {
+    client.stream = stream;
+    client.emit("connect");
+    stream.write("a");
+    stream.write("b");
+    await Promise.resolve();
+    stream.write("c");
+    assert.deepEqual(stream.pieces, [], "the turn is not over");
+    const written = new Promise((resolve) => stream.write("d", resolve));
+    await turn();
+    assert.deepEqual(stream.pieces, ["abcd"]);
+    await written;
+    stream.write("e");
+    await turn();
+    assert.deepEqual(stream.pieces, ["abcd", "e"]);
+  }
+});
+
+test("a connection that is lost in the turn takes nothing of it, and says so", async () => {
+  const client = Object.assign(new EventEmitter(), { stream: new Socket() });
+  gatherWrites(client);
+  client.emit("connect");
+  const { stream } = client;
+  const failed = new Promise((resolve) => stream.write("a", resolve));
+  stream.destroy();
+  assert.equal(((await failed) as NodeJS.ErrnoException).code, "ERR_STREAM_DESTROYED");
+  await turn();
+  assert.deepEqual(stream.pieces, []);
+});
