@@ -13,6 +13,7 @@ import { type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
 import type { Settings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
+import { TransientMap } from "../values/transient.ts";
 
 /** Requests in flight that a process carries at least, even if its upstreams take fewer. */
 const IN_FLIGHT_LEAST = 1_000;
@@ -130,8 +131,8 @@ interface KeyLoad {
  * store has vouched for it: a forged key with another account's tag learns nothing and blames nobody.
  */
 export class InFlight {
-  readonly #byAccount = new Map<AccountTag, number>();
-  readonly #byKey = new Map<KeyHash, KeyLoad>();
+  readonly #byAccount = new TransientMap<AccountTag, number>();
+  readonly #byKey = new TransientMap<KeyHash, KeyLoad>();
   /** How many accounts have each number of requests, so that the most is at hand without a walk. */
   readonly #accountsByCount = new Map<number, number>();
   #total = 0;

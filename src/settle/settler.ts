@@ -8,6 +8,7 @@ import type { SettleAnswer, SettleAsk } from "../store/settlement.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { afterTurn, type Clock } from "../values/time.ts";
+import { TransientList, TransientMap } from "../values/transient.ts";
 import { type Answer, type DeadLetters, letterFor } from "./journal/dead-letters.ts";
 import type { Leftover } from "./journal/startup.ts";
 import type { Journal } from "./journal.ts";
@@ -67,7 +68,7 @@ function writtenOut(clock: Clock): Promise<void> {
 
 export function createSettler(parts: SettlerParts): Settler {
   const { store, journal, clock, random = Math.random } = parts;
-  const underWay = new Map<AccountTag, Set<Promise<void>>>();
+  const underWay = new TransientMap<AccountTag, TransientList<Promise<void>>>();
   const unrecorded = new Map<RequestId, SettleAsk>();
   let pending = 0;
   let idle: (() => void)[] = [];
@@ -114,11 +115,12 @@ export function createSettler(parts: SettlerParts): Settler {
   }
 
   function track(tag: AccountTag, work: Promise<void>): void {
-    const works = underWay.get(tag) ?? new Set();
-    underWay.set(tag, works.add(work));
+    const works = underWay.get(tag) ?? new TransientList();
+    if (works.size === 0) underWay.set(tag, works);
+    const place = works.add(work);
     pending++;
     void work.finally(() => {
-      works.delete(work);
+      works.delete(place);
       if (works.size === 0) underWay.delete(tag);
       pending--;
       if (pending > 0) return;
@@ -160,7 +162,7 @@ export function createSettler(parts: SettlerParts): Settler {
     },
     unsettled(tag) {
       const works = underWay.get(tag);
-      return works && Promise.all(works).then(() => {});
+      return works && Promise.all(works.values()).then(() => {});
     },
     pending: () => pending,
     unrecorded: () => [...unrecorded.values()],

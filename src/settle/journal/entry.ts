@@ -1,5 +1,6 @@
 /** Records on their way to the disk, and those of requests that nobody has acknowledged yet. */
 import type { RequestId } from "../../values/request-id.ts";
+import { TransientMap } from "../../values/transient.ts";
 import { RECORD, type RecordType } from "./frame.ts";
 
 /** One record; `segment` is where it was written last, or 0 while it is not. */
@@ -20,9 +21,9 @@ interface Request {
 
 /** Requests without an ACK, oldest first. */
 export class Unsettled {
-  readonly #requests = new Map<RequestId, Request>();
+  readonly #requests = new TransientMap<RequestId, Request>();
   /** Those that have their FINAL, in its order. */
-  readonly #charges = new Map<RequestId, Entry>();
+  readonly #charges = new TransientMap<RequestId, Entry>();
 
   /** Requests, running ones too. */
   get count(): number {
@@ -36,7 +37,7 @@ export class Unsettled {
 
   /** When the oldest charge was made, milliseconds since the epoch. */
   get oldestMs(): number | undefined {
-    return this.#charges.values().next().value?.atMs;
+    return this.#charges.first?.atMs;
   }
 
   /** Takes OPEN, CHECKPOINT or FINAL; a later one of a kind replaces the one before. */
@@ -68,7 +69,7 @@ export class Unsettled {
 
   /** Each request's last word: its FINAL, else its last CHECKPOINT, else its OPEN. */
   *lastWords(): Generator<{ readonly id: RequestId; readonly entry: Entry }> {
-    for (const [id, { open, checkpoint, final }] of this.#requests) {
+    for (const [id, { open, checkpoint, final }] of this.#requests.entries()) {
       const entry = final ?? checkpoint ?? open;
       if (entry) yield { id, entry };
     }

@@ -50,7 +50,7 @@ export class Writer {
   #queue: Entry[] = [];
   #waiters: Waiter[] = [];
   /** ACKs that are not on the disk yet. Nobody waits for them, but without its ACK no charge is verified. */
-  #acks = new Set<Entry>();
+  #acks: Entry[] = [];
   #pumping: Promise<void> | undefined;
   #syncing: Promise<void> | undefined;
   #cancelGroup: (() => void) | undefined;
@@ -95,7 +95,7 @@ export class Writer {
   /** Writes with this turn of the loop where there is room. False when nothing can be written now. */
   append(entry: Entry): boolean {
     const frame = encodeFrame(entry.type, entry.atMs, entry.payload);
-    if (entry.type === RECORD.ack) this.#acks.add(entry);
+    if (entry.type === RECORD.ack) this.#acks.push(entry);
     if (this.#broken || this.#closed || this.#queue.length >= QUEUE_MAX) return false;
     if (this.#queue.length === 0 && this.#fits(frame)) {
       this.#put(entry, frame);
@@ -239,7 +239,7 @@ export class Writer {
     const epoch = this.#epoch;
     const batch = new Set(this.#waiters.filter((waiter) => waiter.entry.segment > 0));
     this.#isBusy = batch.size > 1;
-    const acks = [...this.#acks].filter(({ segment }) => segment > 0);
+    const acks = new Set(this.#acks.filter(({ segment }) => segment > 0));
     // Oldest first, so that a record never lasts longer than those before it if the power goes in between.
     const segments = [...this.#dirty].map((segment) => ({ segment, end: segment.next }));
     this.#dirty.clear();
@@ -267,9 +267,9 @@ export class Writer {
   #synced(
     segments: readonly { segment: OpenSegment; end: number }[],
     batch: ReadonlySet<Waiter>,
-    acks: readonly Entry[],
+    acks: ReadonlySet<Entry>,
   ): void {
-    for (const ack of acks) this.#acks.delete(ack);
+    this.#acks = this.#acks.filter((ack) => !acks.has(ack));
     for (const { segment, end } of segments) {
       segment.synced = end;
       if (segment !== this.#current && !this.#dirty.has(segment)) this.#retire(segment);

@@ -65,7 +65,7 @@ function cardOf({ db }: Context, tag: AccountTag, id: string, live: Live): CardF
 }
 
 function holdsOf(live: Live): NonNullable<AccountFigures["holds"]>[number][] {
-  return [...live.holds].map(([requestId, record]) => ({
+  return live.holds.entries().map(([requestId, record]) => ({
     requestId,
     amount: holdAmount(record),
     expiresAtMs: holdExpiresAtMs(record),
@@ -94,7 +94,8 @@ export function readLimits(context: Context, tag: AccountTag, scope: string): Li
   if (findAccountRow(context.db, tag) === undefined) return undefined;
   const nowMs = context.nowMs();
   const live = context.live(tag);
-  const expired = [...live.holds]
+  const expired = live.holds
+    .entries()
     .map(([requestId, record]) => ({ requestId, record, atMs: holdExpiresAtMs(record) }))
     .filter(({ atMs }) => atMs <= nowMs)
     .sort((a, b) => a.atMs - b.atMs || (a.requestId < b.requestId ? -1 : 1))

@@ -43,7 +43,8 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
     entitlements: db
       .all("SELECT * FROM entitlements WHERE tag = ? ORDER BY id", tag)
       .map((r) => toEntitlement(r, live)),
-    holds: [...live.holds]
+    holds: live.holds
+      .entries()
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([requestId, record]) => ({
         requestId,

@@ -3,6 +3,7 @@
  * crashed requests owe comes from the journal.
  */
 
+import { TransientMap } from "../../values/transient.ts";
 import type { Bucket } from "../buckets.ts";
 import {
   type HoldRecord,
@@ -18,7 +19,7 @@ import { budgetField, readCounted } from "../limits/budgets.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 
 export interface Live {
-  readonly holds: Map<string, HoldRecord>;
+  readonly holds: TransientMap<string, HoldRecord>;
   readonly buckets: Map<string, Bucket>;
   readonly inFlightByScope: Map<string, number>;
   readonly heldByEntitlement: Map<string, bigint>;
@@ -34,7 +35,7 @@ export interface Live {
 
 export function emptyLive(): Live {
   return {
-    holds: new Map(),
+    holds: new TransientMap(),
     buckets: new Map(),
     inFlightByScope: new Map(),
     heldByEntitlement: new Map(),
@@ -81,7 +82,7 @@ export function sweepHolds(live: Live, nowMs: number): void {
   if (nowMs < live.nextExpiryMs) return;
   const expired: [expiresAtMs: number, requestId: string][] = [];
   live.nextExpiryMs = Number.POSITIVE_INFINITY;
-  for (const [requestId, record] of live.holds) {
+  for (const [requestId, record] of live.holds.entries()) {
     const expiresAtMs = holdExpiresAtMs(record);
     if (expiresAtMs <= nowMs) expired.push([expiresAtMs, requestId]);
     else live.nextExpiryMs = Math.min(live.nextExpiryMs, expiresAtMs);

@@ -1,0 +1,85 @@
+/** Collections for what comes and goes with each request do what Map does, and keep nothing of what has left. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import { TransientList, TransientMap } from "../../../src/values/transient.ts";
+import { outlivedMb, scavenges } from "../../rig/collections.ts";
+
+/** Numbers below `max`, the same in each run. */
+function chance(seed: number): (max: number) => number {
+  let state = seed;
+  return (max) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state % max;
+  };
+}
+
+test("a map answers as Map does, whatever the names are", () => {
+  const names = ["a", "b", "7", "4294967294", "0123456789", "__proto__", "constructor", "hasOwnProperty", "", "é"];
+  for (let seed = 0; seed < 200; seed++) {
+    const below = chance(seed);
+    const [ours, map] = [new TransientMap<string, number>(), new Map<string, number>()];
+    for (let i = 0; i < 100; i++) {
+      const name = names[below(names.length)] as string;
+      if (below(2) === 0) assert.equal(ours.delete(name), map.delete(name), name);
+      else {
+        ours.set(name, i);
+        map.set(name, i);
+      }
+      assert.equal(ours.size, map.size);
+      assert.equal(ours.has(name), map.has(name));
+      assert.equal(ours.get(name), map.get(name));
+      assert.equal(ours.first, map.values().next().value);
+      assert.deepEqual(ours.entries(), [...map]);
+      assert.deepEqual(ours.values(), [...map.values()]);
+    }
+  }
+});
+
+test("a list keeps the order in which its members came, and each leaves once", () => {
+  const list = new TransientList<string>();
+  assert.equal(list.first, undefined);
+  const [one, two, three] = ["one", "two", "three"].map((value) => list.add(value)) as [never, never, never];
+  assert.deepEqual([list.size, list.first, list.values()], [3, "one", ["one", "two", "three"]]);
+  assert.equal(list.delete(two), true);
+  assert.equal(list.delete(two), false);
+  assert.deepEqual(two, { value: undefined, before: undefined, after: undefined }, "it leads nowhere");
+  assert.deepEqual([list.size, list.values()], [2, ["one", "three"]]);
+  assert.equal(list.delete(one), true);
+  assert.equal(list.first, "three");
+  assert.equal(list.delete(three), true);
+  assert.equal(list.delete(three), false);
+  assert.deepEqual([list.size, list.first, list.values()], [0, undefined, []]);
+  list.add("four");
+  assert.deepEqual(list.values(), ["four"]);
+});
+
+/** @returns how many megabytes outlive it that 400 MB of members come, each of which leaves forty later. */
+function outliving(make: string, take: string, leave: string): number {
+  const script = `
+    const { TransientList, TransientMap } = await import("${new URL("../../../src/values/transient.ts", import.meta.url)}");
+    const members = ${make};
+    const here = [];
+    for (let i = 0; i < 100_000; i++) {
+      const name = "member " + i;
+      const value = Array.from({ length: 100 }, (_, at) => ({ at, i }));
+      here.push(${take});
+      if (here.length <= 40) continue;
+      const gone = here.shift();
+      ${leave};
+    }`;
+  const args = ["--trace-gc", "--input-type=module", "-e", script];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  assert.ok(scavenges(stdout) > 10, stderr);
+  return outlivedMb(stdout);
+}
+
+test("what has left is collected with the young, where Map makes it old", () => {
+  const ofMap = outliving("new Map()", "(members.set(name, value), name)", "members.delete(gone)");
+  const ofOurs = outliving("new TransientMap()", "(members.set(name, value), name)", "members.delete(gone)");
+  const ofList = outliving("new TransientList()", "members.add(value)", "members.delete(gone)");
+  // If this fails, V8 has mended it, and transient.ts is no longer needed.
+  assert.ok(ofMap > 40, `Map: ${ofMap} MB`);
+  assert.ok(ofOurs < 20, `TransientMap: ${ofOurs} MB`);
+  assert.ok(ofList < 20, `TransientList: ${ofList} MB`);
+});
