@@ -5,7 +5,7 @@
  * addresses pushes out the ones seen least recently.
  */
 
-import { createRecent, type Recent } from "../values/recent.ts";
+import { createRecent, type Recent } from "../values/collections/recent.ts";
 import type { Clock } from "../values/time.ts";
 import { addressBucket } from "../wire/address.ts";
 

@@ -5,9 +5,9 @@
  * that an address full of bad keys has left (failed-keys.ts of accept).
  */
 import type { AdmitRefused, BucketState } from "../store/admission.ts";
+import { createRecent } from "../values/collections/recent.ts";
 import type { Refusal } from "../values/errors.ts";
 import type { KeyHash } from "../values/key.ts";
-import { createRecent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
 
 type BadKey = Extract<Refusal["cause"], "unknown_key" | "revoked_key">;

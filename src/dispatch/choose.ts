@@ -4,8 +4,8 @@
  */
 import { hash } from "node:crypto";
 import type { Route } from "../values/catalog.ts";
+import { createRecent, type Recent } from "../values/collections/recent.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
-import { createRecent, type Recent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
 import type { AttemptRequest, DispatchAsk } from "./ask.ts";
 import { type Failure, rowOf } from "./failure.ts";

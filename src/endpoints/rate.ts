@@ -4,8 +4,8 @@
  */
 import type { SideName } from "../accept/routes.ts";
 import { type Bucket, drain, take, waitMs } from "../store/buckets.ts";
+import { createRecent, type Recent } from "../values/collections/recent.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
-import { createRecent, type Recent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
 
 /** Questions of a key within a minute about its usage, or about what would become of a request; so many at once, too. */

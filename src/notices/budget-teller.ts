@@ -6,8 +6,8 @@ import type { AdmitRefused } from "../store/admission.ts";
 import type { Store } from "../store/contract.ts";
 import { accountId } from "../store/names.ts";
 import type { Log } from "../telemetry/log.ts";
+import { createRecent } from "../values/collections/recent.ts";
 import type { AccountTag } from "../values/key.ts";
-import { createRecent } from "../values/recent.ts";
 import type { Clock } from "../values/time.ts";
 
 /** Budgets that are known to be told of; of others the store is asked again. */

@@ -1,7 +1,7 @@
 /** Cards about to end: no request says so, so all accounts are looked through now and then, by the gateway that delivers. */
 import type { Store } from "../store/contract.ts";
 import type { Log } from "../telemetry/log.ts";
-import { createRecent } from "../values/recent.ts";
+import { createRecent } from "../values/collections/recent.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 

@@ -9,11 +9,11 @@ import { FULL_RATIO } from "../settle/journal/open.ts";
 import { PRESSURE_RATIO } from "../settle/journal/segments.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { createVitalsMeter, type Load, type PressureLimits, pressureOf } from "../telemetry/pressure.ts";
+import { TransientMap } from "../values/collections/transient.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
 import type { Settings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import { TransientMap } from "../values/transient.ts";
 
 /** Requests in flight that a process carries at least, even if its upstreams take fewer. */
 const IN_FLIGHT_LEAST = 1_000;

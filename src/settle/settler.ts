@@ -5,10 +5,10 @@
 
 import { type Store, StoreError } from "../store/contract.ts";
 import type { SettleAnswer, SettleAsk } from "../store/settlement.ts";
+import { TransientList, TransientMap } from "../values/collections/transient.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { afterTurn, type Clock } from "../values/time.ts";
-import { TransientList, TransientMap } from "../values/transient.ts";
 import { type Answer, type DeadLetters, letterFor } from "./journal/dead-letters.ts";
 import type { Leftover } from "./journal/startup.ts";
 import type { Journal } from "./journal.ts";

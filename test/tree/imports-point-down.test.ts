@@ -91,7 +91,7 @@ const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   "@opentelemetry/exporter-trace-otlp-proto": ["src/telemetry/otlp.ts"],
   "@opentelemetry/resources": ["src/telemetry/otlp.ts"],
   "@opentelemetry/sdk-trace": ["src/telemetry/otlp.ts"],
-  "lru-cache": ["src/values/recent.ts"],
+  "lru-cache": ["src/values/collections/recent.ts"],
   "fastest-levenshtein": ["src/values/nearest.ts"],
   tokenx: ["src/convert/count.ts"],
   typebox: ["src/config/schema/words.ts", "src/console/schema.ts"],

@@ -1,7 +1,7 @@
 /** How often somebody may try to get in, and how often who is in may ask. Counted in this process, and bounded. */
 import { type Bucket, drain, take, waitMs } from "../../store/buckets.ts";
+import { createRecent, type Recent } from "../../values/collections/recent.ts";
 import type { AccountTag } from "../../values/key.ts";
-import { createRecent, type Recent } from "../../values/recent.ts";
 import type { Clock } from "../../values/time.ts";
 import { addressBucket } from "../../wire/address.ts";
 import { GuessBudget } from "../guess-budget.ts";

@@ -1,6 +1,7 @@
 /** Records on their way to the disk, and those of requests that nobody has acknowledged yet. */
+
+import { TransientMap } from "../../values/collections/transient.ts";
 import type { RequestId } from "../../values/request-id.ts";
-import { TransientMap } from "../../values/transient.ts";
 import { RECORD, type RecordType } from "./frame.ts";
 
 /** One record; `segment` is where it was written last, or 0 while it is not. */

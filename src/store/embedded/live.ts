@@ -3,7 +3,7 @@
  * crashed requests owe comes from the journal.
  */
 
-import { TransientMap } from "../../values/transient.ts";
+import { TransientMap } from "../../values/collections/transient.ts";
 import type { Bucket } from "../buckets.ts";
 import {
   type HoldRecord,

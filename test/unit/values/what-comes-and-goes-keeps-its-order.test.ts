@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
-import { TransientList, TransientMap } from "../../../src/values/transient.ts";
+import { TransientList, TransientMap } from "../../../src/values/collections/transient.ts";
 import { outlivedMb, scavenges } from "../../rig/collections.ts";
 
 /** Numbers below `max`, the same in each run. */
@@ -57,7 +57,7 @@ test("a list keeps the order in which its members came, and each leaves once", (
 /** @returns how many megabytes outlive it that 400 MB of members come, each of which leaves forty later. */
 function outliving(make: string, take: string, leave: string): number {
   const script = `
-    const { TransientList, TransientMap } = await import("${new URL("../../../src/values/transient.ts", import.meta.url)}");
+    const { TransientList, TransientMap } = await import("${new URL("../../../src/values/collections/transient.ts", import.meta.url)}");
     const members = ${make};
     const here = [];
     for (let i = 0; i < 100_000; i++) {

@@ -11,7 +11,7 @@ import type { Writable } from "node:stream";
 /** A client with its connection, which is another one after each `connect`. */
 interface Connected {
   readonly stream: Writable;
-  on(event: "connect", listener: () => void): unknown;
+  on(name: "connect", listener: () => void): unknown;
 }
 
 /** Gathers what is written to each connection that the client makes. */

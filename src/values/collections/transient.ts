@@ -9,16 +9,16 @@
  */
 
 /** Where a member is: it leaves by this. Nothing of it leads on once it has left. */
-export interface Place<T> {
+interface TransientPlace<T> {
   value: T | undefined;
-  before: Place<T> | undefined;
-  after: Place<T> | undefined;
+  before: TransientPlace<T> | undefined;
+  after: TransientPlace<T> | undefined;
 }
 
 /** Members in the order in which they came. */
 export class TransientList<T> {
-  #first: Place<T> | undefined;
-  #last: Place<T> | undefined;
+  #first: TransientPlace<T> | undefined;
+  #last: TransientPlace<T> | undefined;
   #size = 0;
 
   get size(): number {
@@ -31,8 +31,8 @@ export class TransientList<T> {
   }
 
   /** Takes a member in, behind all others. @returns what it leaves by. */
-  add(value: T): Place<T> {
-    const place: Place<T> = { value, before: this.#last, after: undefined };
+  add(value: T): TransientPlace<T> {
+    const place: TransientPlace<T> = { value, before: this.#last, after: undefined };
     if (this.#last) this.#last.after = place;
     else this.#first = place;
     this.#last = place;
@@ -41,7 +41,7 @@ export class TransientList<T> {
   }
 
   /** Lets a member of this list go. False when it has left already. */
-  delete(place: Place<T>): boolean {
+  delete(place: TransientPlace<T>): boolean {
     const { before, after } = place;
     if (before === undefined && this.#first !== place) return false;
     if (before) before.after = after;
@@ -64,7 +64,7 @@ export class TransientList<T> {
 /** Members by name, in the order in which they came. */
 export class TransientMap<K extends string, V> {
   /** Without a prototype, so that any name will do; such an object is a table from the beginning, and lets its old ones go. */
-  readonly #places: Record<string, Place<readonly [K, V]>> = Object.create(null);
+  readonly #places: Record<string, TransientPlace<readonly [K, V]>> = Object.create(null);
   readonly #list = new TransientList<readonly [K, V]>();
 
   get size(): number {

@@ -3,7 +3,7 @@
  * its time. The one entry point of lru-cache.
  */
 import { LRUCache } from "lru-cache";
-import type { Clock } from "./time.ts";
+import type { Clock } from "../time.ts";
 
 interface RecentOptions {
   /** Entries at once. */
