@@ -1,21 +1,20 @@
 /**
- * How large the heap of a process that serves may become, and that it becomes small again. What a start or a peak has taken, V8 gives
- * back only when its host says that it is idle, which Node never does: a gateway of 138 MB would be one of 178 for ever, and one that
+ * What of a process that serves becomes old, and that its heap becomes small again. What a start or a peak has taken, V8 gives back
+ * only when its host says that it is idle, which Node never does: a gateway of 138 MB would be one of 178 for ever, and one that
  * had a peak as large as then.
  */
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { type Clock, systemClock } from "../values/time.ts";
 
-const GROWTH_PERCENT = 100;
-
 /**
- * Lets the heap grow to twice of what a full collection has left, from the next one on. V8 itself takes 1.1 to 4 times, and comes to
- * 1.1 with requests, of which little outlives a moment: it went through 45 MB each 350 streams, 80 ms of its helpers' time and a
- * pause of 3 to 7 ms. Now it is each 2,500, and a stream takes a sixth less CPU time, in no more memory.
+ * Has V8 put what it makes among the young objects, wherever in the code that is. V8 would make the arrays and objects of a place
+ * old from the beginning, once most of those that it looked at there had outlived a collection, as those of 32 requests at once
+ * may have. Old ones are collected only with the whole heap, and whatever they hold with them: with one such place, as the list of
+ * the steps of a turn, all of a request's 6 KB became old, in some starts of a process and not in others.
  */
-export function letHeapGrow(): void {
-  setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
+export function keepNewObjectsYoung(): void {
+  setFlagsFromString("--no-allocation-site-pretenuring");
 }
 
 /** How often it looks whether the process is idle, and how little it does then. */
