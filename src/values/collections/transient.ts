@@ -5,7 +5,7 @@
  * left. V8 keeps the old table pointing to the new one, for iterators, and an old table that has outlived two collections of the
  * young generation is not looked at again before the next full one: it keeps the new table, that one the next, and each of
  * them whatever was in flight when it was left. So nearly everything that ever was a member was copied twice and died among
- * the old: a third of the memory that requests used, where a few per cent should outlive them (docs/benchmarks.md).
+ * the old (docs/benchmarks.md).
  */
 
 /** Where a member is: it leaves by this. Nothing of it leads on once it has left. */

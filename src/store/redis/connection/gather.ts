@@ -2,9 +2,9 @@
  * What is written to a connection in one turn of the event loop goes on the wire in one piece, in that turn's check phase.
  *
  * ioredis (6.0.0) can gather commands itself (`enableAutoPipelining`), in a Pipeline for each turn. It gives each of these an
- * accessor of its own (`Object.defineProperty(this, "length", …)`), so that V8 makes a hidden class for each; that lives among
- * the old objects and keeps the pipeline, its commands and their replies until the next full collection: 14 KB for each
- * request (docs/benchmarks.md). It also sends no second pipeline before the first is answered.
+ * accessor of its own (`Object.defineProperty(this, "length", …)`); with it the pipelines outlive their use, with their commands
+ * and replies, until the next full collection, and without it they do not: 14 KB for each request (docs/benchmarks.md). It also
+ * sends no second pipeline before the first is answered.
  */
 import type { Writable } from "node:stream";
 
