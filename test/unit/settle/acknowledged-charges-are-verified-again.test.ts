@@ -6,8 +6,19 @@ import test from "node:test";
 import { type DeadLetter, openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
 import { createVerifier } from "../../../src/settle/journal/verify.ts";
 import type { AdminRecord } from "../../../src/settle/journal.ts";
+import { SETTLED_IDS_MAX } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { askOf, ForgetfulStore, idOf, ManualClock, type Opened, openOn, turns, voidOf } from "./rig.ts";
+import {
+  askOf,
+  ForgetfulStore,
+  idOf,
+  ManualClock,
+  type Opened,
+  openOn,
+  SMALL_BYTES_MAX,
+  turns,
+  voidOf,
+} from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
 const HOUR_MS = 3_600_000;
@@ -17,8 +28,9 @@ async function bench(
   clock = new ManualClock(),
   store = new ForgetfulStore(),
   shardOf?: (tag: string) => string,
+  bytesMax = SMALL_BYTES_MAX,
 ) {
-  const opened = await openOn(disk, clock);
+  const opened = await openOn(disk, clock, { bytesMax });
   const letters: DeadLetter[] = [];
   const restored: string[] = [];
   const admin: AdminRecord[] = [];
@@ -97,6 +109,28 @@ test("what the store does not prove to have as it is is sent again, and nothing 
     letters.map(({ reason, ask }) => [reason, ask.requestId]),
     [["mismatch", idOf(4)]],
   );
+  await opened.journal.close();
+});
+
+test("many are looked for in parts, and of those that are gone few are sent at one time", async () => {
+  const store = new ForgetfulStore();
+  const { clock, opened, verifier, restored } = await bench(undefined, undefined, store, undefined, 16 * 1024 * 1024);
+  const count = 6 * SETTLED_IDS_MAX;
+  // All of one account.
+  for (let i = 1; i <= count; i++) await charge(opened, store, clock, 3 * i);
+  store.settled.clear();
+  let [now, most] = [0, 0];
+  const settle = store.settle.bind(store);
+  store.settle = async (ask) => {
+    most = Math.max(most, ++now);
+    await turns(1);
+    return settle(ask).finally(() => now--);
+  };
+  await clock.advance(30_000);
+  await verifier.tick();
+  assert.equal(store.looked.length, count);
+  assert.equal(restored.length, count);
+  assert.equal(most, 32);
   await opened.journal.close();
 });
 

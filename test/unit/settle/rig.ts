@@ -1,7 +1,7 @@
 /** What the tests of the journal share: settlements, clocks, a store that can lose its end, a journal over a SimDisk. */
 import { createJournal, type OpenedJournal } from "../../../src/settle/journal/open.ts";
 import { StoreError } from "../../../src/store/contract.ts";
-import type { SettleAnswer, SettleAsk } from "../../../src/store/settlement.ts";
+import { SETTLED_IDS_MAX, type SettleAnswer, type SettleAsk } from "../../../src/store/settlement.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import type { RequestId } from "../../../src/values/request-id.ts";
@@ -131,6 +131,7 @@ export class ForgetfulStore {
   readonly looked: string[] = [];
 
   async settledAmounts(_tag: string, ids: readonly string[]) {
+    if (ids.length > SETTLED_IDS_MAX) throw new RangeError("more than a look may have");
     this.looked.push(...ids);
     if (this.away) throw new StoreError("unavailable", "away");
     return ids.map((id) => this.settled.get(id)?.amount);
