@@ -1,7 +1,7 @@
 /**
  * `npm test`: makes sure that the real servers are there, runs every test file, says after each how many are done, and ends
- * with the slowest ten files and `N passed, N failed`. Arguments are folders or files below test/; none means all of them.
- * `--report FILE` writes the counts as JSON.
+ * with the slowest ten files, what failed, and `N passed, N failed`. Arguments are folders or files below test/; none means all
+ * of them. `--report FILE` writes the counts and what failed as JSON.
  */
 import { once } from "node:events";
 import { globSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -25,6 +25,7 @@ const TEST_TIMEOUT_MS = 300_000;
 /** Test files at once: the machines have two cores, and a file waits for half of its time, for servers and timers. */
 const CONCURRENCY = 4;
 const SLOWEST_SHOWN = 10;
+const FAILURE_CHARACTERS_SHOWN = 500;
 const MS_PER_S = 1_000;
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { report: { type: "string" } } });
@@ -79,6 +80,8 @@ const files = filesOf(positionals);
 const timings: { readonly file: string; readonly ms: number }[] = [];
 let passed = 0;
 let failed = 0;
+/** A line for each, with its file and the beginning of what it says. */
+const failures: string[] = [];
 const skipped: string[] = [];
 console.log(`${files.length} files. Traces are read by ${tracesReadBy()}. Servers of others: ${askedServers()}.`);
 await Promise.all([
@@ -98,17 +101,25 @@ if (passed + failed === 0) console.error(`No test ran (${files.length} files).`)
 const done = new Set(timings.map(({ file }) => file));
 for (const file of files.filter((one) => !done.has(one))) {
   failed++;
-  console.error(`${file} was not run to its end.`);
+  failures.push(`${file} was not run to its end.`);
+  console.error(failures.at(-1));
 }
 if (passed === 0 || failed > 0) process.exitCode = 1;
-if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed, skipped: skipped.length }));
+if (values.report) writeFileSync(values.report, JSON.stringify({ passed, failed, skipped: skipped.length, failures }));
 if (skipped.length > 0) console.log(`\n${skipped.length} skipped\n  ${skipped.join("\n  ")}`);
 const slowest = timings.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_SHOWN);
 console.log(`\nThe slowest files:\n${slowest.map(({ file, ms }) => `${seconds(ms).padStart(9)}  ${file}`).join("\n")}`);
+if (failures.length > 0) console.log(`\nFailed:\n  ${failures.join("\n  ")}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 
 function seconds(ms: number): string {
   return `${(ms / MS_PER_S).toFixed(1)} s`;
+}
+
+/** What a failure says, on one line. */
+function beginningOf(error: Error): string {
+  const { message } = error.cause instanceof Error ? error.cause : error;
+  return message.replaceAll(/\s+/g, " ").trim().slice(0, FAILURE_CHARACTERS_SHOWN);
 }
 
 /** One line for each file, so that a long run, also one without a terminal, shows how far it is. */
@@ -144,15 +155,18 @@ async function runAll(wanted: readonly string[], concurrency: number, flags: rea
   });
   // A file is a suite of its process (rig/together.ts); a process without any test passes as a test of its own.
   const isProcess = ({ name, nesting }: Ended) => nesting === 0 && name.endsWith(".mjs");
-  /** Tests that were told of since the last file was done: those of the next one. */
+  /** Tests that were told of since the last file was done, and the failures among them: those of the next one. */
   let told = 0;
+  const ownFailures: string[] = [];
   const suiteDone = ({ name, nesting, details }: Ended) => {
     if (nesting > 0) return;
     if (told === 0) {
       failed++;
-      console.error(`${name} has no test.`);
+      failures.push(`${name} has no test.`);
+      console.error(failures.at(-1));
     }
     told = 0;
+    failures.push(...ownFailures.splice(0).map((failure) => `${name}: ${failure}`));
     fileDone(name, details.duration_ms);
   };
   stream.on("test:pass", (event) => {
@@ -169,6 +183,7 @@ async function runAll(wanted: readonly string[], concurrency: number, flags: rea
     if (event.details.type !== "suite" || failureType !== "subtestsFailed") {
       failed++;
       told++;
+      ownFailures.push(`${event.name}: ${beginningOf(event.details.error)}`);
     }
     if (event.details.type === "suite") suiteDone(event);
   });

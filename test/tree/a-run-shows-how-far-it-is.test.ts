@@ -51,5 +51,11 @@ test("a file without a test, one whose process leaves with status 0, and a hook 
     [`${empty} has no test.`, `${leaves} was not run to its end.`],
   );
   assert.match(ran.stdout, /\n2 skipped\n {2}all of it: true\n {2}some day: true\n/);
+  const failures = ran.stdout.split("\nFailed:\n")[1]?.trimEnd().split("\n") ?? [];
+  assert.deepEqual(failures.slice(0, -2).sort(), [
+    `  ${empty} has no test.`,
+    `  ${hook}: ${hook}: in a hook`,
+    `  ${leaves} was not run to its end.`,
+  ]);
   assert.match(ran.stdout, /\n[1-9]\d* passed, 3 failed\n$/);
 });
