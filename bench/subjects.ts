@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -15,6 +15,7 @@ import type { Store } from "../src/store/contract.ts";
 import { openStore } from "../src/store/open.ts";
 import { newAccountTag, newKey } from "../src/values/key.ts";
 import { Secret } from "../src/values/secret.ts";
+import { freePorts } from "../test/rig/ports.ts";
 import { startRedis } from "../test/rig/redis.ts";
 import { childrenOf } from "./cpu.ts";
 
@@ -107,7 +108,7 @@ function nothing(port: number): Running {
 
 async function startNginx({ upstreamPort }: StartOptions): Promise<Running> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-bench-nginx-"));
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const file = join(dir, "nginx.conf");
   writeFileSync(file, nginxConfig(dir, port, upstreamPort));
   const child = spawn("nginx", ["-p", dir, "-c", file], { stdio: ["ignore", "inherit", "inherit"] });
@@ -326,13 +327,4 @@ async function answers(port: number): Promise<boolean> {
   } finally {
     socket.destroy();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -10,7 +10,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { envoyProgram } from "./envoy-program.ts";
-import { freePorts, makeCertificate, startProcess, untilReady } from "./front-files.ts";
+import { makeCertificate, startProcess, untilReady } from "./front-files.ts";
+import { freePorts } from "./ports.ts";
 
 export const ENVOY_FILE = fileURLToPath(new URL("../../deploy/envoy.yaml", import.meta.url));
 const execute = promisify(execFile);

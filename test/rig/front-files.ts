@@ -1,21 +1,11 @@
-/** What the rigs of nginx and Envoy share: free ports, a throw-away certificate, a child process with a proper end. */
+/** What the rigs of nginx and Envoy share: a throw-away certificate, a child process with a proper end. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { join } from "node:path";
 
 /** A front that is not up by then fails its test. The machine may be busy; the front is not what is slow. */
 const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 10;
-
-/** Ports of 127.0.0.1 that are free at the moment, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  return ports;
-}
 
 export interface Certificate {
   readonly certFile: string;

@@ -6,7 +6,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { ThirdParty } from "./aimock.ts";
-import { freePorts, startProcess, untilReady } from "./front-files.ts";
+import { startProcess, untilReady } from "./front-files.ts";
+import { freePorts } from "./ports.ts";
 
 /** It starts with none that is short. */
 const KEY = "sk-key-of-the-tests-for-a-proxy-of-others-0123456789";

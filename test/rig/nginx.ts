@@ -9,7 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type FrontProcess, freePorts, makeCertificate, startProcess, untilReady } from "./front-files.ts";
+import { type FrontProcess, makeCertificate, startProcess, untilReady } from "./front-files.ts";
+import { freePorts } from "./ports.ts";
 
 export const NGINX_FILE = fileURLToPath(new URL("../../deploy/nginx.conf", import.meta.url));
 const SERVER_LINE = "server 127.0.0.1:8787 ";

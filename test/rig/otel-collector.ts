@@ -9,8 +9,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { freePorts, startProcess, untilReady } from "./front-files.ts";
+import { startProcess, untilReady } from "./front-files.ts";
 import { startReceiver } from "./otlp-receiver.ts";
+import { freePorts } from "./ports.ts";
 
 /** A span as OTLP's JSON form has it. */
 export interface ReceivedSpan {

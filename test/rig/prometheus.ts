@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse, stringify } from "yaml";
-import { freePorts, startProcess, untilReady } from "./front-files.ts";
+import { startProcess, untilReady } from "./front-files.ts";
+import { freePorts } from "./ports.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../deploy/", import.meta.url));
 const POLL_MS = 50;

@@ -5,9 +5,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, globSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePorts } from "./ports.ts";
 
 /** The system calls of the rig go through real time: a server that does not come up fails the test. */
 const START_TIMEOUT_MS = 10_000;
@@ -62,7 +63,7 @@ export interface TestRedisOptions {
 /** Starts a server and waits until it answers. */
 export async function startRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-redis-"));
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const clock = join(dir, "clock");
   if (options.faketime) writeClock(clock, Date.UTC(2026, 0, 1));
   let process_ = launch(dir, port, clock, options);
@@ -186,17 +187,6 @@ async function answering(redis: TestRedis, child: ChildProcess): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error("redis-server did not answer");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  // A cluster node also listens on its port + 10,000.
-  return address.port < 55_000 ? address.port : freePort();
 }
 
 /** One connection; a reply is complete when its first chunk has its last line, enough for a rig. */

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
-import { freePorts } from "../../../rig/front-files.ts";
+import { freePorts } from "../../../rig/ports.ts";
 import { FRONTS } from "./fronts.ts";
 
 /** Requests by which a client asks Envoy to repeat, or to give up at once. */

@@ -5,9 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
@@ -21,6 +19,7 @@ import { type Finding, wordsOf } from "../../../endurance/judge/findings.ts";
 import { judge, NOTHING, type SeenRequest, SOMETHING } from "../../../endurance/judge/judge.ts";
 import { lineOf } from "../../../endurance/judge/line.ts";
 import { type Changes, each } from "../../../rig/config.ts";
+import { freePorts } from "../../../rig/ports.ts";
 import { seeded } from "../../../unit/settle/rig.ts";
 import { bodyOf } from "../../protocol/whole/asking.ts";
 import { lines as logLines, metricSum, metricsPage, pricedAt, untilAllServe, workersScene } from "./rig.ts";
@@ -87,7 +86,7 @@ export async function reloadEndurance(
   const scene = await workersScene({ after }, { password: PASSWORD, usd: "1000" });
   const simulator = await startSimulator({ uniqueIds: true, pace: { betweenMs: 5 } });
   after(() => simulator.close());
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const store = join(scene.dir, "store");
   writeFileSync(store, scene.storeUrl);
 
@@ -293,13 +292,4 @@ function signal(pid: number, name: NodeJS.Signals): void {
   } catch {
     // It has ended meanwhile.
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
