@@ -123,6 +123,8 @@ function detailOf(answer: AdmitRefused, catalog: Catalog): string | undefined {
   if (cause === "key_budget" || cause === "account_budget") return budgetDetail(answer);
   if (cause === "requests") return limitDetail(limitOfKey, group?.limits.requestsPerMinute, "requests per minute");
   if (cause === "tokens") return limitDetail(limitOfKey, group?.limits.tokensPerMinute, "tokens per minute");
+  if (answer.limitOfAccount !== undefined)
+    return `The limit of an account is ${answer.limitOfAccount} requests at once.`;
   if (cause === "concurrency") return limitDetail(limitOfKey, group?.limits.concurrency, "requests at once");
   return undefined;
 }

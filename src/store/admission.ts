@@ -146,6 +146,8 @@ export interface AdmitRefused {
   readonly keyId?: string | undefined;
   /** The figure of the key's own limit, when that is what refuses requests, tokens or concurrency, not its group's. */
   readonly limitOfKey?: number | undefined;
+  /** What an account may have at once over all its groups and keys, when that is what refuses concurrency. */
+  readonly limitOfAccount?: number | undefined;
   /** The request that has the idempotency key, when that is the cause. */
   readonly first?: RequestId | undefined;
 }

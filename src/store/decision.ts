@@ -266,6 +266,9 @@ function rateOf(scope: string, limits: Rate["limits"], { limits: usageOf, nowMs 
   };
 }
 
+/** Whose limit refuses, where it is not the group's. */
+type RefusingLimit = Pick<AdmitRefused, "limitOfKey" | "limitOfAccount">;
+
 function withinLimits(
   { inputTokens, again }: Pick<AdmitAsk, "inputTokens" | "again">,
   terms: GroupTerms,
@@ -284,16 +287,17 @@ function withinLimits(
   // The key's own come first: what they refuse takes nothing from the group's.
   const rates = ofKey ? [ofKey, ofGroup] : [ofGroup];
   const buckets: [string, Bucket][] = [];
-  const refused = (cause: AdmitRefusalCause, limitOfKey: number | undefined, retryAfterMs?: number): Decision => {
+  const refused = (cause: AdmitRefusalCause, limit: RefusingLimit = {}, retryAfterMs?: number): Decision => {
     const limits = statesOf(rates, nowMs);
-    const answer = { outcome: "refused", cause, group: key.group, retryAfterMs, limits } as const;
-    return { answer: limitOfKey === undefined ? answer : { ...answer, limitOfKey }, buckets };
+    return { answer: { outcome: "refused", cause, group: key.group, retryAfterMs, limits, ...limit }, buckets };
   };
+  const limitOf = (rate: Rate, limit: number | undefined): RefusingLimit =>
+    rate === ofKey ? { limitOfKey: limit } : {};
   if (!again) {
     for (const rate of rates) {
       const limit = rate.limits.requestsPerMinute;
       const wait = rate.requests && limit !== undefined ? waitMs(rate.requests, limit, 1, nowMs) : 0;
-      if (wait > 0) return refused("requests", rate === ofKey ? limit : undefined, wait);
+      if (wait > 0) return refused("requests", limitOf(rate, limit), wait);
     }
     for (const rate of rates) {
       if (!rate.requests) continue;
@@ -304,13 +308,14 @@ function withinLimits(
   for (const rate of rates) {
     const limit = rate.limits.tokensPerMinute;
     const wait = rate.tokens && limit !== undefined ? waitMs(rate.tokens, limit, inputTokens, nowMs) : 0;
-    if (wait > 0) return refused("tokens", rate === ofKey ? limit : undefined, wait);
+    if (wait > 0) return refused("tokens", limitOf(rate, limit), wait);
   }
   if (own.concurrency !== undefined && standing.inFlightOfKey >= own.concurrency) {
-    return refused("concurrency", own.concurrency);
+    return refused("concurrency", { limitOfKey: own.concurrency });
   }
-  if (usage.inFlight >= terms.concurrency || usage.inFlightOfAccount >= ACCOUNT_CONCURRENCY_MAX) {
-    return refused("concurrency", undefined);
+  if (usage.inFlight >= terms.concurrency) return refused("concurrency");
+  if (usage.inFlightOfAccount >= ACCOUNT_CONCURRENCY_MAX) {
+    return refused("concurrency", { limitOfAccount: ACCOUNT_CONCURRENCY_MAX });
   }
   for (const rate of rates) {
     if (!rate.tokens) continue;

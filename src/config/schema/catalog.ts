@@ -295,7 +295,7 @@ export const groups = mapOf(
             tokens_per_minute: optional(count({ description: "Tokens per minute.", min: 1, max: LIMITS.perMinuteMax })),
             concurrency: optional(
               count({
-                description: "Requests in flight.",
+                description: "Requests in flight. An account has at most 1,000 of them over all its groups and keys.",
                 default: DEFAULTS.concurrency,
                 min: 1,
                 max: LIMITS.concurrencyMax,

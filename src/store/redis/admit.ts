@@ -51,8 +51,14 @@ export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Pr
     ...(first === undefined ? {} : { first }),
     ...(span === undefined ? {} : { span, budget: nanoUsd(BigInt(budget)), keyId }),
     ...(ends === "" ? {} : { resetsAtMs: Number(ends) }),
-    ...(own === "" ? {} : { limitOfKey: Number(own) }),
+    ...limitIn(own),
   };
+}
+
+/** Whose limit refuses, where it is not the group's. */
+function limitIn(own: string): Pick<AdmitRefused, "limitOfKey" | "limitOfAccount"> {
+  if (own === "account") return { limitOfAccount: ACCOUNT_CONCURRENCY_MAX };
+  return own === "" ? {} : { limitOfKey: Number(own) };
 }
 
 /** Texts only: a number would pass through a double on its way. */

@@ -65,6 +65,10 @@ test("a limit is told by its figure, the key's own where that refuses, and the w
   assert.equal(told("tokens", { group: "double" }).detail, "The limit is 100000 tokens per minute.");
   assert.equal(told("concurrency", {}).detail, "The limit is 4 requests at once.");
   assert.equal(told("concurrency", { limitOfKey: 2 }).detail, "The limit of this key is 2 requests at once.");
+  assert.equal(
+    told("concurrency", { limitOfAccount: 1_000 }).detail,
+    "The limit of an account is 1000 requests at once.",
+  );
 });
 
 test("who has the idempotency key is told, and whether it asked for something else", () => {

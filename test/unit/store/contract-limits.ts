@@ -102,6 +102,24 @@ export function limitTests(ask: Ask): void {
     assert.deepEqual([buckets?.["big:t"]?.debt, buckets?.["big:r"]?.debt], [0, 60_000]);
   });
 
+  test("an account has at most 1,000 requests in flight whatever its group allows, and is told so", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Laccount", { funds: 10_000_000n });
+    const go = (number: number, concurrency = 2_000) =>
+      store.admit(admitAsk({ tag, requestId: ridOf(number), groups: [terms({ concurrency })] }));
+    const first = admitted(await go(1));
+    for (let number = 2; number <= 999; number++) admitted(await go(number));
+    const ofGroup = await go(1_001, 999);
+    assert.ok(ofGroup.outcome === "refused" && ofGroup.cause === "concurrency");
+    assert.equal(ofGroup.limitOfAccount, undefined);
+    admitted(await go(1_000));
+    const refused = await go(1_001);
+    assert.ok(refused.outcome === "refused" && refused.cause === "concurrency");
+    assert.deepEqual([refused.limitOfAccount, refused.limitOfKey], [1_000, undefined]);
+    await store.settle(settleAsk(admitAsk({ tag, requestId: ridOf(1) }), first, { voided: true }));
+    admitted(await go(1_002));
+  });
+
   test("an estimate larger than the bucket passes when the bucket is full, and is taken whole", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Llarge");

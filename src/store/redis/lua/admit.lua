@@ -167,11 +167,11 @@ local function states()
   return r1, r2, r3, t1, t2, t3
 end
 
--- `figure`: of the key's own limit, where that is what refuses.
+-- `figure`: of the key's own limit, where that is what refuses; 'account' where it is what an account may have at once.
 local function refused_by(cause, wait, figure)
   if #fields > 0 then redis.call('HSET', account, unpack(fields)) end
   local reply = refused(cause, group, wait and text(wait), states())
-  if figure then reply[11], reply[12], reply[13] = '', '', text(figure) end
+  if figure then reply[11], reply[12], reply[13] = '', '', figure == 'account' and figure or text(figure) end
   return reply
 end
 
@@ -202,7 +202,8 @@ if wait > 0 then return refused_by('tokens', wait) end
 local of_scope, of_account = stored_number(found[1], scope_field), stored_number(conc, account .. ' conc')
 local of_key = own.par and stored_number(found[6], key_field)
 if of_key and of_key >= own.par then return refused_by('concurrency', nil, own.par) end
-if of_scope >= terms.concurrency or of_account >= tonumber(ARGV[8]) then return refused_by('concurrency') end
+if of_scope >= terms.concurrency then return refused_by('concurrency') end
+if of_account >= tonumber(ARGV[8]) then return refused_by('concurrency', nil, 'account') end
 take_from(own_tokens_field, own_tokens, input_tokens)
 take_from(tokens_field, tokens, input_tokens)
 
