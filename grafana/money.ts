@@ -63,11 +63,11 @@ export const MONEY: Dashboard = {
           kind: "stat",
           title: "Books that need a person",
           description:
-            "Dead letters, charges recorded nowhere and accounts out of balance. Anything above 0: docs/runbook.md.",
+            "Dead letters, charges recorded nowhere or not to be verified, and accounts out of balance. Anything above 0: docs/runbook.md.",
           unit: UNIT.count,
           queries: [
             {
-              expr: "sum(tollgate_dead_letters) + sum(tollgate_unrecorded_charges) + max(tollgate_ledger_unbalanced_accounts)",
+              expr: "sum(tollgate_dead_letters) + sum(tollgate_unrecorded_charges) + sum(tollgate_unverified_charges) + max(tollgate_ledger_unbalanced_accounts)",
               legend: "findings",
             },
           ],

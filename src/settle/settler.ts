@@ -39,8 +39,8 @@ interface SettlerParts {
 export interface Settler {
   /** Makes the charge durable, then sends it. Resolves when the client may get the end of its answer. */
   settle(ask: SettleAsk): Promise<void>;
-  /** Settles what an earlier process left. Resolves when the store has answered. */
-  resume(leftover: Leftover): Promise<void>;
+  /** Settles what an earlier process left. */
+  resume(leftover: Leftover): Resumed;
   /** Resolves when the account's charges that are under way have been answered; undefined when there are none. */
   unsettled(tag: AccountTag): Promise<void> | undefined;
   /** Settlements that the store has not answered yet. */
@@ -49,6 +49,13 @@ export interface Settler {
   unrecorded(): readonly SettleAsk[];
   /** Resolves when nothing is under way, or after `withinMs`. */
   drain(withinMs: number): Promise<void>;
+}
+
+interface Resumed {
+  /** Resolves when the store has answered, or has refused this one charge: that is tried again and need not be waited for. */
+  readonly passed: Promise<void>;
+  /** Resolves when the store has answered. */
+  readonly answered: Promise<void>;
 }
 
 const RETRY_FIRST_MS = 50;
@@ -73,19 +80,23 @@ export function createSettler(parts: SettlerParts): Settler {
   let pending = 0;
   let idle: (() => void)[] = [];
 
-  /** @param onTried called when the first try is over, whether it succeeded or not. */
-  async function untilAnswered(ask: SettleAsk, orphan: boolean, onTried = () => {}): Promise<void> {
+  /** @param onTried called at the end of each try, with the error of one that failed. */
+  async function untilAnswered(
+    ask: SettleAsk,
+    orphan: boolean,
+    onTried: (error?: unknown) => void = () => {},
+  ): Promise<void> {
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
         await take(ask, orphan, await answerTo(ask));
         unrecorded.delete(ask.requestId);
+        onTried();
         return;
       } catch (error) {
+        onTried(error);
         const away = error instanceof StoreError;
         if (!away || waitMs === RETRY_FIRST_MS) parts.onDelay(error);
         if (!away) return;
-      } finally {
-        onTried();
       }
       // With jitter: the charges of an outage do not come back in step.
       await new Promise<void>((resolve) => clock.after(waitMs * (0.5 + random() / 2), resolve));
@@ -107,11 +118,10 @@ export function createSettler(parts: SettlerParts): Settler {
 
   async function take(ask: SettleAsk, orphan: boolean, answer: Answer): Promise<void> {
     const letter = letterFor(ask, orphan, answer);
-    if (letter?.reason === "unknown_account") parts.absences?.doubt(ask.tag, "the account of a charge is not there");
-    else parts.absences?.found(ask.tag);
+    parts.absences?.judge(ask, letter);
     if (letter) await parts.deadLetters.add(letter);
     journal.ack(ask.requestId, letter ? "dead" : "settled");
-    if (!("defect" in answer)) parts.onSettled(ask, answer);
+    if ("outcome" in answer) parts.onSettled(ask, answer);
   }
 
   function track(tag: AccountTag, work: Promise<void>): void {
@@ -133,15 +143,22 @@ export function createSettler(parts: SettlerParts): Settler {
    * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. When
    * the journal cannot take it the store must have been asked first (invariant 29).
    */
-  function record(ask: SettleAsk, orphan: boolean): { sent: Promise<void>; answered: Promise<void> } {
+  function record(
+    ask: SettleAsk,
+    orphan: boolean,
+    onTried?: (error?: unknown) => void,
+  ): { sent: Promise<void>; answered: Promise<void> } {
     const tried = Promise.withResolvers<void>();
     const final = journal.final(ask, orphan);
     const answered = final.then(
-      () => untilAnswered(ask, orphan),
+      () => untilAnswered(ask, orphan, onTried),
       (error) => {
         unrecorded.set(ask.requestId, ask);
         parts.onUnrecorded(ask, error);
-        return untilAnswered(ask, orphan, tried.resolve);
+        return untilAnswered(ask, orphan, (failure) => {
+          tried.resolve();
+          onTried?.(failure);
+        });
       },
     );
     // The account counts as unsettled from here on, so that its next request knows to wait for this one (promise 5).
@@ -155,10 +172,13 @@ export function createSettler(parts: SettlerParts): Settler {
       await writtenOut(clock);
     },
     resume({ ask, final, orphan }) {
-      if (!final) return record(ask, true).answered;
-      const answered = untilAnswered(ask, orphan);
-      track(ask.tag, answered);
-      return answered;
+      const passed = Promise.withResolvers<void>();
+      const onTried = (error?: unknown): void => {
+        if (error instanceof StoreError && error.outcome === "refused") passed.resolve();
+      };
+      const answered = final ? untilAnswered(ask, orphan, onTried) : record(ask, true, onTried).answered;
+      if (final) track(ask.tag, answered);
+      return { passed: Promise.race([passed.promise, answered]), answered };
     },
     unsettled(tag) {
       const works = underWay.get(tag);

@@ -201,6 +201,10 @@ export function createMetrics() {
     journalOldest: gauge("journal_oldest_seconds", "Age of the oldest charge that the store has not acknowledged."),
     journalFill: gauge("journal_fill_ratio", "Share of journal.bytes_max in use; at 0.8 new requests are refused."),
     deadLetters: gauge("dead_letters", "Charges that the store did not take; each needs a person."),
+    unverifiedCharges: gauge(
+      "unverified_charges",
+      "Charges and operators' writes that verification cannot look for or send again, as their account is broken or gone.",
+    ),
     unrecordedCharges: gauge("unrecorded_charges", "Charges that neither the journal nor the store has yet."),
     restoredCharges: counter("restored_charges_total", "Charges that the store had lost and was given again.", []),
     ledgerUnbalanced: gauge("ledger_unbalanced_accounts", "Accounts whose figures do not follow from their ledger."),

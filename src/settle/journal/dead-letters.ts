@@ -7,8 +7,11 @@ import type { Clock } from "../../values/time.ts";
 import type { Disk } from "./disk.ts";
 import { encode } from "./payload.ts";
 
-/** `defect`: the store's own checks refused the ask, which trying again would not change. */
-type DeadReason = "mismatch" | "half_written" | "stale" | "unknown_account" | "defect";
+/**
+ * `defect`: the store's own checks refused the ask, which trying again would not change. `refused`: what the store has of the
+ * account is broken; that it had taken the charge could not be seen any more.
+ */
+type DeadReason = "mismatch" | "half_written" | "stale" | "unknown_account" | "refused" | "defect";
 
 export interface DeadLetter {
   readonly reason: DeadReason;
@@ -17,11 +20,11 @@ export interface DeadLetter {
   readonly detail: string | undefined;
 }
 
-/** What the store said, or the defect on which it refused to look at the ask. */
-export type Answer = SettleAnswer | { readonly defect: string };
+/** What the store said, the defect on which it refused to look at the ask, or its refusal of this one account. */
+export type Answer = SettleAnswer | { readonly defect: string } | { readonly refusal: string };
 
 export interface DeadLetters {
-  /** Resolves when the letter is on the disk. */
+  /** Resolves when the letter is on the disk; at once for a request that has one. */
   add(letter: DeadLetter): Promise<void>;
   /** Letters in the file, those of earlier processes too. */
   count(): number;
@@ -31,6 +34,8 @@ const FILE = "dead-letters.jsonl";
 /** More than this is no accident of single charges; the rest is only logged. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
+/** The request of a letter; within a text the quotes would be escaped. */
+const REQUEST_ID = /"requestId":"([^"\\]+)"/g;
 
 /** Counts the letters that are there. @throws as the disk does. */
 export async function openDeadLetters(
@@ -42,15 +47,24 @@ export async function openDeadLetters(
   const bytes = exists ? await disk.read(FILE, 0, FILE_BYTES_MAX) : Buffer.alloc(0);
   let size = bytes.length;
   let count = bytes.reduce((sum, byte) => sum + (byte === NEWLINE ? 1 : 0), 0);
+  // Verification meets a charge twice, and again after a restart.
+  const requests = new Set(Array.from(bytes.toString().matchAll(REQUEST_ID), ([, id]) => id as string));
   return {
     async add(letter) {
+      if (requests.has(letter.ask.requestId)) return;
+      requests.add(letter.ask.requestId);
       const at = new Date(clock.wallMs()).toISOString();
       const line = Buffer.from(`${encode({ at, ...letter })}\n`);
       count++;
       onLetter(letter);
       if (size + line.length > FILE_BYTES_MAX) return;
       size += line.length;
-      await disk.append(FILE, line);
+      await disk.append(FILE, line).catch((error: unknown) => {
+        requests.delete(letter.ask.requestId);
+        count--;
+        size -= line.length;
+        throw error;
+      });
     },
     count: () => count,
   };
@@ -62,6 +76,7 @@ export async function openDeadLetters(
  */
 export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): DeadLetter | undefined {
   if ("defect" in answer) return { reason: "defect", ask, detail: answer.defect };
+  if ("refusal" in answer) return { reason: "refused", ask, detail: answer.refusal };
   // A hold to give back that no account has: no money is lost.
   if (isNothing(ask) && answer.outcome !== "mismatch") return undefined;
   switch (answer.outcome) {

@@ -2,14 +2,16 @@
  * One pass of verification: walks the journal in the order in which it was written and hands over every acknowledged charge
  * once its ACK has a certain age.
  */
-import { SETTLED_IDS_MAX, type SettleAsk } from "../../store/settlement.ts";
+import { SETTLED_IDS_MAX } from "../../store/settlement.ts";
+import { TransientMap } from "../../values/collections/transient.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";
 import { HEAD_BYTES, type JournalFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
-import { decodeAck, decodeAdmin, type JournalPosition, type RecordedCharge, readCharge } from "./payload.ts";
+import { decodeAck, decodeAdmin, type JournalPosition, readCharge } from "./payload.ts";
 import { scan } from "./segments.ts";
+import type { PlacedCharge } from "./set-aside.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 const FRAME_BYTES_MAX = HEAD_BYTES + PAYLOAD_BYTES_MAX;
@@ -20,15 +22,15 @@ interface PassParts {
   /** Age of an ACK at which this pass looks at it. */
   readonly delayMs: number;
   /** Of at most SETTLED_IDS_MAX charges. Rejects with StoreError while the store is away: the pass then stays where it is. */
-  readonly verify: (charges: readonly RecordedCharge[]) => Promise<void>;
-  readonly verifyAdmin: (record: AdminRecord) => Promise<void>;
+  readonly verify: (charges: readonly PlacedCharge[]) => Promise<void>;
+  readonly verifyAdmin: (record: AdminRecord, segment: number) => Promise<void>;
 }
 
 export class VerifyPass {
   readonly #parts: PassParts;
   #place: JournalPosition;
-  /** FINALs whose ACK comes later, and the segment that they are in. */
-  readonly #open = new Map<RequestId, { charge: RecordedCharge; segment: number }>();
+  /** FINALs whose ACK comes later. */
+  readonly #open = new TransientMap<RequestId, PlacedCharge>();
   #dueAtMs = 0;
   #count = 0;
 
@@ -92,7 +94,7 @@ export class VerifyPass {
 
   async #verify(frames: readonly JournalFrame[], segment: number): Promise<void> {
     const done: RequestId[] = [];
-    let charges: RecordedCharge[] = [];
+    let charges: PlacedCharge[] = [];
     const send = async (): Promise<void> => {
       const batch = charges;
       charges = [];
@@ -105,14 +107,14 @@ export class VerifyPass {
       if (admin) {
         // Alone and in its place: what was charged after it may need it.
         await send();
-        await this.#parts.verifyAdmin(admin);
+        await this.#parts.verifyAdmin(admin, segment);
         this.#count++;
       }
       const ack = type === RECORD.ack ? decodeAck(payload) : undefined;
       const open = ack && this.#open.get(ack.id);
       if (!ack || !open) continue;
       done.push(ack.id);
-      if (ack.outcome === "settled") charges.push(open.charge);
+      if (ack.outcome === "settled") charges.push(open);
       if (charges.length >= SETTLED_IDS_MAX) await send();
     }
     await send();
@@ -124,6 +126,3 @@ export class VerifyPass {
     if (charge) this.#open.set(charge.requestId, { charge, segment });
   }
 }
-
-/** What verification needs of a settlement's tag to know which part of a store holds it. */
-export type ShardOf = (tag: SettleAsk["tag"]) => string;

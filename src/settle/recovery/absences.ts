@@ -1,9 +1,12 @@
 /**
- * What a store has lost may come back from the journal of another gateway. So a missing account is not believed at
- * once: its charges and writes wait, and only after a while does a charge become a dead letter.
+ * What a store has lost may come back from the journal of another gateway, and what is broken in it may be mended. So a
+ * missing account is not believed at once, nor that the store refuses a charge: charges and writes wait, and only after a
+ * while does a charge become a dead letter.
  */
 import { StoreError } from "../../store/contract.ts";
+import type { SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";
+import type { DeadLetter } from "../journal/dead-letters.ts";
 
 /** How long an absence is doubted: a gateway that is down has restarted by then, or needs a person. */
 const DOUBT_MS = 600_000;
@@ -15,10 +18,10 @@ const BETWEEN_LOOKS_MS = 60_000;
 /** Absences that are remembered; further ones are doubted for ever, since it is unknown how long they have lasted. */
 const ABSENCES_MAX = 100_000;
 
-/** Something that a charge or a write needs is not in the store now. */
-export class AbsentError extends StoreError {
+/** Something that a charge or a write needs is not in the store now, or cannot be read there: no other need wait for it. */
+export class DoubtfulError extends StoreError {
   constructor(what: string) {
-    super("unavailable", `${what}; another gateway's journal may bring it back`);
+    super("unavailable", `${what}; it may yet come back`);
   }
 }
 
@@ -36,13 +39,29 @@ export class Absences {
     this.#clock = clock;
   }
 
-  /** @throws AbsentError while it is too early to believe that `name`, an account or a record, is gone. */
+  /** @throws DoubtfulError while it is too early to believe that `name`, an account or a record, is gone. */
   doubt(name: string, what: string): void {
     const nowMs = this.#clock.monotonicMs();
     const { lookedAtMs, doubtedMs } = this.#doubts.get(name) ?? { lookedAtMs: nowMs, doubtedMs: 0 };
     const doubt = { lookedAtMs: nowMs, doubtedMs: doubtedMs + Math.min(nowMs - lookedAtMs, BETWEEN_LOOKS_MS) };
     if (this.#doubts.has(name) || this.#doubts.size < ABSENCES_MAX) this.#doubts.set(name, doubt);
-    if (doubt.doubtedMs < DOUBT_MS) throw new AbsentError(what);
+    if (doubt.doubtedMs < DOUBT_MS) throw new DoubtfulError(what);
+  }
+
+  /**
+   * Doubts that the account of a charge is gone, or that the store refuses the charge for good; anything else that the store
+   * says shows that neither is so. @throws DoubtfulError while it is too early for a dead letter.
+   */
+  judge({ tag, requestId }: SettleAsk, letter: Pick<DeadLetter, "reason" | "detail"> | undefined): void {
+    if (letter?.reason === "unknown_account") {
+      this.doubt(tag, "the account of a charge is not there");
+    } else if (letter?.reason === "refused") {
+      // By charge: others of the account may well be taken.
+      this.doubt(requestId, letter.detail ?? "the store refuses a charge");
+    } else {
+      this.found(tag);
+      this.found(requestId);
+    }
   }
 
   /** It is there. */

@@ -9,6 +9,7 @@ import type { Gate } from "../../store/middleware/gate.ts";
 import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
 import { type Log, sparingly } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
+import type { AccountTag } from "../../values/key.ts";
 import type { JournalSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { type DeadLetter, openDeadLetters } from "../journal/dead-letters.ts";
@@ -139,7 +140,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       await epoch.check();
       const notTaken = await replay(record, replayStore);
       if (!notTaken) return;
-      if (notTaken.absent) absences.doubt(`${record.kind} ${record.id}`, notTaken.problem);
+      if (notTaken.mayPass) absences.doubt(`${record.kind} ${record.id}`, notTaken.problem);
       log.error(factsOfWrite(record, notTaken.problem), "the store does not take a write again");
     },
     onRestored(ask, answer) {
@@ -149,10 +150,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     },
     onIdentity: (before, now) =>
       log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
-    // An account that is in no journal must not keep all others waiting.
-    onSent(identity) {
-      followed = historyOf(identity);
-    },
+    onAside: ({ message }) => verificationWaits(message),
     onFollowed(identity) {
       followed = historyOf(identity);
       log.info({ store: identity }, "the journal follows this store");
@@ -165,7 +163,9 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   });
   if (leftovers.length > 0) {
     log.warn({ charges: leftovers.length }, "settling what the last process left");
-    void recover(leftovers, settler).then(() => log.info({}, "what the last process left is settled"));
+    void recover(leftovers, settler, (tag) => store.shardOf(tag)).then(() =>
+      log.info({}, "what the last process left is settled"),
+    );
   }
   epoch.start();
   verifier.start();
@@ -187,6 +187,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       metrics.journalOldest.set(oldestUnsettledMs / MS_PER_S);
       metrics.journalFill.set(fillRatio);
       metrics.deadLetters.set(deadLetters.count());
+      metrics.unverifiedCharges.set(verifier.waiting());
       metrics.unrecordedCharges.set(settler.unrecorded().length);
     },
     async drain(withinMs) {
@@ -258,14 +259,28 @@ function reasonOf(error: unknown): string | undefined {
  * charge without an ACK is sent to the store. Runs while the gateway serves; the store's idempotence makes it harmless.
  */
 
-/** Settlements that recovery has under way at one time. */
+/** Settlements that recovery has under way at one time to one server of the store. */
 const AT_ONCE = 32;
 
-/** Resolves when the store has answered every one of them, however long that takes. */
-export async function recover(leftovers: readonly Leftover[], settler: Pick<Settler, "resume">): Promise<void> {
-  const queue = leftovers.values();
-  const worker = async (): Promise<void> => {
-    for (const leftover of queue) await settler.resume(leftover);
+/**
+ * A charge that the store refuses, and a server that does not answer, hold up no other. Resolves when the store has answered
+ * every one of them, however long that takes.
+ * @param shardOf which server has an account.
+ */
+export async function recover(
+  leftovers: readonly Leftover[],
+  settler: Pick<Settler, "resume">,
+  shardOf: (tag: AccountTag) => string,
+): Promise<void> {
+  const answers: Promise<void>[] = [];
+  const worker = async (queue: Iterator<Leftover>): Promise<void> => {
+    for (let next = queue.next(); !next.done; next = queue.next()) {
+      const { passed, answered } = settler.resume(next.value);
+      answers.push(answered);
+      await passed;
+    }
   };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, leftovers.length) }, worker));
+  const queues = [...Map.groupBy(leftovers, ({ ask }) => shardOf(ask.tag)).values()].map((some) => some.values());
+  await Promise.all(queues.flatMap((queue) => Array.from({ length: AT_ONCE }, () => worker(queue))));
+  await Promise.all(answers);
 }

@@ -5,7 +5,7 @@
  * account; what let somebody into the console goes when it was kept by then.
  */
 
-import type { Store } from "../../store/contract.ts";
+import { type Store, StoreError } from "../../store/contract.ts";
 import type { AccountChange, KeyChange } from "../../store/records.ts";
 import type { SignInKind, SignInOwner } from "../../store/sign-ins.ts";
 import type { CodeHash } from "../../values/code.ts";
@@ -38,8 +38,8 @@ type ReplayStore = Pick<
 /** Why the store cannot take a write again. */
 interface NotTaken {
   readonly problem: string;
-  /** What the write is about is not there: it may come back. */
-  readonly absent: boolean;
+  /** What the write is about is not there, or broken: it may come back. */
+  readonly mayPass: boolean;
 }
 
 /**
@@ -54,14 +54,15 @@ export async function replay(record: AdminRecord, store: ReplayStore): Promise<N
     if (error instanceof UnreadableError || error instanceof RangeError || error instanceof TypeError) {
       return refused(error.message);
     }
+    if (error instanceof StoreError && error.outcome === "refused") return { problem: error.message, mayPass: true };
     throw error;
   }
 }
 
 type Write = (facts: Facts, store: ReplayStore) => Promise<NotTaken | undefined>;
 
-const refused = (problem: string): NotTaken => ({ problem, absent: false });
-const absent = (problem: string): NotTaken => ({ problem, absent: true });
+const refused = (problem: string): NotTaken => ({ problem, mayPass: false });
+const absent = (problem: string): NotTaken => ({ problem, mayPass: true });
 const NO_ACCOUNT = absent("its account is not there");
 /** That account may have been renamed since, in the journal of another gateway. */
 const OTHER_HAS_NAME = absent("another account has its name");

@@ -18,7 +18,7 @@ interface ComposeParts {
 }
 
 export interface ComposedStore {
-  /** The store as it is; its four calls of requests are timed and go through breakers. */
+  /** The store as it is; its calls for requests and their charges are timed and go through breakers. */
   readonly store: Store;
   /** The same store with a gate before it, for which its other writes wait as well. */
   behind(gate: Gate): Store;
@@ -40,6 +40,7 @@ export function composeStore(opened: Store, { remote, ...parts }: ComposeParts):
       admit: (ask) => path.admit(ask),
       extend: (ask) => path.extend(ask),
       settle: (ask) => path.settle(ask),
+      settledAmounts: (tag, ids) => path.settledAmounts(tag, ids),
     });
   };
   return {

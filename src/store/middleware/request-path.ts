@@ -1,12 +1,14 @@
 /**
- * The four calls of a request with all that is between the gateway and the store, outermost first: the gate (is this the
+ * The calls of a request, and the look for its charge later, with all that is between the gateway and the store, outermost first: the gate (is this the
  * store that it was?), the breaker (does it answer in time?), the timing (`store_seconds`), the store.
  */
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
+import type { NanoUsd } from "../../values/money.ts";
+import type { RequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import { type AdmitAsk, type AdmitRefused, type Admitted, isKeyRefusal } from "../admission.ts";
-import type { RequestStore } from "../contract.ts";
+import type { RequestStore, Store } from "../contract.ts";
 import { keyBarredBy } from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import type { KeyView } from "../records.ts";
@@ -15,7 +17,7 @@ import type { Breakers } from "./breakers.ts";
 import type { Gate } from "./gate.ts";
 
 interface RequestPathParts {
-  readonly store: RequestStore;
+  readonly store: RequestStore & Pick<Store, "settledAmounts">;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly metrics: Pick<Metrics, "storeSeconds">;
   /** Undefined for a store in this process: it is neither away nor far, and a slow one is slow for all. */
@@ -58,13 +60,19 @@ export class RequestPath implements RequestStore {
   }
 
   async settle(ask: SettleAsk): Promise<SettleAnswer> {
-    const { store, gate, breakers } = this.#parts;
+    const { store, gate } = this.#parts;
     const shut = this.#shut();
     if (shut) await shut;
-    const call = () => this.#timed("settle", () => store.settle(ask));
-    const answer = await (breakers ? breakers.settlement(ask.tag, call) : call());
+    const answer = await this.#settlement(ask.tag, "settle", () => store.settle(ask));
     if (answer.outcome === "unknown_account") await gate?.recheck(ask.tag);
     return answer;
+  }
+
+  /** No request waits for it: it takes its turn with the settlements. */
+  async settledAmounts(tag: AccountTag, ids: readonly RequestId[]): Promise<readonly (NanoUsd | undefined)[]> {
+    const shut = this.#shut();
+    if (shut) await shut;
+    return this.#settlement(tag, "settledAmounts", () => this.#parts.store.settledAmounts(tag, ids));
   }
 
   shardOf(tag: AccountTag): string {
@@ -80,6 +88,12 @@ export class RequestPath implements RequestStore {
     const { breakers } = this.#parts;
     const call = () => this.#timed(operation, ask);
     return breakers ? breakers.request(tag, call) : call();
+  }
+
+  #settlement<T>(tag: AccountTag, operation: string, ask: () => Promise<T>): Promise<T> {
+    const { breakers } = this.#parts;
+    const call = () => this.#timed(operation, ask);
+    return breakers ? breakers.settlement(tag, call) : call();
   }
 
   async #timed<T>(operation: string, call: () => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 /** What is looked for in vain is believed to be gone after ten minutes in which it was looked for, and not of sleep. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Absences, AbsentError } from "../../../src/settle/recovery/absences.ts";
+import { Absences, DoubtfulError } from "../../../src/settle/recovery/absences.ts";
 import { ManualClock } from "./rig.ts";
 
 function bench() {
@@ -12,7 +12,7 @@ function bench() {
       absences.doubt("a", "no such account");
       return true;
     } catch (error) {
-      assert.ok(error instanceof AbsentError);
+      assert.ok(error instanceof DoubtfulError);
       return false;
     }
   };

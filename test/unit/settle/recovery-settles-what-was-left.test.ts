@@ -4,6 +4,7 @@ import test from "node:test";
 import { openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
 import { recover } from "../../../src/settle/recovery/charging.ts";
 import { createSettler } from "../../../src/settle/settler.ts";
+import { StoreError } from "../../../src/store/contract.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { askOf, ForgetfulStore, HurriedClock, idOf, openOn, voidOf } from "./rig.ts";
@@ -23,7 +24,7 @@ async function recovered(disk: SimDisk, store: Pick<ForgetfulStore, "settle">) {
     onDelay: () => {},
     onUnrecorded: () => {},
   });
-  await recover(opened.leftovers, settler);
+  await recover(opened.leftovers, settler, (tag) => tag);
   const { unsettled } = opened.journal.health();
   await opened.journal.close();
   return { reasons, unsettled, leftovers: opened.leftovers };
@@ -113,4 +114,39 @@ test("a defect is buried once and does not hold the account back", async () => {
     },
   });
   assert.deepEqual([reasons, unsettled], [["defect"], 0]);
+});
+
+test("charges that the store refuses hold up no other of theirs, and are settled once it takes them", async () => {
+  const disk = await killed(async (journal) => {
+    // More than are under way at one time, of one account and before all others of it.
+    for (let number = 1; number <= 50; number++) await journal.final(askOf(3 * number));
+  });
+  const store = new ForgetfulStore();
+  const last = idOf(150);
+  const moody = {
+    async settle(ask: SettleAsk) {
+      if (!store.settled.has(last) && ask.requestId !== last) {
+        throw new StoreError("unavailable", "WRONGTYPE", { outcome: "refused" });
+      }
+      return store.settle(ask);
+    },
+  };
+  const { reasons, unsettled } = await recovered(disk, moody);
+  assert.deepEqual([reasons, unsettled, store.settled.size], [[], 0, 50]);
+});
+
+test("a server of the store that does not answer holds up no charge of another server", async () => {
+  const disk = await killed(async (journal) => {
+    for (let number = 1; number <= 100; number++) await journal.final(askOf(3 * number));
+    await journal.final(askOf(1));
+  });
+  const store = new ForgetfulStore();
+  const moody = {
+    async settle(ask: SettleAsk) {
+      if (ask.tag !== askOf(1).tag && !store.settled.has(idOf(1))) throw new StoreError("unavailable", "away");
+      return store.settle(ask);
+    },
+  };
+  const { unsettled } = await recovered(disk, moody);
+  assert.deepEqual([unsettled, store.settled.size], [0, 101]);
 });

@@ -126,26 +126,33 @@ export class ForgetfulStore {
   /** Every ask in the order of its arrival. */
   readonly asks: string[] = [];
   readonly missing = new Set<string>();
+  /** Accounts that are broken: neither a look nor a settlement is answered. */
+  readonly broken = new Set<string>();
 
   /** The ids that were looked for. */
   readonly looked: string[] = [];
 
-  async settledAmounts(_tag: string, ids: readonly string[]) {
+  async settledAmounts(tag: string, ids: readonly string[]) {
     if (ids.length > SETTLED_IDS_MAX) throw new RangeError("more than a look may have");
     this.looked.push(...ids);
-    if (this.away) throw new StoreError("unavailable", "away");
+    this.#demandWhole(tag);
     return ids.map((id) => this.settled.get(id)?.amount);
   }
 
   async settle(ask: SettleAsk): Promise<SettleAnswer> {
     this.asks.push(ask.requestId);
-    if (this.away) throw new StoreError("unavailable", "away");
+    this.#demandWhole(ask.tag);
     if (this.missing.has(ask.tag)) return { outcome: "unknown_account" };
     const before = this.settled.get(ask.requestId);
     if (before && before.amount !== ask.amount) return { outcome: "mismatch", recorded: before.amount };
     if (before) return { outcome: "duplicate" };
     this.settled.set(ask.requestId, ask);
     return { outcome: "settled", charged: ask.amount, absorbed: nanoUsd(0n), balance: nanoUsd(0n) };
+  }
+
+  #demandWhole(tag: string): void {
+    if (this.away) throw new StoreError("unavailable", "away");
+    if (this.broken.has(tag)) throw new StoreError("unavailable", "WRONGTYPE", { outcome: "refused" });
   }
 }
 

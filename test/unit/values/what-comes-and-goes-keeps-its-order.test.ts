@@ -1,9 +1,8 @@
 /** Collections for what comes and goes with each request do what Map does, and keep nothing of what has left. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { TransientList, TransientMap } from "../../../src/values/collections/transient.ts";
-import { outlivedMb, scavenges } from "../../rig/collections.ts";
+import { outlivingScriptMb } from "../../rig/collections.ts";
 
 /** Numbers below `max`, the same in each run. */
 function chance(seed: number): (max: number) => number {
@@ -68,10 +67,7 @@ function outliving(make: string, take: string, leave: string): number {
       const gone = here.shift();
       ${leave};
     }`;
-  const args = ["--trace-gc", "--input-type=module", "-e", script];
-  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
-  assert.ok(scavenges(stdout) > 10, stderr);
-  return outlivedMb(stdout);
+  return outlivingScriptMb(script);
 }
 
 test("what has left is collected with the young, where Map makes it old", () => {

@@ -89,7 +89,7 @@ export class Runner {
       refuseDefect(error);
       const outcome = isOfThisStep(error) ? "refused" : "unknown";
       const message = `Redis did not answer: ${messageOf(error)}`;
-      if (error instanceof Error && error.name === "ReplyError") {
+      if (replyOf(error) !== undefined) {
         throw new StoreError("unavailable", message, { cause: error, outcome });
       }
       throw new StoreAwayError("unavailable", message, { cause: error, outcome });
@@ -112,8 +112,18 @@ const SERVER_STATES = [
 
 /** A reply that one account's own records may cause: others are served, so it is no sign of an outage. */
 function isOfThisStep(error: unknown): boolean {
-  const code = messageOf(error).split(" ", 1)[0] as string;
-  return error instanceof Error && error.name === "ReplyError" && !SERVER_STATES.includes(code);
+  const reply = replyOf(error);
+  return reply !== undefined && !SERVER_STATES.includes(reply.split(" ", 1)[0] as string);
+}
+
+/** How ioredis tells of a reply for which it has sent a command again, as often as it does: TRYAGAIN while a slot is moved. */
+const LAST_REPLY = "Too many Cluster redirections. Last error: ReplyError: ";
+
+/** The error reply that an error stands for; undefined when Redis has not answered. */
+function replyOf(error: unknown): string | undefined {
+  const message = messageOf(error);
+  if (message.startsWith(LAST_REPLY)) return message.slice(LAST_REPLY.length);
+  return error instanceof Error && error.name === "ReplyError" ? message : undefined;
 }
 
 /**

@@ -5,28 +5,32 @@
  * has and that is old enough: what was acknowledged before that one was made is there as well (docs/failure-model.md
  * invariant 36).
  */
+import type { SettleAsk } from "../../store/settlement.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AdminRecord } from "../journal.ts";
-import { AbsentError } from "../recovery/absences.ts";
 import { type JournalFrame, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
-import type { ShardOf } from "./pass.ts";
-import { type ChargePayload, decodeAck, decodeAdmin, decodeCharge } from "./payload.ts";
+import { decodeAck, decodeAdmin, readCharge } from "./payload.ts";
 import { scan } from "./segments.ts";
+import type { PlacedCharge } from "./set-aside.ts";
 
 /** Settlements that are sent at one time: few, so that they do not delay requests. */
 export const SENT_AT_ONCE = 32;
 /** By how much a clock may be set back while the times of records still show their order. */
 const DISORDER_MS = 5_000;
 
-export type Verified = "present" | "restored" | "unknown";
+/** `aside`: the store cannot take the charge now, and others must not wait for it. */
+export type Verified = "present" | "restored" | "aside";
 
-interface ReconcileParts {
+/** Which part of a store holds an account. */
+export type ShardOf = (tag: SettleAsk["tag"]) => string;
+
+interface GiveBackParts {
   readonly log: Pick<JournalLog, "segments" | "read">;
-  /** Rejects with StoreError while the store is away. `unknown`: the account is not there. */
-  readonly verify: (charge: ChargePayload) => Promise<Verified>;
-  /** Rejects with AbsentError while what the write needs may yet come back. */
-  readonly verifyAdmin: (record: AdminRecord) => Promise<void>;
+  /** Rejects with StoreError while the store is away. */
+  readonly verify: (charge: PlacedCharge) => Promise<Verified>;
+  /** The same. */
+  readonly verifyAdmin: (record: AdminRecord, segment: number) => Promise<void>;
   /**
    * Which server holds an account, where there are several: each has a history of its own, and the walk then goes
    * through all that is kept. Without it the first charge found present ends the walk.
@@ -40,46 +44,37 @@ interface ReconcileParts {
 }
 
 interface Wanted {
-  readonly charge: ChargePayload;
+  readonly placed: PlacedCharge;
   /** The store took it at some time between the two. */
   readonly finalAtMs: number;
   readonly ackedAtMs: number;
 }
 
-/** What the store cannot take yet, since what it needs is in no journal that was replayed by now. */
-export interface Waiting {
-  readonly writes: readonly AdminRecord[];
-  readonly charges: readonly ChargePayload[];
-}
-
 /**
  * @param sinceMs until when the server before is known to have answered. A later charge that is found present proves
  *   nothing: another server may have taken it while nobody had noticed, because the process was down or frozen.
- * @returns what waits for another gateway's journal, or nobody's. Rejects as `verify` and the disk do; then begin
- *   again.
+ * @returns nothing; rejects as `verify` and the disk do, and is then to be begun again.
  */
-export async function reconcile(sinceMs: number, parts: ReconcileParts): Promise<Waiting> {
+export async function giveBack(sinceMs: number, parts: GiveBackParts): Promise<void> {
   const acked = new Map<RequestId, number>();
   const horizons = new Map<string, number>();
-  const unknown: ChargePayload[] = [];
   let oldestRestoredMs = sinceMs;
-  const shardOf = ({ ask }: ChargePayload): string => parts.shardOf?.(ask.tag) ?? "";
+  const shardOf = ({ charge }: PlacedCharge): string => parts.shardOf?.(charge.tag) ?? "";
   const horizonOf = (shard: string): number => horizons.get(shard) ?? Number.NEGATIVE_INFINITY;
 
   let isWhole = parts.isWhole;
   let laterMs = Number.POSITIVE_INFINITY;
 
-  const send = async ({ charge, finalAtMs, ackedAtMs }: Wanted): Promise<void> => {
-    const verified = await parts.verify(charge);
-    if (verified === "unknown") unknown.push(charge);
-    else if (verified === "restored") oldestRestoredMs = Math.min(oldestRestoredMs, ackedAtMs);
-    else if (!isWhole && ackedAtMs < oldestRestoredMs - DISORDER_MS) {
-      horizons.set(shardOf(charge), Math.max(horizonOf(shardOf(charge)), finalAtMs));
+  const send = async ({ placed, finalAtMs, ackedAtMs }: Wanted): Promise<void> => {
+    const verified = await parts.verify(placed);
+    if (verified === "restored") oldestRestoredMs = Math.min(oldestRestoredMs, ackedAtMs);
+    if (verified === "present" && !isWhole && ackedAtMs < oldestRestoredMs - DISORDER_MS) {
+      horizons.set(shardOf(placed), Math.max(horizonOf(shardOf(placed)), finalAtMs));
     }
   };
 
-  const writes = await doAdminAgain(parts);
-  for await (const frames of newestFirst(parts.log)) {
+  await doAdminAgain(parts);
+  for await (const { frames, segment } of newestFirst(parts.log)) {
     const wanted: Wanted[] = [];
     for (const { type, payload, atMs } of frames) {
       // The clock went back while this was written: times say nothing of the order any more.
@@ -94,11 +89,12 @@ export async function reconcile(sinceMs: number, parts: ReconcileParts): Promise
         // Its newest ACK counts: what was given back came after everything that the store had by then.
         if (ack?.outcome === "settled" && !acked.has(ack.id)) acked.set(ack.id, atMs);
       } else if (type === RECORD.final) {
-        const charge = decodeCharge(payload);
-        const ackedAtMs = charge && acked.get(charge.ask.requestId);
+        const charge = readCharge(payload);
+        const ackedAtMs = charge && acked.get(charge.requestId);
         if (!charge || ackedAtMs === undefined) continue;
-        acked.delete(charge.ask.requestId);
-        if (ackedAtMs > horizonOf(shardOf(charge))) wanted.push({ charge, finalAtMs: atMs, ackedAtMs });
+        acked.delete(charge.requestId);
+        const placed: PlacedCharge = { charge, segment };
+        if (ackedAtMs > horizonOf(shardOf(placed))) wanted.push({ placed, finalAtMs: atMs, ackedAtMs });
       }
       if (wanted.length >= SENT_AT_ONCE) await Promise.all(wanted.splice(0).map(send));
     }
@@ -107,30 +103,25 @@ export async function reconcile(sinceMs: number, parts: ReconcileParts): Promise
     for (const [id, atMs] of acked) if (parts.shardOf === undefined && atMs <= horizonOf("")) acked.delete(id);
     if (parts.shardOf === undefined && acked.size === 0 && horizons.has("")) break;
   }
-  return { writes, charges: unknown };
 }
 
-/**
- * One after the other, in the order in which the store had them. One that lacks something holds no other up, or two
- * gateways could wait for each other. @returns those that lack something.
- */
-async function doAdminAgain({ log, verifyAdmin }: ReconcileParts): Promise<AdminRecord[]> {
-  const waiting: AdminRecord[] = [];
+/** One after the other, in the order in which the store had them. */
+async function doAdminAgain({ log, verifyAdmin }: GiveBackParts): Promise<void> {
   for (const { number, end } of [...log.segments()]) {
     for (const { type, payload } of scan(await log.read(number, 0, end)).frames) {
       const record = type === RECORD.admin ? decodeAdmin(payload) : undefined;
-      if (!record) continue;
-      await verifyAdmin(record).catch((error: unknown) => {
-        if (!(error instanceof AbsentError)) throw error;
-        waiting.push(record);
-      });
+      if (record) await verifyAdmin(record, number);
     }
   }
-  return waiting;
 }
 
-async function* newestFirst(log: ReconcileParts["log"]): AsyncGenerator<readonly JournalFrame[]> {
+interface SegmentFrames {
+  readonly frames: readonly JournalFrame[];
+  readonly segment: number;
+}
+
+async function* newestFirst(log: GiveBackParts["log"]): AsyncGenerator<SegmentFrames> {
   for (const { number, end } of [...log.segments()].reverse()) {
-    yield scan(await log.read(number, 0, end)).frames.toReversed();
+    yield { frames: scan(await log.read(number, 0, end)).frames.toReversed(), segment: number };
   }
 }

@@ -1,0 +1,139 @@
+/**
+ * What verification asks of the store: whether it has some charges, and to take those again that it does not prove to have,
+ * and administrative writes.
+ */
+import { type Store, StoreError } from "../../store/contract.ts";
+import { SETTLED_IDS_MAX, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
+import type { AdminRecord } from "../journal.ts";
+import { type Absences, DoubtfulError } from "../recovery/absences.ts";
+import { type Answer, type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
+import { SENT_AT_ONCE, type Verified } from "./give-back.ts";
+import { type ChargePayload, decodeCharge } from "./payload.ts";
+import type { PlacedCharge, Tries } from "./set-aside.ts";
+
+/** Accounts that are looked at at one time. */
+const LOOKS_AT_ONCE = 16;
+
+export interface ResendParts {
+  readonly store: Pick<Store, "settle" | "settledAmounts">;
+  readonly deadLetters: Pick<DeadLetters, "add">;
+  /** Doubts that an account is not there, or stays broken; without it that is believed at once. */
+  readonly absences?: Absences;
+  /** Does an acknowledged administrative write again, which changes nothing when the store still has it. */
+  readonly applyAdmin?: (record: AdminRecord) => Promise<void>;
+  /** Whether the server that answers is the one that was asked last. */
+  readonly isFollowed: () => Promise<boolean>;
+  /** The store had lost this charge, and has it again. */
+  readonly onRestored: (ask: SettleAsk, answer: SettleAnswer) => void;
+  /** A charge or a write waits for what its account lacks; others go on. */
+  readonly onAside?: (reason: StoreError) => void;
+}
+
+/** All reject with StoreError while the store is away. */
+interface Resend extends Tries {
+  /** Without a look before it. */
+  readonly charge: (placed: PlacedCharge) => Promise<Verified>;
+}
+
+export function createResend(parts: ResendParts): Resend {
+  const { store, deadLetters } = parts;
+
+  async function charges(placed: readonly PlacedCharge[]): Promise<readonly PlacedCharge[]> {
+    const { proven, unproven } = await look(store, placed);
+    for (const { charge } of proven) parts.absences?.found(charge.tag);
+    const waiting: PlacedCharge[] = [];
+    await inParts(unproven, SENT_AT_ONCE, async (one) => {
+      if ((await charge(one)) === "aside") waiting.push(one);
+    });
+    return waiting;
+  }
+
+  async function write(record: AdminRecord): Promise<boolean> {
+    try {
+      await parts.applyAdmin?.(record);
+      return true;
+    } catch (error) {
+      setAside(error);
+      return false;
+    }
+  }
+
+  async function charge({ charge: { record } }: PlacedCharge): Promise<Verified> {
+    const payload = decodeCharge(record);
+    if (!payload) return "present";
+    return settleAgain(payload).catch((error: unknown) => {
+      setAside(error);
+      return "aside";
+    });
+  }
+
+  /** @throws what holds up others too. */
+  function setAside(error: unknown): void {
+    if (!(error instanceof DoubtfulError)) throw error;
+    parts.onAside?.(error);
+  }
+
+  /** Rejects with DoubtfulError while the reason for which the store does not take the charge may yet pass. */
+  async function settleAgain({ ask, orphan }: ChargePayload): Promise<Verified> {
+    if (isNothing(ask)) return "present";
+    const answer = await answerTo(ask);
+    const letter = letterFor(ask, orphan, answer);
+    if (letter?.reason === "unknown_account" && !(await parts.isFollowed())) {
+      throw new StoreError("unavailable", "another server answers for the store");
+    }
+    parts.absences?.judge(ask, letter);
+    if (letter) await deadLetters.add(letter);
+    if (!("outcome" in answer) || answer.outcome !== "settled") return "present";
+    parts.onRestored(ask, answer);
+    return "restored";
+  }
+
+  async function answerTo(ask: SettleAsk): Promise<Answer> {
+    try {
+      return await store.settle(ask);
+    } catch (error) {
+      if (!(error instanceof StoreError)) return { defect: String(error) };
+      if (error.outcome !== "refused") throw error;
+      return { refusal: error.message };
+    }
+  }
+
+  return { charges, write, charge };
+}
+
+interface FoundCharges {
+  readonly proven: readonly PlacedCharge[];
+  readonly unproven: readonly PlacedCharge[];
+}
+
+/**
+ * Which charges the store proves to have as they are. Most are there, and a look for many marks takes a tenth of what as many
+ * settlements do. Where it cannot be looked, since an account is broken, nothing is proven.
+ */
+async function look(store: Pick<Store, "settledAmounts">, placed: readonly PlacedCharge[]): Promise<FoundCharges> {
+  const proven: PlacedCharge[] = [];
+  const unproven: PlacedCharge[] = [];
+  const looks = [...Map.groupBy(placed, ({ charge }) => charge.tag)].flatMap(([tag, all]) =>
+    Array.from({ length: Math.ceil(all.length / SETTLED_IDS_MAX) }, (_, part) => ({
+      tag,
+      some: all.slice(part * SETTLED_IDS_MAX, (part + 1) * SETTLED_IDS_MAX),
+    })),
+  );
+  await inParts(looks, LOOKS_AT_ONCE, async ({ tag, some }) => {
+    const ids = some.map(({ charge }) => charge.requestId);
+    const amounts = await store.settledAmounts(tag, ids).catch((error: unknown) => {
+      if (!(error instanceof StoreError) || error.outcome !== "refused") throw error;
+      return [];
+    });
+    for (const [at, one] of some.entries()) (amounts[at] === one.charge.amount ? proven : unproven).push(one);
+  });
+  return { proven, unproven };
+}
+
+/** Does work for each, `size` at one time. Rejects when one rejects, once those that were begun with it have ended. */
+async function inParts<T>(all: readonly T[], size: number, work: (one: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < all.length; at += size) {
+    const ended = await Promise.allSettled(all.slice(at, at + size).map(work));
+    for (const one of ended) if (one.status === "rejected") throw one.reason;
+  }
+}
