@@ -113,11 +113,18 @@ const SERVER_STATES = [
 /** A reply that one account's own records may cause: others are served, so it is no sign of an outage. */
 function isOfThisStep(error: unknown): boolean {
   const reply = replyOf(error);
-  return reply !== undefined && !SERVER_STATES.includes(reply.split(" ", 1)[0] as string);
+  if (reply === undefined) return false;
+  const code = reply.split(" ", 1)[0] as string;
+  return isOfSlot(error, code) || !SERVER_STATES.includes(code);
 }
 
-/** How ioredis tells of a reply for which it has sent a command again, as often as it does: TRYAGAIN while a slot is moved. */
+/** How ioredis tells of a reply for which it has sent a command again as often as it does. */
 const LAST_REPLY = "Too many Cluster redirections. Last error: ReplyError: ";
+
+/** The account's slot is left half-moved: nodes that answer send a command from one to the other. */
+function isOfSlot(error: unknown, code: string): boolean {
+  return messageOf(error).startsWith(LAST_REPLY) && ["TRYAGAIN", "MOVED", "ASK"].includes(code);
+}
 
 /** The error reply that an error stands for; undefined when Redis has not answered. */
 function replyOf(error: unknown): string | undefined {

@@ -22,23 +22,34 @@ function textsOf(reply: string): string[] {
   return [...reply.matchAll(/\$\d+\r\n([^\r]*)\r\n/g)].map((match) => match[1] as string);
 }
 
-/** As `redis-cli --cluster reshard` does it, a few keys at a time, so that commands meet a slot in two places. */
-async function move(slot: number, from: TestRedis, to: TestRedis, servers: readonly TestRedis[]): Promise<number> {
+/** The move of a slot as `redis-cli --cluster reshard` makes it. */
+async function beginMove(slot: number, from: TestRedis, to: TestRedis) {
   const [fromId, toId] = [await idOf(from), await idOf(to)];
   const text = String(slot);
   assert.match(await to.command("CLUSTER", "SETSLOT", text, "IMPORTING", fromId), /^\+OK/);
   assert.match(await from.command("CLUSTER", "SETSLOT", text, "MIGRATING", toId), /^\+OK/);
+  return {
+    /** Moves some keys, so that commands meet the slot in two places. @returns how many; 0 when all have been moved. */
+    async some(count: number): Promise<number> {
+      const keys = textsOf(await from.command("CLUSTER", "GETKEYSINSLOT", text, `${count}`));
+      if (keys.length === 0) return 0;
+      const done = await from.command("MIGRATE", "127.0.0.1", `${to.port}`, "", "0", "5000", "KEYS", ...keys);
+      assert.match(done, /^\+(OK|NOKEY)/);
+      return keys.length;
+    },
+    async end(servers: readonly TestRedis[]): Promise<void> {
+      for (const server of [to, from, ...servers]) {
+        assert.match(await server.command("CLUSTER", "SETSLOT", text, "NODE", toId), /^\+OK/);
+      }
+    },
+  };
+}
+
+async function move(slot: number, from: TestRedis, to: TestRedis, servers: readonly TestRedis[]): Promise<number> {
+  const moving = await beginMove(slot, from, to);
   let moved = 0;
-  for (;;) {
-    const keys = textsOf(await from.command("CLUSTER", "GETKEYSINSLOT", text, "10"));
-    if (keys.length === 0) break;
-    const done = await from.command("MIGRATE", "127.0.0.1", `${to.port}`, "", "0", "5000", "KEYS", ...keys);
-    assert.match(done, /^\+(OK|NOKEY)/);
-    moved += keys.length;
-  }
-  for (const server of [to, from, ...servers]) {
-    assert.match(await server.command("CLUSTER", "SETSLOT", text, "NODE", toId), /^\+OK/);
-  }
+  for (let some = await moving.some(10); some > 0; some = await moving.some(10)) moved += some;
+  await moving.end(servers);
   return moved;
 }
 
@@ -88,4 +99,37 @@ test("slots of busy accounts move around: clients do not notice, and all is char
   assert.ok(others.length <= all / 50, `${others.length} refused, ${all} served`);
   assert.ok(!JSON.stringify(here.log).includes("CROSSSLOT"));
   for (const account of accounts) await settledState({ here, account }, served.get(account.tag) ?? 0);
+});
+
+test("an account whose slot is left half-moved is refused by itself: its server is not away for the others", async (t) => {
+  const cluster = await startRedisCluster();
+  const names = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
+  const here = await startGatewayHere({ store: `redis-cluster://${names.join(",")}` });
+  t.after(() => here.close().then(() => cluster.stop()));
+  const serverOf = (tag: string) =>
+    cluster.servers.findIndex((_, server) => slotOf(`{a:${tag}}`) < Math.floor(((server + 1) * 16_384) / 3));
+  const stuck = await here.account({ usd: "10" });
+  let other = await here.account({ usd: "10" });
+  while (serverOf(other.tag) !== serverOf(stuck.tag)) other = await here.account({ usd: "10" });
+  const status = async (key: string): Promise<string> => {
+    const reply = await ask(here, "chat", key);
+    if (reply.status === 200) return reply.arrayBuffer().then(() => "200");
+    return `${reply.status} ${(await errorOf(reply)).cause}`;
+  };
+  assert.deepEqual([await status(stuck.key), await status(other.key)], ["200", "200"]);
+  const from = serverOf(stuck.tag);
+  const [source, target] = [cluster.servers[from] as TestRedis, cluster.servers[(from + 1) % 3] as TestRedis];
+  const moving = await beginMove(slotOf(`{a:${stuck.tag}}`), source, target);
+  assert.equal(await moving.some(1), 1);
+  // Far more than open a breaker, were they taken for an outage.
+  for (let round = 0; round < 4; round++) {
+    const answers = await Promise.all([...Array(10).fill(stuck.key), other.key].map(status));
+    assert.deepEqual(answers, [...Array(10).fill("503 store_unavailable"), "200"]);
+  }
+  assert.ok(!here.log.some(({ msg }) => /does not answer in time/.test(String(msg))));
+  while ((await moving.some(10)) > 0);
+  await moving.end(cluster.servers);
+  assert.equal(await status(stuck.key), "200");
+  await settledState({ here, account: stuck }, 2);
+  await settledState({ here, account: other }, 5);
 });
