@@ -90,3 +90,38 @@ test("a loss of a few seconds is no matter for an operator: nobody is refused, a
   assert.equal(here.log.filter((line) => LOST.test(String(line.msg))).length, 0);
   assert.equal((await chat(here.url, key)).status, 200);
 });
+
+test("an account that is broken in the copy does not keep all others waiting for what they lost", async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  const here = await startGatewayHere({ store: redis.url });
+  t.after(() => here.close());
+  await here.logged((line) => line.msg === FOLLOWED);
+  const [whole, broken] = [await openAccount(here.adminUrl, "whole"), await openAccount(here.adminUrl, "broken")];
+  for (const key of [whole, broken]) await chat(here.url, key);
+  await untilSettled(here.adminUrl);
+  const account = (await here.store.findAccount("broken")) ?? assert.fail("no account");
+  const restore = await redis.keepRdb();
+  await passSeconds(redis, here.url, HOUR_S);
+  for (const key of [whole, broken]) await chat(here.url, key);
+  await untilSettled(here.adminUrl);
+  await restore();
+  await here.logged((line) => LOST.test(String(line.msg)));
+  const hash = `{a:${account.tag}}`;
+  await redis.command("RENAME", hash, "kept-aside");
+  await redis.command("SET", hash, "no hash");
+  const followed = here.log.filter((line) => line.msg === FOLLOWED).length;
+  await confirmStore(here.adminUrl);
+  await here.logged(() => here.log.filter((line) => line.msg === FOLLOWED).length > followed);
+  assert.equal((await chat(here.url, whole)).status, 200);
+  await untilSettled(here.adminUrl);
+  assert.equal(charged(await balanced(here.store, "whole")).length, 3);
+  const page = async () => (await fetch(`${here.adminUrl}/metrics`)).text();
+  assert.match(await page(), /^tollgate_unverified_charges [1-9]/m);
+  await redis.command("DEL", hash);
+  await redis.command("RENAME", "kept-aside", hash);
+  await here.logged(
+    ({ event }) => event === "charge_restored" && here.log.filter((line) => line.event === event).length === 2,
+  );
+  assert.equal(charged(await balanced(here.store, "broken")).length, 2);
+});

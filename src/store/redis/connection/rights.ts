@@ -196,9 +196,14 @@ export class Rights {
     const known = this.#known.get(node);
     if (known?.losses === this.#connection.losses()) {
       if (known.lacking.length === 0) return undefined;
-      if (performance.now() - known.atMs < ASK_AGAIN_MS) return Promise.reject(lackingRights(node, known.lacking));
+      if (performance.now() - known.atMs < ASK_AGAIN_MS)
+        return Promise.reject(unsent(lackingRights(node, known.lacking)));
     }
-    return this.#ask(node).then(() => this.#demand(node));
+    return this.#ask(node)
+      .then(() => this.#demand(node))
+      .catch((error: unknown) => {
+        throw error instanceof StoreError ? unsent(error) : error;
+      });
   }
 
   /** Called after an error about rights: they are checked before the next script. */
@@ -273,6 +278,11 @@ export class Rights {
 function lackingRights(node: string, lacking: readonly string[]): StoreError {
   const message = `the user of ${placeOf(node)} may not ${lacking.join(", ")}; deploy/redis-acl.conf has all that it needs`;
   return new StoreError("unavailable", message, { outcome: "refused" });
+}
+
+/** What a script that was kept back rejects with: it says how the server is, and nothing of the script or its account. */
+function unsent(error: StoreError): StoreError {
+  return new StoreError(error.kind, error.message, { cause: error, outcome: "unsent" });
 }
 
 const placeOf = (node: string): string => (node === "" ? "Redis" : `Redis at ${node}`);

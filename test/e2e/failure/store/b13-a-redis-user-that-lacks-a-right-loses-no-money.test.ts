@@ -6,8 +6,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test, { suite, type TestContext } from "node:test";
+import { auditAccount } from "../../../../src/store/ledger/audit.ts";
 import { neededRights } from "../../../../src/store/redis/connection/rights.ts";
 import { loadScripts } from "../../../../src/store/redis/scripts.ts";
+import { auditToEnd } from "../../../rig/audit-to-end.ts";
 import { type GatewayHere, spawnGateway, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 import { PATIENT } from "../../../unit/store/benches.ts";
@@ -81,6 +83,20 @@ test("a process with such a user ends with the reason", async (t) => {
     spawnGateway(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir, store: url })),
     (error: Error) => /ended with 1:[\s\S]*may not ZREM on/.test(error.message),
   );
+});
+
+test("an audit that is kept from its scripts has found nothing, and says why", async (t) => {
+  const { url, rule } = await guarded(t);
+  const here = await startGatewayHere({ store: url });
+  t.after(() => here.close());
+  const account = await here.account({ usd: "1" });
+  assert.deepEqual((await auditToEnd(auditAccount(here.store, account))).findings, []);
+  await rule("-zrem");
+  await here.logged(({ msg }) => msg === "the store is not fit for use");
+  await assert.rejects(auditToEnd(auditAccount(here.store, account)), /may not ZREM/);
+  await rule("+zrem");
+  await here.logged(({ msg }) => msg === "the store is fit for use again");
+  assert.deepEqual((await auditToEnd(auditAccount(here.store, account))).findings, []);
 });
 
 /** Rights without which an admission or a settlement cannot be whole. */
