@@ -1,6 +1,6 @@
 /**
- * Settled marks on Redis, and accounts that no name leads to: keys that nothing lists, found by going through all keys of the database, a part at a
- * time.
+ * Settled marks on Redis. A charge's is looked for by its name; marks without a line, and accounts that no name leads to, are
+ * in no list, and found by going through all keys of the database, a part at a time.
  */
 
 import type { AccountTag } from "../../values/key.ts";

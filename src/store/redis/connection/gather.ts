@@ -1,5 +1,6 @@
 /**
- * What is written to a connection in one turn of the event loop goes on the wire in one piece, in that turn's check phase.
+ * What is written to a connection in one turn of the event loop goes on the wire in one piece: in that turn's check phase, and
+ * what is written in a check phase in that of the next turn, for which the loop does not wait.
  *
  * ioredis (6.0.0) can gather commands itself (`enableAutoPipelining`), in a Pipeline for each turn. It gives each of these an
  * accessor of its own (`Object.defineProperty(this, "length", …)`); with it the pipelines outlive their use, with their commands
