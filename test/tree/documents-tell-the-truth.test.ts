@@ -33,6 +33,18 @@ test("every link between documents leads somewhere", () => {
   assert.deepEqual(broken, []);
 });
 
+test("docs/README.md names every document below docs/, and each decision by its heading", () => {
+  const linked = [...read("docs/README.md").matchAll(/^- \[([^\]]+)\]\(([^)#]+)\)/gm)];
+  const documents = DOCUMENTS.filter((file) => file.startsWith("docs/") && file !== "docs/README.md");
+  assert.deepEqual(linked.map(([, , path]) => `docs/${path}`).sort(), documents);
+  const misnamed: string[] = [];
+  for (const [, name, path] of linked.filter(([, , target]) => target?.startsWith("decisions/"))) {
+    const heading = /^# (.+?)(?: \(\d{4}-\d\d-\d\d\))?$/m.exec(read(`docs/${path}`))?.[1];
+    if (name !== heading) misnamed.push(`${path}: ${name}, not ${heading}`);
+  }
+  assert.deepEqual(misnamed, []);
+});
+
 test("the pictures of the README are what npm run showcase draws, and small enough for a page", () => {
   const showcase = read("test/e2e/ops/observability/showcase.ts");
   const drawn = [...showcase.matchAll(/^ {2}(\w+): \{\n {4}size:/gm)].map(([, name]) => `docs/pictures/${name}.png`);
