@@ -48,7 +48,7 @@ test("an account from its first day to its last", async (t) => {
   await write(page, "Suspend");
   await page.locator("h1 + .badge").getByText("suspended").waitFor();
   await write(page, "Resume");
-  await page.locator("h1 + .badge").getByText("active").waitFor();
+  await page.locator("h1 + .badge").getByText("normal").waitFor();
   await write(page, "Rename", { Name: "alice.b" });
   await page.getByRole("heading", { level: 1, name: "alice.b" }).waitFor();
   await write(page, "Close the account", { "Type the account's name to confirm": "alice" });

@@ -52,7 +52,7 @@ test("a key from its creation to its end", async (t) => {
   await write(page, "Suspend");
   await page.locator("h1 + .badge").getByText("suspended").waitFor();
   await write(page, "Resume");
-  await page.locator("h1 + .badge").getByText("active").waitFor();
+  await page.locator("h1 + .badge").getByText("normal").waitFor();
   await write(page, "Revoke");
   await page.locator("h1 + .badge").getByText("revoked").waitFor();
   await page.getByRole("button", { name: "Rotate" }).waitFor({ state: "detached" });

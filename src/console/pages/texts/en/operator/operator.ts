@@ -41,7 +41,7 @@ export const operator = {
   actions: "Actions",
   days: (since: string, until: string) => `From ${since} to ${until}, days in UTC.`,
   states: {
-    normal: "active",
+    normal: "normal",
     suspended: "suspended",
     closed: "closed",
     revoked: "revoked",

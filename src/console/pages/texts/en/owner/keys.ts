@@ -5,7 +5,7 @@ export const keys = {
   search: "Search by name",
   find: "Find",
   status: "Status",
-  statuses: { all: "All", normal: "Working", suspended: "Suspended", revoked: "Revoked" },
+  statuses: { all: "All", normal: "Normal", suspended: "Suspended", revoked: "Revoked" },
   expired: "Expired",
   none: "There is no key yet. Create one for each program or person that uses this gateway.",
   noneFound: "No key fits. Change the search or the status.",

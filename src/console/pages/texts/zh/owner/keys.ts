@@ -7,7 +7,7 @@ export const keys: Texts["owner"]["keys"] = {
   search: "按名称搜索",
   find: "查找",
   status: "状态",
-  statuses: { all: "全部", normal: "可用", suspended: "已暂停", revoked: "已吊销" },
+  statuses: { all: "全部", normal: "正常", suspended: "已暂停", revoked: "已吊销" },
   expired: "已过期",
   none: "还没有密钥。请为每个使用此网关的程序或人员各创建一个。",
   noneFound: "没有符合条件的密钥。请更改搜索词或状态。",
