@@ -208,6 +208,7 @@ async function end(gateway: Pick<RunningGateway, "drain" | "close">, how: "drain
 
 async function check(options: RunOptions): Promise<number> {
   const file = options.config ?? CONFIG_FILE;
+  if (options.config === undefined && !existsSync(file)) return nothingToCheck(options);
   const loaded = loadConfig({ file });
   if ("settings" in loaded) {
     const { models, groups, cards } = loaded.settings.catalog;
@@ -218,7 +219,7 @@ async function check(options: RunOptions): Promise<number> {
       upstreams: loaded.settings.upstreams.size,
     };
     const warnings = warningsOf(loaded.settings.catalog);
-    const words = Object.entries(counts).map(([what, count]) => `${count} ${what}`);
+    const words = Object.entries(counts).map(([what, count]) => `${count} ${count === 1 ? what.slice(0, -1) : what}`);
     process.stdout.write(
       options.json
         ? `${JSON.stringify({ ok: true, file, ...counts, warnings })}\n`
@@ -230,6 +231,15 @@ async function check(options: RunOptions): Promise<number> {
   const { problems } = loaded;
   if (options.json) process.stdout.write(`${JSON.stringify({ ok: false, file, problems })}\n`);
   else process.stderr.write(`${problems.map(formatProblem).join("\n")}\n`);
+  return 1;
+}
+
+/** Nobody has named a file, and the one that is looked for is not there: most likely there has never been one. */
+function nothingToCheck({ json }: RunOptions): number {
+  const message = `there is no such file here; write one with: ${COMMAND} init, or name another with --config`;
+  const problem: Problem = { file: CONFIG_FILE, line: 1, column: 1, key: "", message };
+  if (json) process.stdout.write(`${JSON.stringify({ ok: false, file: CONFIG_FILE, problems: [problem] })}\n`);
+  else process.stderr.write(`${CONFIG_FILE}: ${message}\n`);
   return 1;
 }
 

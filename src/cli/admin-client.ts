@@ -2,13 +2,12 @@
  * The command line's side of the admin API: finds the gateway and its token, asks, and turns every way of failing into
  * a sentence that says what to do. The token goes into one header and nowhere else.
  */
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type JsonObject, parseObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
 import { Secret } from "../values/secret.ts";
-import { CONFIG_FILE, DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
+import { DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import { CliFailure } from "./failure.ts";
 import type { Terminal } from "./output/terminal.ts";
 
@@ -22,6 +21,16 @@ const TOKEN_FILE = "admin-token";
 const CALL_TIMEOUT_MS = 30_000;
 
 export type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where a command looks for its gateway: what was typed comes before what the environment says. */
+export interface GatewayPlace {
+  readonly env: Env;
+  readonly fetch: typeof fetch;
+  /** `--data`: the folder that holds the token. */
+  readonly data?: string | undefined;
+  /** `--admin`: a URL, or HOST:PORT. */
+  readonly admin?: string | undefined;
+}
 
 interface AdminAnswer {
   readonly status: number;
@@ -37,37 +46,49 @@ export interface AdminClient {
 }
 
 /**
- * Makes a client from the environment: `TOLLGATE_ADMIN_URL`; `TOLLGATE_ADMIN_TOKEN`, else the file `admin-token` in the
- * data folder (`dataDir`, else `TOLLGATE_DATA`, else `./data`, where the demonstration's `./data/demo` is looked for first
- * as long as there is no `tollgate.yaml`).
+ * Makes a client. The address is `--admin`, else `TOLLGATE_ADMIN_URL`; the token is `TOLLGATE_ADMIN_TOKEN`, else in the file
+ * `admin-token` of the data folder (`--data`, else `TOLLGATE_DATA`, else `./data`, else the demonstration's `./data/demo`:
+ * where the gateway that answers does not take the first, it is shown the second).
  * @throws CliFailure 2 for an address that is none, 1 for a token that cannot be used
  */
-export async function connectAdmin(env: Env, fetcher: typeof fetch, dataDir: string | undefined): Promise<AdminClient> {
-  const base = adminBase(env);
-  const { token, origin } = await findToken(env, dataDir);
+export async function connectAdmin(place: GatewayPlace): Promise<AdminClient> {
+  const base = adminBase(place);
+  const { tokens, origin } = await findTokens(place);
+  let inUse = 0;
   return {
     async call(method, path, body) {
-      const headers: Record<string, string> = { accept: "application/json" };
-      if (token) headers.authorization = `Bearer ${token.reveal()}`;
-      if (body) headers["content-type"] = "application/json";
-      const init = { method, headers, redirect: "error" as const, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) };
-      let status: number;
-      let text: string;
-      try {
-        const response = await fetcher(
-          `${base}/admin/v1${path}`,
-          body ? { ...init, body: JSON.stringify(body) } : init,
-        );
-        status = response.status;
-        text = await response.text();
-      } catch (error) {
-        throw unreachable(base, error, method !== "GET");
+      for (let tried = inUse; ; tried++) {
+        const { status, answer } = await ask(place.fetch, { base, method, path, body }, tokens[tried]);
+        if (status < 300 && answer) return { status, body: answer };
+        // Whoever shows a wrong token has had nothing done, so that a write may be sent again.
+        if (!isWrongToken(answer) || tried + 1 >= tokens.length) throw refused(base, status, answer, origin);
+        inUse = tried + 1;
       }
-      const answer = parseObject(text);
-      if (status < 300 && answer) return { status, body: answer };
-      throw refused(base, status, answer, origin);
     },
   };
+}
+
+/** Sends one question. @throws CliFailure 1 where there is no whole answer. */
+async function ask(
+  fetcher: typeof fetch,
+  { base, method, path, body }: { base: string; method: string; path: string; body: object | undefined },
+  token: Secret | undefined,
+): Promise<{ status: number; answer: JsonObject | undefined }> {
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (token) headers.authorization = `Bearer ${token.reveal()}`;
+  if (body) headers["content-type"] = "application/json";
+  const init = { method, headers, redirect: "error" as const, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) };
+  try {
+    const response = await fetcher(`${base}/admin/v1${path}`, body ? { ...init, body: JSON.stringify(body) } : init);
+    return { status: response.status, answer: parseObject(await response.text()) };
+  } catch (error) {
+    throw unreachable(base, error, method !== "GET");
+  }
+}
+
+function isWrongToken(answer: JsonObject | undefined): boolean {
+  const { code } = (answer?.error ?? {}) as JsonObject;
+  return code === "wrong_token" || code === "too_many_wrong_tokens";
 }
 
 /**
@@ -82,48 +103,67 @@ export function segment(typed: string): string {
 }
 
 /**
- * The gateway's admin address, from the environment.
+ * The gateway's admin address, as a URL without a slash at its end.
  * @throws CliFailure 2 for an address that is none
  */
-export function adminBase({ TOLLGATE_ADMIN_URL: typed }: Env): string {
-  return readBase(typed || DEFAULT_URL);
+export function adminBase({ env, admin }: Pick<GatewayPlace, "env" | "admin">): string {
+  if (admin !== undefined) return readBase(admin, "--admin");
+  return readBase(env.TOLLGATE_ADMIN_URL || DEFAULT_URL, "TOLLGATE_ADMIN_URL");
 }
 
-function readBase(typed: string): string {
-  const url = URL.canParse(typed) ? new URL(typed) : undefined;
+/** As `admin` stands in the configuration: an address without `http://`, IPv6 in brackets. */
+const HOST_AND_PORT = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d+$/i;
+
+function readBase(typed: string, from: string): string {
+  const text = HOST_AND_PORT.test(typed) ? `http://${typed}` : typed;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
     // The text is not repeated: it may hold a password.
-    throw new CliFailure(2, `TOLLGATE_ADMIN_URL must be an address such as ${DEFAULT_URL}, without user or query.`);
+    throw new CliFailure(2, `${from} must be an address such as ${DEFAULT_URL}, without user or query.`);
   }
   return url.href.replace(/\/+$/, "");
 }
 
-async function findToken(
-  env: Env,
-  dataDir: string | undefined,
-): Promise<{ token: Secret | undefined; origin: string }> {
+interface FoundTokens {
+  /** In the order in which they are shown; empty where there is none. */
+  readonly tokens: readonly Secret[];
+  /** Where they came from, for people. */
+  readonly origin: string;
+}
+
+async function findTokens({ env, data }: Pick<GatewayPlace, "env" | "data">): Promise<FoundTokens> {
   if (env.TOLLGATE_ADMIN_TOKEN) {
     const origin = "the environment variable TOLLGATE_ADMIN_TOKEN";
-    return { token: asToken(env.TOLLGATE_ADMIN_TOKEN, origin), origin };
+    return { tokens: [asToken(env.TOLLGATE_ADMIN_TOKEN, origin)], origin };
   }
-  const file = join(dataDir ?? (env.TOLLGATE_DATA || defaultDataDir()), TOKEN_FILE);
+  const named = data ?? (env.TOLLGATE_DATA || undefined);
+  const files = (named === undefined ? [DATA_DIR, DEMO_DATA_DIR] : [named]).map((dir) => join(dir, TOKEN_FILE));
+  const found: { file: string; token: Secret }[] = [];
+  for (const file of files) {
+    // What is wrong with a second one is of no interest where there is a first.
+    const read = await readToken(file).catch((error) => (found.length > 0 ? undefined : Promise.reject(error)));
+    if (read) found.push(read);
+  }
+  if (found.length === 0) {
+    return { tokens: [], origin: `nowhere: TOLLGATE_ADMIN_TOKEN is not set and there is no file ${files[0]}` };
+  }
+  const from = found.map(({ file }) => `the file ${file}`).join(", then ");
+  return {
+    tokens: found.map(({ token }) => token),
+    origin: `${from}; --data or TOLLGATE_DATA names another folder`,
+  };
+}
+
+/** The token of a file; undefined where there is none. */
+async function readToken(file: string): Promise<{ file: string; token: Secret } | undefined> {
   try {
-    const token = asToken(await readFile(file, "utf8"), `the file ${file}`);
-    return { token, origin: `the file ${file}; --data or TOLLGATE_DATA names another folder` };
+    return { file, token: asToken(await readFile(file, "utf8"), `the file ${file}`) };
   } catch (error) {
     if (error instanceof CliFailure) throw error;
     const code = codeOf(error);
-    if (code !== "ENOENT" && code !== "ENOTDIR") {
-      throw new CliFailure(1, `The token file ${file} cannot be read (${code}); set TOLLGATE_ADMIN_TOKEN instead.`);
-    }
-    return { token: undefined, origin: `nowhere: TOLLGATE_ADMIN_TOKEN is not set and there is no file ${file}` };
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new CliFailure(1, `The token file ${file} cannot be read (${code}); set TOLLGATE_ADMIN_TOKEN instead.`);
   }
-}
-
-/** The folder of what `serve` runs here: without a configuration that is the demonstration. */
-function defaultDataDir(): string {
-  const isDemo = !existsSync(CONFIG_FILE) && existsSync(join(DEMO_DATA_DIR, TOKEN_FILE));
-  return isDemo ? DEMO_DATA_DIR : DATA_DIR;
 }
 
 function asToken(text: string, origin: string): Secret {
@@ -136,7 +176,7 @@ function asToken(text: string, origin: string): Secret {
 export function unreachable(base: string, error: unknown, write: boolean): CliFailure {
   const code = codeOf(error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH") {
-    const start = `Start it with: ${COMMAND} serve. If it listens elsewhere, set TOLLGATE_ADMIN_URL to its admin address.`;
+    const start = `Start it with: ${COMMAND} serve. If its admin address is another, name it by --admin or TOLLGATE_ADMIN_URL.`;
     return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`, UNREACHABLE);
   }
   const lost = `The gateway at ${base} gave no whole answer (${code}).`;
@@ -149,7 +189,7 @@ export function unreachable(base: string, error: unknown, write: boolean): CliFa
 function refused(base: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
   const error = answer?.error as JsonObject | undefined;
   if (typeof error?.message !== "string") {
-    const hint = "Is TOLLGATE_ADMIN_URL the gateway's admin address?";
+    const hint = "Is that the gateway's admin address? --admin or TOLLGATE_ADMIN_URL names another.";
     const message = `What answers at ${base} (status ${status}) is not Tollgate's admin API.\n${hint}`;
     // A front whose gateway is away, for one.
     return new CliFailure(1, message, status >= 500 ? UNREACHABLE : undefined);

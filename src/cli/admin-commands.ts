@@ -4,6 +4,7 @@
  */
 
 import type { JsonObject } from "../values/json-object.ts";
+import { COMMAND } from "../values/program/program.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { CARD_COLUMNS, cardRow } from "./cards/rows.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
@@ -100,7 +101,7 @@ export async function listAccounts(admin: AdminClient, options: ListAccountsOpti
   const rows = itemsOf(body).map((account) => ({ ...account, labelled: labelWords(account.labels) }));
   const text = listing(options, { columns: ACCOUNT_COLUMNS, rows, json: body, none: "No accounts." });
   const typed = Object.entries(filter).map(([name, value]) => (value === undefined ? "" : ` --${name} ${value}`));
-  return withMore(body, text, (next) => `More accounts: tollgate account list${typed.join("")} --cursor ${next}\n`);
+  return withMore(body, text, (next) => `More accounts: ${COMMAND} account list${typed.join("")} --cursor ${next}\n`);
 }
 
 export async function showAccount(admin: AdminClient, name: string): Promise<CommandResult> {
@@ -143,7 +144,7 @@ export async function showLedger(
   return withMore(
     body,
     ledgerTable(body),
-    (next) => `More lines: tollgate ledger show --account ${account} --after ${next}\n`,
+    (next) => `More lines: ${COMMAND} ledger show --account ${account} --after ${next}\n`,
   );
 }
 

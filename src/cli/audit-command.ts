@@ -1,6 +1,7 @@
 /** `tollgate audit`: the newest writes of operators and owners, as the gateway that is asked remembers them, in words. */
 
 import type { JsonObject } from "../values/json-object.ts";
+import { COMMAND } from "../values/program/program.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, query, withMore } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
@@ -147,7 +148,7 @@ export async function showAudit(admin: AdminClient, options: AuditOptions, follo
   const rows = itemsOf(body).map(shown);
   const text = listing(options, { columns: COLUMNS, rows, json: body, none: "No writes since the gateway began." });
   const again = options.since === undefined ? "" : ` --since ${options.since}`;
-  return withMore(body, text, (next) => `Older lines: tollgate audit${again} --cursor ${next}\n`);
+  return withMore(body, text, (next) => `Older lines: ${COMMAND} audit${again} --cursor ${next}\n`);
 }
 
 /** A page, or as many pages as have that many lines. */

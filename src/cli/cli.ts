@@ -1,13 +1,15 @@
 /**
- * The command line. `serve` and `check` are handed in; everything else asks a running gateway's
- * admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
+ * The command line. `serve`, `check`, `schema` and `simulator` are handed in; `init`, `completion` and `man` need no gateway,
+ * and `health` asks whether one lives; the others ask a running gateway's admin API. Exit status: 0 done, 1 refused (the
+ * reason on standard error), 2 usage.
  */
 import { setTimeout } from "node:timers/promises";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { BUILD } from "../values/program/program.ts";
 import { PROTOCOL_NAMES } from "../values/protocol.ts";
+import { CONFIG_FILE } from "../values/settings.ts";
 import * as accounts from "./accounts/changes.ts";
-import { type AdminClient, connectAdmin, type Env } from "./admin-client.ts";
+import { type AdminClient, connectAdmin, type Env, type GatewayPlace } from "./admin-client.ts";
 import * as admin from "./admin-commands.ts";
 import { type ArchiveOptions, archiveLedgers } from "./archive/command.ts";
 import { type AuditOptions, showAudit } from "./audit-command.ts";
@@ -22,7 +24,7 @@ import { completionScript, SHELLS, type Shell } from "./guide/completion.ts";
 import { examplesOf, guideOf } from "./guide/guide.ts";
 import { manualPage } from "./guide/man.ts";
 import { askHealth } from "./health-command.ts";
-import { type InitOptions, writeConfiguration } from "./init/init.ts";
+import { ADMIN_ADDRESS, type InitOptions, STORE, writeConfiguration } from "./init/init.ts";
 import type { Keyboard } from "./init/questions.ts";
 import * as keys from "./key-commands.ts";
 import { type LedgerOptions, showOrExport } from "./ledger-commands.ts";
@@ -101,8 +103,8 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof VersionAsked) {
       program.parseOptions(argv.filter((word) => !VERSION_FLAGS.includes(word)));
-      const { json, data } = program.opts<GlobalOptions>();
-      io.stdout.write(await showVersion(io, { json: json === true, data }));
+      const json = program.opts<GlobalOptions>().json === true;
+      io.stdout.write(await showVersion(placeOf(program, io), { json }));
       return 0;
     }
     if (error instanceof CliFailure) {
@@ -121,6 +123,13 @@ class VersionAsked extends Error {}
 interface GlobalOptions {
   readonly json?: true;
   readonly data?: string;
+  readonly admin?: string;
+}
+
+/** Where the gateway of this command line is looked for. */
+function placeOf(program: Command, { env, fetch: ask }: Pick<CliIo, "env" | "fetch">): GatewayPlace {
+  const { data, admin: address } = program.opts<GlobalOptions>();
+  return { env, fetch: ask, data, admin: address };
 }
 
 function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Command {
@@ -131,7 +140,8 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
       throw new VersionAsked();
     })
     .option("--json", "print the answer as JSON")
-    .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data or ./data/demo)")
+    .option("--admin <address>", "the gateway's admin address (else TOLLGATE_ADMIN_URL, else http://127.0.0.1:8788)")
+    .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data, else ./data/demo)")
     .configureHelp({ showGlobalOptions: true, styleTitle: bold })
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -151,22 +161,25 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   program
     .command("serve")
     .description("run the gateway")
-    .option("--config <file>", "configuration file")
+    .option(
+      "--config <file>",
+      `configuration file; ${CONFIG_FILE} when left out, and where there is none a demonstration`,
+    )
     .option("--pretty", "log lines for people in place of JSON")
     .action(async (options: { config?: string; pretty?: true }) => io.serve(runOptions(options)));
   program
     .command("check")
     .description("check the configuration: names file, line, key and what is wrong")
-    .option("--config <file>", "configuration file")
+    .option("--config <file>", `configuration file; ${CONFIG_FILE} when left out`)
     .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
   addOwnCommands(program, io);
 
   const ask: Ask = async (question, interrupted) => {
-    const { json, data } = program.opts<GlobalOptions>();
+    const { json } = program.opts<GlobalOptions>();
     const terminal = new Terminal(io.stderr, io.wait ?? setTimeout);
     const release = io.onInterrupt?.(() => (interrupted ? terminal.note(interrupted) : terminal.clear()));
     try {
-      const outcome = await question(await connectAdmin(io.env, io.fetch, data), terminal);
+      const outcome = await question(await connectAdmin(placeOf(program, io)), terminal);
       await print(io, outcome, json === true);
       if (!json && outcome.hint) io.stderr.write(outcome.hint);
       if (outcome.failure !== undefined) throw new CliFailure(1, outcome.failure);
@@ -195,10 +208,11 @@ function followOf(program: Command, io: CliIo, ask: Ask): Follow {
     if (!isFollowing) return ask((client, terminal) => question(client, { terminal, ...AT_ONCE }));
     const stop = new AbortController();
     const release = io.onStop?.(() => stop.abort());
-    const { json, data } = program.opts<GlobalOptions>();
+    const { json } = program.opts<GlobalOptions>();
     const terminal = new Terminal(io.stderr, io.wait ?? setTimeout);
+    const place = placeOf(program, { ...io, fetch: stoppable(io.fetch, stop.signal) });
     try {
-      const outcome = await question(await connectAdmin(io.env, stoppable(io.fetch, stop.signal), data), {
+      const outcome = await question(await connectAdmin(place), {
         terminal,
         stop: stop.signal,
         pause: (ms) => pauseUntil(stop.signal, io.wait, ms),
@@ -243,7 +257,7 @@ function addOwnCommands(program: Command, io: CliIo): void {
   program
     .command("health")
     .description("whether a gateway is alive: exit status 0 or 1; for container images, which have no curl")
-    .action(async () => void io.stdout.write(await askHealth(io)));
+    .action(async () => void io.stdout.write(await askHealth(placeOf(program, io))));
   if (schema) {
     program
       .command("schema")
@@ -323,7 +337,7 @@ function addInitCommand(program: Command, io: CliIo): void {
   program
     .command("init")
     .description("write a first tollgate.yaml: asks three questions on a terminal, or takes flags")
-    .option("--config <file>", "the file to write; one that is there is never changed", "tollgate.yaml")
+    .option("--config <file>", "the file to write; one that is there is never changed", CONFIG_FILE)
     .option("--base-url <url>", "address of the model server, up to and including /v1")
     .option("--model <name>", "the model that clients may use, as its server names it")
     .option("--api-key-env <variable>", "environment variable that holds the server's API key")
@@ -331,12 +345,14 @@ function addInitCommand(program: Command, io: CliIo): void {
       new Option("--protocol <protocol>", "what the model server speaks").choices(PROTOCOL_NAMES).default("chat"),
     )
     .option("--listen <address>", "where clients come in", "127.0.0.1:8787")
-    .option("--admin <address>", "where health, metrics and the admin API are", "127.0.0.1:8788")
-    .option("--store <address>", "embedded:DIR, or a Redis that several gateways share", "embedded:./data")
-    .action(async (options: InitOptions) => {
+    .option("--store <address>", "embedded:DIR, or a Redis that several gateways share", STORE)
+    .action(async (options: Omit<InitOptions, "admin">) => {
       const { stdin: keyboard, stderr: screen, complaints = () => [] } = io;
-      const written = await writeConfiguration(options, { keyboard, screen, complaints });
-      await print(io, written, program.opts<GlobalOptions>().json === true);
+      // Here it is the address that will be, with the words of all other commands.
+      const { json, admin: address = ADMIN_ADDRESS } = program.opts<GlobalOptions>();
+      const written = await writeConfiguration({ ...options, admin: address }, { keyboard, screen, complaints });
+      await print(io, written, json === true);
+      if (written.hint) screen.write(written.hint);
     });
 }
 

@@ -1,5 +1,5 @@
 /** `tollgate health`: whether a gateway is alive, as an image without a shell asks it. No token is needed. */
-import { adminBase, type Env, unreachable } from "./admin-client.ts";
+import { adminBase, type GatewayPlace, unreachable } from "./admin-client.ts";
 import { CliFailure } from "./failure.ts";
 
 const TIMEOUT_MS = 3_000;
@@ -9,8 +9,8 @@ const TIMEOUT_MS = 3_000;
  * @returns the line to print
  * @throws CliFailure 1 when there is no good answer
  */
-export async function askHealth({ env, fetch: ask }: { env: Env; fetch: typeof fetch }): Promise<string> {
-  const base = adminBase(env);
+export async function askHealth({ fetch: ask, ...place }: GatewayPlace): Promise<string> {
+  const base = adminBase(place);
   let status: number;
   try {
     const answer = await ask(`${base}/healthz`, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });

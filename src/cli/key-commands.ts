@@ -1,6 +1,7 @@
 /** What the commands for keys ask and print. */
 
 import type { JsonObject } from "../values/json-object.ts";
+import { COMMAND } from "../values/program/program.ts";
 import { parseDurationMs } from "../values/time.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { allPages, type CommandResult, itemsOf, query } from "./admin-commands.ts";
@@ -104,7 +105,7 @@ export async function rotateKey(admin: AdminClient, id: string, overlap: string)
 
 export async function suspendKey(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/keys/${segment(id)}/suspend`);
-  const text = `The key ${cell(body.id)} is suspended, from its next request on, until: tollgate key resume ${cell(body.id)}.\n`;
+  const text = `The key ${cell(body.id)} is suspended, from its next request on, until: ${COMMAND} key resume ${cell(body.id)}.\n`;
   return { json: body, text };
 }
 

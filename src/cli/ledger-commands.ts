@@ -1,6 +1,7 @@
 /** `tollgate ledger`: every movement of money, shown, and exported whole. */
 
 import type { JsonObject } from "../values/json-object.ts";
+import { COMMAND } from "../values/program/program.ts";
 import { type AdminClient, patientClient, segment } from "./admin-client.ts";
 import {
   type CommandResult,
@@ -107,7 +108,7 @@ async function showNewest(admin: AdminClient, options: LedgerOptions): Promise<C
   const answer = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
   const body = attempts ? { ...answer.body, items: attemptRows(itemsOf(answer.body)) } : answer.body;
   const rest = [...(since === undefined ? [] : ["--since", since]), ...(last === undefined ? [] : ["--last", last])];
-  const again = `tollgate ledger show --account ${account} ${[...rest, ...(attempts ? ["--attempts"] : [])].join(" ")}`;
+  const again = `${COMMAND} ledger show --account ${account} ${[...rest, ...(attempts ? ["--attempts"] : [])].join(" ")}`;
   return withMore(body, pageText(options, body), (next) => `Older lines: ${again} --before ${next}\n`);
 }
 
@@ -228,7 +229,7 @@ async function showAttempts(admin: AdminClient, { account, after, limit }: Ledge
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${query({ after, limit })}`);
   const items = attemptRows(itemsOf(body));
   const text = items.length === 0 ? "No attempts.\n" : table(ATTEMPT_COLUMNS, items);
-  const more = (next: string) => `More: tollgate ledger show --account ${account} --attempts --after ${next}\n`;
+  const more = (next: string) => `More: ${COMMAND} ledger show --account ${account} --attempts --after ${next}\n`;
   return withMore({ ...body, items }, text, more);
 }
 

@@ -1,7 +1,9 @@
 /** `tollgate reconcile`: a vendor's export of usage against what the ledger says that the upstream bills. */
+
 import { readSpan } from "../store/sums/day-sums.ts";
 import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
+import { COMMAND } from "../values/program/program.ts";
 import { type AdminClient, patientClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
@@ -194,7 +196,7 @@ function wordsOf(
     mark: item.differs ? "differs" : " ",
   }));
   const heading = `The upstream ${cell(upstream)} from ${since} to ${until}, UTC\n`;
-  const blank = isBlank ? "The ledger has nothing of it; `tollgate usage --by upstream` names those it has.\n" : "";
+  const blank = isBlank ? `The ledger has nothing of it; \`${COMMAND} usage --by upstream\` names those it has.\n` : "";
   const unknown = [...others].map(
     ([model, { input, output, cost }]) =>
       `Not compared, as the ledger has nothing of it: ${cell(model)}, ${input} input, ${output} output, ${formatUsd(cost)} USD.\n`,

@@ -1,6 +1,7 @@
 /** `tollgate store`: whether the store is the one that it was, and an operator's word that it is to be used as it is. */
 
 import type { JsonObject } from "../values/json-object.ts";
+import { COMMAND } from "../values/program/program.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
 import { type Column, cell, table } from "./output/table.ts";
@@ -46,7 +47,7 @@ function wordsOf(body: JsonObject): string {
     `\n${FINDINGS}${waiting}\n`,
     "To have the data back, put a newer backup in its place or point `store:` at the right server: the gateway goes on by\n",
     "itself. To go on with what is there, and have the journals give back what they have of the last day:\n",
-    `  tollgate store confirm ${cell(body.confirm)}\n`,
+    `  ${COMMAND} store confirm ${cell(body.confirm)}\n`,
   ].join("");
 }
 

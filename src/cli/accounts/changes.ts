@@ -1,5 +1,7 @@
 /** What the commands ask and print that change an account: name, labels, suspend, resume, close. */
+
 import type { JsonObject } from "../../values/json-object.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, labelWords } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
@@ -48,6 +50,8 @@ export async function listSessions(admin: AdminClient, name: string): Promise<Co
   return { json: body, text: `${text}\n` };
 }
 
+const many = (count: unknown, name: string): string => `${cell(count)} ${name}${count === 1 ? "" : "s"}`;
+
 /** @param options.passkeys whether they are removed, too. */
 export async function signOutAccount(
   admin: AdminClient,
@@ -55,13 +59,13 @@ export async function signOutAccount(
   options: { readonly passkeys?: true },
 ): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/sign-out`, options);
-  const gone = `${cell(body.sessions)} sessions ended, ${cell(body.links)} links closed, ${cell(body.passkeys)} passkeys removed`;
+  const gone = `${many(body.sessions, "session")} ended, ${many(body.links, "link")} closed, ${many(body.passkeys, "passkey")} removed`;
   return { json: body, text: `The account ${cell(body.account)}: ${gone}.\n` };
 }
 
 export async function suspendAccount(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/suspend`);
-  const until = `until: tollgate account resume ${cell(body.name)}`;
+  const until = `until: ${COMMAND} account resume ${cell(body.name)}`;
   return { json: body, text: `The account ${cell(body.name)} is suspended, from its next request on, ${until}.\n` };
 }
 

@@ -2,6 +2,7 @@
  * Ledger lines in files: gzip, one JSON object a line, a heading first. A file has its name only once it is whole and
  * on the disk, so that every named file in the folder is complete after any crash.
  */
+
 import { open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -10,6 +11,7 @@ import { FolderUnusableError, makeFolder } from "../../store/folder-lock.ts";
 import { chained, chainedText, type LineChain } from "../../store/ledger/line-chain.ts";
 import { fromPlain, textOf } from "../../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../store/records.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { CliFailure } from "../failure.ts";
 
 const VERSION = 2;
@@ -35,7 +37,7 @@ export async function listArchive(dir: string, isNew = false): Promise<ArchiveFi
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (isNew && error.code === "ENOENT") return [];
     if (error.code === "ENOENT") {
-      const made = "`tollgate ledger archive` makes it with its first file";
+      const made = `\`${COMMAND} ledger archive\` makes it with its first file`;
       throw new CliFailure(1, `There is no archive in ${dir} yet: the folder is not there (${made}).`);
     }
     throw new CliFailure(1, `The archive folder ${dir} cannot be read (${error.code}).`);

@@ -1,4 +1,5 @@
 /** What the commands for batches of codes ask and print. */
+import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
 import { csv } from "../output/csv.ts";
@@ -46,7 +47,7 @@ const REPORT_FACTS = {
 export async function listBatches(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/code-batches", options);
   const text = listing(options, { columns: BATCH_COLUMNS, rows: itemsOf(body), json: body, none: "No batches." });
-  return withMore(body, text, (next) => `More batches: tollgate code batch list --cursor ${next}\n`);
+  return withMore(body, text, (next) => `More batches: ${COMMAND} code batch list --cursor ${next}\n`);
 }
 
 export async function showBatch(admin: AdminClient, id: string): Promise<CommandResult> {

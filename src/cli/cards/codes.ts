@@ -1,6 +1,7 @@
 /** What the commands for codes of time cards ask and print. */
 
 import type { JsonObject } from "../../values/json-object.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
@@ -104,7 +105,7 @@ export async function listCodes(
   return withMore(
     body,
     text,
-    (next) => `More codes: tollgate code list${batch === undefined ? "" : ` --batch ${batch}`} --cursor ${next}\n`,
+    (next) => `More codes: ${COMMAND} code list${batch === undefined ? "" : ` --batch ${batch}`} --cursor ${next}\n`,
   );
 }
 

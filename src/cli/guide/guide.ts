@@ -96,11 +96,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   serve: ["tollgate serve", "tollgate serve --config /etc/tollgate/tollgate.yaml", "tollgate serve --pretty"],
   check: ["tollgate check --config /etc/tollgate/tollgate.yaml", "tollgate check --json"],
-  account: ["tollgate account create alice --plan pro", "tollgate account show alice"],
+  account: ["tollgate account create alice", "tollgate account show alice"],
   "account label": ["tollgate account label alice team=red customer=4711", "tollgate account label alice team="],
   "account list": ["tollgate account list --label team=red", "tollgate account list --search 4711 --format csv"],
   "account adjust": ['tollgate account adjust alice --usd -1.50 --id fix-1 --note "charged twice"'],
-  key: ["tollgate key create --account alice --group big", "tollgate key revoke key_0123456789abcdefgh"],
+  key: ["tollgate key create --account alice --group default", "tollgate key revoke key_0123456789abcdefgh"],
   topup: ["tollgate topup --account alice --usd 25.00 --id invoice-1001"],
   code: ["tollgate code create --card day --count 10", "tollgate code redeem 7Q2M-04XD-9RKV-B3TN-2 --account alice"],
   "code create": [

@@ -19,6 +19,9 @@ export interface FirstSettings {
 /** A text as the loader reads it back: quoted, and `${` not taken for a reference. In a replacement `$$` is one `$`. */
 const quoted = (text: string): string => JSON.stringify(text.replaceAll("${", "$$$${"));
 
+/** The one group that the file has. */
+export const GROUP = "default";
+
 export function configurationText(answers: FirstSettings): string {
   const { baseUrl, protocol, model, apiKeyEnv, listen, admin, store, sealingKey } = answers;
   const key =
@@ -54,6 +57,6 @@ models:
     routes: [{upstream: main}]      # model: NAME where its server has another name for it
 
 groups:
-  default: {kind: pay_per_use, models: [${quoted(model)}]}      # limits: {requests_per_minute: 60, concurrency: 5}
+  ${GROUP}: {kind: pay_per_use, models: [${quoted(model)}]}      # limits: {requests_per_minute: 60, concurrency: 5}
 `;
 }

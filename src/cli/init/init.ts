@@ -1,11 +1,17 @@
 /** `tollgate init`: writes a first `tollgate.yaml`, from three answers or from flags. */
 import { randomBytes } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
-import type { Protocol } from "../../values/protocol.ts";
+import { COMMAND } from "../../values/program/program.ts";
+import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
+import { CONFIG_FILE } from "../../values/settings.ts";
 import type { CommandResult } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
-import { configurationText, type FirstSettings } from "./file.ts";
+import { configurationText, type FirstSettings, GROUP } from "./file.ts";
 import { askAll, type Keyboard, type Question } from "./questions.ts";
+
+/** `admin` of the file unless `--admin` says otherwise, which is where the other commands look by themselves. */
+export const ADMIN_ADDRESS = "127.0.0.1:8788";
+export const STORE = "embedded:./data";
 
 /** The command's flags. */
 export interface InitOptions {
@@ -76,8 +82,23 @@ export async function writeConfiguration(options: InitOptions, world: InitWorld)
     if (code === "EEXIST") throw taken(config);
     throw new CliFailure(1, `${config} cannot be written (${code}); name another with --config.`);
   }
-  return { json: { file: config, model: asked.model, group: "default" }, text: next(config, asked.apiKeyEnv) };
+  const asks = askedAt(answers);
+  return {
+    json: { file: config, model: asked.model, group: GROUP, asks },
+    text: `Wrote ${config}. Requests will go to ${asks}.\n${next(config, answers)}`,
+    ...(new URL(asked.baseUrl).pathname === "/" && { hint: withoutPath(asked.baseUrl) }),
+  };
 }
+
+/** The address of a model server's endpoint, as a gateway with these settings asks it. */
+function askedAt({ baseUrl, protocol }: FirstSettings): string {
+  const { origin, pathname } = new URL(baseUrl);
+  return `${origin}${pathname.replace(/\/+$/, "")}${PROTOCOLS[protocol].upstreamPath}`;
+}
+
+/** Said once the file is there: such servers exist, but they are few. */
+const withoutPath = (baseUrl: string): string =>
+  `Most model servers have their endpoints below /v1. If this one does, make it base_url: ${new URL(baseUrl).origin}/v1\n`;
 
 const taken = (config: string) =>
   new CliFailure(
@@ -116,16 +137,26 @@ async function answersTo(
 
 const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-function next(config: string, apiKeyEnv: string | undefined): string {
-  const file = config === "tollgate.yaml" ? "" : ` --config ${config}`;
+/** As a shell takes it for one word. */
+const word = (text: string): string => (/^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** @returns the commands that come next, with the flags without which they would not find file or gateway. */
+function next(config: string, { apiKeyEnv, admin, store }: FirstSettings): string {
+  const file = config === CONFIG_FILE ? "" : ` --config ${word(config)}`;
   const key = apiKeyEnv === undefined ? "" : `  export ${apiKeyEnv}=...               # the model server's API key\n`;
+  const folder = /^embedded:(.+)/.exec(store)?.[1];
+  // Port 0 is one that nobody knows yet, and a socket none that these commands could ask.
+  const isElsewhere = admin !== ADMIN_ADDRESS && !/^unix:|:0$/.test(admin);
+  const gateway =
+    (isElsewhere ? ` --admin ${word(admin)}` : "") +
+    (store === STORE || folder === undefined ? "" : ` --data ${word(folder)}`);
   return (
-    `Wrote ${config}. Next:\n\n${key}` +
-    `  tollgate check${file}\n` +
-    `  tollgate serve${file}\n\n` +
+    `Next:\n\n${key}` +
+    `  ${COMMAND} check${file}\n` +
+    `  ${COMMAND} serve${file}\n\n` +
     "and in another terminal:\n\n" +
-    "  tollgate account create me\n" +
-    "  tollgate topup --account me --usd 10 --id first\n" +
-    "  tollgate key create --account me --group default\n"
+    `  ${COMMAND} account create me${gateway}\n` +
+    `  ${COMMAND} topup --account me --usd 10 --id first${gateway}\n` +
+    `  ${COMMAND} key create --account me --group ${GROUP}${gateway}\n`
   );
 }

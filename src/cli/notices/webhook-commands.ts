@@ -1,7 +1,10 @@
 /** `tollgate webhook` and `tollgate account notify`: notices, their receiver, and below which balance there is one. */
+
 import type { JsonObject } from "../../values/json-object.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
+import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
 import { type Column, cell } from "../output/table.ts";
 
@@ -31,14 +34,15 @@ export async function listWaiting(admin: AdminClient, options: PageOptions & Lis
   const rows = itemsOf(body).map((row) => ({ ...row, account: row.account ?? "(the gateway)" }));
   const listed = listing(options, { columns: COLUMNS, rows, json: body, none: "No notice waits." });
   const text = listed + (isPlain(options) ? receiverWords(body) : "");
-  return withMore(body, text, (next) => `More accounts: tollgate webhook list --cursor ${next}\n`);
+  return withMore(body, text, (next) => `More accounts: ${COMMAND} webhook list --cursor ${next}\n`);
 }
 
 const isPlain = ({ format }: ListingOptions): boolean => format === undefined || format === "table";
 
 function receiverWords({ receiver, delivering, stopped }: JsonObject): string {
   if (typeof receiver !== "string") return "The configuration names no receiver.\n";
-  if (typeof stopped === "string") return `None is sent to ${receiver} any more: ${stopped}. tollgate webhook retry\n`;
+  if (typeof stopped === "string")
+    return `None is sent to ${receiver} any more: ${stopped}. ${COMMAND} webhook retry\n`;
   return delivering === true
     ? `This gateway delivers to ${receiver}.\n`
     : `Another gateway delivers to ${receiver}; failures that it has seen are not shown here.\n`;
@@ -46,7 +50,7 @@ function receiverWords({ receiver, delivering, stopped }: JsonObject): string {
 
 export async function retryWebhook(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/notices/retry", {});
-  return { json: body, text: "What waits is tried again now. See what is left with: tollgate webhook list\n" };
+  return { json: body, text: `What waits is tried again now. See what is left with: ${COMMAND} webhook list\n` };
 }
 
 /** @param below US dollars, or `none` for what the configuration says. */
@@ -58,5 +62,19 @@ export async function setThreshold(admin: AdminClient, name: string, below: stri
     typeof set === "string"
       ? `There is a notice when the balance of ${cell(shown)} goes below ${set} USD.\n`
       : `There is a notice of ${cell(shown)}'s balance as the configuration says.\n`;
-  return { json: body, text };
+  return (await hasReceiver(admin)) ? { json: body, text } : { json: body, text, hint: NOBODY_IS_TOLD };
+}
+
+const NOBODY_IS_TOLD =
+  "But the configuration names no receiver: nobody is told until it has one (notices, docs/notices.md).\n";
+
+/** Whether the gateway has somebody to tell; taken for true where it does not say, since the threshold is set either way. */
+async function hasReceiver(admin: AdminClient): Promise<boolean> {
+  try {
+    const { receiver } = (await admin.call("GET", "/notices?limit=1")).body;
+    return receiver !== null;
+  } catch (error) {
+    if (error instanceof CliFailure) return true;
+    throw error;
+  }
 }

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
+import { BARE_ENV, PROGRAM } from "../../rig/gateway.ts";
 import { refusingPort } from "../../rig/refusing-port.ts";
 import { ADMIN_TOKEN } from "../console/running-console.ts";
 import { run, startGateway } from "./captured-run.ts";
@@ -95,13 +97,56 @@ test("the token file of the data folder is used, by option before environment", 
   assert.ok(!bad.err.includes("two words"));
 });
 
+test("without a folder that is named, the token is that of ./data, else that of the demonstration's ./data/demo", async (t) => {
+  const { env } = await startGateway(t);
+  const dir = await folder(t);
+  // A process of its own, which looks below where it is started.
+  const list = () =>
+    new Promise<{ status: number | null; err: string }>((resolve) => {
+      const options = { cwd: dir, env: { ...BARE_ENV, TOLLGATE_ADMIN_URL: env.TOLLGATE_ADMIN_URL } };
+      const child = execFile(process.execPath, [PROGRAM, "account", "list"], options, (_error, _out, err) =>
+        resolve({ status: child.exitCode, err }),
+      );
+    });
+  assert.match((await list()).err, /came from nowhere: .* no file data\/admin-token/);
+  await mkdir(join(dir, "data/demo"), { recursive: true });
+  await writeFile(join(dir, "data/demo/admin-token"), `${ADMIN_TOKEN}\n`);
+  assert.deepEqual(await list(), { status: 0, err: "" });
+  await writeFile(join(dir, "data/demo/admin-token"), "of-the-demonstration\n");
+  assert.match((await list()).err, /came from the file data\/demo\/admin-token; --data/);
+  // A gateway whose configuration is elsewhere: there is no tollgate.yaml in this folder.
+  await writeFile(join(dir, "data/admin-token"), `${ADMIN_TOKEN}\n`);
+  assert.deepEqual(await list(), { status: 0, err: "" });
+  // A demonstration in a folder in which another gateway has been: its token is shown when the other is not taken.
+  await writeFile(join(dir, "data/admin-token"), "of-another-gateway\n");
+  assert.match(
+    (await list()).err,
+    /came from the file data\/admin-token, then the file data\/demo\/admin-token; --data/,
+  );
+  await writeFile(join(dir, "data/demo/admin-token"), `${ADMIN_TOKEN}\n`);
+  assert.deepEqual(await list(), { status: 0, err: "" });
+});
+
+test("the gateway is found by --admin before the environment, as a URL or as the configuration has it", async (t) => {
+  const { env } = await startGateway(t);
+  const away = { ...env, TOLLGATE_ADMIN_URL: `http://127.0.0.1:${await refusingPort(t)}` };
+  for (const address of [env.TOLLGATE_ADMIN_URL as string, new URL(env.TOLLGATE_ADMIN_URL as string).host])
+    assert.equal((await run(["account", "list", "--admin", address], { env: away })).status, 0, address);
+  for (const wrong of ["8788", "ftp://127.0.0.1", "http://me:secret@127.0.0.1:1", ""]) {
+    const ran = await run(["account", "list", "--admin", wrong], { env });
+    assert.equal(ran.status, 2, wrong);
+    assert.match(ran.err, /^--admin must be an address such as http:\/\/127\.0\.0\.1:8788/);
+    assert.ok(!ran.err.includes("secret"));
+  }
+});
+
 test("without a gateway the message says where it looked and how to start one", async (t) => {
   const url = `http://127.0.0.1:${await refusingPort(t)}`;
   const env = { TOLLGATE_ADMIN_URL: url, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
   const ran = await run(["account", "list"], { env });
   assert.equal(ran.status, 1);
   assert.match(ran.err, new RegExp(`No gateway answers at ${url} \\(ECONNREFUSED\\)`));
-  assert.match(ran.err, /tollgate serve/);
+  assert.match(ran.err, /tollgate serve\. .* --admin or TOLLGATE_ADMIN_URL\./);
   assert.ok(!ran.err.includes(ADMIN_TOKEN));
 });
 

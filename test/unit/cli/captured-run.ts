@@ -31,8 +31,9 @@ export async function run(argv: readonly string[], changes: Partial<CliIo> = {})
 /** A console, and a function that runs commands against it with its token. */
 export async function startGateway(
   t: TestContext,
+  changes: Parameters<typeof startConsole>[1] = {},
 ): Promise<{ console: RunningConsole; tollgate: (...argv: string[]) => Promise<Ran>; env: Record<string, string> }> {
-  const console = await startConsole(t);
+  const console = await startConsole(t, changes);
   const env = { TOLLGATE_ADMIN_URL: console.url, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
   return { console, env, tollgate: (...argv) => run(argv, { env }) };
 }

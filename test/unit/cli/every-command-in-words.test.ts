@@ -44,9 +44,9 @@ test("account: sessions, sign-out", async (t) => {
   const { out } = await tollgate("account", "sessions", "alice");
   assert.match(out, /^passkey Laptop, last used never\nsession by link from 192\.0\.2\.7, \S+ to \S+\n$/);
   const gone = await tollgate("account", "sign-out", "alice");
-  assert.equal(gone.out, "The account alice: 1 sessions ended, 0 links closed, 0 passkeys removed.\n");
+  assert.equal(gone.out, "The account alice: 1 session ended, 0 links closed, 0 passkeys removed.\n");
   const all = await tollgate("account", "sign-out", "alice", "--passkeys");
-  assert.equal(all.out, "The account alice: 0 sessions ended, 0 links closed, 1 passkeys removed.\n");
+  assert.equal(all.out, "The account alice: 0 sessions ended, 0 links closed, 1 passkey removed.\n");
   assert.match((await tollgate("audit")).out, /Done: end all sessions of the console of alice; passkeys removed/);
 });
 
@@ -90,12 +90,29 @@ test("account: rename, label, suspend, resume, close", async (t) => {
   assert.equal(happened[5], "Done: set or take away 1 labels of the account bob");
 });
 
+test("account notify says that nobody is told where the configuration names no receiver", async (t) => {
+  const notices = {
+    status: () => undefined,
+    laneOf: () => undefined,
+    test: async () => undefined,
+    retry: async () => false,
+  };
+  const { tollgate } = await startGateway(t, { notices });
+  await tollgate("account", "create", "alice");
+  const set = await tollgate("account", "notify", "alice", "--below", "5");
+  assert.equal(set.out, "There is a notice when the balance of alice goes below 5.00 USD.\n");
+  assert.match(set.err, /^But the configuration names no receiver: nobody is told until it has one/);
+  const asJson = await tollgate("account", "notify", "alice", "--below", "none", "--json");
+  assert.deepEqual([asJson.status, asJson.err], [0, ""]);
+  assert.equal(JSON.parse(asJson.out).notify_below_usd, null);
+});
+
 test("account list says how to get the next page", async (t) => {
   const { tollgate } = await startGateway(t);
   await tollgate("account", "create", "alice");
   await tollgate("account", "create", "bob");
   const first = await tollgate("account", "list", "--limit", "1");
-  const command = /^More accounts: tollgate (account list --cursor .+)\n$/.exec(first.err)?.[1];
+  const command = /^More accounts: (?:npx --no-install )?tollgate (account list --cursor .+)\n$/.exec(first.err)?.[1];
   assert.ok(command);
   const second = await tollgate(...command.split(" "));
   assert.match(second.out, /^bob /m);
@@ -250,7 +267,10 @@ test("topup and ledger show", async (t) => {
   assert.match(shown.out, /^ +2 .* topup +5\.00 .* 15\.00 .* pay_2 /m);
   const newest = await tollgate("ledger", "show", "--account", "alice", "--last", "1");
   assert.match(newest.out, /^ *SEQ[^\n]*\n *2 [^\n]*pay_2[^\n]*\n$/);
-  assert.match(newest.err, /Older lines: tollgate ledger show --account alice --last 1 --before 2\n/);
+  assert.match(
+    newest.err,
+    /Older lines: (?:npx --no-install )?tollgate ledger show --account alice --last 1 --before 2\n/,
+  );
   const recent = await tollgate("ledger", "show", "--account", "alice", "--since", "1h", "--last", "5");
   assert.match(recent.out, / 2 [^\n]*\n *1 /);
   assert.equal(

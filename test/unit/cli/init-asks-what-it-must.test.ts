@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import test, { type TestContext } from "node:test";
 import { formatProblem, loadConfig } from "../../../src/config/config.ts";
+import { COMMAND } from "../../../src/values/program/program.ts";
+import { urlOf } from "../../../src/values/settings.ts";
 import { type Ran, run } from "./captured-run.ts";
 
 const FLAGS = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m-1"];
@@ -58,7 +60,34 @@ test("a file that came while questions were asked stays as it is", async (t) => 
 
 test("the commands that come next name the file where it is not the one that is found by itself", async (t) => {
   const { out, file } = await init(t, FLAGS);
-  assert.ok(out.includes(`\n  tollgate check --config ${file}\n  tollgate serve --config ${file}\n`), out);
+  assert.ok(out.includes(`\n  ${COMMAND} check --config ${file}\n  ${COMMAND} serve --config ${file}\n`), out);
+});
+
+test("the commands for another terminal say where the gateway and its token are, where nobody would look there", async (t) => {
+  const usual = (await init(t, FLAGS)).out;
+  assert.ok(usual.includes(`\n  ${COMMAND} account create me\n`), usual);
+  const elsewhere = await init(t, [...FLAGS, "--admin", "127.0.0.1:9788", "--store", "embedded:/srv/my data"]);
+  assert.match(elsewhere.out, / account create me --admin 127\.0\.0\.1:9788 --data '\/srv\/my data'\n/);
+  assert.match(elsewhere.out, / key create --account me --group default --admin 127/);
+  assert.equal(urlOf(read(elsewhere.file).admin), "http://127.0.0.1:9788");
+  const anyPort = (await init(t, [...FLAGS, "--admin", "127.0.0.1:0"])).out;
+  assert.ok(anyPort.includes(`\n  ${COMMAND} account create me\n`), anyPort);
+});
+
+test("what a model server will be asked is said, and that an address without a path is seldom the right one", async (t) => {
+  const asked = async (baseUrl: string, protocol: string) => {
+    const { out, err, asked } = await init(t, ["--base-url", baseUrl, "--model", "m-1", "--protocol", protocol]);
+    return { address: /^Wrote .*\. Requests will go to (\S+)\.$/m.exec(out)?.[1], hint: err || asked };
+  };
+  const whole = await asked("http://127.0.0.1:9/v1", "chat");
+  assert.deepEqual(whole, { address: "http://127.0.0.1:9/v1/chat/completions", hint: "" });
+  const other = await asked("http://127.0.0.1:9/api/v4/", "responses");
+  assert.deepEqual(other, { address: "http://127.0.0.1:9/api/v4/responses", hint: "" });
+  for (const bare of ["http://127.0.0.1:9", "http://127.0.0.1:9/"]) {
+    const { address, hint } = await asked(bare, "messages");
+    assert.equal(address, "http://127.0.0.1:9/messages");
+    assert.match(hint, /endpoints below \/v1\. If this one does, make it base_url: http:\/\/127\.0\.0\.1:9\/v1\n$/);
+  }
 });
 
 test("what is given is in the file as it was given: the protocol, and a text with what the file takes for a reference", async (t) => {

@@ -83,7 +83,11 @@ test("what waits is listed with its reason, and goes to a receiver that takes it
   receiver.answer = () => ({ status: 503 });
   const { name } = await here.account();
   const set = await tollgate("account", "notify", name, "--below", "9.5");
-  assert.equal(set.out, `There is a notice when the balance of ${name} goes below 9.50 USD.\n`);
+  assert.deepEqual(
+    [set.out, set.err],
+    [`There is a notice when the balance of ${name} goes below 9.50 USD.\n`, ""],
+    "who is told is configured",
+  );
   assert.match((await tollgate("account", "show", name)).out, /^Notice below USD +9\.50$/m);
   await tollgate(...adjust(name, "-1", "a1"));
   await tollgate(...adjust(name, "1", "a2"));

@@ -60,7 +60,7 @@ test("three answers on a terminal, wrong ones asked again, write a file that che
   assert.equal(status, 0, shown);
   for (const words of ["An address begins with http", "An answer is needed.", "The key itself is not written here."])
     assert.ok(shown.includes(words), shown);
-  assert.match(shown, /Wrote tollgate\.yaml\. Next:\n\n {2}export UP_KEY=[\s\S]* tollgate check\n/);
+  assert.match(shown, /Wrote tollgate\.yaml\..*\nNext:\n\n {2}export UP_KEY=[\s\S]* tollgate check\n/);
   const text = readFileSync(join(dir, "tollgate.yaml"), "utf8");
   assert.match(text, /^ {4}base_url: "http:\/\/127\.0\.0\.1:11434\/v1"$/m);
   assert.ok(!text.includes("sk-a-key"));
@@ -108,7 +108,12 @@ test("what is there stays as it is; where nothing can be written that is said", 
     [1, "no/such/tollgate.yaml cannot be written (ENOENT); name another with --config.\n"],
   );
   const other = await tollgate(dir, ["init", ...FLAGS, "--config", "other.yaml", "--json"]);
-  assert.deepEqual(JSON.parse(other.out), { file: "other.yaml", model: "m-1", group: "default" });
+  assert.deepEqual(JSON.parse(other.out), {
+    file: "other.yaml",
+    model: "m-1",
+    group: "default",
+    asks: "http://127.0.0.1:9/v1/chat/completions",
+  });
   const { mode } = statSync(join(dir, "other.yaml"));
   assert.equal(mode & 0o777, 0o600, "it holds a secret");
   const again = await tollgate(dir, ["init", ...FLAGS, "--config", "another.yaml"]);
@@ -135,8 +140,8 @@ test("what it writes serves the first request, with the commands that it prints"
   const gateway = await spawnGateway(readFileSync(join(dir, "tollgate.yaml"), "utf8"));
   t.after(() => gateway.stop());
   const env = { TOLLGATE_ADMIN_URL: gateway.adminUrl };
-  const commands = [...out.matchAll(/^ {2}tollgate ((?:account|topup|key) .*)$/gm)].map(([, words]) =>
-    (words as string).split(" "),
+  const commands = [...out.matchAll(/^ {2}(?:npx --no-install )?tollgate ((?:account|topup|key) .*)$/gm)].map(
+    ([, words]) => (words as string).split(" "),
   );
   assert.equal(commands.length, 3);
   let key = "";

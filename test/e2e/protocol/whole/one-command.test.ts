@@ -132,7 +132,7 @@ test("check says what is good and what is wrong, with line and key", async () =>
     const good = fileURLToPath(new URL("../../../../tollgate.example.yaml", import.meta.url));
     const passed = await check("--config", good);
     assert.equal(passed.code, 0, passed.stderr);
-    assert.match(passed.stdout, /is good: \d+ models/);
+    assert.match(passed.stdout, /is good: 1 model, 2 groups, /);
     assert.ok(!passed.stderr.includes("models.big-1."), "its tools have prices");
     const warned = JSON.parse((await check("--json", "--config", good)).stdout) as { warnings: string[] };
     const unpriced = warned.warnings.map((one) => `${good}: warning: ${one}\n`).join("");
@@ -143,6 +143,15 @@ test("check says what is good and what is wrong, with line and key", async () =>
     writeFileSync(join(dir, "least.yaml"), least);
     const smallest = await check("--config", "least.yaml");
     assert.equal(smallest.code, 0, smallest.stderr);
+    assert.match(smallest.stdout, /is good: 1 model, 1 group, 0 cards, 1 upstream\n/);
+    const nothing = await check();
+    assert.equal(nothing.code, 1);
+    assert.match(
+      nothing.stderr,
+      /^tollgate\.yaml: there is no such file here; write one with: .*tollgate init, or name/,
+    );
+    assert.equal(JSON.parse((await check("--json")).stdout).ok, false);
+    assert.match((await check("--config", "away.yaml")).stderr, /^away\.yaml:1:1: the file cannot be read \(ENOENT\)/);
     writeFileSync(join(dir, "tollgate.yaml"), "listen: 127.0.0.1:0\nno_such_key: 1\nmodels: 7\n");
     const refused = await check();
     assert.equal(refused.code, 1);
