@@ -5,10 +5,30 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../values/time.ts";
 import { type AuditLineAnswer, AuditPage } from "./answers/answers.ts";
+import { readInstant, readLimit } from "./parameters.ts";
 import { AdminRefusal, malformed } from "./refusal.ts";
-import { readInstant, readLimit } from "./routes/accounts.ts";
 import { type ConsoleAnswer, type ConsoleRoute, type RouteInput, route } from "./routes/contract.ts";
-import { AUDIT_PAGE_MAX, AuditQuery, type Static } from "./schema.ts";
+import { closed, Instant, type Static, Type, wholeNumber } from "./vocabulary.ts";
+
+/** Audit lines on one page at most. */
+const AUDIT_PAGE_MAX = 200;
+
+const AuditQuery = Type.Object(
+  {
+    cursor: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
+    since: Type.Optional(Instant),
+    after: Type.Optional(wholeNumber(15, "the number of a line: those that came behind it, oldest first")),
+    run: Type.Optional(
+      Type.String({
+        pattern: "^[0-9a-f]{12}$",
+        description: "with after, the `run` of the answer that the number is from",
+        "x-remedy": "Leave it out, or take it from an earlier answer.",
+      }),
+    ),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${AUDIT_PAGE_MAX}`)),
+  },
+  closed,
+);
 
 /** Lines that are remembered; older ones are in the log only. */
 const AUDIT_LINES_MAX = 1_000;

@@ -35,7 +35,13 @@ import { type StoreKeeper, storeRoutes } from "./routes/store.ts";
 import { type UpstreamWatcher, upstreamRoutes } from "./routes/upstreams.ts";
 import { usageRoutes } from "./routes/usage.ts";
 import { type Identity, versionRoutes } from "./routes/version.ts";
-import { LiveQuery, type Static } from "./schema.ts";
+import { closed, type Static, Type, wholeNumber } from "./vocabulary.ts";
+
+/** How many snapshots of a stream are wanted. */
+const LiveQuery = Type.Object(
+  { snapshots: Type.Optional(wholeNumber(3, "a whole number of snapshots, after which the stream ends")) },
+  closed,
+);
 
 export interface ConsoleOptions
   extends ConsoleParts,

@@ -94,7 +94,7 @@ const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   "lru-cache": ["src/values/collections/recent.ts"],
   "fastest-levenshtein": ["src/values/nearest.ts"],
   tokenx: ["src/convert/count.ts"],
-  typebox: ["src/config/schema/words.ts", "src/console/schema.ts"],
+  typebox: ["src/config/schema/words.ts", "src/console/vocabulary.ts"],
 };
 
 interface Import {

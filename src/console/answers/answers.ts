@@ -1,5 +1,6 @@
 /** The forms of everything that the admin API answers. `present.ts` and the routes make them; a test compares both. */
-import { type Static, Type, USAGE_BY, type UsageBy } from "../schema.ts";
+
+import { type Static, Type, USAGE_BY, type UsageBy } from "../vocabulary.ts";
 import { ACCOUNT_LIMITS, BUDGET_USES, KEY_LIMITS } from "./limits.ts";
 import { count, day, flag, instant, keyStatus, list, mapOf, object, oneOf, orNull, page, text, usd } from "./shape.ts";
 

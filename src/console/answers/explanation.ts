@@ -1,5 +1,6 @@
 /** The form of what `POST /admin/v1/explain` answers; `src/endpoints/explain/explanation.ts` makes it. */
-import type { Static } from "../schema.ts";
+
+import type { Static } from "../vocabulary.ts";
 import { anything, count, flag, keyStatus, list, object, oneOf, orNull, text, usd } from "./shape.ts";
 
 const Bucket = orNull(

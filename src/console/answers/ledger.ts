@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Store } from "../../store/contract.ts";
 import type { LedgerLine } from "../../store/records.ts";
 import type { AccountTag } from "../../values/key.ts";
-import { type Static, Type } from "../schema.ts";
+import { type Static, Type } from "../vocabulary.ts";
 import { anything, count, flag, instant, list, mapOf, object, oneOf, orNull, page, text, usd } from "./shape.ts";
 
 const accountId = text("The account's id.", "acct_4tR0000abc");

@@ -3,7 +3,7 @@ import { type BudgetCounts, budgetField, movedOn, periodEndMs, periodOf } from "
 import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../../store/limits/limits.ts";
 import type { Key } from "../../store/records.ts";
 import { formatUsd } from "../../values/money.ts";
-import type { Static } from "../schema.ts";
+import type { Static } from "../vocabulary.ts";
 import { count, instant, list, object, oneOf, orNull, text, usd } from "./shape.ts";
 
 const BUDGETS = object("Budgets", {

@@ -1,5 +1,6 @@
 /** The forms of what the admin API answers about this instant: live figures, and the configuration in force. */
-import { type Static, Type } from "../schema.ts";
+
+import { type Static, Type } from "../vocabulary.ts";
 import { anything, count, instant, list, object, orNull, text, usd } from "./shape.ts";
 
 const rate = (description: string, example: number) => Type.Number({ description, examples: [example] });

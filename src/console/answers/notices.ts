@@ -1,5 +1,6 @@
 /** The forms of what the admin API answers about notices. */
-import type { Static } from "../schema.ts";
+
+import type { Static } from "../vocabulary.ts";
 import { count, flag, instant, object, orNull, page, text } from "./shape.ts";
 
 const WaitingNotice = object("WaitingNotices", {

@@ -2,7 +2,8 @@
  * The forms of what only owners are answered in their console. None of them has what a request cost the operator, what
  * was absorbed, or where it was answered.
  */
-import type { Static } from "../schema.ts";
+
+import type { Static } from "../vocabulary.ts";
 import { count, day, flag, instant, list, object, oneOf, orNull, text, usd } from "./shape.ts";
 
 const total = {

@@ -1,6 +1,6 @@
 /** Answers that owners alone get: the admin's without what is the operator's, and what only their pages ask for. */
 import { BUDGET_SPANS } from "../../store/limits/limits.ts";
-import type { Static } from "../schema.ts";
+import type { Static } from "../vocabulary.ts";
 import { AccountWithCards, type CardList, type KeyPage, type NewKeyShape } from "./answers.ts";
 import { count, day, flag, instant, list, object, oneOf, orNull, text, usd } from "./shape.ts";
 

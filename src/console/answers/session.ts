@@ -1,5 +1,6 @@
 /** Answers of the console that no program asks for. */
-import type { Static } from "../schema.ts";
+
+import type { Static } from "../vocabulary.ts";
 import { anything, count, flag, instant, list, object, oneOf, orNull, text } from "./shape.ts";
 
 const SIGN_IN_WAYS = ["link", "passkey", "oidc", "front", "token"] as const;

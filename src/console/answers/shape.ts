@@ -1,5 +1,5 @@
 /** Words in which `answers.ts` writes the forms of answers: TypeBox, whose schemas are the OpenAPI document's too. */
-import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "../schema.ts";
+import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "../vocabulary.ts";
 
 /** An object of exactly these members. With its `title` it becomes a component of the OpenAPI document. */
 export function object<P extends TProperties>(title: string, properties: P): TObject<P> {

@@ -14,13 +14,25 @@ import type { Audit } from "../audit.ts";
 import { ADMIN_PREFIX, addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { AuditFacts, ConsoleParts } from "../routes/contract.ts";
-import { ShownToken, type Static } from "../schema.ts";
 import { Attempts } from "../sign-in/attempts.ts";
 import { Challenges } from "../sign-in/challenges.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, type Session, Sessions } from "../sign-in/sessions.ts";
+import { closed, type Static, Type } from "../vocabulary.ts";
 import { addByProvider } from "./by-provider.ts";
 import { keptSessions } from "./kept-sessions.ts";
+
+/** What an operator types to sign in. */
+const ShownToken = Type.Object(
+  {
+    token: Type.String({
+      pattern: "^[!-~]{1,512}$",
+      description: "the admin token",
+      "x-remedy": "It is admin_token of the configuration, or in the file admin-token of the data folder.",
+    }),
+  },
+  closed,
+);
 
 /** Where the pages are. */
 const ROOT = "/console";

@@ -5,7 +5,7 @@
 import { OwnAccountShape } from "../answers/own.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { ConsoleRoute } from "../routes/contract.ts";
-import type { TSchema } from "../schema.ts";
+import type { TSchema } from "../vocabulary.ts";
 
 /** Forms that are less than the admin's, by the route's id. */
 const LESS: Readonly<Record<string, Readonly<Record<number, TSchema>>>> = { showAccount: { 200: OwnAccountShape } };

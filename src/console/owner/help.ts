@@ -6,8 +6,7 @@ import { type OwnExplanationAnswer, OwnExplanationShape } from "../answers/expla
 import { ErrorsShape } from "../answers/own-usage.ts";
 import { noSuchKey } from "../refusal.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";
-import { type ExplainAsk, readAsk } from "../routes/explain.ts";
-import { Explanation } from "../schema.ts";
+import { type ExplainAsk, Explanation, readAsk } from "../routes/explain.ts";
 import type { OwnScope } from "./own-store.ts";
 
 /** Finds out for an owner, changing nothing; undefined when there is no such key. Throws StoreError. */

@@ -6,12 +6,47 @@ import { startOfDay } from "../../store/sums/day-sums.ts";
 import { issuedAtMs, type RequestId, readRequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import { type OwnLinesAnswer, OwnLinesPage, type OwnRequestAnswer, OwnRequestShape } from "../answers/own-usage.ts";
+import { readLimit } from "../parameters.ts";
 import { AdminRefusal, malformed } from "../refusal.ts";
-import { readLimit } from "../routes/accounts.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";
-import { OWN_LINES_MAX, OwnLinesQuery, RequestPath, RequestQuery, type Static } from "../schema.ts";
+import { closed, Day, KeyId, type Static, Type, wholeNumber } from "../vocabulary.ts";
 import { isOwn, showOwnLine, triesOf } from "./own-line.ts";
 import type { OwnScope } from "./own-store.ts";
+
+/** Ledger lines that one page of the console has at most. */
+const OWN_LINES_MAX = 200;
+
+const OwnLinesQuery = Type.Object(
+  {
+    since: Type.Optional(Day),
+    until: Type.Optional(Day),
+    key: Type.Optional(KeyId),
+    model: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 512,
+        description: "the name of a model, as a client sends it",
+        "x-remedy": "Name the model as a line does.",
+      }),
+    ),
+    before: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${OWN_LINES_MAX}`)),
+  },
+  closed,
+);
+
+const RequestPath = Type.Object(
+  {
+    id: Type.String({
+      pattern: "^req_[0-9A-Za-z]{24}$",
+      description: "the id of a request: req_ and 24 letters or digits",
+      "x-remedy": "Copy it whole from the answer's x-request-id header, or from the message of an error.",
+    }),
+  },
+  closed,
+);
+
+const RequestQuery = Type.Object({ after: Type.Optional(wholeNumber(15, "the `next` of an earlier answer")) }, closed);
 
 /** After so long an answer ends, with what it has. */
 const ANSWER_MS = 1_000;

@@ -10,7 +10,6 @@ import type { SignInWaysAnswer } from "../answers/session.ts";
 import type { App, AppReply, AppRequest } from "../app.ts";
 import type { Audit } from "../audit.ts";
 import { AdminRefusal, storeRefusal } from "../refusal.ts";
-import type { Static } from "../schema.ts";
 import type { Attempts } from "../sign-in/attempts.ts";
 import { LinkToken, PasskeyAnswer } from "../sign-in/bodies.ts";
 import type { Challenges } from "../sign-in/challenges.ts";
@@ -18,6 +17,7 @@ import { passkeyId, passkeyIn } from "../sign-in/kept-passkeys.ts";
 import { useLink } from "../sign-in/links.ts";
 import type { Sealer, Sessions, SignInWay } from "../sign-in/sessions.ts";
 import { assertNamed, siteOf } from "../sign-in/site.ts";
+import type { Static } from "../vocabulary.ts";
 
 export interface SignInParts {
   readonly store: Store;

@@ -7,8 +7,10 @@ import { type OwnSumAnswer, type OwnUsageAnswer, OwnUsageShape } from "../answer
 import { showUsageTotal } from "../answers/present.ts";
 import { malformed } from "../refusal.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";
-import { SpanQuery } from "../schema.ts";
+import { closed, Day, Type } from "../vocabulary.ts";
 import type { OwnScope } from "./own-store.ts";
+
+const SpanQuery = Type.Object({ since: Type.Optional(Day), until: Type.Optional(Day) }, closed);
 
 export function ownUsageRoutes(
   { store, clock }: { readonly store: Store; readonly clock: Clock },

@@ -8,20 +8,90 @@ import { newAccountTag } from "../../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
 import { showAccountBudgets } from "../answers/limits.ts";
 import { showAccount, showCards } from "../answers/present.ts";
-import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
-import {
-  ACCOUNTS_PAGE_MAX,
-  AccountPath,
-  AccountsQuery,
-  NewAccount,
-  NewLabels,
-  NewName,
-  NewPlan,
-  PAGE_DEFAULT,
-  type Static,
-} from "../schema.ts";
+import { readLimit } from "../parameters.ts";
+import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
+import { AccountPath, Configured, Cursor, closed, Name, type Static, Type, wholeNumber } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Accounts on one page at most: the store's own limit. */
+const ACCOUNTS_PAGE_MAX = 200;
+
+const LabelName = "^[A-Za-z0-9_.-]{1,64}$";
+
+const LABEL_NAME = "1 to 64 characters of A-Z a-z 0-9 . _ -";
+
+const LabelValue = Type.String({
+  // No control or format character, none that breaks a line, but the joiner of emoji; no blank at either end.
+  pattern: "^[^\\s\\p{C}](?:(?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,126}[^\\s\\p{C}])?$",
+  description: "a label's value, 1 to 128 printable characters, the first and the last no space",
+  "x-remedy": "Send a short text, or null to take the label away.",
+  examples: ["red"],
+});
+
+/** Labels to set or, with null, to take away; the others stay. */
+const NewLabels = Type.Object(
+  {
+    labels: Type.Unsafe<Readonly<Record<string, string | null>>>({
+      type: "object",
+      propertyNames: {
+        pattern: LabelName,
+        description: `an object whose members have names of ${LABEL_NAME}`,
+        "x-remedy": "Choose names such as team or customer.number.",
+      },
+      additionalProperties: Type.Union([LabelValue, Type.Null()], {
+        description: "a text of 1 to 128 printable characters, the first and the last no space, or null",
+        "x-remedy": "Send a short text, or null to take the label away.",
+      }),
+      minProperties: 1,
+      maxProperties: 2 * LABELS_MAX,
+      description: `labels by name, 1 to ${2 * LABELS_MAX} of them; null takes one away`,
+      "x-remedy": 'Send them as {"labels": {"team": "red"}}.',
+      examples: [{ team: "red" }],
+    }),
+  },
+  closed,
+);
+
+const NewName = Type.Object({ name: Name }, closed);
+
+export const AccountsQuery = Type.Object(
+  {
+    search: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: "a part of the name or of a label's value, in any case, 1 to 64 characters",
+        "x-remedy": "Leave it out for all of them.",
+        examples: ["ali"],
+      }),
+    ),
+    label: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        pattern: `${LabelName.slice(0, -1)}(?:=.*)?$`,
+        description: `a label as name=value, or its name alone for any value; a name has ${LABEL_NAME}`,
+        "x-remedy": "Write it like team=red.",
+        examples: ["team=red"],
+      }),
+    ),
+    status: Type.Optional(
+      Type.Unsafe<Account["status"]>({
+        type: "string",
+        enum: ["normal", "suspended", "closed"],
+        description: "`normal`, `suspended` or `closed`",
+        "x-remedy": "Leave it out for accounts of any status.",
+      }),
+    ),
+    cursor: Type.Optional(Cursor),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${ACCOUNTS_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+const NewAccount = Type.Object({ name: Name, plan: Type.Optional(Configured) }, closed);
+
+const NewPlan = Type.Object({ plan: Configured }, closed);
 
 /** After so long a search ends, with what it has. */
 const ANSWER_MS = 1_000;
@@ -53,31 +123,6 @@ export async function nextAccountName(store: Store, after: string): Promise<Acco
     cursor = page.next;
   } while (cursor !== undefined);
   return undefined;
-}
-
-/**
- * Reads a page size.
- * @throws AdminRefusal 400 outside [1, max]
- */
-export function readLimit(text: string | undefined, max: number): number {
-  const limit = text === undefined ? PAGE_DEFAULT : Number(text);
-  if (limit < 1 || limit > max) {
-    throw malformed("limit", `a whole number from 1 to ${max}`, `Ask for at most ${max} and follow \`next\`.`);
-  }
-  return limit;
-}
-
-/**
- * Reads an instant of the form that the schemas ask for.
- * @returns milliseconds since the epoch
- * @throws AdminRefusal 400 for one that no calendar has
- */
-export function readInstant(where: string, typed: string): number {
-  const ms = Date.parse(typed);
-  // Date.parse takes the 30th of February for the 2nd of March.
-  const isReal = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(typed.slice(0, 19));
-  if (!isReal) throw malformed(where, "an instant of the calendar", "Check the date.");
-  return ms;
 }
 
 export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {

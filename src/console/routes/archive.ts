@@ -13,10 +13,33 @@ import type { LedgerLine } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { type ArchivedAnswer, ArchivedShape, linePage, PlainLines } from "../answers/ledger.ts";
+import { readLimit } from "../parameters.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewArchive, type Static } from "../schema.ts";
-import { nameOfAccount, readLimit } from "./accounts.ts";
+import { AccountPath, closed, Day, type Static, Type } from "../vocabulary.ts";
+import { nameOfAccount } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { LEDGER_PAGE_MAX, LedgerQuery } from "./funds.ts";
+
+const LineNumber = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "the number of a ledger line, as a whole number",
+  "x-remedy": "Take it from the lines themselves: tollgate ledger archive does.",
+});
+
+const NewArchive = Type.Object(
+  {
+    before: Day,
+    after: LineNumber,
+    through: LineNumber,
+    sha256: Type.String({
+      pattern: "^[0-9a-f]{64}$",
+      description: "the SHA-256 of the lines in hex",
+      "x-remedy": "Send the digest of the lines that you have kept: tollgate ledger archive does.",
+    }),
+  },
+  closed,
+);
 
 /** Lines that are read or walked at a time: a few milliseconds of the process. */
 const STEP_LINES = 100;

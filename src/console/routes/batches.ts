@@ -8,10 +8,20 @@ import type { AccountTag } from "../../values/key.ts";
 import { formatUsd } from "../../values/money.ts";
 import { BatchPage, BatchReportShape, BatchShape, BatchVoidShape } from "../answers/answers.ts";
 import { hasExpired, showBatch } from "../answers/present.ts";
+import { readLimit } from "../parameters.ts";
 import { AdminRefusal } from "../refusal.ts";
-import { BatchesQuery, BatchPath, CODES_PAGE_MAX } from "../schema.ts";
-import { readLimit } from "./accounts.ts";
+import { BatchId, CODES_PAGE_MAX, Cursor, closed, Type, wholeNumber } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+const BatchPath = Type.Object({ id: BatchId }, closed);
+
+const BatchesQuery = Type.Object(
+  {
+    cursor: Type.Optional(Cursor),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${CODES_PAGE_MAX}`)),
+  },
+  closed,
+);
 
 /** Accounts whose cards are read at one time. */
 const ACCOUNTS_AT_ONCE = 50;

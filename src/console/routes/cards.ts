@@ -4,10 +4,26 @@ import { CardList, GiftShape } from "../answers/answers.ts";
 import { showCards, showEntitlement } from "../answers/present.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, NewGift, type Static } from "../schema.ts";
+import { AccountPath, Configured, closed, type Static, Type } from "../vocabulary.ts";
 import { accountNamed } from "./accounts.ts";
 import { worthOf } from "./codes.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+const NewGift = Type.Object(
+  {
+    card: Configured,
+    id: Type.Optional(
+      Type.String({
+        pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
+        description: "your id of this gift: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+        "x-remedy":
+          "Send the same id when you send the same request again; without one each request gives another card.",
+        examples: ["sorry-4711"],
+      }),
+    ),
+  },
+  closed,
+);
 
 export function cardRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const turns = new KeyedQueue<ConsoleAnswer<GiftAnswer>>();

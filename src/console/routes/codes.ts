@@ -3,7 +3,7 @@
  */
 
 import { StoreError } from "../../store/contract.ts";
-import type { Account, CardFacts, Code, RedeemAnswer } from "../../store/records.ts";
+import { type Account, type CardFacts, CODES_MAX, type Code, type RedeemAnswer } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
 import { type CodeHash, codeIdIn, newBatchId, newCode, readCode } from "../../values/code.ts";
 import { formatUsd } from "../../values/money.ts";
@@ -18,11 +18,77 @@ import {
 import { showCode, showEntitlement, showLastDay } from "../answers/present.ts";
 import { GuessBudget } from "../guess-budget.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
+import { readLimit } from "../parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, CODES_PAGE_MAX, CodePath, CodesQuery, NewCodes, NewRedemption, type Static } from "../schema.ts";
 import { assertConfigured } from "../suggest.ts";
-import { accountNamed, readLimit } from "./accounts.ts";
+import {
+  AccountPath,
+  BatchId,
+  CODES_PAGE_MAX,
+  Configured,
+  Cursor,
+  closed,
+  Day,
+  IdempotencyId,
+  type Static,
+  Type,
+  wholeNumber,
+} from "../vocabulary.ts";
+import { accountNamed } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+const CodeId = Type.String({
+  pattern: "^code_[0-9A-Za-z]{16}$",
+  description: "the id of a code: code_ and 16 letters or digits",
+  "x-remedy": "Take the id from tollgate code list; never send the code itself.",
+  examples: ["code_0NsPaGdz8KfW2q1T"],
+});
+
+const Label = Type.String({
+  // As a key's name, and longer.
+  pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,127}$",
+  description: "a label for people, 1 to 128 printable characters, the first no space",
+  "x-remedy": "Choose a label such as Spring fair 2027.",
+  examples: ["Spring fair 2027"],
+});
+
+/** What a person typed; its form is judged by `values/code.ts` alone. */
+const CodeText = Type.String({
+  maxLength: 64,
+  description: "a code, as a string such as XXXX-XXXX-XXXX-XXXX-X",
+  "x-remedy": "Send the code as it was sold.",
+  examples: ["XXXX-XXXX-XXXX-XXXX-X"],
+});
+
+const CodePath = Type.Object({ id: CodeId }, closed);
+
+const CodesQuery = Type.Object(
+  {
+    batch: Type.Optional(BatchId),
+    cursor: Type.Optional(Cursor),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${CODES_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+const NewCodes = Type.Object(
+  {
+    card: Configured,
+    count: Type.Integer({
+      minimum: 1,
+      maximum: CODES_MAX,
+      description: `a whole number from 1 to ${CODES_MAX}`,
+      "x-remedy": `Ask for at most ${CODES_MAX} codes at a time.`,
+      examples: [10],
+    }),
+    label: Type.Optional(Label),
+    redeem_by: Type.Optional(Day),
+    idempotency_id: Type.Optional(IdempotencyId),
+  },
+  closed,
+);
+
+const NewRedemption = Type.Object({ code: CodeText }, closed);
 
 export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store, clock } = parts;

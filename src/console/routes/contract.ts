@@ -7,7 +7,7 @@ import type { Store } from "../../store/contract.ts";
 import type { Catalog } from "../../values/catalog.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
-import type { Static, TSchema } from "../schema.ts";
+import type { Static, TSchema } from "../vocabulary.ts";
 
 /** What routes work with. */
 export interface ConsoleParts {

@@ -2,11 +2,44 @@
 import type { Protocol } from "../../values/protocol.ts";
 import { type ExplanationAnswer, ExplanationShape, type OwnExplanationAnswer } from "../answers/explanation.ts";
 import { noSuchKey } from "../refusal.ts";
-import { Explanation, type Static } from "../schema.ts";
 
 export type { ExplanationAnswer, OwnExplanationAnswer };
 
+import { closed, KeyId, type Static, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+export const Explanation = Type.Object(
+  {
+    key_id: KeyId,
+    model: Type.String({
+      minLength: 1,
+      maxLength: 512,
+      description: "the name of a model, as a client would send it",
+      "x-remedy": "Name the model as the client types it.",
+    }),
+    protocol: Type.String({
+      pattern: "^(chat|messages|responses)$",
+      description: "one of chat, messages, responses",
+      "x-remedy": "Name the protocol that the client speaks.",
+    }),
+    max_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: "a whole number of output tokens",
+        "x-remedy": "Leave it out for the model's default.",
+      }),
+    ),
+    input_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2 ** 40,
+        description: "a whole number of bytes",
+        "x-remedy": "Leave it out for a short body.",
+      }),
+    ),
+  },
+  closed,
+);
 
 /** A request that an operator wonders about. */
 export interface ExplainAsk {

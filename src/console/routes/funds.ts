@@ -7,10 +7,50 @@ import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
 import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
 import { LedgerPage, linePage, newestLines } from "../answers/ledger.ts";
 import { showLedgerLine } from "../answers/present.ts";
+import { readInstant, readLimit } from "../parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, LEDGER_PAGE_MAX, LedgerQuery, NewAdjustment, NewTopup, type Static } from "../schema.ts";
-import { accountNamed, nameOfAccount, readInstant, readLimit } from "./accounts.ts";
+import { AccountPath, closed, Instant, type Static, Type, Usd, wholeNumber } from "../vocabulary.ts";
+import { accountNamed, nameOfAccount } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Ledger lines on one page at most. */
+export const LEDGER_PAGE_MAX = 1_000;
+
+const PaymentId = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
+  description: "your id of this payment: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+  "x-remedy": "Send the payment's own id; the same id never counts twice.",
+  examples: ["pay_1"],
+});
+
+const Note = Type.String({
+  pattern: "^[^\\p{Cc}]{1,256}$",
+  description: "1 to 256 characters without control characters",
+  "x-remedy": "Say in a few words why the balance is adjusted; the ledger keeps it.",
+  examples: ["refund of invoice 7"],
+});
+
+export const LedgerQuery = Type.Object(
+  {
+    after: Type.Optional(wholeNumber(15, "the number of a ledger line, 0 for the beginning; oldest first")),
+    order: Type.Optional(
+      Type.Unsafe<"oldest" | "newest">({
+        type: "string",
+        enum: ["oldest", "newest"],
+        description: "`oldest` or `newest`: which lines come first; oldest where it is left out",
+        "x-remedy": "Ask for order=newest or order=oldest.",
+      }),
+    ),
+    before: Type.Optional(wholeNumber(15, "with order=newest, the number of a ledger line: the ones below it")),
+    since: Type.Optional(Instant),
+    limit: Type.Optional(wholeNumber(4, `a whole number from 1 to ${LEDGER_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+const NewTopup = Type.Object({ usd: Usd, id: PaymentId }, closed);
+
+const NewAdjustment = Type.Object({ usd: Usd, id: PaymentId, note: Note }, closed);
 
 const SAME_ID_AGAIN = "Repeat the request with the same id: the same id never counts twice.";
 

@@ -1,8 +1,8 @@
 /** Sign-in links to the console: the operator makes one for an account's owner. */
 import { InvitationShape } from "../answers/session.ts";
 import { AdminRefusal } from "../refusal.ts";
-import { AccountPath } from "../schema.ts";
 import { makeLink } from "../sign-in/links.ts";
+import { AccountPath } from "../vocabulary.ts";
 import { accountNamed } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 

@@ -9,23 +9,89 @@ import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, ListedKeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey, showListedKey } from "../answers/present.ts";
+import { readInstant, readLimit } from "../parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
+import { assertConfigured } from "../suggest.ts";
 import {
   AccountPath,
-  KEYS_PAGE_MAX,
+  Configured,
+  closed,
+  IdempotencyId,
+  Instant,
+  KeyId,
+  KeyName,
   KeyPath,
-  KeysQuery,
-  NewGroup,
-  NewKey,
-  NewKeyEnd,
-  NewKeyName,
-  NewKeyValue,
-  OVERLAP_S,
   type Static,
-} from "../schema.ts";
-import { assertConfigured } from "../suggest.ts";
-import { accountNamed, readInstant, readLimit } from "./accounts.ts";
+  Type,
+  wholeNumber,
+} from "../vocabulary.ts";
+import { accountNamed } from "./accounts.ts";
 import { type AuditFacts, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Keys on one page at most. */
+const KEYS_PAGE_MAX = 200;
+
+const Search = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: "a part of the name, in any case, 1 to 64 characters",
+  "x-remedy": "Leave it out for all of them.",
+  examples: ["ali"],
+});
+
+const KeysQuery = Type.Object(
+  {
+    search: Type.Optional(Search),
+    group: Type.Optional(Configured),
+    status: Type.Optional(
+      Type.Unsafe<"normal" | "suspended" | "revoked">({
+        type: "string",
+        enum: ["normal", "suspended", "revoked"],
+        description: "`normal`, `suspended` or `revoked`",
+        "x-remedy": "Leave it out for keys of any status.",
+      }),
+    ),
+    cursor: Type.Optional(KeyId),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${KEYS_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+const NewKey = Type.Object(
+  {
+    group: Configured,
+    name: Type.Optional(KeyName),
+    expires_at: Type.Optional(Instant),
+    idempotency_id: Type.Optional(IdempotencyId),
+  },
+  closed,
+);
+
+/** How long a key's old value works, where nothing is said, and at most. */
+const OVERLAP_S = 86_400;
+
+const OVERLAP_S_MAX = 30 * 86_400;
+
+const NewKeyValue = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_S_MAX,
+        description: `how long the old value works on, a whole number of seconds from 0 to ${OVERLAP_S_MAX}`,
+        "x-remedy": "Ask for at most 30 days; 0 ends the old value at once.",
+        examples: [OVERLAP_S],
+      }),
+    ),
+  },
+  closed,
+);
+
+const NewKeyName = Type.Object({ name: Type.Union([KeyName, Type.Null()]) }, closed);
+
+const NewKeyEnd = Type.Object({ expires_at: Type.Union([Instant, Type.Null()]) }, closed);
+
+const NewGroup = Type.Object({ group: Configured }, closed);
 
 export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store } = parts;

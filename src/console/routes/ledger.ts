@@ -12,10 +12,23 @@ import type { Clock } from "../../values/time.ts";
 import { type VerificationAnswer, VerificationPage, type VerificationPageAnswer } from "../answers/ledger.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { type KeptAudit, KeptAudits } from "../kept-audits.ts";
+import { readLimit } from "../parameters.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
-import { type Static, VERIFY_PAGE_MAX, VerifyQuery } from "../schema.ts";
-import { nextAccountName, readLimit } from "./accounts.ts";
+import { closed, Name, Place, type Static, Type, wholeNumber } from "../vocabulary.ts";
+import { nextAccountName } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Accounts that one page of a verification looks at, at most. */
+const VERIFY_PAGE_MAX = 200;
+
+const VerifyQuery = Type.Object(
+  {
+    account: Type.Optional(Name),
+    cursor: Type.Optional(Place),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${VERIFY_PAGE_MAX}`)),
+  },
+  closed,
+);
 
 /** After so long an answer ends, with what it has. */
 export const ANSWER_MS = 1_000;

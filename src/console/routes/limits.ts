@@ -16,10 +16,74 @@ import { ceilingOf, holdFor } from "../../values/price.ts";
 import { AccountShape, KeyShape } from "../answers/answers.ts";
 import { showAccount, showKey } from "../answers/present.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
-import { AccountPath, KeyPath, NewAccountLimits, NewKeyLimits, type Static } from "../schema.ts";
+import { AccountPath, closed, KeyPath, type Static, type TSchema, Type, Usd } from "../vocabulary.ts";
 import { accountNamed } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { keyNamed, ownerOf, revoked } from "./keys.ts";
+
+/** Models and addresses that a key's limits name at most. */
+const LISTED_MAX = 64;
+
+const noneOr = <S extends TSchema>(shape: S) => Type.Optional(Type.Union([shape, Type.Null()]));
+
+function perMinute(what: string) {
+  return Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000_000,
+    description: `a whole number from 1 to 1000000000: ${what}`,
+    "x-remedy": "Leave it out, or send null, for no such limit.",
+    examples: [60],
+  });
+}
+
+const NewKeyLimits = Type.Object(
+  {
+    budgets_usd: noneOr(
+      Type.Object({ day: noneOr(Usd), week: noneOr(Usd), month: noneOr(Usd), total: noneOr(Usd) }, closed),
+    ),
+    requests_per_minute: noneOr(perMinute("requests per minute")),
+    tokens_per_minute: noneOr(perMinute("tokens per minute")),
+    concurrency: noneOr(perMinute("requests at once")),
+    models: noneOr(
+      Type.Array(
+        Type.String({
+          pattern: "^(?:[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}|(?:[A-Za-z0-9][A-Za-z0-9._:/-]{0,126})?\\*)$",
+          description: "the name of a model, or the beginning of names followed by one * at the end",
+          "x-remedy": "Copy the name from the catalog.",
+          examples: ["small-*"],
+        }),
+        {
+          minItems: 1,
+          maxItems: LISTED_MAX,
+          description: `a list of 1 to ${LISTED_MAX} models`,
+          "x-remedy": "Leave it out, or send null, for all models of the group.",
+        },
+      ),
+    ),
+    addresses: noneOr(
+      Type.Array(
+        Type.String({
+          maxLength: 64,
+          description: "an address, or a CIDR block, as a string such as 192.0.2.0/24",
+          "x-remedy": "Name the network and the length of its prefix.",
+          examples: ["192.0.2.0/24"],
+        }),
+        {
+          minItems: 1,
+          maxItems: LISTED_MAX,
+          description: `a list of 1 to ${LISTED_MAX} addresses or CIDR blocks`,
+          "x-remedy": "Leave it out, or send null, for any address.",
+        },
+      ),
+    ),
+  },
+  closed,
+);
+
+const NewAccountLimits = Type.Object(
+  { budgets_usd: noneOr(Type.Object({ day: noneOr(Usd), month: noneOr(Usd) }, closed)) },
+  closed,
+);
 
 const REPEAT = "Repeat the request: setting the same limits again changes nothing.";
 const REPLACES = "The limits replace all that were set before; what is left out, or null, is not limited.";

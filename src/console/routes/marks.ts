@@ -11,9 +11,11 @@ import { type MarkAnswer, MarksPage, type MarksPageAnswer } from "../answers/led
 import { readCursor, writeCursor } from "../cursor.ts";
 import { KeptAudits } from "../kept-audits.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
-import { MarksQuery, type Static } from "../schema.ts";
+import { closed, Name, Place, type Static, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { ANSWER_MS, auditId, pauseAfter } from "./ledger.ts";
+
+const MarksQuery = Type.Object({ account: Type.Optional(Name), cursor: Type.Optional(Place) }, closed);
 
 export function markRoutes({ store, clock, random }: ConsoleParts): readonly ConsoleRoute[] {
   const verifier = new MarkVerifier(store, clock, random);

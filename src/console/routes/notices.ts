@@ -7,10 +7,14 @@ import { formatUsd, NANO_USD_MAX, nanoUsd, parseUsd } from "../../values/money.t
 import { AccountShape } from "../answers/answers.ts";
 import { NoticesPage, NoticeTestShape, RetriedShape, type WaitingNoticeAnswer } from "../answers/notices.ts";
 import { showAccount } from "../answers/present.ts";
+import { readLimit } from "../parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, AccountsQuery, NewThreshold, Type } from "../schema.ts";
-import { accountNamed, readLimit } from "./accounts.ts";
+import { AccountPath, closed, Type, Usd } from "../vocabulary.ts";
+import { AccountsQuery, accountNamed } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** `null`: as the configuration says. */
+const NewThreshold = Type.Object({ below_usd: Type.Union([Usd, Type.Null()]) }, closed);
 
 /** How the delivery of one account goes at this gateway. */
 interface DeliveryState {

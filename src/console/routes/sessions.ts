@@ -1,8 +1,8 @@
 /** Who is in the console, and by what: the operator looks, and ends it. */
 import { showAccess } from "../answers/access.ts";
 import { AccessShape, SignedOutShape } from "../answers/session.ts";
-import { AccountPath } from "../schema.ts";
 import { SignOutOrder } from "../sign-in/bodies.ts";
+import { AccountPath } from "../vocabulary.ts";
 import { accountNamed } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 

@@ -7,8 +7,20 @@
 import type { Charging } from "../../settle/recovery/charging.ts";
 import { type StoreAnswer, StoreShape } from "../answers/answers.ts";
 import { AdminRefusal } from "../refusal.ts";
-import { StoreConfirmation } from "../schema.ts";
+import { closed, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** An operator's word that the store is to be used as it is. */
+const StoreConfirmation = Type.Object(
+  {
+    confirm: Type.String({
+      pattern: "^[0-9a-f]{12}$",
+      description: "the 12 characters that tollgate store status shows",
+      "x-remedy": "Look at the state first (tollgate store status); it says what to send.",
+    }),
+  },
+  closed,
+);
 
 export interface StoreKeeper {
   /** Throws StoreError when the store does not answer. */

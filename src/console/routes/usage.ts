@@ -21,10 +21,55 @@ import type { Clock } from "../../values/time.ts";
 import { UpstreamUsagePage, UsagePage } from "../answers/answers.ts";
 import { showCostedTotal } from "../answers/present.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
+import { readLimit } from "../parameters.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
-import { type Static, UpstreamPath, UpstreamUsageQuery, USAGE_PAGE_MAX, type UsageBy, UsageQuery } from "../schema.ts";
-import { nextAccountName, readLimit } from "./accounts.ts";
+import { closed, Day, Name, Place, type Static, Type, USAGE_BY, type UsageBy, wholeNumber } from "../vocabulary.ts";
+import { nextAccountName } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+/** Accounts whose usage one page sums up, at most. */
+const USAGE_PAGE_MAX = 200;
+
+const UpstreamName = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+  description: "the name of an upstream, 1 to 64 characters of A-Z a-z 0-9 . _ -, the first a letter or digit",
+  "x-remedy": "Take the name from the configuration, or from tollgate usage --by upstream.",
+  examples: ["east"],
+});
+
+const UsageQuery = Type.Object(
+  {
+    account: Type.Optional(Name),
+    by: Type.Optional(
+      Type.Unsafe<UsageBy>(
+        Type.Union(
+          USAGE_BY.map((by) => Type.Literal(by)),
+          {
+            description: `one of ${USAGE_BY.join(", ")}`,
+            "x-remedy": "Leave it out for one line per account.",
+          },
+        ),
+      ),
+    ),
+    since: Type.Optional(Day),
+    until: Type.Optional(Day),
+    cursor: Type.Optional(Place),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${USAGE_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+const UpstreamUsageQuery = Type.Object(
+  {
+    since: Type.Optional(Day),
+    until: Type.Optional(Day),
+    cursor: Type.Optional(Place),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${USAGE_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+const UpstreamPath = Type.Object({ upstream: UpstreamName }, closed);
 
 /** After so long an answer ends, with what it has. */
 const ANSWER_MS = 1_000;

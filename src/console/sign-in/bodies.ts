@@ -1,5 +1,5 @@
 /** What browsers send to get in, and to change what lets them in. */
-import { KeyName, Type } from "../schema.ts";
+import { KeyName, Type } from "../vocabulary.ts";
 
 const closed = { additionalProperties: false } as const;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { USAGE_BY } from "../../../src/console/schema.ts";
+import { USAGE_BY } from "../../../src/console/vocabulary.ts";
 import { run } from "./captured-run.ts";
 
 /** Nothing is asked of a gateway when the command itself is wrong. */

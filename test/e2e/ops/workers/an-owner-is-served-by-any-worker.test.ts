@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AuditPage } from "../../../../src/console/answers/answers.ts";
-import type { Static } from "../../../../src/console/schema.ts";
+import type { Static } from "../../../../src/console/vocabulary.ts";
 import { workersScene } from "./rig.ts";
 
 const ADMIN = { authorization: "Bearer test-admin-token" };

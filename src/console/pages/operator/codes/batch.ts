@@ -1,6 +1,6 @@
 /** One batch: how many of its codes are redeemed, voided and left, and what was spent on them. */
 import type { BatchReportShape, CodeAnswer } from "../../../answers/answers.ts";
-import type { Static } from "../../../schema.ts";
+import type { Static } from "../../../vocabulary.ts";
 import { ask } from "../../parts/api.ts";
 import { count, instant, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";

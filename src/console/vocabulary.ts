@@ -1,0 +1,114 @@
+/**
+ * What the forms of questions are made of, to the admin API and to the owners' console. A form itself is beside
+ * the route that takes it; those of answers are in `answers/`. Each `description` completes the sentence
+ * "must be ..." in a complaint, and `x-remedy` says what to write instead, so the words are beside the rule that they explain.
+ */
+import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "typebox";
+import { CURSOR_CHARS_MAX } from "./cursor.ts";
+
+export type { Static, TObject, TProperties, TSchema, TUnsafe };
+export { Type };
+
+/** Codes on one page at most: the store's own limit. */
+export const CODES_PAGE_MAX = 200;
+
+export const closed = { additionalProperties: false } as const;
+
+export const Name = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$",
+  description: "1 to 64 characters of A-Z a-z 0-9 . _ @ + -, the first a letter or digit",
+  "x-remedy": "Choose a name such as alice or team-7@example.com.",
+  examples: ["alice"],
+});
+
+/** Names of plans, groups and cards: which ones exist is the configuration's to say. */
+export const Configured = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: "the name of a plan, group or card of the configuration, as a string",
+  "x-remedy": "Name one that stands in tollgate.yaml.",
+  examples: ["pro"],
+});
+
+export const KeyId = Type.String({
+  pattern: "^key_[0-9A-Za-z]{18}$",
+  description: "the id of a key: key_ and 18 letters or digits",
+  "x-remedy": "Take the id from tollgate key list; never send the key itself.",
+  examples: ["key_4tR0000abcXyZ01234"],
+});
+
+export const KeyName = Type.String({
+  // No control or format character, none that turns the direction of what is printed after it, but the joiner of emoji; not blank.
+  pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,63}$",
+  description: "a name for people, 1 to 64 printable characters, the first no space",
+  "x-remedy": "Choose a name such as Laptop of Alice.",
+  examples: ["Laptop of Alice"],
+});
+
+export const Instant = Type.String({
+  pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,3})?Z$",
+  description: "an instant in UTC such as 2027-01-31T12:00:00Z",
+  "x-remedy": "Write the date, T, the time and Z.",
+  examples: ["2027-01-31T12:00:00Z"],
+});
+
+export const BatchId = Type.String({
+  pattern: "^batch_[0-9A-Za-z]{16}$",
+  description: "the id of a batch: batch_ and 16 letters or digits",
+  "x-remedy": "Take the id from tollgate code batch list.",
+  examples: ["batch_0NsPaGdz8KfW2q1T"],
+});
+
+export const Day = Type.String({
+  pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+  description: "a UTC day, YYYY-MM-DD",
+  "x-remedy": "Write a day like 2026-08-31.",
+  examples: ["2026-08-31"],
+});
+
+/** The text of an amount; its form is judged by `values/money.ts` alone. */
+export const Usd = Type.String({
+  maxLength: 64,
+  description: 'an amount of US dollars as a string, such as "10.00"',
+  "x-remedy": 'Write the amount as a string, "10.00": a JSON number cannot carry money exactly.',
+  examples: ["10.00"],
+});
+
+/** Whose answer holds a secret that is shown once: the id says that it is the same request again. */
+export const IdempotencyId = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
+  description: "your id of this request: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+  "x-remedy": "Send the same id when you send the same request again; leave it out and each request counts anew.",
+  examples: ["order-4711"],
+});
+
+export function wholeNumber(digits: number, description: string) {
+  return Type.String({
+    pattern: `^(0|[1-9][0-9]{0,${digits - 1}})$`,
+    description,
+    "x-remedy": "Write a whole number in digits.",
+  });
+}
+
+/** Where a page that may end in the middle of an account goes on (`cursor.ts`). */
+export const Place = Type.String({
+  pattern: `^[A-Za-z0-9_-]{1,${CURSOR_CHARS_MAX}}$`,
+  description: "the `next` of an earlier page",
+  "x-remedy": "Leave it out for the first page.",
+});
+
+/** Where a page goes on that ends with a whole row. */
+export const Cursor = Type.String({
+  maxLength: 256,
+  description: "the `next` of an earlier page",
+  "x-remedy": "Leave it out for the first page.",
+});
+
+export const AccountPath = Type.Object({ name: Name }, closed);
+
+export const KeyPath = Type.Object({ id: KeyId }, closed);
+
+/** What usage is summed up by. */
+export const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
+
+export type UsageBy = (typeof USAGE_BY)[number];
