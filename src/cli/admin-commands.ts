@@ -1,6 +1,6 @@
 /**
  * What the commands that talk to the admin API ask and print. Each returns the answer for `--json`
- * and the same in words; `cli.ts` reads the options and prints.
+ * and the same in words; `cli.ts` prints.
  */
 
 import type { JsonObject } from "../values/json-object.ts";

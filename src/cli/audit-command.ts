@@ -4,6 +4,7 @@ import type { JsonObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, query, withMore } from "./admin-commands.ts";
+import { type Command, EVERY, FOLLOW, type Follow, listingFormat } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type Follower, following, pauseOf } from "./follow/follow.ts";
 import { instantOf } from "./instants.ts";
@@ -120,7 +121,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   unknown: "Perhaps done, the store did not answer",
 };
 
-export interface AuditOptions extends PageOptions, ListingOptions {
+interface AuditOptions extends PageOptions, ListingOptions {
   /** How many of the newest lines. */
   readonly last?: string;
   /** As typed: an instant, or how long ago. */
@@ -225,4 +226,19 @@ function happened({ what, target, outcome, cause, facts }: JsonObject): string {
     .map(([name, value]) => `; ${FACTS[name] ?? name.replaceAll("_", " ")} ${value}`);
   const reason = typeof cause === "string" ? ` (${cause.replaceAll("_", " ")})` : "";
   return `${OUTCOMES[String(outcome)] ?? outcome}${reason}: ${words}${rest.join("")}`;
+}
+
+/** Defines `tollgate audit`. */
+export function addAuditCommand(program: Command, follow: Follow): void {
+  program
+    .command("audit")
+    .description("the newest writes of operators and owners at this gateway, newest first; the log has them all")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "lines on a page, at most 200")
+    .option("--last <count>", "the newest lines, at most 1000")
+    .option("--since <when>", "no line before then: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
+    .option("--follow", FOLLOW)
+    .option("--every <duration>", EVERY, "1s")
+    .addOption(listingFormat())
+    .action((options: AuditOptions) => follow((c, follower) => showAudit(c, options, follower), options));
 }

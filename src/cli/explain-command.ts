@@ -1,12 +1,14 @@
 /** `tollgate explain`: what would become of a request, without sending it. */
 
 import type { JsonObject } from "../values/json-object.ts";
+import { PROTOCOL_NAMES } from "../values/protocol.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
+import { type Ask, type Command, Option } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type Column, cell, facts, table } from "./output/table.ts";
 
-export interface ExplainOptions {
+interface ExplainOptions {
   readonly keyId: string;
   readonly model: string;
   readonly protocol: string;
@@ -39,7 +41,7 @@ const ROUTE_COLUMNS: readonly Column[] = [
 ];
 
 /** @throws CliFailure 2 for a number that is none */
-export async function explainRequest(admin: AdminClient, options: ExplainOptions): Promise<CommandResult> {
+async function explainRequest(admin: AdminClient, options: ExplainOptions): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/explain", {
     key_id: options.keyId,
     model: options.model,
@@ -84,4 +86,21 @@ function whole(member: string, option: string, typed: string | undefined): Recor
   if (typed === undefined) return {};
   if (!/^(0|[1-9][0-9]{0,14})$/.test(typed)) throw new CliFailure(2, `${option} must be a whole number.`);
   return { [member]: Number(typed) };
+}
+
+/** Defines `tollgate explain`. */
+export function addExplainCommand(program: Command, ask: Ask): void {
+  program
+    .command("explain")
+    .description("what would become of a request: path, answer, price, routes; nothing is sent or charged")
+    .requiredOption("--key-id <id>", "the key that would send it, by its id")
+    .requiredOption("--model <model>", "the model as the client names it")
+    .addOption(
+      new Option("--protocol <protocol>", "the protocol that it would speak")
+        .choices(PROTOCOL_NAMES)
+        .makeOptionMandatory(),
+    )
+    .option("--max-tokens <count>", "the client's output limit; the model's default when left out")
+    .option("--input-bytes <count>", "size of the body; a short one when left out")
+    .action((options: ExplainOptions) => ask((c) => explainRequest(c, options)));
 }

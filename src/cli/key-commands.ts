@@ -5,8 +5,10 @@ import { COMMAND } from "../values/program/program.ts";
 import { parseDurationMs } from "../values/time.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { allPages, type CommandResult, itemsOf, query } from "./admin-commands.ts";
+import { type Ask, type Command, listingFormat, ONCE, Option } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { instantOf } from "./instants.ts";
+import { addKeyLimitCommand } from "./limits/limit-commands.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell } from "./output/table.ts";
 
@@ -24,7 +26,7 @@ const KEY_COLUMNS: readonly Column[] = [
 
 const MS_PER_S = 1_000;
 
-export interface NewKeyOptions {
+interface NewKeyOptions {
   readonly account: string;
   readonly group: string;
   readonly name?: string;
@@ -50,9 +52,9 @@ export async function createKey(admin: AdminClient, options: NewKeyOptions): Pro
   return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
 }
 
-export const KEY_STATUSES = ["normal", "suspended", "revoked"] as const;
+const KEY_STATUSES = ["normal", "suspended", "revoked"] as const;
 
-export interface ListKeysOptions extends ListingOptions {
+interface ListKeysOptions extends ListingOptions {
   readonly account: string;
   readonly search?: string;
   readonly group?: string;
@@ -117,4 +119,59 @@ export async function resumeKey(admin: AdminClient, id: string): Promise<Command
 export async function revokeKey(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/keys/${segment(id)}/revoke`);
   return { json: body, text: `The key ${cell(body.id)} is revoked, from its next request on and for good.\n` };
+}
+
+const END = "how long from now (30d, 12h), or an instant (2027-01-31T12:00:00Z)";
+
+/** Defines `tollgate key`. */
+export function addKeyCommands(program: Command, ask: Ask): void {
+  const key = program.command("key").description("keys: create, list, change, limit, rotate, suspend, resume, revoke");
+  key
+    .command("create")
+    .description("create a key and show it, this once; repeating makes another key, or with an id none")
+    .requiredOption("--account <name>", "the account that pays")
+    .requiredOption("--group <group>", "the group that decides what the key may use")
+    .option("--name <name>", "what people call it")
+    .option("--expires <when>", END)
+    .option("--idempotency-id <id>", ONCE)
+    .action((options: NewKeyOptions) => ask((c) => createKey(c, options)));
+  key
+    .command("list")
+    .description("list an account's keys, without their text")
+    .requiredOption("--account <name>", "the account")
+    .option("--search <text>", "those whose name has this somewhere")
+    .option("--group <group>", "those of this group")
+    .addOption(new Option("--status <status>", "those of this status").choices(KEY_STATUSES))
+    .addOption(listingFormat())
+    .action((options: ListKeysOptions) => ask((c) => listKeys(c, options)));
+  key
+    .command("set-group <key-id> <group>")
+    .description("move a key to another group, from its next request on")
+    .action((id: string, group: string) => ask((c) => setKeyGroup(c, id, group)));
+  key
+    .command("rename <key-id> [name]")
+    .description("give a key a name for people; without one, take it away")
+    .action((id: string, name: string | undefined) => ask((c) => renameKey(c, id, name)));
+  key
+    .command("expire <key-id> <when>")
+    .description(`let a key end: ${END}, or never`)
+    .action((id: string, when: string) => ask((c) => setKeyExpiry(c, id, when)));
+  addKeyLimitCommand(key, ask);
+  key
+    .command("rotate <key-id>")
+    .description("give a key a new value and show it, this once; the old one works on for a while")
+    .option("--overlap <duration>", "how long the old value works: 24h, 30m, 0", "24h")
+    .action((id: string, options: { overlap: string }) => ask((c) => rotateKey(c, id, options.overlap)));
+  key
+    .command("suspend <key-id>")
+    .description("refuse a key from its next request on, until it is resumed")
+    .action((id: string) => ask((c) => suspendKey(c, id)));
+  key
+    .command("resume <key-id>")
+    .description("let a suspended key work again, from its next request on")
+    .action((id: string) => ask((c) => resumeKey(c, id)));
+  key
+    .command("revoke <key-id>")
+    .description("revoke a key for good, from its next request on")
+    .action((id: string) => ask((c) => revokeKey(c, id)));
 }

@@ -13,14 +13,18 @@ import {
   withCause,
   withMore,
 } from "./admin-commands.ts";
+import { addArchiveCommand } from "./archive/command.ts";
+import { type Ask, type Command, EVERY, FOLLOW, type Follow, Option } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type Follower, following, pauseOf } from "./follow/follow.ts";
 import { instantOf } from "./instants.ts";
 import { csv, csvRows } from "./output/csv.ts";
+import { LISTING_FORMATS } from "./output/listing.ts";
 import { type Column, table } from "./output/table.ts";
 import type { Terminal } from "./output/terminal.ts";
+import { addVerifyCommand } from "./verify-command.ts";
 
-export interface LedgerOptions {
+interface LedgerOptions {
   readonly account: string;
   readonly after?: string;
   /** How many of the newest lines, newest first. */
@@ -77,11 +81,7 @@ const ATTEMPT_COLUMNS: readonly Column[] = [
  * A page as a table; with another format the whole ledger after `after`, written as it comes, however long it is.
  * @throws CliFailure 2 for a format that is none
  */
-export async function showOrExport(
-  admin: AdminClient,
-  options: LedgerOptions,
-  follower: Follower,
-): Promise<CommandResult> {
+async function showOrExport(admin: AdminClient, options: LedgerOptions, follower: Follower): Promise<CommandResult> {
   const { terminal } = follower;
   const { account, limit, format = "table" } = options;
   if (options.follow) return followLedger(admin, options, follower);
@@ -239,4 +239,29 @@ function attemptRows(lines: readonly JsonObject[]): JsonObject[] {
     const tries = Array.isArray(attempts) ? (attempts as readonly JsonObject[]) : [];
     return tries.map((one, index) => ({ seq, at, reference, attempt: index + 1, ...one }));
   });
+}
+
+/** Defines `tollgate ledger`. */
+export function addLedgerCommands(program: Command, ask: Ask, follow: Follow): void {
+  const ledger = program.command("ledger").description("the ledger: every movement of money");
+  ledger
+    .command("show")
+    .description("show an account's ledger, oldest first, a page at a time")
+    .requiredOption("--account <name>", "the account")
+    .option("--last <count>", "the newest lines, newest first, at most 1000")
+    .option("--since <when>", "no line before then, newest first: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
+    .option("--before <seq>", "with --last or --since, lines below this one")
+    .option("--after <seq>", "show what comes after this line")
+    .option("--limit <count>", "lines on a page, at most 1000")
+    .option("--follow", FOLLOW)
+    .option("--every <duration>", EVERY, "1s")
+    .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")
+    .addOption(
+      new Option("--format <format>", "a page as a table, or the whole ledger as csv or json")
+        .choices(LISTING_FORMATS)
+        .default("table"),
+    )
+    .action((options: LedgerOptions) => follow((c, follower) => showOrExport(c, options, follower), options));
+  addVerifyCommand(ledger, ask);
+  addArchiveCommand(ledger, ask);
 }

@@ -7,6 +7,7 @@ import { COMMAND } from "../values/program/program.ts";
 import { type AdminClient, patientClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
+import { type Ask, type Command, listingFormat } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { readColumnNames } from "./invoice/columns.ts";
 import { type Compared, type Comparison, compareFigures, type Figure } from "./invoice/compare.ts";
@@ -15,7 +16,7 @@ import { type ListingOptions, listing } from "./output/listing.ts";
 import { cell, table } from "./output/table.ts";
 import type { Terminal } from "./output/terminal.ts";
 
-export interface ReconcileOptions extends ListingOptions {
+interface ReconcileOptions extends ListingOptions {
   readonly from: string;
   readonly upstream: string;
   readonly share: string;
@@ -26,27 +27,6 @@ export interface ReconcileOptions extends ListingOptions {
   readonly model?: readonly string[];
   readonly allModels?: true;
 }
-
-/** What the command line says of it. */
-export const RECONCILE: {
-  readonly description: string;
-  readonly required: readonly (readonly [flags: string, words: string])[];
-  readonly options: readonly (readonly [flags: string, words: string, standard?: string])[];
-} = {
-  description: "compare a vendor's export of usage by day and model with what the ledger says that an upstream bills",
-  required: [
-    ["--from <file>", "the vendor's export, a CSV file with a heading"],
-    ["--upstream <name>", "the upstream that it is of"],
-  ],
-  options: [
-    ["--share <share>", "days that differ by more than this are named", "0.02"],
-    ["--since <day>", "the first day, YYYY-MM-DD; the file's first one when left out"],
-    ["--until <day>", "the last day; the file's last one when left out"],
-    ["--columns <names>", "columns by the file's own names: date=...,model=...,input=A+B,output=...,cost=..."],
-    ["--model <names...>", "THEIRS=OURS, for models that the vendor calls otherwise than the route"],
-    ["--all-models", "models that the ledger has nothing of differ, too"],
-  ],
-};
 
 /** @throws CliFailure 2 for options that are none, and for a file that is none */
 export async function reconcile(
@@ -219,4 +199,21 @@ function complaint({ items, differing }: Comparison, share: number): string {
     return `${day}, ${cell(model)}: ${figures.join(", ")}.`;
   });
   return [`More than ${percent(share)} apart:`, ...lines].join("\n");
+}
+
+/** Defines `tollgate reconcile`. */
+export function addReconcileCommand(program: Command, ask: Ask): void {
+  program
+    .command("reconcile")
+    .description("compare a vendor's export of usage by day and model with what the ledger says that an upstream bills")
+    .requiredOption("--from <file>", "the vendor's export, a CSV file with a heading")
+    .requiredOption("--upstream <name>", "the upstream that it is of")
+    .option("--share <share>", "days that differ by more than this are named", "0.02")
+    .option("--since <day>", "the first day, YYYY-MM-DD; the file's first one when left out")
+    .option("--until <day>", "the last day; the file's last one when left out")
+    .option("--columns <names>", "columns by the file's own names: date=...,model=...,input=A+B,output=...,cost=...")
+    .option("--model <names...>", "THEIRS=OURS, for models that the vendor calls otherwise than the route")
+    .option("--all-models", "models that the ledger has nothing of differ, too")
+    .addOption(listingFormat())
+    .action((options: ReconcileOptions) => ask((c, terminal) => reconcile(c, options, terminal)));
 }

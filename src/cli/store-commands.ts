@@ -4,6 +4,7 @@ import type { JsonObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
+import type { Ask, Command } from "./command-line.ts";
 import { type Column, cell, table } from "./output/table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -75,4 +76,17 @@ function duration(seconds: number): string {
       return `${count} ${name}`;
     })
     .join(" ");
+}
+
+/** Defines `tollgate store`. */
+export function addStoreCommands(program: Command, ask: Ask): void {
+  const store = program.command("store").description("the store: whether it has all of its data");
+  store
+    .command("status")
+    .description("is the store the one that it was, and if not, what differs")
+    .action(() => ask(storeStatus));
+  store
+    .command("confirm <seen>")
+    .description("use a store that lost data as it is; SEEN is what status shows")
+    .action((seen: string) => ask((c) => confirmStore(c, seen)));
 }

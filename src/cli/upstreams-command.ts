@@ -3,6 +3,7 @@
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf } from "./admin-commands.ts";
+import { type Ask, type Command, listingFormat } from "./command-line.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell } from "./output/table.ts";
 
@@ -24,7 +25,7 @@ const COLUMNS: readonly Column[] = [
 const COUNTED =
   "OK to 404/405 count the attempts of the last health.window of each upstream (30s unless configured).\n";
 
-export async function showUpstreams(admin: AdminClient, options: ListingOptions): Promise<CommandResult> {
+async function showUpstreams(admin: AdminClient, options: ListingOptions): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/upstreams");
   const items = itemsOf(body);
   const rows = items.map((item) => ({
@@ -41,4 +42,13 @@ function limits({ name, limited_models: limited }: JsonObject): string[] {
   return ((limited ?? []) as readonly JsonObject[]).map(
     ({ model, rest_seconds: rest }) => `${cell(name)}: ${cell(model)} is left alone for ${cell(rest)} s more (429).\n`,
   );
+}
+
+/** Defines `tollgate upstreams`. */
+export function addUpstreamsCommand(program: Command, ask: Ask): void {
+  program
+    .command("upstreams")
+    .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
+    .addOption(listingFormat())
+    .action((options: ListingOptions) => ask((c) => showUpstreams(c, options)));
 }

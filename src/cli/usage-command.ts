@@ -5,11 +5,13 @@ import { formatUsd } from "../values/money.ts";
 import { type AdminClient, patientClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
+import { type Ask, type Command, Option } from "./command-line.ts";
 import { csv } from "./output/csv.ts";
+import { LISTING_FORMATS } from "./output/listing.ts";
 import { cell, table } from "./output/table.ts";
 import type { Terminal } from "./output/terminal.ts";
 
-export interface UsageOptions {
+interface UsageOptions {
   readonly account?: string;
   readonly by?: string;
   readonly since?: string;
@@ -100,4 +102,20 @@ function readSum(item: JsonObject): Sum {
     money: MONEY_MEMBERS.map((member) => readAmount(item[member])),
     counts: COUNT_MEMBERS.map((member) => Number(item[member] ?? 0)),
   };
+}
+
+/** What usage is summed up by, as the admin API names it; a test compares them. */
+const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
+
+/** Defines `tollgate usage`. */
+export function addUsageCommand(program: Command, ask: Ask): void {
+  program
+    .command("usage")
+    .description("what was spent, by account or by another thing, per UTC day of the request")
+    .option("--account <name>", "of one account; of all when left out")
+    .addOption(new Option("--by <thing>", "what to sum up by; account when left out").choices(USAGE_BY))
+    .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
+    .option("--until <day>", "the last day; today when left out")
+    .addOption(new Option("--format <format>", "how to print it").choices(LISTING_FORMATS).default("table"))
+    .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
 }

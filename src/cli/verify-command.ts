@@ -4,12 +4,13 @@ import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, patientClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { type ArchiveVerdict, verifyArchive } from "./archive/verify.ts";
+import { type Ask, type Command, listingFormat } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell, table } from "./output/table.ts";
 import type { Terminal } from "./output/terminal.ts";
 
-export interface VerifyOptions extends ListingOptions {
+interface VerifyOptions extends ListingOptions {
   readonly account?: string;
   /** The folder of the archive. */
   readonly archive?: string;
@@ -165,4 +166,17 @@ function complaints(item: JsonObject): string[] {
   });
   const more = Number(item.finding_count) - lines.length;
   return more > 0 ? [...lines, `Account ${cell(item.account)}: and ${more} more.`] : lines;
+}
+
+const NOTHING_CHANGED = "Interrupted; nothing was changed.";
+
+/** Defines `tollgate ledger verify`. */
+export function addVerifyCommand(ledger: Command, ask: Ask): void {
+  ledger
+    .command("verify")
+    .description("compare balances, sums and charges with the ledger's lines; 1 when something is off")
+    .option("--account <name>", "one account, with its trial balance; all of them when left out")
+    .option("--archive <dir>", "go through the files of the archive, too, from the very first line")
+    .addOption(listingFormat())
+    .action((options: VerifyOptions) => ask((c, terminal) => verifyLedger(c, options, terminal), NOTHING_CHANGED));
 }

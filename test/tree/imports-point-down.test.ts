@@ -81,7 +81,7 @@ const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   uplot: ["src/console/pages/parts/chart.ts"],
   "@fastify/ajv-compiler": ["src/console/validation.ts"],
   "@fastify/swagger": ["src/console/openapi.ts"],
-  commander: ["src/cli/cli.ts"],
+  commander: ["src/cli/command-line.ts"],
   "csv-parse": ["src/cli/invoice/invoice.ts"],
   yaml: ["src/config/document.ts"],
   pino: ["src/telemetry/log.ts"],

@@ -9,13 +9,14 @@ import { digestOf } from "../../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../store/records.ts";
 import { type AdminClient, patientClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
+import type { Ask, Command } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type Column, table } from "../output/table.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { listArchive, readArchive, writeArchive } from "./files.ts";
 import { allAccounts, readLines } from "./lines.ts";
 
-export interface ArchiveOptions {
+interface ArchiveOptions {
   readonly before: string;
   readonly to: string;
   readonly account?: string;
@@ -39,7 +40,7 @@ interface Archived {
 }
 
 /** @throws CliFailure */
-export async function archiveLedgers(
+async function archiveLedgers(
   impatient: AdminClient,
   { before, to, account }: ArchiveOptions,
   terminal: Terminal,
@@ -149,4 +150,17 @@ async function letGo(
   const ask = { before, after, through, sha256: digestOf(lines) };
   await admin.call("POST", `/accounts/${segment(account)}/ledger/archive`, ask);
   return through;
+}
+
+const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on where this one has stopped.";
+
+/** Defines `tollgate ledger archive`. */
+export function addArchiveCommand(ledger: Command, ask: Ask): void {
+  ledger
+    .command("archive")
+    .description("move old lines into files; an opening line takes their place; harmless to repeat")
+    .requiredOption("--before <day>", "lines of before this UTC day, which began at least 96 hours ago")
+    .requiredOption("--to <dir>", "the folder of the archive; keep all its files together")
+    .option("--account <name>", "of one account; of all when left out")
+    .action((options: ArchiveOptions) => ask((c, terminal) => archiveLedgers(c, options, terminal), ARCHIVE_GOES_ON));
 }

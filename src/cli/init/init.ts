@@ -2,9 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { COMMAND } from "../../values/program/program.ts";
-import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
+import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { CONFIG_FILE } from "../../values/settings.ts";
 import type { CommandResult } from "../admin-commands.ts";
+import { type Command, Option } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { configurationText, type FirstSettings, GROUP } from "./file.ts";
 import { askAll, type Keyboard, type Question } from "./questions.ts";
@@ -159,4 +160,21 @@ function next(config: string, { apiKeyEnv, admin, store }: FirstSettings): strin
     `  ${COMMAND} topup --account me --usd 10 --id first${gateway}\n` +
     `  ${COMMAND} key create --account me --group ${GROUP}${gateway}\n`
   );
+}
+
+/** @param write asks what is missing, writes the file and says so; `--admin` is one of the program's own options. */
+export function addInitCommand(program: Command, write: (options: Omit<InitOptions, "admin">) => Promise<void>): void {
+  program
+    .command("init")
+    .description("write a first tollgate.yaml: asks three questions on a terminal, or takes flags")
+    .option("--config <file>", "the file to write; one that is there is never changed", CONFIG_FILE)
+    .option("--base-url <url>", "address of the model server, up to and including /v1")
+    .option("--model <name>", "the model that clients may use, as its server names it")
+    .option("--api-key-env <variable>", "environment variable that holds the server's API key")
+    .addOption(
+      new Option("--protocol <protocol>", "what the model server speaks").choices(PROTOCOL_NAMES).default("chat"),
+    )
+    .option("--listen <address>", "where clients come in", "127.0.0.1:8787")
+    .option("--store <address>", "embedded:DIR, or a Redis that several gateways share", STORE)
+    .action(write);
 }

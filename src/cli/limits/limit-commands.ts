@@ -2,11 +2,12 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
+import type { Ask, Command } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type Column, cell, table } from "../output/table.ts";
 
 /** As typed: amounts, numbers, lists with commas, or `none`. */
-export interface KeyLimitOptions extends AccountLimitOptions {
+interface KeyLimitOptions extends AccountLimitOptions {
   readonly week?: string;
   readonly total?: string;
   readonly requests?: string;
@@ -18,7 +19,7 @@ export interface KeyLimitOptions extends AccountLimitOptions {
   readonly cap?: boolean;
 }
 
-export interface AccountLimitOptions {
+interface AccountLimitOptions {
   readonly day?: string;
   readonly month?: string;
   /** Take all limits away that are not named. */
@@ -36,7 +37,7 @@ const BUDGET_COLUMNS: readonly Column[] = [
 const NONE = "none";
 
 /** @throws CliFailure 2 for a figure that is none */
-export async function limitKey(admin: AdminClient, id: string, options: KeyLimitOptions): Promise<CommandResult> {
+async function limitKey(admin: AdminClient, id: string, options: KeyLimitOptions): Promise<CommandResult> {
   const path = `/keys/${segment(id)}`;
   const { body: before } = await admin.call("GET", path);
   const which = options.cap ? "caps" : "limits";
@@ -47,7 +48,7 @@ export async function limitKey(admin: AdminClient, id: string, options: KeyLimit
 }
 
 /** @throws CliFailure 2 for a figure that is none */
-export async function limitAccount(
+async function limitAccount(
   admin: AdminClient,
   name: string,
   { day, month, clear }: AccountLimitOptions,
@@ -131,4 +132,34 @@ function setWords(set: JsonObject): string {
 function budgetWords(body: JsonObject): string {
   const budgets = (body.budgets ?? []) as readonly JsonObject[];
   return budgets.length === 0 ? "" : `\n${table(BUDGET_COLUMNS, budgets)}`;
+}
+
+/** Defines `tollgate account limit`. */
+export function addAccountLimitCommand(account: Command, ask: Ask): void {
+  account
+    .command("limit <name>")
+    .description("limit what all keys of an account spend; what is not named stays as it is, none takes a limit away")
+    .option("--day <usd>", "the most in a UTC day")
+    .option("--month <usd>", "the most in a calendar month, UTC")
+    .option("--clear", "take away all that is not named")
+    .action((name: string, options: AccountLimitOptions) => ask((c) => limitAccount(c, name, options)));
+}
+
+/** Defines `tollgate key limit`. */
+export function addKeyLimitCommand(key: Command, ask: Ask): void {
+  key
+    .command("limit <key-id>")
+    .description("limit a key beside its group; what is not named stays as it is, none takes a limit away")
+    .option("--day <usd>", "the most that it spends in a UTC day")
+    .option("--week <usd>", "the most in a week from Monday, UTC")
+    .option("--month <usd>", "the most in a calendar month, UTC")
+    .option("--total <usd>", "the most in all")
+    .option("--requests <count>", "requests per minute")
+    .option("--tokens <count>", "tokens per minute")
+    .option("--concurrency <count>", "requests at once")
+    .option("--models <names>", "models that it may use, with commas; a final * stands for any ending")
+    .option("--from <addresses>", "addresses and CIDR blocks that it may be used from, with commas")
+    .option("--cap", "change the operator's caps: what the owner sets counts within them")
+    .option("--clear", "take away all that is not named")
+    .action((id: string, options: KeyLimitOptions) => ask((c) => limitKey(c, id, options)));
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
+import { type Ask, type Command, listingFormat } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
 import { type Column, cell } from "../output/table.ts";
@@ -19,7 +20,7 @@ const COLUMNS: readonly Column[] = [
   { title: "NEXT TRY, UTC", member: "next_try_at" },
 ];
 
-export async function testWebhook(admin: AdminClient): Promise<CommandResult> {
+async function testWebhook(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/notices/test", {});
   const { id, delivered, status, milliseconds, reason, advice } = body;
   const how = delivered === true ? `taken with ${cell(status)}` : `not taken: ${cell(reason)}`;
@@ -29,7 +30,7 @@ export async function testWebhook(admin: AdminClient): Promise<CommandResult> {
     : { json: body, text, failure: "The receiver does not take notices." };
 }
 
-export async function listWaiting(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
+async function listWaiting(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/notices", options, {});
   const rows = itemsOf(body).map((row) => ({ ...row, account: row.account ?? "(the gateway)" }));
   const listed = listing(options, { columns: COLUMNS, rows, json: body, none: "No notice waits." });
@@ -48,13 +49,13 @@ function receiverWords({ receiver, delivering, stopped }: JsonObject): string {
     : `Another gateway delivers to ${receiver}; failures that it has seen are not shown here.\n`;
 }
 
-export async function retryWebhook(admin: AdminClient): Promise<CommandResult> {
+async function retryWebhook(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/notices/retry", {});
   return { json: body, text: `What waits is tried again now. See what is left with: ${COMMAND} webhook list\n` };
 }
 
 /** @param below US dollars, or `none` for what the configuration says. */
-export async function setThreshold(admin: AdminClient, name: string, below: string): Promise<CommandResult> {
+async function setThreshold(admin: AdminClient, name: string, below: string): Promise<CommandResult> {
   const sent = below === "none" ? null : below;
   const { body } = await admin.call("PUT", `/accounts/${segment(name)}/notify`, { below_usd: sent });
   const { name: shown, notify_below_usd: set } = body;
@@ -77,4 +78,33 @@ async function hasReceiver(admin: AdminClient): Promise<boolean> {
     if (error instanceof CliFailure) return true;
     throw error;
   }
+}
+
+/** Defines `tollgate webhook`. */
+export function addWebhookCommands(program: Command, ask: Ask): void {
+  const group = program.command("webhook").description("notices: test their receiver, see what waits, try again");
+  group
+    .command("test")
+    .description("send a signed test notice now; 1 when the receiver does not take it")
+    .action(() => ask(testWebhook));
+  group
+    .command("list")
+    .description("what waits, how old it is and why; all accounts unless a page is asked for")
+    .option("--cursor <cursor>", "where the next page begins, as the page before says")
+    .option("--limit <count>", "accounts that a page looks at, at most 200")
+    .addOption(listingFormat())
+    .action((options: PageOptions & ListingOptions) => ask((c) => listWaiting(c, options)));
+  group
+    .command("retry")
+    .description("try everything that waits again, now")
+    .action(() => ask(retryWebhook));
+}
+
+/** Defines `tollgate account notify`. */
+export function addNotifyCommand(account: Command, ask: Ask): void {
+  account
+    .command("notify <name>")
+    .description("set below which balance there is a notice, by the webhook of the configuration")
+    .requiredOption("--below <amount>", "US dollars; 0 is never, none what the configuration says")
+    .action((name: string, { below }: { below: string }) => ask((c) => setThreshold(c, name, below)));
 }
