@@ -21,7 +21,7 @@ const ABSENCES_MAX = 100_000;
 /** Something that a charge or a write needs is not in the store now, or cannot be read there: no other need wait for it. */
 export class DoubtfulError extends StoreError {
   constructor(what: string) {
-    super("unavailable", `${what}; it may yet come back`);
+    super("unavailable", `${what}; it may yet come back`, { outcome: "refused" });
   }
 }
 

@@ -2,15 +2,29 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
+import { Absences } from "../../../src/settle/recovery/absences.ts";
 import { recover } from "../../../src/settle/recovery/charging.ts";
 import { createSettler } from "../../../src/settle/settler.ts";
 import { StoreError } from "../../../src/store/contract.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { askOf, ForgetfulStore, HurriedClock, idOf, openOn, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
-async function recovered(disk: SimDisk, store: Pick<ForgetfulStore, "settle">) {
+const OTHER = "TAGOTHER00" as AccountTag;
+
+/** Who doubts what is absent (nobody), and which server has an account (one has all), unless a test says otherwise. */
+interface Circumstances {
+  readonly absences?: (clock: HurriedClock) => Absences;
+  readonly shardOf?: (tag: AccountTag) => string;
+}
+
+async function recovered(
+  disk: SimDisk,
+  store: Pick<ForgetfulStore, "settle">,
+  { absences, shardOf = () => "" }: Circumstances = {},
+) {
   const clock = new HurriedClock();
   const opened = await openOn(disk, clock);
   const reasons: string[] = [];
@@ -20,11 +34,12 @@ async function recovered(disk: SimDisk, store: Pick<ForgetfulStore, "settle">) {
     journal: opened.journal,
     deadLetters,
     clock,
+    ...(absences && { absences: absences(clock) }),
     onSettled: () => {},
     onDelay: () => {},
     onUnrecorded: () => {},
   });
-  await recover(opened.leftovers, settler, (tag) => tag);
+  await recover(opened.leftovers, settler, shardOf);
   const { unsettled } = opened.journal.health();
   await opened.journal.close();
   return { reasons, unsettled, leftovers: opened.leftovers };
@@ -135,6 +150,23 @@ test("charges that the store refuses hold up no other of theirs, and are settled
   assert.deepEqual([reasons, unsettled, store.settled.size], [[], 0, 50]);
 });
 
+test("nor do those of an account that is not there, for as long as that is doubted", async () => {
+  const disk = await killed(async (journal) => {
+    for (let number = 1; number <= 50; number++) await journal.final(askOf(3 * number));
+    await journal.final({ ...askOf(1), tag: OTHER });
+  });
+  const store = new ForgetfulStore();
+  store.missing.add(askOf(3).tag);
+  const moody = {
+    settle(ask: SettleAsk) {
+      if (ask.tag === OTHER) store.missing.clear();
+      return store.settle(ask);
+    },
+  };
+  const { reasons, unsettled } = await recovered(disk, moody, { absences: (clock) => new Absences(clock) });
+  assert.deepEqual([reasons, unsettled, store.settled.size], [[], 0, 51]);
+});
+
 test("a server of the store that does not answer holds up no charge of another server", async () => {
   const disk = await killed(async (journal) => {
     for (let number = 1; number <= 100; number++) await journal.final(askOf(3 * number));
@@ -147,6 +179,6 @@ test("a server of the store that does not answer holds up no charge of another s
       return store.settle(ask);
     },
   };
-  const { unsettled } = await recovered(disk, moody);
+  const { unsettled } = await recovered(disk, moody, { shardOf: (tag) => tag });
   assert.deepEqual([unsettled, store.settled.size], [0, 101]);
 });
