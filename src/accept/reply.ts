@@ -10,6 +10,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { printRequestId, type RequestId } from "../values/request-id.ts";
+import { asBuffer } from "../wire/utf8.ts";
 
 /** Names in lower case. */
 export type ReplyHeaders = Readonly<Record<string, string>>;
@@ -52,6 +53,8 @@ const LF = 0x0a;
 const LAST_CHUNK: Uint8Array = Buffer.from("0\r\n\r\n");
 /** Longer pieces cost more to copy, and to collect, than Node's gathered write. */
 const COPIED_BYTES_MAX = 1_024;
+/** With its head it is below the 16 KB up to which Node writes a text without allocating for it. */
+const ONE_PIECE_BYTES_MAX = 12_288;
 
 export class Reply {
   /** As printed in `x-request-id`. */
@@ -112,9 +115,15 @@ export class Reply {
     this.#ended = true;
     if (this.#gone) return;
     this.#writtenBytes += body.length;
-    this.#watchStall();
     if (bodyPending) this.#endAfterLinger(body);
-    else this.#res.end(body);
+    else this.#endInOnePiece(body);
+    this.#watchStall();
+  }
+
+  /** Node puts a head and a text into one write, and makes a gathered one of a head and bytes. */
+  #endInOnePiece(body: Uint8Array): void {
+    if (body.length > ONE_PIECE_BYTES_MAX) this.#res.end(body);
+    else this.#res.end(asBuffer(body).toString("latin1"), "latin1");
   }
 
   /**
@@ -181,10 +190,10 @@ export class Reply {
     this.#ended = true;
     if (this.#gone) return;
     this.#writtenBytes += bytes?.length ?? 0;
-    this.#watchStall();
     if (this.#context.bodyPending()) this.#endAfterLinger(bytes ?? NO_BYTES);
     else if (bytes && this.#mayChunk(bytes)) this.#endWithChunk(bytes);
     else this.#res.end(bytes);
+    this.#watchStall();
   }
 
   /**
@@ -271,6 +280,8 @@ export class Reply {
   /** Small heartbeats never show that nobody reads any more; a socket that takes nothing for long does (row D3). */
   #watchStall(): void {
     clearTimeout(this.#stallTimer);
+    // Mostly the kernel has taken everything at once.
+    if (this.#res.writableLength === 0) return;
     this.#stallTimer = setTimeout(() => this.#res.destroy(), this.#context.writeStallMs).unref();
   }
 

@@ -9,7 +9,7 @@ import type { HeaderEdits } from "../../values/rules.ts";
 import type { Clock, Cohort } from "../../values/time.ts";
 import { type Failure, failure, failureOfError } from "../failure.ts";
 import { Decoder } from "./decoder.ts";
-import { isFailure, type ReplyHead, readReplyHead } from "./reply-head.ts";
+import { isFailure, type ReplyFields, type ReplyHead, readReplyHead } from "./reply-head.ts";
 import type { Slot } from "./slots.ts";
 import type { Upstream, UpstreamController, UpstreamHandler } from "./upstream.ts";
 
@@ -82,9 +82,11 @@ export class Call implements UpstreamHandler {
   #paused = false;
   #choked = false;
   #lastByteMs = 0;
-  #cancelDeadline: () => void = () => {};
-  /** Connect, then first byte or whole. */
+  #deadlineMs = 0;
+  /** Connect, then first byte or whole, then what is left of the request's time. */
   #cancelStep: () => void = () => {};
+  /** Whether a body has begun, and nobody watches yet whether it goes on. */
+  #isUnwatched = false;
   #cancelIdle: () => void = () => {};
 
   /** @param slot the call's slot at the upstream, given back when the call is over. */
@@ -100,17 +102,14 @@ export class Call implements UpstreamHandler {
   start(request: CallRequest): void {
     this.#isStream = request.stream;
     this.startedAtMs = this.#clock.monotonicMs();
-    const { connectMs } = this.#upstream.settings.timeouts;
-    const restMs = Math.max(0, request.deadlineMs - this.startedAtMs);
-    this.#cancelDeadline = this.#clock.after(restMs, () => this.#timedOut(DEADLINE));
-    this.#cancelStep = this.#clock.after(connectMs, () =>
-      this.#timedOut(failure("connect_timeout", `no connection within ${connectMs} ms`)),
-    );
+    this.#deadlineMs = request.deadlineMs;
     try {
       this.#upstream.send(request, this);
     } catch (error) {
       this.#fail(failureOfError(error));
     }
+    // Mostly a connection is kept, and the request is on it by now.
+    if (this.#phase === "connecting") this.#startConnectTimer();
   }
 
   /** Whether the reply is complete, failed or aborted. */
@@ -177,12 +176,13 @@ export class Call implements UpstreamHandler {
     assert.equal(this.#phase, "connecting");
     this.#phase = "waiting";
     this.sent = true;
-    this.#cancelStep();
-    this.#cancelStep = this.#startReplyTimer();
+    this.#startReplyTimer();
   }
 
-  onResponseStart(controller: UpstreamController, status: number): void {
-    this.#atEndOfTurn(() => this.#started(controller, status));
+  onResponseStart(controller: UpstreamController, status: number, fields: ReplyFields): void {
+    // They are pieces of the whole read that they came in, up to 64 KB, and undici keeps them until the end.
+    controller.rawHeaders = null;
+    this.#atEndOfTurn(() => this.#started(status, fields));
   }
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
@@ -227,6 +227,8 @@ export class Call implements UpstreamHandler {
     } finally {
       this.#isCatchingUp = false;
     }
+    // Mostly a whole answer comes in one turn: only what goes on is watched for silence.
+    if (this.#isUnwatched && this.#phase === "body") this.#watchIdle(this.#upstream.settings.timeouts.idleMs);
   }
 
   /** @returns what is next: small pieces that came one after another cost the listener as much as one. */
@@ -251,15 +253,12 @@ export class Call implements UpstreamHandler {
     this.#fail(failed);
   }
 
-  #started(controller: UpstreamController, status: number): void {
+  #started(status: number, fields: ReplyFields): void {
     if (this.#phase === "over" || status < 200) return;
     assert.equal(this.#phase, "waiting");
     this.#phase = "body";
     this.headersMs = this.#clock.monotonicMs();
-    const raw = controller.rawHeaders;
-    const head = readReplyHead(status, Array.isArray(raw) ? raw : []);
-    // They are pieces of the whole read that they came in, up to 64 KB, and undici keeps them until the end.
-    controller.rawHeaders = null;
+    const head = readReplyHead(status, fields);
     if (isFailure(head)) {
       this.#fail(head);
       return;
@@ -288,6 +287,7 @@ export class Call implements UpstreamHandler {
   #ended(): void {
     this.#cancelDiscard();
     if (this.#phase === "over") return;
+    this.#isUnwatched = false;
     this.#cancelIdle();
     if (this.#decoder) this.#decoder.end();
     else this.#end();
@@ -313,31 +313,44 @@ export class Call implements UpstreamHandler {
 
   #finish(): void {
     this.#phase = "over";
-    this.#cancelDeadline();
     this.#cancelStep();
     this.#cancelIdle();
     this.#slot.release();
   }
 
-  #startReplyTimer(): () => void {
+  #startConnectTimer(): void {
+    const { connectMs } = this.#upstream.settings.timeouts;
+    this.#limitStep(connectMs, () => failure("connect_timeout", `no connection within ${connectMs} ms`));
+  }
+
+  #startReplyTimer(): void {
     const { firstByteMs, wholeMs } = this.#upstream.settings.timeouts;
-    return this.#isStream
-      ? this.#clock.after(firstByteMs, () =>
-          this.#timedOut(failure("first_byte_timeout", `no byte of an answer within ${firstByteMs} ms`)),
-        )
-      : this.#clock.after(wholeMs, () =>
-          this.#timedOut(failure("whole_timeout", `no whole answer within ${wholeMs} ms`)),
-        );
+    if (this.#isStream) {
+      this.#limitStep(firstByteMs, () =>
+        failure("first_byte_timeout", `no byte of an answer within ${firstByteMs} ms`),
+      );
+    } else this.#limitStep(wholeMs, () => failure("whole_timeout", `no whole answer within ${wholeMs} ms`));
+  }
+
+  /** One timer for each step in place of the one before it: the request's own end comes with it, where that is earlier. */
+  #limitStep(ms: number, failed: () => Failure): void {
+    this.#cancelStep();
+    const restMs = Math.max(0, this.#deadlineMs - this.#clock.monotonicMs());
+    this.#cancelStep =
+      restMs <= ms
+        ? this.#clock.after(restMs, () => this.#timedOut(DEADLINE))
+        : this.#clock.after(ms, () => this.#timedOut(failed()));
   }
 
   #noteFirstByte(): void {
     this.firstByteMs = this.#lastByteMs;
-    if (this.#isStream) this.#cancelStep();
-    this.#watchIdle(this.#upstream.settings.timeouts.idleMs);
+    this.#isUnwatched = true;
+    if (this.#isStream) this.#limitStep(Number.POSITIVE_INFINITY, () => DEADLINE);
   }
 
   /** One timer for many chunks: it looks at the last byte's time when it fires and sleeps for the rest. */
   #watchIdle(waitMs: number): void {
+    this.#isUnwatched = false;
     this.#cancelIdle = this.#clock.after(waitMs, () => {
       this.catchUp();
       if (this.#phase === "over") return;

@@ -24,30 +24,33 @@ export interface ReplyHead {
 /** Fields in one head; real upstreams send 15 to 40. */
 const FIELDS_MAX = 128;
 
-/**
- * @param raw the fields as undici's parser gives them: name, value, name, value.
- */
-export function readReplyHead(status: number, raw: readonly (Buffer | string)[]): ReplyHead | Failure {
+/** The fields as undici has read them: names in lower case, one character per byte, a list where a field came more than once. */
+export type ReplyFields = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** @returns what is known of a reply by its head, or how it is ill-formed. */
+export function readReplyHead(status: number, fields: ReplyFields): ReplyHead | Failure {
   if (status < 200 || status > 599) return failure("bad_headers", `status ${status}`, { status });
-  if (raw.length / 2 > FIELDS_MAX) return failure("bad_headers", `over ${FIELDS_MAX} header fields`, { status });
-  const found = new Map<string, string[]>();
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    const value = textOf(raw[at + 1]);
-    if (!safeHeaderValue(value)) return failure("bad_headers", "a header value holds a byte outside ASCII", { status });
-    keep(found, textOf(raw[at]).toLowerCase(), value.trim());
+  let count = 0;
+  for (const name in fields) {
+    const values = valuesOf(fields, name);
+    count += values.length;
+    if (!values.every(safeHeaderValue)) {
+      return failure("bad_headers", "a header value holds a byte outside ASCII", { status });
+    }
   }
-  const types = found.get("content-type") ?? [];
+  if (count > FIELDS_MAX) return failure("bad_headers", `over ${FIELDS_MAX} header fields`, { status });
+  const types = valuesOf(fields, "content-type");
   if (types.length > 1) return failure("bad_headers", "content-type appears twice", { status });
-  const encoding = readEncoding(found.get("content-encoding") ?? []);
+  const encoding = readEncoding(valuesOf(fields, "content-encoding"));
   if (encoding === "unknown") return failure("bad_encoding", "content-encoding is unknown or stacked", { status });
-  const contentType = types[0];
+  const contentType = types[0]?.trim();
   return {
     status,
     contentType,
     mediaType: (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "",
     encoding,
-    retryAfter: found.get("retry-after")?.[0],
-    retryAfterMs: (found.get("retry-after-ms") ?? found.get("x-ms-retry-after-ms"))?.[0],
+    retryAfter: firstOf(fields, "retry-after"),
+    retryAfterMs: firstOf(fields, "retry-after-ms") ?? firstOf(fields, "x-ms-retry-after-ms"),
   };
 }
 
@@ -55,27 +58,20 @@ export function isFailure(value: ReplyHead | Failure): value is Failure {
   return "kind" in value;
 }
 
-const WANTED: ReadonlySet<string> = new Set([
-  "content-type",
-  "content-encoding",
-  "retry-after",
-  "retry-after-ms",
-  "x-ms-retry-after-ms",
-]);
+const NO_VALUES: readonly string[] = [];
 
-function keep(found: Map<string, string[]>, name: string, value: string): void {
-  if (!WANTED.has(name)) return;
-  const values = found.get(name);
-  if (values) values.push(value);
-  else found.set(name, [value]);
+function valuesOf(fields: ReplyFields, name: string): readonly string[] {
+  const value = fields[name];
+  if (value === undefined) return NO_VALUES;
+  return typeof value === "string" ? [value] : value;
 }
 
-/** One character per byte, so that no byte hides in a decoding. */
-function textOf(bytes: Buffer | string | undefined): string {
-  return typeof bytes === "string" ? bytes : bytes === undefined ? "" : bytes.toString("latin1");
+function firstOf(fields: ReplyFields, name: string): string | undefined {
+  return valuesOf(fields, name)[0]?.trim();
 }
 
 function readEncoding(values: readonly string[]): Encoding | undefined | "unknown" {
+  if (values.length === 0) return undefined;
   const names = values
     .flatMap((value) => value.split(","))
     .map((name) =>

@@ -17,11 +17,12 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
   const told: unknown[] = [];
   const firstBytes: unknown[] = [];
   const controller = {
-    rawHeaders: [Buffer.from("content-type"), Buffer.from(stream ? "text/event-stream" : "application/json")],
+    rawHeaders: [Buffer.from("of the whole read that they came in")],
     abort: (reason: unknown) => aborted.push(reason),
     pause: () => flow.push("paused"),
     resume: () => flow.push("resumed"),
   } as unknown as UpstreamController & { rawHeaders: Buffer[] | null };
+  const fields: Record<string, string> = { "content-type": stream ? "text/event-stream" : "application/json" };
   let handler: UpstreamHandler | undefined;
   const upstream = {
     settings: settingsOf("up", "http://127.0.0.1:1"),
@@ -57,7 +58,8 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
     told,
     firstBytes,
     controller,
-    head: () => says.onResponseStart(controller, 200, {}, ""),
+    fields,
+    head: () => says.onResponseStart(controller, 200, fields, ""),
     data: (bytes: number) => says.onResponseData(controller, Buffer.alloc(bytes, " ")),
     /** Without being made smaller, so that it fills what the unpacking may have waiting. */
     packed: (bytes: Buffer) => says.onResponseData(controller, gzipSync(bytes, { level: 0 })),
@@ -192,7 +194,7 @@ test("a defect of who reads a stream ends it for him, and its connection", async
 
 test("a packed body that comes faster than it is unpacked stops the upstream until there is room", async () => {
   const upstream = played(new FakeClock(), {}, true);
-  upstream.controller.rawHeaders?.push(Buffer.from("content-encoding"), Buffer.from("gzip"));
+  upstream.fields["content-encoding"] = "gzip";
   upstream.head();
   upstream.packed(Buffer.alloc(65_530, "a line of text "));
   await settled();
