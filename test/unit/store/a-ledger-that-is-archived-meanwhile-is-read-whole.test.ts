@@ -18,7 +18,7 @@ test("lines that are archived between the two commands of a reader", async (t) =
   const tag = await makeAccount(store, "Meanwhile");
   for (let at = 1; at < LINES; at++) await store.credit(tag, { id: `p${at}`, amount: 1n, kind: "topup", note: "" });
   setTime(nowMs() + AGE_MS);
-  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, 400, () => {});
+  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => {});
   t.after(() => connection.close());
   let archived = 0;
   let meanwhile = async () => {};

@@ -80,12 +80,11 @@ function reconnectDelayMs(times: number): number {
   return Math.min(RECONNECT_DELAY_MAX_MS, 25 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2);
 }
 
-function redisOptions(commandTimeoutMs: number): RedisOptions {
+function redisOptions(): RedisOptions {
   return {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
-    commandTimeout: commandTimeoutMs,
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
     stringNumbers: true,
@@ -99,22 +98,24 @@ function redisOptions(commandTimeoutMs: number): RedisOptions {
   };
 }
 
-/** Opens a connection and waits for it a moment; a Redis that is away is looked for in the background. */
-export async function connect(
-  settings: RedisSettings,
-  commandTimeoutMs: number,
-  onError: (error: Error) => void,
-): Promise<RedisConnection> {
-  const client = openClient(settings, commandTimeoutMs);
+/**
+ * Opens a connection and waits for it a moment; a Redis that is away is looked for in the background. Its commands have no time of
+ * their own: the runner's counts, and what lies in the socket when that is over is read first.
+ */
+export async function connect(settings: RedisSettings, onError: (error: Error) => void): Promise<RedisConnection> {
+  const client = openClient(settings, redisOptions());
   client.on("error", onError);
   const connection = wrap(client);
   await firstConnection(client);
   return connection;
 }
 
-/** A connection that is made in the background and reports no error: another one to the same place does. */
+/**
+ * A connection that is made in the background and reports no error: another one to the same place does. Not all that is asked on it
+ * is the runner's.
+ */
 export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): RedisConnection {
-  const client = openClient(settings, commandTimeoutMs);
+  const client = openClient(settings, { ...redisOptions(), commandTimeout: commandTimeoutMs });
   client.on("error", () => undefined);
   const connection = wrap(client);
   void client.connect().catch(() => undefined);
@@ -130,8 +131,8 @@ async function firstConnection(client: Redis | Cluster): Promise<void> {
   clearTimeout(timer);
 }
 
-function openClient(settings: RedisSettings, commandTimeoutMs: number): Redis | Cluster {
-  const client = makeClient(settings, redisOptions(commandTimeoutMs));
+function openClient(settings: RedisSettings, options: RedisOptions): Redis | Cluster {
+  const client = makeClient(settings, options);
   if (client instanceof Redis) gatherWrites(client);
   else client.on("+node", gatherWrites);
   return client;

@@ -25,7 +25,7 @@ import { type SoldCode, sell } from "./house.ts";
 /** Takes the first steps of a redemption on a connection of its own, which then goes away. */
 async function dieAfter(redis: TestRedis, steps: 0 | 1 | 2 | 3, hash: CodeHash, tag: AccountTag): Promise<void> {
   const settings = { kind: "redis", url: new Secret(redis.url) } as const;
-  const runner = new Runner(await connect(settings, 400, () => undefined), { tryMs: 400, totalMs: 480 });
+  const runner = new Runner(await connect(settings, () => undefined), { tryMs: 400, totalMs: 480 });
   const scripts = loadScripts();
   await noteClaim(runner, scripts, hash);
   const claimed = steps > 0 ? await claim(runner, scripts, hash, tag) : undefined;
@@ -112,7 +112,7 @@ test("wherever a redemption stops, the sweep leaves the code redeemed and credit
   const redis = await startRedis();
   const store = await openUrl(redis);
   const settings = { kind: "redis", url: new Secret(redis.url) } as const;
-  const connection = await connect(settings, 400, () => undefined);
+  const connection = await connect(settings, () => undefined);
   const scripts = loadScripts();
   try {
     const tag = await makeAccount(store, "stops", { group: "cards", funds: 0n });

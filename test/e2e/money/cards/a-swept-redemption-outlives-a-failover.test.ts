@@ -25,7 +25,7 @@ test("what the sweep has credited comes back with the account that had claimed i
   // The store has its mark before the copy is kept, so that the loss is one of seconds.
   await (await startGatewayHere({ store: redis.url })).close();
   const restore = await redis.keepRdb();
-  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, 400, () => undefined);
+  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => undefined);
   t.after(() => connection.close());
   const runner = new Runner(connection, { tryMs: 400, totalMs: 480 });
   await noteClaim(runner, loadScripts(), code.hash);

@@ -19,7 +19,7 @@ import { sell } from "./house.ts";
 test("a claim that another process left is credited when a gateway starts", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis);
-  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, 400, () => undefined);
+  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => undefined);
   const runner = new Runner(connection, { tryMs: 400, totalMs: 480 });
   try {
     const tag = await makeAccount(store, "left", { group: "cards", funds: 0n });
