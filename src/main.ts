@@ -18,7 +18,7 @@ import {
 import { ListenFailure } from "./config/listen-failure.ts";
 import type { Gateway, GatewayOptions } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
-import { keepNewObjectsYoung, tendHeap } from "./telemetry/heap.ts";
+import { tendHeap, tuneHeap } from "./telemetry/heap.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { BUILD, COMMAND } from "./values/program/program.ts";
 import { type Settings, urlOf } from "./values/settings.ts";
@@ -48,7 +48,7 @@ async function serve(options: RunOptions): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = await openLog(settings.log.level, options.pretty);
-  keepNewObjectsYoung();
+  tuneHeap();
   log.info({ event: "starting", ...BUILD, generation: 1, sha256: digestOf(copy) }, "tollgate starts");
   // What only a gateway needs is read here, so that the other commands start in half the time.
   const [{ startGateway }, { startWorkers }] = await Promise.all([
@@ -100,7 +100,7 @@ async function leave(): Promise<never> {
 }
 
 async function serveDemo(): Promise<void> {
-  keepNewObjectsYoung();
+  tuneHeap();
   const [{ startGateway }, { demoKey, demoWelcome, startDemo }] = await Promise.all([
     import("./gateway.ts"),
     import("./demo.ts"),

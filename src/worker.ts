@@ -8,7 +8,7 @@ import { type ConfigCopy, formatProblem, keepUntilRestart, loadCopy } from "./co
 import type { AuditEntry } from "./console/audit.ts";
 import { prepareGateway } from "./gateway.ts";
 import { workerJournal } from "./settle/recovery/orphan-journals.ts";
-import { keepNewObjectsYoung, tendHeap } from "./telemetry/heap.ts";
+import { tendHeap, tuneHeap } from "./telemetry/heap.ts";
 import { createLog, type Log, openLog } from "./telemetry/log.ts";
 import { Secret } from "./values/secret.ts";
 import type { Settings } from "./values/settings.ts";
@@ -47,7 +47,7 @@ async function prepare({ worker, workers, file, started, newest, pretty }: Worke
     // Nobody asks a worker as an operator; without a token it would make one, and beside its own journal.
     adminToken: new Secret(randomBytes(32).toString("base64url")),
   };
-  keepNewObjectsYoung();
+  tuneHeap();
   log = ofWorker(await openLog(own.log.level, pretty), worker);
   const settings = keepUntilRestart(own, settingsOf(file, newest.copy));
   const gateway = await prepareGateway({ settings, log, serves: "clients", passAudit });

@@ -8,13 +8,19 @@ import { setFlagsFromString } from "node:v8";
 import { type Clock, systemClock } from "../values/time.ts";
 
 /**
- * Has V8 put what it makes among the young objects, wherever in the code that is. V8 would make the arrays and objects of a place
+ * Sets V8 up for a process that serves; before it begins to.
+ *
+ * What is made is put among the young objects, wherever in the code that is. V8 would make the arrays and objects of a place
  * old from the beginning, once most of those that it looked at there had outlived a collection, as those of 32 requests at once
  * may have. Old ones are collected only with the whole heap, and whatever they hold with them: with one such place, as the list of
  * the steps of a turn, all of a request's 6 KB became old, in some starts of a process and not in others.
+ *
+ * What its middle compiler (Maglev) has needed for a function is let go of when that is compiled. V8 leaves it to another thread,
+ * later, and 40 MB of malloc are in pieces by then.
  */
-export function keepNewObjectsYoung(): void {
+export function tuneHeap(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");
+  setFlagsFromString("--no-maglev-destroy-on-background");
 }
 
 /** How often it looks whether the process is idle, and how little it does then. */
