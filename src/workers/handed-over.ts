@@ -9,6 +9,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import cluster from "node:cluster";
+import { environment } from "../config/config.ts";
 
 interface ClusterMessage {
   readonly cmd?: string;
@@ -25,7 +26,8 @@ interface ClusterMessage {
  * @returns it, with what it is handed followed.
  */
 export function forkWorker(othersServe: () => boolean): ChildProcess {
-  const worker = cluster.fork();
+  // One heap of malloc for all threads (docs/operation.md, "Memory"): a process can only begin with it.
+  const worker = cluster.fork({ MALLOC_ARENA_MAX: environment().MALLOC_ARENA_MAX ?? "1" });
   // An answer of node:cluster's own to a worker that has just been killed fails (EPIPE), and is told here as well as by the
   // process. With no listener it would be an uncaught exception, and end the parent with all its workers.
   worker.on("error", () => {});
