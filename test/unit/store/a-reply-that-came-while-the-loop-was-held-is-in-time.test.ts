@@ -3,6 +3,9 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { connect } from "../../../src/store/redis/connection/connect.ts";
+import { Runner } from "../../../src/store/redis/connection/runner.ts";
+import { Secret } from "../../../src/values/secret.ts";
 import { startRedis } from "../../rig/redis.ts";
 import { admitAsk, causeOf, makeAccount, ridOf } from "./asks.ts";
 import { openUrl } from "./benches.ts";
@@ -44,6 +47,27 @@ test("a reply that lies in the socket when its time is up is an answer", async (
     assert.deepEqual(new Set((await Promise.all(answers)).map(causeOf)), new Set(["admitted"]));
   } finally {
     await store.close();
+    await redis.stop();
+  }
+});
+
+test("it is the answer of the first try: a command has no time of its own beside that", async () => {
+  const redis = await startRedis();
+  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => undefined);
+  try {
+    const runner = new Runner(connection, { tryMs: 400, totalMs: 480 });
+    let tries = 0;
+    const answer = runner.step(({ get }) => {
+      tries++;
+      return get("nothing");
+    });
+    // Once it is written.
+    await nextTurn();
+    holdTheLoop(redis.port, 0);
+    assert.equal(await answer, null);
+    assert.equal(tries, 1);
+  } finally {
+    connection.close();
     await redis.stop();
   }
 });
