@@ -29,7 +29,7 @@ import {
   checkTag,
   checkUses,
 } from "./checks.ts";
-import type { Store } from "./contract.ts";
+import { type Store, StoreError } from "./contract.ts";
 import { daysOfSpan } from "./sums/day-sums.ts";
 
 /** Calls that are answered from the data; the others are about the store itself. */
@@ -194,8 +194,24 @@ export function checkedCalls<C>(calls: Calls<C>, answer: <T>(work: (context: C) 
     const call = calls[name] as AnyCall;
     made[name] = async (...args) => {
       check?.(...args);
-      return answer((context) => call(context, ...args));
+      try {
+        return await answer((context) => call(context, ...args));
+      } catch (error) {
+        throw isUnreadable(error) ? unreadable(error) : error;
+      }
     };
   }
   return made as unknown as Pick<Store, DataCall>;
+}
+
+/** What JavaScript throws where a record is not what we write. Our own refusals of an argument name the store. */
+function isUnreadable(error: unknown): error is Error {
+  if (error instanceof RangeError) return !error.message.startsWith("store: ");
+  return error instanceof SyntaxError || error instanceof TypeError;
+}
+
+/** The store answers, and others can be read: the outcome is of this one step. */
+function unreadable(error: Error): StoreError {
+  const message = `what the store has cannot be read: ${error.message}`;
+  return new StoreError("unavailable", message, { cause: error, outcome: "refused" });
 }

@@ -33,9 +33,8 @@ export interface DeadLetters {
 const FILE = "dead-letters.jsonl";
 /** More than this is no accident of single charges; the rest is only logged. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
-const NEWLINE = 0x0a;
 /** The request of a letter; within a text the quotes would be escaped. */
-const REQUEST_ID = /"requestId":"([^"\\]+)"/g;
+const REQUEST_ID = /"requestId":"([^"\\]+)"/;
 
 /** Counts the letters that are there. @throws as the disk does. */
 export async function openDeadLetters(
@@ -44,30 +43,43 @@ export async function openDeadLetters(
   onLetter: (letter: DeadLetter) => void,
 ): Promise<DeadLetters> {
   const exists = (await disk.list()).includes(FILE);
-  const bytes = exists ? await disk.read(FILE, 0, FILE_BYTES_MAX) : Buffer.alloc(0);
-  let size = bytes.length;
-  let count = bytes.reduce((sum, byte) => sum + (byte === NEWLINE ? 1 : 0), 0);
+  const text = exists ? (await disk.read(FILE, 0, FILE_BYTES_MAX)).toString() : "";
+  let size = Buffer.byteLength(text);
+  // A disk that was full, or a crash, leaves half a line: that is no letter, and the next one must not be glued to it.
+  let isCut = text !== "" && !text.endsWith("\n");
+  const lines = text.split("\n").filter(isLetter);
+  let count = lines.length;
   // Verification meets a charge twice, and again after a restart.
-  const requests = new Set(Array.from(bytes.toString().matchAll(REQUEST_ID), ([, id]) => id as string));
+  const requests = new Set(lines.map((line) => REQUEST_ID.exec(line)?.[1]));
   return {
     async add(letter) {
-      if (requests.has(letter.ask.requestId)) return;
-      requests.add(letter.ask.requestId);
+      const { requestId } = letter.ask;
+      if (requests.has(requestId)) return;
+      requests.add(requestId);
       const at = new Date(clock.wallMs()).toISOString();
-      const line = Buffer.from(`${encode({ at, ...letter })}\n`);
+      const line = Buffer.from(`${isCut ? "\n" : ""}${encode({ at, ...letter })}\n`);
       count++;
       onLetter(letter);
       if (size + line.length > FILE_BYTES_MAX) return;
       size += line.length;
+      isCut = false;
       await disk.append(FILE, line).catch((error: unknown) => {
-        requests.delete(letter.ask.requestId);
+        requests.delete(requestId);
         count--;
-        size -= line.length;
+        isCut = true;
         throw error;
       });
     },
     count: () => count,
   };
+}
+
+function isLetter(line: string): boolean {
+  try {
+    return typeof JSON.parse(line) === "object";
+  } catch {
+    return false;
+  }
 }
 
 /**

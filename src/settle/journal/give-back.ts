@@ -19,8 +19,11 @@ export const SENT_AT_ONCE = 32;
 /** By how much a clock may be set back while the times of records still show their order. */
 const DISORDER_MS = 5_000;
 
-/** `aside`: the store cannot take the charge now, and others must not wait for it. */
-export type Verified = "present" | "restored" | "aside";
+/**
+ * `aside`: the store cannot take the charge now, and others must not wait for it. `nothing`: what was asked says nothing of what
+ * the store has.
+ */
+export type Verified = "present" | "restored" | "aside" | "nothing";
 
 /** Which part of a store holds an account. */
 export type ShardOf = (tag: SettleAsk["tag"]) => string;

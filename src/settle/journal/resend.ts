@@ -6,7 +6,7 @@ import { type Store, StoreError } from "../../store/contract.ts";
 import { SETTLED_IDS_MAX, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
 import type { AdminRecord } from "../journal.ts";
 import { type Absences, DoubtfulError } from "../recovery/absences.ts";
-import { type Answer, type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
+import { type Answer, type DeadLetter, type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
 import { SENT_AT_ONCE, type Verified } from "./give-back.ts";
 import { type ChargePayload, decodeCharge } from "./payload.ts";
 import type { PlacedCharge, Tries } from "./set-aside.ts";
@@ -40,7 +40,7 @@ export function createResend(parts: ResendParts): Resend {
 
   async function charges(placed: readonly PlacedCharge[]): Promise<readonly PlacedCharge[]> {
     const { proven, unproven } = await look(store, placed);
-    for (const { charge } of proven) parts.absences?.found(charge.tag);
+    for (const { charge } of proven) parts.absences?.taken(charge);
     const waiting: PlacedCharge[] = [];
     await inParts(unproven, SENT_AT_ONCE, async (one) => {
       if ((await charge(one)) === "aside") waiting.push(one);
@@ -60,7 +60,7 @@ export function createResend(parts: ResendParts): Resend {
 
   async function charge({ charge: { record } }: PlacedCharge): Promise<Verified> {
     const payload = decodeCharge(record);
-    if (!payload) return "present";
+    if (!payload) return "nothing";
     return settleAgain(payload).catch((error: unknown) => {
       setAside(error);
       return "aside";
@@ -75,17 +75,25 @@ export function createResend(parts: ResendParts): Resend {
 
   /** Rejects with DoubtfulError while the reason for which the store does not take the charge may yet pass. */
   async function settleAgain({ ask, orphan }: ChargePayload): Promise<Verified> {
-    if (isNothing(ask)) return "present";
+    if (isNothing(ask)) return "nothing";
     const answer = await answerTo(ask);
     const letter = letterFor(ask, orphan, answer);
     if (letter?.reason === "unknown_account" && !(await parts.isFollowed())) {
       throw new StoreError("unavailable", "another server answers for the store");
     }
     parts.absences?.judge(ask, letter);
-    if (letter) await deadLetters.add(letter);
-    if (!("outcome" in answer) || answer.outcome !== "settled") return "present";
+    if (letter) await bury(letter);
+    if (!("outcome" in answer) || answer.outcome === "unknown_account" || answer.outcome === "stale") return "nothing";
+    if (answer.outcome !== "settled") return "present";
     parts.onRestored(ask, answer);
     return "restored";
+  }
+
+  /** A disk that does not take the letter holds up this charge and no other. */
+  async function bury(letter: DeadLetter): Promise<void> {
+    await deadLetters.add(letter).catch((error: unknown) => {
+      throw new DoubtfulError(`a dead letter cannot be written: ${String(error)}`);
+    });
   }
 
   async function answerTo(ask: SettleAsk): Promise<Answer> {

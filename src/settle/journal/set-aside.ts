@@ -54,6 +54,10 @@ export class SetAside {
     return this.#size;
   }
 
+  get isFull(): boolean {
+    return this.#size >= this.#max;
+  }
+
   /** The first segment of the journal that is needed for what is here; undefined when nothing is. */
   get oldestSegment(): number | undefined {
     let oldest: number | undefined;
@@ -113,7 +117,7 @@ export class SetAside {
   }
 
   #count(): void {
-    if (this.#size >= this.#max) throw new StoreError("unavailable", "too many charges wait to be verified");
+    if (this.isFull) throw new StoreError("unavailable", "too many charges wait to be verified");
     this.#size++;
   }
 }

@@ -112,6 +112,10 @@ export function createVerifier(parts: VerifierParts): Verifier {
       verifyAdmin,
       shardOf: parts.shardOf,
       isWhole,
+    }).catch(async (error: unknown) => {
+      // Or a walk for which there is no room would never end.
+      if (aside.isFull) await aside.tryAgain(resend);
+      throw error;
     });
     await demandSame(now, parts.storeIdentity);
   }

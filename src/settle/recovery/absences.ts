@@ -41,31 +41,46 @@ export class Absences {
 
   /** @throws DoubtfulError while it is too early to believe that `name`, an account or a record, is gone. */
   doubt(name: string, what: string): void {
-    const nowMs = this.#clock.monotonicMs();
-    const { lookedAtMs, doubtedMs } = this.#doubts.get(name) ?? { lookedAtMs: nowMs, doubtedMs: 0 };
-    const doubt = { lookedAtMs: nowMs, doubtedMs: doubtedMs + Math.min(nowMs - lookedAtMs, BETWEEN_LOOKS_MS) };
-    if (this.#doubts.has(name) || this.#doubts.size < ABSENCES_MAX) this.#doubts.set(name, doubt);
-    if (doubt.doubtedMs < DOUBT_MS) throw new DoubtfulError(what);
+    if (!this.#isBelieved(name)) throw new DoubtfulError(what);
   }
 
   /**
    * Doubts that the account of a charge is gone, or that the store refuses the charge for good; anything else that the store
    * says shows that neither is so. @throws DoubtfulError while it is too early for a dead letter.
    */
-  judge({ tag, requestId }: SettleAsk, letter: Pick<DeadLetter, "reason" | "detail"> | undefined): void {
+  judge({ tag, requestId }: ChargeName, letter: Pick<DeadLetter, "reason" | "detail"> | undefined): void {
     if (letter?.reason === "unknown_account") {
       this.doubt(tag, "the account of a charge is not there");
     } else if (letter?.reason === "refused") {
-      // By charge: others of the account may well be taken.
-      this.doubt(requestId, letter.detail ?? "the store refuses a charge");
+      // The account may be broken whole, and a charge by itself where others of the account are taken.
+      const believed = [this.#isBelieved(refusalsOf(tag)), this.#isBelieved(requestId)];
+      if (!believed.includes(true)) throw new DoubtfulError(letter.detail ?? "the store refuses a charge");
+      this.forget(requestId);
     } else {
-      this.found(tag);
-      this.found(requestId);
+      this.taken({ tag, requestId });
     }
   }
 
-  /** It is there. */
-  found(name: string): void {
+  /** The store has the charge, and so its account. */
+  taken({ tag, requestId }: ChargeName): void {
+    for (const name of [tag, refusalsOf(tag), requestId]) this.forget(name);
+  }
+
+  /** It is there, or no longer asked for. */
+  forget(name: string): void {
     this.#doubts.delete(name);
   }
+
+  /** Counts a look in vain. */
+  #isBelieved(name: string): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const { lookedAtMs, doubtedMs } = this.#doubts.get(name) ?? { lookedAtMs: nowMs, doubtedMs: 0 };
+    const doubt = { lookedAtMs: nowMs, doubtedMs: doubtedMs + Math.min(nowMs - lookedAtMs, BETWEEN_LOOKS_MS) };
+    if (this.#doubts.has(name) || this.#doubts.size < ABSENCES_MAX) this.#doubts.set(name, doubt);
+    return doubt.doubtedMs >= DOUBT_MS;
+  }
 }
+
+type ChargeName = Pick<SettleAsk, "tag" | "requestId">;
+
+const refusalsOf = (tag: ChargeName["tag"]): string => `${tag} refuses`;

@@ -139,8 +139,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     async applyAdmin(record) {
       await epoch.check();
       const notTaken = await replay(record, replayStore);
+      const name = `${record.kind} ${record.id}`;
+      if (notTaken?.mayPass) absences.doubt(name, notTaken.problem);
+      absences.forget(name);
       if (!notTaken) return;
-      if (notTaken.mayPass) absences.doubt(`${record.kind} ${record.id}`, notTaken.problem);
       log.error(factsOfWrite(record, notTaken.problem), "the store does not take a write again");
     },
     onRestored(ask, answer) {

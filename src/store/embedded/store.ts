@@ -49,7 +49,17 @@ function answering<T>(work: () => T): T {
 /** What the disk or SQLite answers is "unavailable" to the caller; a defect of ours stays what it is. */
 function unavailable(cause: unknown): never {
   if (!isOfTheDisk(cause)) throw cause;
-  throw new StoreError("unavailable", `the embedded store did not answer: ${cause.message}`, { cause });
+  const outcome = isOfARow(cause) ? "refused" : "unknown";
+  throw new StoreError("unavailable", `the embedded store did not answer: ${cause.message}`, { cause, outcome });
+}
+
+/** SQLITE_CONSTRAINT, in the low byte of its extended codes (https://sqlite.org/rescode.html). */
+const CONSTRAINT = 19;
+
+/** An account's own rows contradict what is to be written: others are written. */
+function isOfARow(error: Error): boolean {
+  const { errcode } = error as { errcode?: number };
+  return errcode !== undefined && (errcode & 0xff) === CONSTRAINT;
 }
 
 function isOfTheDisk(error: unknown): error is Error {

@@ -36,7 +36,7 @@ interface Shard {
   settling: number;
   /** Queued settlements, oldest first. */
   readonly queue: (() => void)[];
-  /** The account whose call was counted last: a probe for it reaches the same server. */
+  /** The account whose call was answered last: a probe for it reaches the same server. */
   lastTag: AccountTag;
 }
 
@@ -118,11 +118,12 @@ export class Breakers {
   async #counted<T>(shard: Shard, tag: AccountTag, call: () => Promise<T>): Promise<T> {
     if (shard.breaker.isOpen) throw unsent("the store does not answer in time");
     const { clock } = this.#parts;
-    shard.lastTag = tag;
     const tookMs = stopwatch(clock);
     let failed = false;
     try {
-      return await call();
+      const answer = await call();
+      shard.lastTag = tag;
+      return answer;
     } catch (error) {
       failed = isOutage(error);
       throw error;
@@ -277,7 +278,8 @@ export class Breaker {
     const tookMs = stopwatch(clock);
     const answered = await probe().then(
       () => true,
-      () => false,
+      // An account that is broken, if the last call was for such a one.
+      (error: unknown) => error instanceof StoreError && error.outcome === "refused",
     );
     if (!answered || tookMs() >= SLOW_MS) return this.#probeLater();
     this.#openSinceMs = undefined;

@@ -47,7 +47,7 @@ test("what was found in between is doubted anew", async () => {
   const { absences, isBelieved, looks } = bench();
   assert.equal(isBelieved(), false);
   await looks(9, 60_000);
-  absences.found("a");
+  absences.forget("a");
   assert.equal(isBelieved(), false);
   assert.equal(await looks(9, 60_000), undefined);
 });

@@ -91,37 +91,52 @@ test("a loss of a few seconds is no matter for an operator: nobody is refused, a
   assert.equal((await chat(here.url, key)).status, 200);
 });
 
-test("an account that is broken in the copy does not keep all others waiting for what they lost", async (t) => {
-  const redis = await startRedis();
-  t.after(() => redis.stop());
-  const here = await startGatewayHere({ store: redis.url });
-  t.after(() => here.close());
-  await here.logged((line) => line.msg === FOLLOWED);
-  const [whole, broken] = [await openAccount(here.adminUrl, "whole"), await openAccount(here.adminUrl, "broken")];
-  for (const key of [whole, broken]) await chat(here.url, key);
-  await untilSettled(here.adminUrl);
-  const account = (await here.store.findAccount("broken")) ?? assert.fail("no account");
-  const restore = await redis.keepRdb();
-  await passSeconds(redis, here.url, HOUR_S);
-  for (const key of [whole, broken]) await chat(here.url, key);
-  await untilSettled(here.adminUrl);
-  await restore();
-  await here.logged((line) => LOST.test(String(line.msg)));
-  const hash = `{a:${account.tag}}`;
-  await redis.command("RENAME", hash, "kept-aside");
-  await redis.command("SET", hash, "no hash");
-  const followed = here.log.filter((line) => line.msg === FOLLOWED).length;
-  await confirmStore(here.adminUrl);
-  await here.logged(() => here.log.filter((line) => line.msg === FOLLOWED).length > followed);
-  assert.equal((await chat(here.url, whole)).status, 200);
-  await untilSettled(here.adminUrl);
-  assert.equal(charged(await balanced(here.store, "whole")).length, 3);
-  const page = async () => (await fetch(`${here.adminUrl}/metrics`)).text();
-  assert.match(await page(), /^tollgate_unverified_charges [1-9]/m);
-  await redis.command("DEL", hash);
-  await redis.command("RENAME", "kept-aside", hash);
-  await here.logged(
-    ({ event }) => event === "charge_restored" && here.log.filter((line) => line.event === event).length === 2,
-  );
-  assert.equal(charged(await balanced(here.store, "broken")).length, 2);
-});
+/** What breaks the hash of an account, and what mends it. */
+const BREAKS = {
+  "a key of another type": [
+    (hash: string) => [
+      ["RENAME", hash, "kept-aside"],
+      ["SET", hash, "no hash"],
+    ],
+    (hash: string) => [
+      ["DEL", hash],
+      ["RENAME", "kept-aside", hash],
+    ],
+  ],
+  "a number that is none": [(hash: string) => [["HSET", hash, "nb", "abc"]], (hash: string) => [["HDEL", hash, "nb"]]],
+} as const;
+
+for (const [what, [broken, mended]] of Object.entries(BREAKS)) {
+  test(`an account that is broken in the copy (${what}) does not keep all others waiting for what they lost`, async (t) => {
+    const redis = await startRedis();
+    t.after(() => redis.stop());
+    const here = await startGatewayHere({ store: redis.url });
+    t.after(() => here.close());
+    await here.logged((line) => line.msg === FOLLOWED);
+    const keys = [await openAccount(here.adminUrl, "whole"), await openAccount(here.adminUrl, "broken")];
+    for (const key of keys) await chat(here.url, key);
+    await untilSettled(here.adminUrl);
+    const account = (await here.store.findAccount("broken")) ?? assert.fail("no account");
+    const restore = await redis.keepRdb();
+    await passSeconds(redis, here.url, HOUR_S);
+    for (const key of keys) await chat(here.url, key);
+    await untilSettled(here.adminUrl);
+    await restore();
+    await here.logged((line) => LOST.test(String(line.msg)));
+    const hash = `{a:${account.tag}}`;
+    for (const command of broken(hash)) await redis.command(...command);
+    const followed = here.log.filter((line) => line.msg === FOLLOWED).length;
+    await confirmStore(here.adminUrl);
+    await here.logged(() => here.log.filter((line) => line.msg === FOLLOWED).length > followed);
+    assert.equal((await chat(here.url, keys[0] as string)).status, 200);
+    await untilSettled(here.adminUrl);
+    assert.equal(charged(await balanced(here.store, "whole")).length, 3);
+    const page = async () => (await fetch(`${here.adminUrl}/metrics`)).text();
+    assert.match(await page(), /^tollgate_unverified_charges [1-9]/m);
+    for (const command of mended(hash)) await redis.command(...command);
+    await here.logged(
+      ({ event }) => event === "charge_restored" && here.log.filter((line) => line.event === event).length === 2,
+    );
+    assert.equal(charged(await balanced(here.store, "broken")).length, 2);
+  });
+}

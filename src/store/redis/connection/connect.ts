@@ -65,10 +65,10 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const SOCKET_TIMEOUT_MS = 2_000;
 const SLOTS_REFRESH_MS = 5_000;
 /**
- * Between two tries of a script whose keys are being moved to another node: ioredis makes sixteen, and twice as many must end
- * before the time of a step does, or an account whose slot is left half-moved would pass for a server that is away.
+ * Between two tries of a command whose slot is being moved to another node, or is nobody's: ioredis makes sixteen, and twice as many
+ * must end before the time of a step does, or an account whose slot is left like that would pass for a server that is away.
  */
-const TRY_AGAIN_MS = 8;
+const TRY_AGAIN_MS = 4;
 const RECONNECT_DELAY_MAX_MS = 1_000;
 const SCAN_COUNT = 1_000;
 const FENCE_LIFE_MS = 1_000;
@@ -168,6 +168,7 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
           // A slot that had no node when the map was read would stay without one: ioredis learns by MOVED only.
           slotsRefreshInterval: SLOTS_REFRESH_MS,
           retryDelayOnTryAgain: TRY_AGAIN_MS,
+          retryDelayOnClusterDown: TRY_AGAIN_MS,
           redisOptions: { ...nodeOptions, ...(settings.tls ? { tls: {} } : {}), ...credentials(settings) },
         },
       );

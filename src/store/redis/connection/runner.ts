@@ -114,16 +114,16 @@ const SERVER_STATES = [
 function isOfThisStep(error: unknown): boolean {
   const reply = replyOf(error);
   if (reply === undefined) return false;
-  const code = reply.split(" ", 1)[0] as string;
-  return isOfSlot(error, code) || !SERVER_STATES.includes(code);
+  return isOfSlot(error, reply) || !SERVER_STATES.includes(reply.split(" ", 1)[0] as string);
 }
 
 /** How ioredis tells of a reply for which it has sent a command again as often as it does. */
 const LAST_REPLY = "Too many Cluster redirections. Last error: ReplyError: ";
 
-/** The account's slot is left half-moved: nodes that answer send a command from one to the other. */
-function isOfSlot(error: unknown, code: string): boolean {
-  return messageOf(error).startsWith(LAST_REPLY) && ["TRYAGAIN", "MOVED", "ASK"].includes(code);
+/** The account's slot is left half-moved, and nodes that answer send a command from one to the other; or it is nobody's. */
+function isOfSlot(error: unknown, reply: string): boolean {
+  if (reply === "CLUSTERDOWN Hash slot not served") return true;
+  return messageOf(error).startsWith(LAST_REPLY) && /^(TRYAGAIN|MOVED|ASK) /.test(reply);
 }
 
 /** The error reply that an error stands for; undefined when Redis has not answered. */
