@@ -7,8 +7,12 @@ import {
   findNested,
   isJsonFault,
   memberSpans,
+  memberValue,
+  readJson,
+  readJsonInSteps,
   scanJson,
   spliceJson,
+  spliceNested,
   visitNames,
 } from "../../../src/wire/json.ts";
 
@@ -123,3 +127,39 @@ test("a splice takes bytes as it takes text", () => {
   const bytes = spliceJson(body, scan, { set: { b: Buffer.from('"é"'), c: Buffer.from('"ü"'), d: "3" } });
   assert.equal(Buffer.from(bytes).toString(), '{"a":1, "b":"é","c":"ü","d":3}');
 });
+
+/** Numbers that a double does not hold, or not as they are written. */
+const LONG_NUMBERS = [
+  "9007199254740993",
+  "-12345678901234567890",
+  "0.1000000000000000055511151231257827",
+  "1234567890123456.7890123456789012e-12",
+  "1E+0000000000000000000000000000001",
+  "1".repeat(400),
+  `0.${"0".repeat(400)}1`,
+];
+
+for (const number of LONG_NUMBERS) {
+  test(`a number of ${number.length} characters is whole wherever it is: ${number.slice(0, 24)}`, async () => {
+    const text = `{"n":${number},"o":{"n":${number},"m":1},"a":[${number},2]}`;
+    const body = Buffer.from(text);
+    const scan = scanJson(body);
+    assert.ok(!isJsonFault(scan));
+    assert.equal(String(memberValue(body, scan, "n")), number);
+    for (const path of [["n"], ["o", "n"]]) assert.equal(found(text, path), number);
+    const spans = (spanned: Iterable<{ start: number; end: number }>, of: Buffer) =>
+      Array.from(spanned, ({ start, end }) => of.toString("utf8", start, end));
+    const array = Buffer.from(found(text, ["a"]) as string);
+    assert.deepEqual(spans(elementSpans(array), array), [number, "2"]);
+    assert.equal(spans(memberSpans(body), body)[0], number);
+    // Who changes its neighbour sends it as it came.
+    assert.equal(String(spliceJson(body, scan, { remove: ["o"] })), `{"n":${number},"a":[${number},2]}`);
+    assert.equal(String(spliceNested(body, ["o", "m"], "3")), text.replace('"m":1', '"m":3'));
+    const parsed = JSON.parse(text);
+    const sizes = { scan: 1, parse: 4, text: 4 };
+    for (const read of [readJson(body), await readJsonInSteps(body, () => undefined, undefined, sizes)]) {
+      assert.ok("json" in read);
+      assert.deepEqual([read.json, read.scan], [parsed, scan]);
+    }
+  });
+}

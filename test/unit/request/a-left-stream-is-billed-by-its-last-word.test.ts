@@ -1,0 +1,112 @@
+/**
+ * A stream that its client has left and that is read on is noted, and billed, by what its converter knows after its last piece
+ * and after its end: an upstream's count may be in what only the end completes (ARCHITECTURE.md promise 3).
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ClientFrames, StreamConverter } from "../../../src/convert/exchange.ts";
+import type { BodySink } from "../../../src/dispatch/ask.ts";
+import type { Leaving } from "../../../src/request/leaving.ts";
+import { relayStream, type StreamEnd } from "../../../src/request/relay.ts";
+import { LeftStreams } from "../../../src/settle/left-streams.ts";
+import type { AccountTag } from "../../../src/values/key.ts";
+import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
+
+const TAG = "TAG" as AccountTag;
+
+/** A converter that counts each byte as a delta, and finds the upstream's count when the bytes are at their end. */
+function counting() {
+  let deltas = 0;
+  let usage: Usage | undefined;
+  const converter = {
+    push(chunk: Uint8Array): readonly ClientFrames[] {
+      deltas += chunk.length;
+      return [{ bytes: chunk, semantic: true, terminal: false }];
+    },
+    end(): readonly ClientFrames[] {
+      usage = { ...NO_USAGE, output: 90 };
+      return [];
+    },
+    counts: () => ({ usage, final: usage !== undefined, produced: { bytes: deltas, tokens: deltas, deltas } }),
+    ...{ fault: undefined, draining: false, ended: false },
+  };
+  return converter as unknown as StreamConverter;
+}
+
+/** A stream that has begun and that its client has left. */
+function left() {
+  const noted: number[] = [];
+  const ends: StreamEnd[] = [];
+  const streams = new LeftStreams();
+  const leaving: Leaving = {
+    ...{ forMs: Number.POSITIVE_INFINITY, bytesMax: 1_000, doubt: undefined },
+    covers: () => true,
+    begun: (end) => streams.add(TAG, end),
+  };
+  let leave = () => {};
+  let aborted = false;
+  let sink: BodySink | undefined;
+  const converter = counting();
+  void relayStream({
+    clock: { monotonicMs: () => 0, wallMs: () => 0, after: () => () => {} },
+    askedAtMs: 0,
+    heartbeatMs: 60_000,
+    reply: {
+      ...{ gone: false, open() {}, write: () => true, end() {}, onDrain() {} },
+      onGone: (task) => {
+        leave = task;
+      },
+    },
+    headers: {},
+    converter,
+    body: {
+      ...{ pause() {}, resume() {}, letGo() {}, bytesReceived: 0 },
+      abort() {
+        aborted = true;
+      },
+      consume: (given) => {
+        sink = given;
+      },
+    },
+    first: converter.push(Buffer.from("a")),
+    bill: {
+      ...{ holdExtension: undefined, thinks: false, leaving: () => leaving },
+      checkpoint: ({ produced }) => void noted.push(produced.deltas),
+      settle: async (end) => void ends.push(end),
+    },
+    failure: () => Buffer.from("failed"),
+    onFirstToken() {},
+    cut: new AbortController().signal,
+  });
+  leave();
+  assert.equal(ends.length, 0, "it is read on");
+  return { noted, ends, streams, sink: sink as unknown as BodySink, isAborted: () => aborted };
+}
+
+test("each piece that is read on is in what is noted of it", () => {
+  const { noted, sink } = left();
+  sink.data(Buffer.from("bc"));
+  sink.data(Buffer.from("d"));
+  assert.deepEqual(noted, [1, 3, 4]);
+});
+
+test("what the end of the bytes completes is in the bill", () => {
+  const { ends, sink } = left();
+  sink.data(Buffer.from("bc"));
+  sink.end();
+  assert.deepEqual(
+    ends.map(({ reason, counts }) => [reason, counts.usage?.output, counts.produced.deltas]),
+    [["client_gone", 90, 3]],
+  );
+});
+
+test("when its account asks again it ends at once, with all that was read, and once", () => {
+  const { ends, streams, sink, isAborted } = left();
+  sink.data(Buffer.from("bc"));
+  streams.end(TAG);
+  assert.deepEqual([ends.map(({ counts }) => counts.produced.deltas), isAborted()], [[3], true]);
+  streams.end(TAG);
+  sink.data(Buffer.from("d"));
+  sink.end();
+  assert.equal(ends.length, 1);
+});

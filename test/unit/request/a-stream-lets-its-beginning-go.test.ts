@@ -1,0 +1,68 @@
+/**
+ * ARCHITECTURE.md promise 13: what a stream began with is a piece of a read of up to 64 KB. Once it is with the socket nothing of
+ * the stream keeps it, however long the stream goes on.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { StreamConverter } from "../../../src/convert/exchange.ts";
+import type { BodySink } from "../../../src/dispatch/ask.ts";
+import { relayStream } from "../../../src/request/relay.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+setFlagsFromString("--no-expose-gc");
+
+/** As many collections as are tried: a reference may live as long as the turn in which it was looked at. */
+const LOOKS_MAX = 20;
+
+/** @returns what the stream began with, and what keeps the stream. */
+function begin(): { first: WeakRef<Uint8Array>; sink: BodySink; written: () => number } {
+  const bytes = Buffer.alloc(65_536, "a");
+  let sink: BodySink | undefined;
+  let written = 0;
+  const counts = { usage: undefined, final: false, produced: { bytes: 1, tokens: 1, deltas: 1 } };
+  void relayStream({
+    clock: { monotonicMs: () => 0, wallMs: () => 0, after: () => () => {} },
+    askedAtMs: 0,
+    heartbeatMs: 60_000,
+    reply: {
+      ...{ gone: false, open() {}, end() {}, onDrain() {}, onGone() {} },
+      write(piece: Uint8Array) {
+        written += piece.length;
+        return true;
+      },
+    },
+    headers: {},
+    converter: {
+      ...{ push: () => [], counts: () => counts, fault: undefined, draining: false },
+    } as unknown as StreamConverter,
+    body: {
+      ...{ pause() {}, resume() {}, abort() {}, letGo() {}, bytesReceived: 0 },
+      consume: (given) => {
+        sink = given;
+      },
+    },
+    first: [{ bytes, semantic: true, terminal: false }],
+    bill: {
+      ...{ holdExtension: undefined, thinks: false, leaving: () => undefined },
+      ...{ checkpoint() {}, settle: async () => {} },
+    },
+    failure: () => Buffer.from("failed"),
+    onFirstToken() {},
+    cut: new AbortController().signal,
+  });
+  return { first: new WeakRef(bytes), sink: sink as unknown as BodySink, written: () => written };
+}
+
+test("the first frames are in nobody's memory while the stream runs", async () => {
+  const { first, sink, written } = begin();
+  assert.equal(written(), 65_536);
+  for (let look = 0; look < LOOKS_MAX && first.deref() !== undefined; look++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+  }
+  assert.equal(first.deref(), undefined);
+  sink.data(Buffer.from("b"));
+});
