@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Absences, DoubtfulError } from "../../../src/settle/recovery/absences.ts";
-import { ManualClock } from "./rig.ts";
+import { askOf, ManualClock } from "./rig.ts";
 
 function bench() {
   const clock = new ManualClock();
@@ -50,4 +50,48 @@ test("what was found in between is doubted anew", async () => {
   absences.forget("a");
   assert.equal(isBelieved(), false);
   assert.equal(await looks(9, 60_000), undefined);
+});
+
+/** Judges so often, a minute apart. @returns how often it was believed. */
+async function judgings(times: number, clock: ManualClock, judge: () => void): Promise<number> {
+  let believed = 0;
+  for (let time = 0; time < times; time++) {
+    try {
+      judge();
+      believed++;
+    } catch (error) {
+      assert.ok(error instanceof DoubtfulError);
+    }
+    await clock.advance(60_000);
+  }
+  return believed;
+}
+
+test("a refusal is one charge's own: what is said of it makes no other of its account believed", async () => {
+  const { absences, clock } = bench();
+  const refused = { reason: "refused", detail: "WRONGTYPE" } as const;
+  assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), refused)), 0);
+  assert.throws(() => absences.judge(askOf(6), refused), DoubtfulError);
+  assert.doesNotThrow(() => absences.judge(askOf(3), refused));
+});
+
+test("any other answer to a charge ends the doubt of its account, and of itself", async () => {
+  for (const reason of ["unknown_account", "refused"] as const) {
+    const { absences, clock } = bench();
+    const letter = { reason, detail: undefined };
+    assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), letter)), 0);
+    absences.judge(askOf(3), undefined);
+    assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), letter)), 0, reason);
+  }
+});
+
+test("so many absences are remembered; more are doubted for ever, and those that are known go on", async () => {
+  const { absences, clock, isBelieved, looks } = bench();
+  assert.equal(isBelieved(), false);
+  for (let number = 1; number < 100_000; number++) {
+    assert.throws(() => absences.doubt(`${number}`, "gone"), DoubtfulError);
+  }
+  assert.equal(await judgings(30, clock, () => absences.doubt("one more", "gone")), 0);
+  assert.equal(isBelieved(), false, "half an hour without a look counts as a minute");
+  assert.equal(await looks(9, 60_000), 9);
 });

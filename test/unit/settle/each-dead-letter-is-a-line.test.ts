@@ -1,8 +1,9 @@
 /** What the store will not take is kept for a person as one JSON object a line, and counted by its lines after the next start. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
-import { askOf, ManualClock } from "./rig.ts";
+import { type Answer, letterFor, openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { askOf, ManualClock, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
 test("letters are lines of their own, whatever is in them, and there are as many after the next start", async () => {
@@ -22,4 +23,52 @@ test("letters are lines of their own, whatever is in them, and there are as many
     ],
   );
   assert.equal((await openDeadLetters(disk, clock, () => {})).count(), 2);
+});
+
+test("a letter that the disk did not take is none: it is written when it is added again", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const letters = await openDeadLetters(disk, clock, () => {});
+  disk.fault = { at: disk.calls + 1, times: 1, code: "ENOSPC" };
+  const letter = { reason: "mismatch", ask: askOf(1), detail: undefined } as const;
+  await assert.rejects(letters.add(letter), /ENOSPC/);
+  assert.equal(letters.count(), 0);
+  await letters.add(letter);
+  await letters.add(letter);
+  assert.equal(letters.count(), 1);
+  assert.equal((await openDeadLetters(disk, clock, () => {})).count(), 1);
+});
+
+const FILE_BYTES_MAX = 16 * 1024 * 1024;
+
+test("the file has a bound, which failed writes take nothing of; what is beyond it is told and counted", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const told: string[] = [];
+  const letters = await openDeadLetters(disk, clock, ({ ask }) => void told.push(ask.requestId));
+  const large = (number: number) =>
+    ({ reason: "defect", ask: askOf(number), detail: "x".repeat(FILE_BYTES_MAX / 2) }) as const;
+  disk.fault = { at: disk.calls + 1, times: 2, code: "EIO" };
+  for (let time = 0; time < 2; time++) await assert.rejects(letters.add(large(1)), /EIO/);
+  await letters.add(large(2));
+  const { length } = disk.bytesOf("dead-letters.jsonl");
+  assert.ok(length > FILE_BYTES_MAX / 2);
+  await letters.add(large(3));
+  assert.equal(disk.bytesOf("dead-letters.jsonl").length, length);
+  assert.deepEqual([told.slice(-2), letters.count()], [[askOf(2).requestId, askOf(3).requestId], 2]);
+});
+
+test("what only gives a hold back needs no letter where nothing is lost, and one where the store has a charge instead", () => {
+  const reasonOf = (ask: Parameters<typeof letterFor>[0], answer: Answer, orphan = false) =>
+    letterFor(ask, orphan, answer)?.reason;
+  const mismatch = { outcome: "mismatch", recorded: nanoUsd(5n) } as const;
+  const stale = { outcome: "stale" } as Answer;
+  const gone = { outcome: "unknown_account" } as const;
+  assert.deepEqual([reasonOf(voidOf(1), gone), reasonOf(voidOf(1), stale)], [undefined, undefined]);
+  assert.equal(reasonOf(voidOf(1), mismatch), "mismatch");
+  assert.equal(reasonOf(voidOf(1), mismatch, true), undefined);
+  // Money that nobody would see again: what was absorbed, and what somebody left unpaid.
+  assert.equal(reasonOf({ ...voidOf(1), absorbed: nanoUsd(1n) }, gone), "unknown_account");
+  const leftUnpaid = { amount: nanoUsd(1n) } as unknown as NonNullable<ReturnType<typeof voidOf>["leftUnpaid"]>;
+  assert.equal(reasonOf({ ...voidOf(1), leftUnpaid }, gone), "unknown_account");
 });

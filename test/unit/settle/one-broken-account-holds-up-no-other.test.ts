@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type DeadLetter, openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
-import { SetAside } from "../../../src/settle/journal/set-aside.ts";
+import { type PlacedCharge, SetAside } from "../../../src/settle/journal/set-aside.ts";
 import { createVerifier } from "../../../src/settle/journal/verify.ts";
 import type { AdminRecord } from "../../../src/settle/journal.ts";
 import { Absences } from "../../../src/settle/recovery/absences.ts";
@@ -227,4 +227,75 @@ test("where no more can be set aside, its finder is told", () => {
   const more = { ...placed, charge: { ...placed.charge, requestId: idOf(6) } };
   assert.throws(() => aside.addCharge(more), StoreError);
   assert.throws(() => aside.addWrite({ record: { ...record, id: "other" }, segment: 1 }), StoreError);
+});
+
+const WRITE: AdminRecord = { kind: "credit", id: "pay", payload: {} };
+const writeOf = (id: string, segment: number) => ({ record: { ...WRITE, id }, segment });
+function chargeOf(number: number, segment: number) {
+  const { requestId, tag, amount } = askOf(number);
+  return { charge: { requestId, tag, amount, record: "" }, segment };
+}
+
+test("writes are tried in the order in which they came and before the charges that need them, until each is done", async () => {
+  const clock = new ManualClock();
+  const aside = new SetAside(clock);
+  aside.addCharge(chargeOf(1, 9));
+  for (const id of ["account", "topup", "key"]) aside.addWrite(writeOf(id, 7));
+  assert.equal(aside.oldestSegment, 7, "its segment is kept for a write too");
+  const tried: string[] = [];
+  const stuck = new Set(["topup"]);
+  const tries = {
+    async write({ id }: AdminRecord) {
+      tried.push(id);
+      return !stuck.has(id);
+    },
+    async charges(placed: readonly { segment: number }[]) {
+      if (placed.length > 0) tried.push("charge");
+      return [];
+    },
+  };
+  await aside.tryAgain(tries);
+  assert.deepEqual(tried.splice(0), ["account", "topup", "key", "charge"]);
+  assert.equal(aside.size, 1);
+  stuck.clear();
+  await clock.advance(1_000);
+  await aside.tryAgain(tries);
+  await clock.advance(10_000);
+  await aside.tryAgain(tries);
+  assert.deepEqual([tried, aside.size, aside.oldestSegment], [["topup"], 0, undefined]);
+});
+
+test("after a try that succeeds the next is a second later, however long the pauses were", async () => {
+  const clock = new ManualClock();
+  const aside = new SetAside(clock);
+  for (const number of [1, 2]) aside.addCharge(chargeOf(number, 1));
+  let taken = 0;
+  let tries = 0;
+  const charges = async (placed: readonly PlacedCharge[]) => {
+    if (placed.length > 0) tries++;
+    return placed.slice(taken);
+  };
+  const seconds = async (count: number) => {
+    for (let second = 0; second < count; second++) {
+      await aside.tryAgain({ write: async () => true, charges });
+      await clock.advance(1_000);
+    }
+    const made = tries;
+    tries = 0;
+    return made;
+  };
+  // At 0, 2, 6, 14 and 24 seconds: from 1 on the pause is twice as long each time, and ten seconds at most.
+  assert.equal(await seconds(25), 5);
+  taken = 1;
+  await seconds(9);
+  assert.equal(await seconds(1), 1);
+  assert.equal(aside.size, 1);
+  taken = 0;
+  assert.equal(await seconds(1), 1, "a second later");
+});
+
+test("as many may be set aside as the journal may have without an answer", () => {
+  const aside = new SetAside(new ManualClock());
+  for (let number = 0; number < 100_000; number++) aside.addCharge(chargeOf(number, 1));
+  assert.throws(() => aside.addCharge(chargeOf(100_000, 1)), StoreError);
 });

@@ -1,0 +1,149 @@
+/**
+ * docs/failure-model.md invariant 36: when another server answers, charges are sent again from the newest back to one that
+ * proves that nothing before it is missing. A proof that is believed too soon leaves a charge out for good.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { giveBack, SENT_AT_ONCE, type Verified } from "../../../src/settle/journal/give-back.ts";
+import type { PlacedCharge } from "../../../src/settle/journal/set-aside.ts";
+import { Records } from "./records.ts";
+
+const SECOND_MS = 1_000;
+/** When the charges of these tests begin. */
+const START_MS = 1_000_000;
+const at = (seconds: number): number => START_MS + seconds * SECOND_MS;
+
+interface Walk {
+  /** Until when the server before is known to have answered, in seconds; unless given for longer than anything is. */
+  readonly since?: number;
+  readonly lost?: readonly number[];
+  readonly isWhole?: boolean;
+  readonly shardOf?: () => string;
+}
+
+/** @returns the numbers of the charges that were sent, the administrative writes and the segments that were read. */
+async function walk(records: Records, { since = 1_000_000, lost = [], isWhole = false, shardOf }: Walk = {}) {
+  const sent: number[] = [];
+  const writes: string[] = [];
+  const read: number[] = [];
+  const log = {
+    segments: () => records.segments(),
+    read(segment: number, offset: number, bytes: number) {
+      read.push(segment);
+      return records.read(segment, offset, bytes);
+    },
+  };
+  await giveBack(at(since), {
+    log,
+    shardOf,
+    isWhole,
+    async verify({ charge }: PlacedCharge): Promise<Verified> {
+      const number = Number.parseInt(charge.requestId, 16);
+      sent.push(number);
+      return lost.includes(number) ? "restored" : "present";
+    },
+    verifyAdmin: async ({ id }) => void writes.push(id),
+  });
+  return { sent, writes, read };
+}
+
+/** Charges a second apart, from 1; each segment has so many as are sent at one time. */
+function seconds(count: number): Records {
+  const records = new Records();
+  for (let number = 1; number <= count; number++) {
+    records.charge(number, at(number));
+    if (number % SENT_AT_ONCE === 0) records.next();
+  }
+  return records;
+}
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+const sorted = (some: readonly number[]) => some.toSorted((left, right) => left - right);
+
+test("what a charge that is present proves ends the walk, and no older segment is read for charges", async () => {
+  const { sent, read } = await walk(seconds(4 * SENT_AT_ONCE));
+  assert.deepEqual(sorted(sent), numbers(3 * SENT_AT_ONCE + 1, 4 * SENT_AT_ONCE));
+  // Once for the writes; then from the end, where the last segment is empty.
+  assert.deepEqual(read, [1, 2, 3, 4, 5, 5, 4]);
+});
+
+test("what was acknowledged after the server before was last seen proves nothing", async () => {
+  const { sent } = await walk(seconds(4 * SENT_AT_ONCE), { since: SENT_AT_ONCE });
+  assert.deepEqual(sorted(sent), numbers(1, 4 * SENT_AT_ONCE));
+});
+
+test("what is present among the last that were lost proves nothing, nor what is a clock's disorder older", async () => {
+  const newest = 4 * SENT_AT_ONCE;
+  const first = 3 * SENT_AT_ONCE + 1;
+  for (const [lost, from] of [
+    // Five seconds are a clock's disorder.
+    [first + 5, first - SENT_AT_ONCE],
+    [first + 6, first],
+  ] as const) {
+    const { sent } = await walk(seconds(newest), { lost: numbers(lost, newest) });
+    assert.deepEqual(sorted(sent), numbers(from, newest), `lost from ${lost} on`);
+  }
+});
+
+test("a whole loss is given back wholly, whatever is present", async () => {
+  const { sent } = await walk(seconds(3 * SENT_AT_ONCE), { isWhole: true });
+  assert.deepEqual(sorted(sent), numbers(1, 3 * SENT_AT_ONCE));
+});
+
+test("each of several servers proves its own past only, and the walk goes on for the others", async () => {
+  const records = seconds(3 * SENT_AT_ONCE);
+  const { read } = await walk(records, { shardOf: () => "one" });
+  assert.deepEqual(read, [1, 2, 3, 4, 4, 3, 2, 1]);
+});
+
+test("a charge proves what was acknowledged before it was made, and not before it was acknowledged", async () => {
+  const records = new Records();
+  // 2 is acknowledged while 1 is under way: whether the store had it before 1 is unknown.
+  records.charge(3, at(0)).next().final(1, at(10)).charge(2, at(20)).next().ack(1, at(30));
+  assert.deepEqual(sorted((await walk(records)).sent), [1, 2]);
+});
+
+test("a charge far back that was acknowledged late is looked for there", async () => {
+  const records = new Records().final(1, at(0)).next();
+  for (let number = 2; number <= 2 * SENT_AT_ONCE; number++) records.charge(number, at(number));
+  records.ack(1, at(100));
+  assert.ok((await walk(records)).sent.includes(1));
+});
+
+test("its newest ACK says when the store had a charge", async () => {
+  // What was given back at 40 is as new as that: it proves nothing where the last is known of 30.
+  const records = new Records().charge(1, at(0)).next().charge(2, at(10)).next().ack(2, at(40));
+  assert.deepEqual(sorted((await walk(records, { since: 30 })).sent), [1, 2]);
+});
+
+test("a charge that became a dead letter is not sent", async () => {
+  const records = new Records().final(1, at(0)).ack(1, at(0), "dead").charge(2, at(1));
+  assert.deepEqual((await walk(records, { isWhole: true })).sent, [2]);
+});
+
+test("where the clock went back times say nothing, and all is sent", async () => {
+  const back = new Records().charge(1, at(0)).next().charge(2, at(100)).charge(3, at(0)).next().charge(4, at(90));
+  assert.deepEqual(sorted((await walk(back, { since: 80 })).sent), [1, 2, 3, 4]);
+  // What was proven by then is proven no more; 1 is acknowledged last, so that its place is looked for.
+  const proven = new Records().charge(4, at(5)).final(1, at(6)).next().charge(2, at(100)).next();
+  proven.charge(3, at(10)).ack(1, at(15));
+  assert.deepEqual(sorted((await walk(proven, { since: 80 })).sent), [1, 2, 3, 4]);
+  const inSteps = new Records().charge(1, at(-1)).next().charge(2, at(8)).charge(3, at(4)).charge(4, at(0));
+  assert.deepEqual(sorted((await walk(inSteps)).sent), [1, 2, 3, 4]);
+});
+
+test("a clock's little disorder changes nothing", async () => {
+  const records = new Records().charge(1, at(0)).next().charge(2, at(12)).charge(3, at(10)).charge(4, at(20));
+  assert.deepEqual(sorted((await walk(records)).sent), [2, 3, 4]);
+});
+
+test("writes are done again in the order in which they were made, over all segments, before any charge", async () => {
+  const records = new Records()
+    .admin("account", at(0))
+    .charge(1, at(1))
+    .admin("topup", at(2))
+    .next()
+    .admin("key", at(3));
+  const { writes } = await walk(records);
+  assert.deepEqual(writes, ["account", "topup", "key"]);
+});
