@@ -97,9 +97,8 @@ test("each of several servers proves its own past only, and the walk goes on for
 });
 
 test("a charge proves what was acknowledged before it was made, and not before it was acknowledged", async () => {
-  const records = new Records();
   // 2 is acknowledged while 1 is under way: whether the store had it before 1 is unknown.
-  records.charge(3, at(0)).next().final(1, at(10)).charge(2, at(20)).next().ack(1, at(30));
+  const records = new Records().final(2, at(5)).next().final(1, at(10)).ack(2, at(20)).ack(1, at(30));
   assert.deepEqual(sorted((await walk(records)).sent), [1, 2]);
 });
 
