@@ -103,6 +103,16 @@ test("a charge without a journal is unrecorded until the store has it, and its c
   assert.deepEqual([settler.unrecorded(), settler.pending(), acks], [[], 0, [[idOf(1), "settled"]]]);
 });
 
+test("a charge without a journal that the store takes at once keeps its client waiting no longer", async () => {
+  const { settler } = bench({ broken: true });
+  let mayEnd = false;
+  void settler.settle(askOf(1)).then(() => {
+    mayEnd = true;
+  });
+  await turns(5);
+  assert.deepEqual([mayEnd, settler.unrecorded()], [true, []]);
+});
+
 test("the ACK of what the store does not take says so, and comes after its letter", async () => {
   const written = Promise.withResolvers<void>();
   const { store, acks, settler } = bench({ addLetter: () => written.promise });
