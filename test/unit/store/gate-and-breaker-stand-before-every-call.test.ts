@@ -88,6 +88,7 @@ test("what a shut gate stops is not sent and counts against no server; what runs
       for (const name of ["readKey", "admit", "settle"] as const)
         await assert.rejects(CALLS[name](store), isOlder, name);
       await assert.rejects(store.credit(TAG, PAYMENT), isOlder);
+      await assert.rejects(store.settledAmounts(TAG, [ridOf(1)]), isOlder);
     }
     for (const call of ["takeSignIn", "findSignIn", "dropSignIn"] as const)
       await assert.rejects(store[call]("operator", "session", "a"), isOlder, call);
