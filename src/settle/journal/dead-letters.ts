@@ -66,6 +66,7 @@ export async function openDeadLetters(
       await disk.append(FILE, line).catch((error: unknown) => {
         requests.delete(requestId);
         count--;
+        size -= line.length;
         isCut = true;
         throw error;
       });

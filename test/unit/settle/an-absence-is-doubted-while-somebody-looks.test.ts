@@ -67,12 +67,19 @@ async function judgings(times: number, clock: ManualClock, judge: () => void): P
   return believed;
 }
 
-test("a refusal is one charge's own: what is said of it makes no other of its account believed", async () => {
+test("an account that has refused for ten minutes is believed with all its charges, and with one alone where it takes others", async () => {
   const { absences, clock } = bench();
   const refused = { reason: "refused", detail: "WRONGTYPE" } as const;
   assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), refused)), 0);
-  assert.throws(() => absences.judge(askOf(6), refused), DoubtfulError);
-  assert.doesNotThrow(() => absences.judge(askOf(3), refused));
+  for (const number of [3, 6]) assert.doesNotThrow(() => absences.judge(askOf(number), refused));
+  absences.taken(askOf(9));
+  assert.throws(() => absences.judge(askOf(12), refused), DoubtfulError);
+  const taking = () => {
+    absences.taken(askOf(9));
+    absences.judge(askOf(12), refused);
+  };
+  assert.equal(await judgings(10, clock, taking), 0);
+  assert.doesNotThrow(taking);
 });
 
 test("any other answer to a charge ends the doubt of its account, and of itself", async () => {
