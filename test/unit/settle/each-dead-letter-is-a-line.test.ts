@@ -39,6 +39,23 @@ test("a letter that the disk did not take is none: it is written when it is adde
   assert.equal((await openDeadLetters(disk, clock, () => {})).count(), 1);
 });
 
+test("half a letter is none, and the next one is a line of its own: after a disk that was full, and after a crash", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const letter = (number: number) => ({ reason: "mismatch", ask: askOf(number), detail: undefined }) as const;
+  const first = await openDeadLetters(disk, clock, () => {});
+  await first.add(letter(1));
+  const whole = disk.bytesOf("dead-letters.jsonl");
+  await disk.append("dead-letters.jsonl", whole.subarray(0, whole.length / 2));
+  const second = await openDeadLetters(disk, clock, () => {});
+  assert.equal(second.count(), 1);
+  for (const number of [1, 2]) await second.add(letter(number));
+  const third = await openDeadLetters(disk, clock, () => {});
+  assert.deepEqual([second.count(), third.count()], [2, 2]);
+  const lines = disk.bytesOf("dead-letters.jsonl").toString().split("\n");
+  assert.equal(JSON.parse(lines[2] as string).ask.requestId, askOf(2).requestId);
+});
+
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 test("the file has a bound, which failed writes take nothing of; what is beyond it is told and counted", async () => {

@@ -41,7 +41,8 @@ async function bench(disk = new SimDisk(), clock = new ManualClock(), store = ne
     storeIdentity: async () => server.now,
     async applyAdmin({ kind, id }: AdminRecord) {
       if (stuck.has(id)) absences.doubt(`${kind} ${id}`, "broken");
-      else written.push(id);
+      absences.forget(`${kind} ${id}`);
+      written.push(id);
     },
     onRestored: (ask) => void restored.push(ask.requestId),
     onIdentity: () => {},
@@ -156,6 +157,27 @@ test("a change of servers comes to an end without it, and later it gets what is 
   assert.deepEqual(restored.toSorted(), [3, 5, 6, 8].map(idOf));
   assert.ok(written.includes("pay-1"));
   assert.deepEqual([verifier.waiting(), errors], [0, []]);
+  await opened.journal.close();
+});
+
+test("a payment that waited for a while and was taken is not given up sooner the next time", async () => {
+  const scene = await bench();
+  const { stuck, verifier, server, written, opened, clock } = scene;
+  await verifier.tick();
+  const write = opened.journal.adminWrite({ kind: "credit", id: "pay-1", payload: {} });
+  await clock.advance(2);
+  await write;
+  for (const now of ["two", "three"]) {
+    stuck.add("pay-1");
+    server.now = now;
+    await rounds(scene, 9 * MINUTE_MS);
+    assert.equal(verifier.waiting(), 1, now);
+    written.length = 0;
+    stuck.clear();
+    await rounds(scene, MINUTE_MS);
+    assert.ok(written.includes("pay-1"), now);
+    await clock.advance(6 * 60 * MINUTE_MS);
+  }
   await opened.journal.close();
 });
 

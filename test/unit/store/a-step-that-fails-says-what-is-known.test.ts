@@ -50,6 +50,8 @@ for (const message of [
   "WRONGTYPE a key",
   "ERR a script",
   "Too many Cluster redirections. Last error: ReplyError: MOVED 1 a:1",
+  "Too many Cluster redirections. Last error: ReplyError: CLUSTERDOWN Hash slot not served",
+  "CLUSTERDOWN Hash slot not served",
 ]) {
   test(`${message.slice(0, 40)}: the account's own, and no sign of an outage`, async () => {
     const error = await errorOf(bench(() => Promise.reject(reply(message))).run);

@@ -10,6 +10,7 @@ import { StoreError } from "../../../src/store/contract.ts";
 import { openDatabase } from "../../../src/store/embedded/database/open.ts";
 import { SCHEMA_STEPS } from "../../../src/store/embedded/database/schema.ts";
 import { openStore } from "../../../src/store/open.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
 import { admitAsk, admitted, codeHashOf, makeAccount, ridOf, settleAsk, tagOf, terms } from "./asks.ts";
 
 async function inFolder(work: (dir: string) => Promise<void>): Promise<void> {
@@ -229,3 +230,25 @@ test("after a restart money, keys and marks are there, holds and buckets are gon
     await store.close();
     await assert.rejects(store.getAccount(tag), StoreError);
   }));
+
+test("an account whose rows contradict what is to be written is refused by itself, and others are written", async () => {
+  await inFolder(async (dir) => {
+    const store = await openStore({ kind: "embedded", dir });
+    const [harmed, other] = [tagOf("One"), tagOf("Two")];
+    for (const tag of [harmed, other]) {
+      await store.createAccount({ tag, name: `of ${tag}`, plan: "free" });
+      for (const id of ["one", "two"]) await store.credit(tag, { id, amount: nanoUsd(5n), kind: "topup", note: "" });
+    }
+    await store.close();
+    const db = new DatabaseSync(join(dir, "tollgate.db"));
+    db.prepare("UPDATE accounts SET seq = 1 WHERE tag = ?").run(harmed);
+    db.close();
+    const again = await openStore({ kind: "embedded", dir });
+    const payment = { id: "three", amount: nanoUsd(5n), kind: "topup", note: "" } as const;
+    await assert.rejects(again.credit(harmed, payment), (error: unknown) => {
+      return error instanceof StoreError && error.outcome === "refused" && /UNIQUE/.test(error.message);
+    });
+    assert.equal((await again.credit(other, payment)).outcome, "credited");
+    await again.close();
+  });
+});

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { StoreError } from "../../../../src/store/contract.ts";
 import { Breaker, Breakers } from "../../../../src/store/middleware/breakers.ts";
 import { createLog } from "../../../../src/telemetry/log.ts";
 import { ManualClock, turns } from "../../../unit/settle/rig.ts";
@@ -61,6 +62,39 @@ test("old calls are forgotten", async () => {
   await clock.advance(10_001);
   count(1, true);
   assert.equal(breaker.isOpen, false);
+});
+
+test("a server that refuses the probe's account answers: an account that is broken keeps nobody else waiting", async () => {
+  const { clock, breaker, probes, count } = bench();
+  probes.answer = () => Promise.reject(new StoreError("unavailable", "WRONGTYPE", { outcome: "refused" }));
+  count(5, true);
+  await clock.advance(250);
+  assert.equal(breaker.isOpen, false);
+});
+
+test("a probe is for an account that was answered, where there is one", async () => {
+  const clock = new ManualClock();
+  const probed: string[] = [];
+  const [answered, broken] = [tagOf("One"), tagOf("Two")];
+  const breakers = new Breakers({
+    store: {
+      async admit({ tag }) {
+        probed.push(tag);
+        return { outcome: "refused", cause: "unknown_key" } as never;
+      },
+      shardOf: () => "",
+    },
+    clock,
+    random: () => 1,
+    metrics: { storeBreakerOpen: { set: () => {} } as never },
+    log: createLog({ level: "silent" }),
+  });
+  await breakers.request(answered, async () => {});
+  const away = () => Promise.reject(new StoreError("unavailable", "away"));
+  for (let time = 0; time < 5; time++) await breakers.request(broken, away).catch(() => {});
+  await clock.advance(250);
+  assert.deepEqual(probed, [answered]);
+  breakers.stop();
 });
 
 test("a probe alone closes it; the pause grows to two seconds while it fails", async () => {
