@@ -96,6 +96,16 @@ test("what the store's own checks refuse is buried as a defect and holds up no o
   assert.ok(store.settled.has(idOf(4)));
 });
 
+test("what is not asked for, or has no account, proves nothing of what the store has; a duplicate does", async () => {
+  const { store, resend } = bench();
+  store.settled.set(idOf(4), askOf(4));
+  store.missing.add(askOf(2).tag);
+  assert.equal(await resend.charge(placed(voidOf(1))), "nothing");
+  assert.equal(await resend.charge(placed(askOf(4))), "present");
+  assert.ok(["nothing", "aside"].includes(await resend.charge(placed(askOf(2)))));
+  assert.equal(await resend.charge(placed(askOf(7))), "restored");
+});
+
 test("a hold that was given back is not sent again", async () => {
   const { store, resend } = bench();
   assert.deepEqual(await resend.charges([placed(voidOf(1))]), []);
