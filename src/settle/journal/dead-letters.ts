@@ -24,7 +24,7 @@ export interface DeadLetter {
 export type Answer = SettleAnswer | { readonly defect: string } | { readonly refusal: string };
 
 export interface DeadLetters {
-  /** Resolves when the letter is on the disk; at once for a request that has one. */
+  /** Resolves when the request has a letter on the disk, this one or an earlier. */
   add(letter: DeadLetter): Promise<void>;
   /** Letters in the file, those of earlier processes too. */
   count(): number;
@@ -50,26 +50,32 @@ export async function openDeadLetters(
   const lines = text.split("\n").filter(isLetter);
   let count = lines.length;
   // Verification meets a charge twice, and again after a restart.
-  const requests = new Set(lines.map((line) => REQUEST_ID.exec(line)?.[1]));
+  const written = new Map<string | undefined, Promise<void>>();
+  for (const line of lines) written.set(REQUEST_ID.exec(line)?.[1], Promise.resolve());
+
+  async function write(letter: DeadLetter): Promise<void> {
+    const at = new Date(clock.wallMs()).toISOString();
+    const line = Buffer.from(`${isCut ? "\n" : ""}${encode({ at, ...letter })}\n`);
+    count++;
+    onLetter(letter);
+    if (size + line.length > FILE_BYTES_MAX) return;
+    size += line.length;
+    isCut = false;
+    await disk.append(FILE, line).catch((error: unknown) => {
+      written.delete(letter.ask.requestId);
+      count--;
+      size -= line.length;
+      isCut = true;
+      throw error;
+    });
+  }
+
   return {
-    async add(letter) {
+    add(letter) {
       const { requestId } = letter.ask;
-      if (requests.has(requestId)) return;
-      requests.add(requestId);
-      const at = new Date(clock.wallMs()).toISOString();
-      const line = Buffer.from(`${isCut ? "\n" : ""}${encode({ at, ...letter })}\n`);
-      count++;
-      onLetter(letter);
-      if (size + line.length > FILE_BYTES_MAX) return;
-      size += line.length;
-      isCut = false;
-      await disk.append(FILE, line).catch((error: unknown) => {
-        requests.delete(requestId);
-        count--;
-        size -= line.length;
-        isCut = true;
-        throw error;
-      });
+      const writing = written.get(requestId) ?? write(letter);
+      written.set(requestId, writing);
+      return writing;
     },
     count: () => count,
   };

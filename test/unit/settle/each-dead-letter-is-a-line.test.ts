@@ -39,6 +39,20 @@ test("a letter that the disk did not take is none: it is written when it is adde
   assert.equal((await openDeadLetters(disk, clock, () => {})).count(), 1);
 });
 
+test("who adds a letter that is being written waits for the disk as well, and fails with it", async () => {
+  const disk = new SimDisk();
+  const letters = await openDeadLetters(disk, new ManualClock(), () => {});
+  disk.fault = { at: disk.calls + 1, times: 1, code: "EIO" };
+  const letter = { reason: "mismatch", ask: askOf(1), detail: undefined } as const;
+  const both = await Promise.allSettled([letters.add(letter), letters.add(letter)]);
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+  await letters.add(letter);
+  assert.equal(letters.count(), 1);
+});
+
 test("half a letter is none, and the next one is a line of its own: after a disk that was full, and after a crash", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
