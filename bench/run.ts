@@ -22,7 +22,7 @@ import { cpuUs } from "./cpu.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { MISSING, machineFacts, versionOf } from "./machine.ts";
 import { asText, type Figures, type Report, type Round, summarise, worseThan } from "./report.ts";
-import { type Running, SUBJECTS, type Subject } from "./subjects.ts";
+import { type GatewayShape, type Running, SUBJECTS, type Subject, UPSTREAM_CONNECTIONS } from "./subjects.ts";
 
 const ROUNDS = 9;
 const CONNECTIONS = 32;
@@ -38,6 +38,7 @@ interface Plan {
   readonly warmUpRounds: number;
   readonly share: number;
   readonly profileDir: string | undefined;
+  readonly shape: GatewayShape;
 }
 
 interface Standing {
@@ -57,14 +58,17 @@ const { values } = parseArgs({
   },
 });
 
+const cases = chosen(CASES, values.cases);
 const plan: Plan = {
-  cases: chosen(CASES, values.cases),
+  cases,
   subjects: chosen(SUBJECTS, values.subjects),
   rounds: values.smoke ? 1 : Number(values.rounds ?? ROUNDS),
   warmUpRounds: values.smoke ? 0 : WARM_UP_ROUNDS,
   share: values.smoke ? SMOKE_SHARE : 1,
   // Gateways run in folders of their own.
   profileDir: values["cpu-prof"] === undefined ? undefined : resolve(values["cpu-prof"]),
+  // As many at once as any case has, or a gateway refuses the rest.
+  shape: { concurrency: Math.max(UPSTREAM_CONNECTIONS, ...cases.map(({ connections = 0 }) => connections)) },
 };
 
 function chosen<T extends { readonly name: string }>(all: readonly T[], parts: string): readonly T[] {
@@ -89,7 +93,8 @@ try {
       process.stdout.write(`${subject.name} is left out: ${subject.needs} is not installed\n`);
       continue;
     }
-    standing.push({ subject, running: await subject.start({ upstreamPort: port, profileDir: plan.profileDir }) });
+    const { profileDir, shape } = plan;
+    standing.push({ subject, running: await subject.start({ upstreamPort: port, profileDir, shape }) });
   }
   const figures: Figures[] = [];
   for (const one of plan.cases) figures.push(...(await measure(one)));

@@ -71,7 +71,7 @@ const ADMIN_TOKEN = "benchmark-admin-token";
 const SEALING_KEY = "a-sealing-key-of-thirty-two-chars";
 const ACCOUNTS_AT_ONCE = 200;
 /** As many as a pool behind a front keeps; above the load's connections. */
-const UPSTREAM_CONNECTIONS = 200;
+export const UPSTREAM_CONNECTIONS = 200;
 
 /** The platform's own floor: what nobody in this language can be below. */
 export const BARE_PROXY = "bare Node proxy";
