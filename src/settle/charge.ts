@@ -6,7 +6,8 @@ import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { UnpaidCalls } from "../values/tokens/tool-calls.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { askOf, type Bill, type BilledTry, type Owed } from "./lines.ts";
+import { askOf, type BilledTry, type Owed } from "./lines.ts";
+import type { Bill } from "./memo.ts";
 import {
   CLIENT_GONE,
   type Ending,

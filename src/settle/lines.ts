@@ -1,6 +1,6 @@
 /**
- * What the store is asked to write of a request that has ended: the charge or the hold given back, its lines, the costs by
- * upstream, and the memos, which have everything that is needed to compute an amount again.
+ * What the store is asked to write of a request that has ended: the charge or the hold given back, its lines, and the costs by
+ * upstream.
  */
 
 import type { ChargeTerms } from "../store/charge-terms.ts";
@@ -10,18 +10,11 @@ import type { GroupKind } from "../values/catalog.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
 import { leastNano, NANO_USD_MAX, type NanoUsd, ZERO } from "../values/money.ts";
-import type { Price, PriceSnapshot, UnitPrices } from "../values/price.ts";
+import type { Price, PriceSnapshot } from "../values/price.ts";
 import type { RequestId } from "../values/request-id.ts";
 import { totalInput, type Usage } from "../values/tokens/usage.ts";
-import { type AttemptFacts, COMPLETE, type RouteUse } from "./meter.ts";
-
-/** What was used at a route, and its price there. */
-export interface Bill extends RouteUse {
-  /** At the route's cost prices, multiplier 1. */
-  readonly cost: NanoUsd;
-  /** Those prices. */
-  readonly snapshot: PriceSnapshot;
-}
+import { type AttemptNote, type Bill, memoOf } from "./memo.ts";
+import type { AttemptFacts } from "./meter.ts";
 
 /** A try, with what it costs. */
 export interface BilledTry {
@@ -127,103 +120,6 @@ function notesOf({ model }: ChargeTerms, tries: readonly BilledTry[], paidBill?:
   return tries.map((one) => noteOf(one, model.price, paidBill !== undefined && one.bill === paidBill));
 }
 
-/** What a memo has beside the bill. */
-interface MemoFacts {
-  /** The prices that the line's amount is made of, where they are not those of the cost. */
-  readonly prices?: PriceSnapshot;
-  /** Whether the hold was the dearest, for an account whose charges were above its holds again and again. */
-  readonly heldDear?: boolean | undefined;
-  /** Why the client pays although it was given nothing. */
-  readonly paid?: string | undefined;
-  /** Every try of the request, on one of its lines. */
-  readonly attempts?: readonly AttemptNote[] | undefined;
-}
-
-/** A flat JSON object but for tools and attempts. Numbers of tokens, prices as integer strings. */
-export function memoOf(
-  { hold, catalogVersion }: Pick<ChargeTerms, "hold" | "catalogVersion">,
-  bill: Bill,
-  { prices: snapshot = bill.snapshot, heldDear, paid, attempts }: MemoFacts = {},
-): string {
-  const { route, surprises, unpaidCalls, ended } = bill;
-  const { usage, counted } = bill.metered;
-  return JSON.stringify({
-    input: usage.input,
-    cached_input: usage.cachedInput,
-    cache_write: usage.cacheWrite,
-    cache_write_1h: usage.cacheWrite1h,
-    output: usage.output,
-    reasoning: usage.reasoning,
-    tool_calls: usage.toolCalls,
-    unpaid_tool_calls: unpaidCalls?.length ? unpaidCalls : undefined,
-    ...pricesOf(snapshot.prices),
-    price_tools: toolPrices(snapshot),
-    multiplier: String(snapshot.multiplier),
-    tier: bill.tier,
-    counted,
-    // The upstream's last word is owed as it is, although the client had left before it.
-    final: counted === "upstream" && ended !== COMPLETE ? true : undefined,
-    surprise: surprises?.length ? surprises.join(",") : undefined,
-    ended,
-    paid,
-    hold: String(hold),
-    held: heldDear ? "dearest" : undefined,
-    catalog: catalogVersion,
-    upstream: route.upstream,
-    upstream_model: route.upstreamModel,
-    cost: String(bill.cost),
-    answered_by: bill.answeredBy,
-    attempts: attempts?.length ? attempts : undefined,
-  });
-}
-
-/** Members of each price table that is in force, so that they are written down once. */
-const WRITTEN = new WeakMap<UnitPrices, Readonly<Record<string, string>>>();
-
-function pricesOf(prices: UnitPrices): Readonly<Record<string, string>> {
-  const known = WRITTEN.get(prices);
-  if (known) return known;
-  const named = Object.entries(unitPrices(prices)).map(([name, price]) => [`price_${name}`, price] as const);
-  const written = Object.fromEntries(named);
-  WRITTEN.set(prices, written);
-  return written;
-}
-
-/** Nano-dollars per million tokens, as integer strings. */
-function unitPrices(prices: UnitPrices): Record<string, string> {
-  return {
-    input: String(prices.input),
-    cached_input: String(prices.cachedInput),
-    cache_write: String(prices.cacheWrite),
-    cache_write_1h: String(prices.cacheWrite1h),
-    output: String(prices.output),
-  };
-}
-
-/** Nano-dollars per call, as integer strings. */
-function toolPrices({ tools }: PriceSnapshot): Record<string, string> {
-  return Object.fromEntries([...tools].map(([tool, price]) => [tool, String(price)]));
-}
-
-/** A try as the ledger keeps it: flat, cost in nano-dollars. */
-export interface AttemptNote {
-  readonly upstream: string;
-  readonly model: string;
-  readonly outcome: string;
-  readonly status: number | undefined;
-  /** All input tokens, cached ones included. */
-  readonly input: number;
-  readonly output: number;
-  readonly counted: "upstream" | "estimate" | "none";
-  /** At the route's cost price, multiplier 1. */
-  readonly cost: string;
-  readonly paid_by: "client" | "absorbed" | "nobody";
-  readonly why: string;
-  /** The route's cost prices, where the line has others. */
-  readonly cost_prices?: Readonly<Record<string, string>> | undefined;
-  readonly cost_tools?: Readonly<Record<string, string>> | undefined;
-}
-
 /**
  * @param price of the model, for its client.
  * @param isPaid whether the client pays for this try.
@@ -242,11 +138,10 @@ function noteOf({ attempt, bill, why }: BilledTry, price: Price, isPaid: boolean
     input: bill ? totalInput(bill.metered.usage) : 0,
     output: bill?.metered.usage.output ?? 0,
     counted: bill?.metered.counted ?? "none",
-    cost: String(bill?.cost ?? ZERO),
+    cost: bill?.cost ?? ZERO,
     paid_by: isPaid ? "client" : unpaid,
     why,
-    cost_prices: prices && unitPrices(prices.prices),
-    cost_tools: prices && toolPrices(prices),
+    costPrices: prices,
   };
 }
 

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { showOwnLine, triesOf } from "../../../../src/console/owner/own-line.ts";
-import type { Bill } from "../../../../src/settle/lines.ts";
-import { type AttemptNote, memoOf } from "../../../../src/settle/lines.ts";
+import { type AttemptNote, type Bill, memoOf } from "../../../../src/settle/memo.ts";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";
