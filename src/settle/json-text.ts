@@ -46,7 +46,7 @@ export function remembered<T extends object, With>(write: (of: T, by: With) => s
   const written = new WeakMap<T, { readonly by: With; readonly piece: Piece }>();
   return (of, by) => {
     const known = written.get(of);
-    if (known?.by === by) return known.piece;
+    if (known && known.by === by) return known.piece;
     const piece = pieceOf(write(of, by));
     written.set(of, { by, piece });
     return piece;

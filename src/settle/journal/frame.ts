@@ -48,28 +48,97 @@ export const PAYLOAD_BYTES_MAX = 32 * 1024;
 
 const VERSION = 1;
 const CRC_AT = 18;
-
-/** Bytes 4 to 17 of the frame that is being made: version, type, two zeros, length, at. */
-const CHECKED = Buffer.alloc(CRC_AT - MAGIC.length).fill(VERSION, 0, 1);
+/** Bytes 4 to 17: version, type, two zeros, length, at. */
+const CHECKED_BYTES = CRC_AT - MAGIC.length;
+const MAGIC_NUMBER = MAGIC.readUInt32BE();
 
 /** A newer Tollgate wrote here; going on could lose charges that only it can read. */
 class NewerJournalError extends Error {
   override readonly name = "NewerJournalError";
 }
 
-/** @throws RangeError when the payload is beyond PAYLOAD_BYTES_MAX. */
-export function encodeFrame(type: RecordType, atMs: number, payload: string): Buffer {
-  const bytes = Buffer.byteLength(payload);
-  if (bytes > PAYLOAD_BYTES_MAX) throw new RangeError(`a journal record of ${bytes} bytes`);
-  const frame = Buffer.allocUnsafe(HEAD_BYTES + bytes);
-  frame.set(MAGIC, 0);
-  CHECKED.writeUInt8(type, 1);
-  CHECKED.writeUInt32BE(bytes, 4);
-  CHECKED.writeUIntBE(Math.max(0, Math.trunc(atMs)), 8, 6);
-  frame.set(CHECKED, 4);
-  frame.write(payload, HEAD_BYTES);
-  frame.writeUInt32BE(crc32(frame.subarray(HEAD_BYTES), crc32(CHECKED)), CRC_AT);
-  return frame;
+/** Most bytes of one UTF-16 unit as UTF-8. */
+const UNIT_BYTES_MAX = 3;
+
+/** Whether the payload is beyond PAYLOAD_BYTES_MAX; only of a long one the bytes are counted. */
+export function isTooLong(payload: string): boolean {
+  return payload.length * UNIT_BYTES_MAX > PAYLOAD_BYTES_MAX && Buffer.byteLength(payload) > PAYLOAD_BYTES_MAX;
+}
+
+const NOTHING = Buffer.alloc(0);
+/** Some thirty requests. */
+const BATCH_BYTES = 64 * 1024;
+/** More memory than this is given back once it has been written. */
+const BATCH_BYTES_KEPT = 1024 * 1024;
+
+/**
+ * Records that will be written in one piece, each encoded to its place among them: 1 us a record, where a buffer for each and one
+ * for all of them took 1.7.
+ */
+export class FrameBatch {
+  #bytes = NOTHING;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /**
+   * Adds a record that is no longer than `roomBytes`; false when it is.
+   * @throws RangeError when the payload is beyond PAYLOAD_BYTES_MAX.
+   */
+  add(type: RecordType, atMs: number, payload: string, roomBytes: number): boolean {
+    if (isTooLong(payload)) throw new RangeError(`a journal record of ${Buffer.byteLength(payload)} bytes`);
+    const at = this.#length;
+    const bytes = this.#withRoom(HEAD_BYTES + payload.length * UNIT_BYTES_MAX);
+    const from = at + HEAD_BYTES;
+    const end = from + bytes.write(payload, from);
+    if (end - at > roomBytes) return false;
+    // Right before the payload first, where one call sums both: a call for each would take 0.15 us more.
+    const checkedAt = from - CHECKED_BYTES;
+    putChecked(bytes, checkedAt, { type, length: end - from, atMs });
+    const sum = crc32(bytes.subarray(checkedAt, end));
+    putChecked(bytes, at + MAGIC.length, { type, length: end - from, atMs });
+    bytes.writeUInt32BE(MAGIC_NUMBER, at);
+    bytes.writeUInt32BE(sum, at + CRC_AT);
+    this.#length = end;
+    return true;
+  }
+
+  /** The records, which the next one that is added writes over; the batch has none then. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.#length);
+    this.#length = 0;
+    if (this.#bytes.length > BATCH_BYTES_KEPT) this.#bytes = NOTHING;
+    return taken;
+  }
+
+  /** Gives up the records, and the memory. */
+  clear(): void {
+    this.#length = 0;
+    this.#bytes = NOTHING;
+  }
+
+  #withRoom(bytes: number): Buffer {
+    const needed = this.#length + bytes;
+    if (needed <= this.#bytes.length) return this.#bytes;
+    const larger = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, 2 * needed));
+    this.#bytes.copy(larger, 0, 0, this.#length);
+    this.#bytes = larger;
+    return larger;
+  }
+}
+
+/** What a frame says of its payload: bytes 4 to 17. */
+function putChecked(
+  bytes: Buffer,
+  at: number,
+  { type, length, atMs }: { readonly type: RecordType; readonly length: number; readonly atMs: number },
+): void {
+  bytes.writeUInt16BE(VERSION * 256 + type, at);
+  bytes.writeUInt16BE(0, at + 2);
+  bytes.writeUInt32BE(length, at + 4);
+  bytes.writeUIntBE(Math.max(0, Math.trunc(atMs)), at + 8, 6);
 }
 
 /**

@@ -10,7 +10,7 @@ import { afterReady, afterTurn, type Clock } from "../../values/time.ts";
 import { JournalBrokenError } from "../journal.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import type { Entry } from "./entry.ts";
-import { encodeFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
+import { FrameBatch, isTooLong, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import { encode, type JournalPosition, type SegmentStart } from "./payload.ts";
 import { type Segment, segmentName } from "./segments.ts";
 
@@ -38,6 +38,22 @@ interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
+
+/**
+ * How many of these are in a segment. They are the first ones: those that wait for a new segment are moved behind them. So a
+ * sync that ends finds what it was for by counting, also among those that have come meanwhile.
+ */
+function placedFirst<T>(waiting: T[], entryOf: (one: T) => Entry): number {
+  const isPlaced = (one: T): boolean => entryOf(one).segment > 0;
+  if (waiting.every(isPlaced)) return waiting.length;
+  const placed = waiting.filter(isPlaced);
+  const rest = waiting.filter((one) => !isPlaced(one));
+  waiting.splice(0, waiting.length, ...placed, ...rest);
+  return placed.length;
+}
+
+const waitersEntry = ({ entry }: Waiter): Entry => entry;
+const itself = (entry: Entry): Entry => entry;
 
 export class Writer {
   readonly #parts: WriterParts;
@@ -94,11 +110,10 @@ export class Writer {
 
   /** Writes with this turn of the loop where there is room. False when nothing can be written now. */
   append(entry: Entry): boolean {
-    const frame = encodeFrame(entry.type, entry.atMs, entry.payload);
+    if (isTooLong(entry.payload)) throw new RangeError(`a journal record beyond ${PAYLOAD_BYTES_MAX} bytes`);
     if (entry.type === RECORD.ack) this.#acks.push(entry);
     if (this.#broken || this.#closed || this.#queue.length >= QUEUE_MAX) return false;
-    if (this.#queue.length === 0 && this.#fits(frame)) {
-      this.#put(entry, frame);
+    if (this.#queue.length === 0 && this.#put(entry)) {
       // The client has what this one is about: a kill in the same turn must not make it free.
       if (entry.type === RECORD.checkpoint) this.#flush();
     } else {
@@ -112,8 +127,7 @@ export class Writer {
   /** Resolves when the record is on the disk. Rejects with JournalBrokenError when it cannot be brought there. */
   write(entry: Entry): Promise<void> {
     entry.segment = 0;
-    if (Buffer.byteLength(entry.payload) > PAYLOAD_BYTES_MAX)
-      return Promise.reject(new JournalBrokenError("the record is too long"));
+    if (isTooLong(entry.payload)) return Promise.reject(new JournalBrokenError("the record is too long"));
     return new Promise((resolve, reject) => {
       const waiter = { entry, resolve, reject };
       this.#waiters.push(waiter);
@@ -137,20 +151,19 @@ export class Writer {
     await this.#spare.close();
   }
 
-  #fits(frame: Buffer): boolean {
-    return this.#current !== undefined && this.#current.next + frame.length <= this.#current.bytes;
-  }
-
-  /** Puts a record at the end of the segment; what requests that go together have to say is written in one piece. */
-  #put(entry: Entry, frame: Buffer): void {
-    const segment = this.#current as OpenSegment;
+  /**
+   * Puts a record at the end of the segment, where it fits; what requests that go together have to say is written in one piece.
+   */
+  #put(entry: Entry): boolean {
+    const segment = this.#current;
+    if (!segment?.unwritten.add(entry.type, entry.atMs, entry.payload, segment.bytes - segment.next)) return false;
     this.#dirty.add(segment);
-    segment.unwritten.push(frame);
-    segment.next += frame.length;
+    segment.next = segment.end + segment.unwritten.length;
     segment.lastAtMs = entry.atMs;
     segment.used ||= entry.type !== RECORD.segment && entry.type !== RECORD.note;
     entry.segment = segment.number;
     this.#cancelFlush ??= afterReady(this.#parts.clock, () => this.#flush());
+    return true;
   }
 
   /** What nobody waits for, a kill of the process may take as long as those requests take their step; a sync writes first. */
@@ -183,13 +196,8 @@ export class Writer {
     // With nothing to write, a new segment's first record shows whether the disk is well again.
     if (!this.#current) await this.#advance();
     for (let entry = this.#queue[0]; entry && !this.#broken; entry = this.#queue[0]) {
-      const frame = encodeFrame(entry.type, entry.atMs, entry.payload);
-      if (this.#fits(frame)) {
-        this.#put(entry, frame);
-        this.#queue.shift();
-      } else {
-        await this.#advance();
-      }
+      if (this.#put(entry)) this.#queue.shift();
+      else await this.#advance();
     }
   }
 
@@ -207,7 +215,7 @@ export class Writer {
     const start: SegmentStart = { number: next.number, previous: this.#previous, progress: this.#parts.progress() };
     const atMs = this.#parts.clock.wallMs();
     const first: Entry = { type: RECORD.segment, atMs, payload: encode(start), segment: 0 };
-    this.#put(first, encodeFrame(first.type, atMs, first.payload));
+    this.#put(first);
     this.#spare.keep();
   }
 
@@ -237,9 +245,9 @@ export class Writer {
   async #syncAll(): Promise<void> {
     this.#syncedAtMs = this.#parts.clock.monotonicMs();
     const epoch = this.#epoch;
-    const batch = new Set(this.#waiters.filter((waiter) => waiter.entry.segment > 0));
-    this.#isBusy = batch.size > 1;
-    const acks = new Set(this.#acks.filter(({ segment }) => segment > 0));
+    const waiters = placedFirst(this.#waiters, waitersEntry);
+    this.#isBusy = waiters > 1;
+    const acks = placedFirst(this.#acks, itself);
     // Oldest first, so that a record never lasts longer than those before it if the power goes in between.
     const segments = [...this.#dirty].map((segment) => ({ segment, end: segment.next }));
     this.#dirty.clear();
@@ -247,7 +255,7 @@ export class Writer {
     for (const { segment } of segments) failure ??= await this.#syncOne(segment);
     if (epoch !== this.#epoch) return;
     if (failure !== undefined) this.#fail(failure);
-    else this.#synced(segments, batch, acks);
+    else this.#synced(segments, waiters, acks);
   }
 
   async #syncOne(segment: OpenSegment): Promise<unknown> {
@@ -264,12 +272,9 @@ export class Writer {
     }
   }
 
-  #synced(
-    segments: readonly { segment: OpenSegment; end: number }[],
-    batch: ReadonlySet<Waiter>,
-    acks: ReadonlySet<Entry>,
-  ): void {
-    this.#acks = this.#acks.filter((ack) => !acks.has(ack));
+  /** @param waiters so many of the first ones have waited for this; @param acks likewise. */
+  #synced(segments: readonly { segment: OpenSegment; end: number }[], waiters: number, acks: number): void {
+    this.#acks = this.#acks.slice(acks);
     for (const { segment, end } of segments) {
       segment.synced = end;
       if (segment !== this.#current && !this.#dirty.has(segment)) this.#retire(segment);
@@ -278,8 +283,9 @@ export class Writer {
       this.#failures = 0;
       this.#problem = undefined;
     }
-    this.#waiters = this.#waiters.filter((waiter) => !batch.has(waiter));
-    for (const waiter of batch) waiter.resolve();
+    const synced = this.#waiters;
+    this.#waiters = synced.slice(waiters);
+    for (let at = 0; at < waiters; at++) synced[at]?.resolve();
   }
 
   /** Gives up the descriptors in use and writes everything that matters once more. */
@@ -331,6 +337,7 @@ export class Writer {
   #retire(segment: OpenSegment): void {
     if (segment.retired) return;
     segment.retired = true;
+    segment.unwritten.clear();
     if (!segment.syncing) close(segment.file);
   }
 }
@@ -339,8 +346,7 @@ export class Writer {
 function flush(segment: OpenSegment): void {
   const { unwritten, end, next, file } = segment;
   if (unwritten.length === 0) return;
-  segment.unwritten = [];
-  file.write(end, unwritten.length === 1 ? (unwritten[0] as Buffer) : Buffer.concat(unwritten));
+  file.write(end, unwritten.take());
   segment.end = next;
 }
 
@@ -364,7 +370,7 @@ const RETRY_MS = 1_000;
 interface OpenSegment extends Segment {
   readonly file: DiskFile;
   /** Records that are not written yet, and where the next one goes: `end` is where those end that are. */
-  unwritten: Buffer[];
+  readonly unwritten: FrameBatch;
   next: number;
   /** Where what is known to be on the disk ends. */
   synced: number;
@@ -446,7 +452,7 @@ class SpareSegment {
     const number = this.#next++;
     const file = await disk.create(segmentName(number), segmentBytes);
     const states = {
-      unwritten: [],
+      unwritten: new FrameBatch(),
       next: 0,
       end: 0,
       synced: 0,

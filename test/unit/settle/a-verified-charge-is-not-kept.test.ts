@@ -7,10 +7,11 @@ const source = (path: string): string => JSON.stringify(new URL(`../../../src/${
 
 test("what a pass remembers of a charge goes with its ACK", () => {
   const outlivedMb = outlivingScriptMb(`
-    const { encodeFrame: frame, RECORD } = await import(${source("settle/journal/frame.ts")});
+    const { RECORD } = await import(${source("settle/journal/frame.ts")});
     const { encode, encodeCharge } = await import(${source("settle/journal/payload.ts")});
     const { VerifyPass } = await import(${source("settle/journal/pass.ts")});
     const { askOf } = await import(${JSON.stringify(new URL("rig.ts", import.meta.url))});
+    const { frameOf: frame } = await import(${JSON.stringify(new URL("records.ts", import.meta.url))});
     const written = [];
     for (let number = 0; number < 4_000; number++) {
       const { requestId: id } = askOf(number);

@@ -4,9 +4,10 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { encodeFrame, RECORD } from "../../../src/settle/journal/frame.ts";
+import { RECORD } from "../../../src/settle/journal/frame.ts";
 import { scan } from "../../../src/settle/journal/segments.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
+import { frameOf } from "./records.ts";
 import { askOf, idOf, ManualClock, openOn, seeded, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
@@ -143,7 +144,7 @@ test("foreign files are told of and left alone", async () => {
 test("a record that says nothing readable is told of", async () => {
   const disk = await written();
   const bytes = disk.bytesOf(disk.segments().at(-1) as string);
-  encodeFrame(RECORD.final, 1, '{"ask":{"amount":"-1"}}').copy(bytes, scan(bytes).end);
+  frameOf(RECORD.final, 1, '{"ask":{"amount":"-1"}}').copy(bytes, scan(bytes).end);
   const { alarms, finals } = await reopened(disk);
   assert.match(alarms[0] as string, /says nothing readable/);
   assert.equal(finals.size, COUNT);
@@ -152,7 +153,7 @@ test("a record that says nothing readable is told of", async () => {
 test("a journal of a later version is not touched", async () => {
   const disk = await written();
   const bytes = disk.bytesOf(disk.segments().at(-1) as string);
-  const frame = encodeFrame(RECORD.open, 1, "{}");
+  const frame = frameOf(RECORD.open, 1, "{}");
   const later = laterVersion(frame);
   later.copy(bytes, scan(bytes).end);
   await assert.rejects(reopened(disk), /the journal has records of version 2/);

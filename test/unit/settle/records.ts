@@ -1,9 +1,16 @@
 /** A journal as it is read: records with the times that a test gives them, in segments that it ends. */
-import { encodeFrame, RECORD, type RecordType } from "../../../src/settle/journal/frame.ts";
+import { FrameBatch, RECORD, type RecordType } from "../../../src/settle/journal/frame.ts";
 import { encodeCharge } from "../../../src/settle/journal/payload.ts";
 import type { Segment } from "../../../src/settle/journal/segments.ts";
 import type { AckOutcome } from "../../../src/settle/journal.ts";
 import { askOf, idOf } from "./rig.ts";
+
+/** The bytes of one record. */
+export function frameOf(type: RecordType, atMs: number, payload: string): Buffer {
+  const batch = new FrameBatch();
+  batch.add(type, atMs, payload, Number.POSITIVE_INFINITY);
+  return batch.take();
+}
 
 export class Records {
   readonly #segments: Buffer[] = [Buffer.alloc(0)];
@@ -41,7 +48,7 @@ export class Records {
 
   #add(type: RecordType, atMs: number, payload: string): this {
     const last = this.#segments.pop() as Buffer;
-    this.#segments.push(Buffer.concat([last, encodeFrame(type, atMs, payload)]));
+    this.#segments.push(Buffer.concat([last, frameOf(type, atMs, payload)]));
     return this;
   }
 }
