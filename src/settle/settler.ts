@@ -58,6 +58,16 @@ interface Resumed {
   readonly answered: Promise<void>;
 }
 
+/** A charge on its way into the journal and to the store. */
+interface Recorded {
+  /** The journal's word. */
+  readonly final: Promise<void>;
+  /** Resolves when the store has been asked once, for who has seen `final` reject. */
+  readonly tried: () => Promise<void> | undefined;
+  /** Resolves when the store has answered. */
+  readonly answered: Promise<void>;
+}
+
 const RETRY_FIRST_MS = 50;
 /**
  * A breaker may need two seconds and a half to see that the store is back; everything settles within five
@@ -81,19 +91,15 @@ export function createSettler(parts: SettlerParts): Settler {
   let idle: (() => void)[] = [];
 
   /** @param onTried called at the end of each try, with the error of one that failed. */
-  async function untilAnswered(
-    ask: SettleAsk,
-    orphan: boolean,
-    onTried: (error?: unknown) => void = () => {},
-  ): Promise<void> {
+  async function untilAnswered(ask: SettleAsk, orphan: boolean, onTried?: (error?: unknown) => void): Promise<void> {
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
-        await take(ask, orphan, await answerTo(ask));
+        await charge(ask, orphan);
         unrecorded.delete(ask.requestId);
-        onTried();
+        onTried?.();
         return;
       } catch (error) {
-        onTried(error);
+        onTried?.(error);
         const away = error instanceof StoreError;
         if (!away || waitMs === RETRY_FIRST_MS) parts.onDelay(error);
         if (!away) return;
@@ -103,20 +109,20 @@ export function createSettler(parts: SettlerParts): Settler {
     }
   }
 
-  /** A defect of ours would repeat for ever and hold the account back. */
-  async function answerTo(ask: SettleAsk): Promise<Answer> {
+  /** One try, in one step with its end: a function that waits for another costs 0.3 us, and each charge has a try. */
+  async function charge(ask: SettleAsk, orphan: boolean): Promise<void> {
+    let answer: Answer;
     try {
-      const answer = await store.settle(ask);
-      if (answer.outcome !== "unknown_account" || !parts.restored) return answer;
-      await parts.restored();
-      return await store.settle(ask);
+      answer = await store.settle(ask);
+      if (answer.outcome === "unknown_account" && parts.restored) {
+        await parts.restored();
+        answer = await store.settle(ask);
+      }
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      return { defect: String(error) };
+      // A defect of ours would repeat for ever and hold the account back.
+      answer = { defect: String(error) };
     }
-  }
-
-  async function take(ask: SettleAsk, orphan: boolean, answer: Answer): Promise<void> {
     const letter = letterFor(ask, orphan, answer);
     parts.absences?.judge(ask, letter);
     if (letter) await parts.deadLetters.add(letter);
@@ -129,13 +135,18 @@ export function createSettler(parts: SettlerParts): Settler {
     if (works.size === 0) underWay.set(tag, works);
     const place = works.add(work);
     pending++;
-    void work.finally(() => {
+    const end = (): void => {
       works.delete(place);
       if (works.size === 0) underWay.delete(tag);
       pending--;
       if (pending > 0) return;
       for (const wake of idle) wake();
       idle = [];
+    };
+    // In place of `finally`, which makes four promises.
+    void work.then(end, (defect) => {
+      end();
+      throw defect;
     });
   }
 
@@ -143,32 +154,35 @@ export function createSettler(parts: SettlerParts): Settler {
    * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. When
    * the journal cannot take it the store must have been asked first (invariant 29).
    */
-  function record(
-    ask: SettleAsk,
-    orphan: boolean,
-    onTried?: (error?: unknown) => void,
-  ): { sent: Promise<void>; answered: Promise<void> } {
-    const tried = Promise.withResolvers<void>();
+  function record(ask: SettleAsk, orphan: boolean, onTried?: (error?: unknown) => void): Recorded {
+    let tried: PromiseWithResolvers<void> | undefined;
     const final = journal.final(ask, orphan);
     const answered = final.then(
       () => untilAnswered(ask, orphan, onTried),
       (error) => {
+        const first = Promise.withResolvers<void>();
+        tried = first;
         unrecorded.set(ask.requestId, ask);
         parts.onUnrecorded(ask, error);
         return untilAnswered(ask, orphan, (failure) => {
-          tried.resolve();
+          first.resolve();
           onTried?.(failure);
         });
       },
     );
     // The account counts as unsettled from here on, so that its next request knows to wait for this one (promise 5).
     track(ask.tag, answered);
-    return { sent: final.catch(() => tried.promise), answered };
+    return { final, tried: () => tried?.promise, answered };
   }
 
   return {
     async settle(ask) {
-      await record(ask, false).sent;
+      const { final, tried } = record(ask, false);
+      try {
+        await final;
+      } catch {
+        await tried();
+      }
       await writtenOut(clock);
     },
     resume({ ask, final, orphan }) {
