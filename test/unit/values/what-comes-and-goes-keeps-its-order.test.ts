@@ -35,6 +35,25 @@ test("a map answers as Map does, whatever the names are", () => {
   }
 });
 
+test("a map answers as Map does, however many are here at once, and whether their names end alike", () => {
+  for (const nameOf of [(i: number) => `request ${i}`, (i: number) => `${i} of the same end`]) {
+    const below = chance(7);
+    const [ours, map] = [new TransientMap<string, number>(), new Map<string, number>()];
+    for (let i = 0; i < 4_000; i++) {
+      const name = nameOf(below(500));
+      if (below(3) === 0) assert.equal(ours.delete(name), map.delete(name), name);
+      else {
+        ours.set(name, i);
+        map.set(name, i);
+      }
+      assert.equal(ours.get(name), map.get(name), name);
+      assert.equal(ours.size, map.size);
+    }
+    assert.deepEqual(ours.entries(), [...map]);
+    for (const [name, value] of map) assert.equal(ours.get(name), value, name);
+  }
+});
+
 test("a list keeps the order in which its members came, and each leaves once", () => {
   const list = new TransientList<string>();
   assert.equal(list.first, undefined);
