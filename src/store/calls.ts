@@ -185,19 +185,34 @@ function checkSpan(tag: Parameters<Store["pageDays"]>[0], { since, until }: Para
 /**
  * The calls of a store, each of which looks at its arguments first.
  * @param answer runs the work of a call; what it throws is the call's rejection.
+ * @param failure what an error of the store's own is to its caller.
  */
-export function checkedCalls<C>(calls: Calls<C>, answer: <T>(work: (context: C) => T) => T): Pick<Store, DataCall> {
+export function checkedCalls<C>(
+  calls: Calls<C>,
+  answer: (work: (context: C) => unknown) => unknown,
+  failure: (error: unknown) => unknown = (error) => error,
+): Pick<Store, DataCall> {
   type AnyCall = (...args: unknown[]) => unknown;
+  const failed = (error: unknown): Promise<never> => {
+    const own = failure(error);
+    return Promise.reject(isUnreadable(own) ? unreadable(own) : own);
+  };
   const made: Record<string, AnyCall> = {};
   for (const name of Object.keys(CHECKS) as DataCall[]) {
     const check = CHECKS[name] as AnyCall | undefined;
     const call = calls[name] as AnyCall;
-    made[name] = async (...args) => {
-      check?.(...args);
+    // One promise for each call and no async function, which would have its own beside that of the answer.
+    made[name] = (...args) => {
       try {
-        return await answer((context) => call(context, ...args));
+        check?.(...args);
       } catch (error) {
-        throw isUnreadable(error) ? unreadable(error) : error;
+        return Promise.reject(error);
+      }
+      try {
+        const answered = answer((context) => call(context, ...args));
+        return answered instanceof Promise ? answered.catch(failed) : Promise.resolve(answered);
+      } catch (error) {
+        return failed(error);
       }
     };
   }

@@ -3,16 +3,18 @@ import type { Store } from "./contract.ts";
 
 /** @returns a store whose operations are those of `operations`, and `store`'s own where that has none. */
 export function overlay(store: Store, operations: Partial<Store>): Store {
-  const replaced = new Map<PropertyKey, unknown>(Object.entries(operations));
-  return new Proxy(store, {
+  const bound = new Map<PropertyKey, unknown>();
+  const others = new Proxy(store, {
     get(target, name) {
-      const found = replaced.get(name);
+      const found = bound.get(name);
       if (found !== undefined) return found;
       const own: unknown = Reflect.get(target, name, target);
       if (typeof own !== "function") return own;
-      const bound = own.bind(target);
-      replaced.set(name, bound);
-      return bound;
+      const made = own.bind(target);
+      bound.set(name, made);
+      return made;
     },
   });
+  // Behind them and not around them: the calls of requests are among them, and a look through a proxy takes 0.05 us.
+  return Object.assign(Object.create(others), operations);
 }

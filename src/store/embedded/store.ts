@@ -39,18 +39,17 @@ export function openEmbedded(dir: string, now: () => number, noticeWriter?: Noti
 
 function answering<T>(work: () => T): T {
   try {
-    const answer = work();
-    return answer instanceof Promise ? (answer.catch(unavailable) as T) : answer;
-  } catch (cause) {
-    return unavailable(cause);
+    return work();
+  } catch (error) {
+    throw failureOf(error);
   }
 }
 
 /** What the disk or SQLite answers is "unavailable" to the caller; a defect of ours stays what it is. */
-function unavailable(cause: unknown): never {
-  if (!isOfTheDisk(cause)) throw cause;
+function failureOf(cause: unknown): unknown {
+  if (!isOfTheDisk(cause)) return cause;
   const outcome = isOfARow(cause) ? "refused" : "unknown";
-  throw new StoreError("unavailable", `the embedded store did not answer: ${cause.message}`, { cause, outcome });
+  return new StoreError("unavailable", `the embedded store did not answer: ${cause.message}`, { cause, outcome });
 }
 
 /** SQLITE_CONSTRAINT, in the low byte of its extended codes (https://sqlite.org/rescode.html). */
@@ -140,12 +139,13 @@ const CALLS: Calls<Context> = {
 export function embeddedOver(context: Context): Store {
   const boot = bootId();
   let isOpen = true;
-  const answer = <T>(work: (context: Context) => T): T => {
+  const run = <T>(work: (context: Context) => T): T => {
     if (!isOpen) throw new StoreError("unavailable", "the store is closed");
-    return answering(() => work(context));
+    return work(context);
   };
+  const answer = <T>(work: (context: Context) => T): T => answering(() => run(work));
   const store: Store = {
-    ...checkedCalls(CALLS, answer),
+    ...checkedCalls(CALLS, run, failureOf),
     // The database's own, for as long as the file lives, and the machine's run.
     identity: async () => answer(({ db }) => `${db.get("SELECT id FROM identity")?.id}:${boot}`),
     epochParts: 1,

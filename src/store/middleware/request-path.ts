@@ -28,6 +28,14 @@ interface RequestPathParts {
 
 const MS_PER_S = 1_000;
 
+/** The labels of each operation's times. */
+const READ_KEY = { operation: "readKey" };
+const ADMIT = { operation: "admit" };
+const EXTEND = { operation: "extend" };
+const SETTLE = { operation: "settle" };
+const SETTLED_AMOUNTS = { operation: "settledAmounts" };
+type Operation = { readonly operation: string };
+
 export class RequestPath implements RequestStore {
   readonly #parts: RequestPathParts;
 
@@ -39,7 +47,7 @@ export class RequestPath implements RequestStore {
     const { store, gate } = this.#parts;
     const shut = this.#shut();
     if (shut) await shut;
-    const view = await this.#request(tag, "readKey", () => store.readKey(tag, hash));
+    const view = await this.#request(tag, READ_KEY, () => store.readKey(tag, hash));
     if (!view || keyBarredBy(view.key, view.storeTimeMs) !== undefined) await gate?.recheck(tag);
     return view;
   }
@@ -48,7 +56,7 @@ export class RequestPath implements RequestStore {
     const { store, gate } = this.#parts;
     const shut = this.#shut();
     if (shut) await shut;
-    const answer = await this.#request(ask.tag, "admit", () => store.admit(ask));
+    const answer = await this.#request(ask.tag, ADMIT, () => store.admit(ask));
     // A key that is known and refused takes the same time as an unknown one, so that a caller cannot distinguish them.
     if (answer.outcome === "refused" && isKeyRefusal(answer.cause)) await gate?.recheck(ask.tag);
     return answer;
@@ -56,14 +64,14 @@ export class RequestPath implements RequestStore {
 
   /** What runs has been admitted: no gate stops it. */
   extend(ask: ExtendAsk): Promise<ExtendAnswer> {
-    return this.#request(ask.tag, "extend", () => this.#parts.store.extend(ask));
+    return this.#request(ask.tag, EXTEND, () => this.#parts.store.extend(ask));
   }
 
   async settle(ask: SettleAsk): Promise<SettleAnswer> {
     const { store, gate } = this.#parts;
     const shut = this.#shut();
     if (shut) await shut;
-    const answer = await this.#settlement(ask.tag, "settle", () => store.settle(ask));
+    const answer = await this.#settlement(ask.tag, SETTLE, () => store.settle(ask));
     if (answer.outcome === "unknown_account") await gate?.recheck(ask.tag);
     return answer;
   }
@@ -72,7 +80,7 @@ export class RequestPath implements RequestStore {
   async settledAmounts(tag: AccountTag, ids: readonly RequestId[]): Promise<readonly (NanoUsd | undefined)[]> {
     const shut = this.#shut();
     if (shut) await shut;
-    return this.#settlement(tag, "settledAmounts", () => this.#parts.store.settledAmounts(tag, ids));
+    return this.#settlement(tag, SETTLED_AMOUNTS, () => this.#parts.store.settledAmounts(tag, ids));
   }
 
   shardOf(tag: AccountTag): string {
@@ -84,25 +92,23 @@ export class RequestPath implements RequestStore {
     return this.#parts.gate?.pass();
   }
 
-  #request<T>(tag: AccountTag, operation: string, ask: () => Promise<T>): Promise<T> {
+  #request<T>(tag: AccountTag, operation: Operation, ask: () => Promise<T>): Promise<T> {
     const { breakers } = this.#parts;
-    const call = () => this.#timed(operation, ask);
-    return breakers ? breakers.request(tag, call) : call();
+    return breakers ? breakers.request(tag, () => this.#timed(operation, ask)) : this.#timed(operation, ask);
   }
 
-  #settlement<T>(tag: AccountTag, operation: string, ask: () => Promise<T>): Promise<T> {
+  #settlement<T>(tag: AccountTag, operation: Operation, ask: () => Promise<T>): Promise<T> {
     const { breakers } = this.#parts;
-    const call = () => this.#timed(operation, ask);
-    return breakers ? breakers.settlement(tag, call) : call();
+    return breakers ? breakers.settlement(tag, () => this.#timed(operation, ask)) : this.#timed(operation, ask);
   }
 
-  async #timed<T>(operation: string, call: () => Promise<T>): Promise<T> {
+  /** The time is looked at beside the answer, which no promise of ours puts off. */
+  #timed<T>(operation: Operation, call: () => Promise<T>): Promise<T> {
     const { clock, metrics } = this.#parts;
     const startedMs = clock.monotonicMs();
-    try {
-      return await call();
-    } finally {
-      metrics.storeSeconds.observe({ operation }, (clock.monotonicMs() - startedMs) / MS_PER_S);
-    }
+    const observe = () => metrics.storeSeconds.observe(operation, (clock.monotonicMs() - startedMs) / MS_PER_S);
+    const answer = call();
+    answer.then(observe, observe);
+    return answer;
   }
 }

@@ -7,7 +7,7 @@ import { dayField, upstreamField } from "../names.ts";
 import type { LedgerLine } from "../records.ts";
 import { CUT_OVER_HOLD, type SettleAsk } from "../settlement.ts";
 import { NO_USAGE_TOTAL, type UsageTotal } from "./day-sums.ts";
-import { countsOfRequest, NO_COUNTS, requestsOf, tokenSumsOf } from "./token-sums.ts";
+import { countsOf, countsOfRequest, NO_COUNTS, requestsOf, tokenSumsOf } from "./token-sums.ts";
 
 /** How the store has divided what the client owes: what was charged, and what the payer's funds did not cover. */
 interface ChargeSplit {
@@ -19,30 +19,28 @@ type FieldTotals = [field: string, total: UsageTotal][];
 
 /** By field of the day's sums, each once, the group's first; none for a settlement that was charged nothing and cost nothing. */
 export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed }: ChargeSplit): FieldTotals {
-  const { costs = [], attempts = [], voided } = ask;
-  const cut = attempts.filter(({ cause }) => cause === CUT_OVER_HOLD);
-  const rest = absorbed + sum(cut.map(({ amount }) => amount));
-  if (voided && costs.length === 0) return [];
+  const { costs, attempts, voided } = ask;
+  if (voided && !costs?.length) return [];
+  let rest = absorbed;
+  for (const { cause, amount } of attempts ?? []) if (cause === CUT_OVER_HOLD) rest += amount;
   const group = {
     amount: charged,
     counts: voided ? NO_COUNTS : countsOfRequest(ask.tokens),
-    cost: sum(costs.map(({ cost }) => cost)),
+    cost: 0n,
     // Without costs it is of an earlier version, and what was absorbed is unknown.
-    absorbed: ask.costs ? sum(costs.map(({ absorbed }) => absorbed)) + rest : 0n,
+    absorbed: costs ? rest : 0n,
   };
-  return [
-    [dayField(ask.group, ask.model, ask.keyId), group],
-    ...costs.map((one): FieldTotals[number] => {
-      const { upstream, model, requests, tokens, cost, absorbed } = one;
-      const counts = { ...tokens, requests };
-      const shares = one.charged ? { amount: charged, absorbed: absorbed + rest } : { amount: 0n, absorbed };
-      return [upstreamField(upstream, model), { ...shares, counts, cost }];
-    }),
-  ];
-}
-
-function sum(amounts: readonly bigint[]): bigint {
-  return amounts.reduce((total, amount) => total + amount, 0n);
+  const sums: FieldTotals = [[dayField(ask.group, ask.model, ask.keyId), group]];
+  for (const one of costs ?? []) {
+    const { upstream, model, cost } = one;
+    group.cost += cost;
+    group.absorbed += one.absorbed;
+    const amount = one.charged ? charged : 0n;
+    const ofUpstream = one.charged ? one.absorbed + rest : one.absorbed;
+    const counts = countsOf(one.tokens, one.requests);
+    sums.push([upstreamField(upstream, model), { amount, counts, cost, absorbed: ofUpstream }]);
+  }
+  return sums;
 }
 
 /** What a line says of it; lines of earlier versions say nothing of costs. @param memo undefined for a line without one. */

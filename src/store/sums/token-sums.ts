@@ -52,11 +52,23 @@ export const NO_COUNTS: UsageCounts = Object.freeze({
 
 /** What one charged request adds; one that an earlier version had journaled brings no tokens. */
 export function countsOfRequest(tokens: TokenSums | undefined): UsageCounts {
-  return { ...NO_COUNTS, ...tokens, requests: 1 };
+  return tokens === undefined ? { ...NO_COUNTS, requests: 1 } : countsOf(tokens, 1);
+}
+
+/** So many requests and their tokens; written out, since V8 takes 1 us where it is to find the members itself. */
+export function countsOf({ input, cachedInput, cacheWrite, output, reasoning }: TokenSums, requests: number): UsageCounts {
+  return { requests, input, cachedInput, cacheWrite, output, reasoning };
 }
 
 export function addCounts(a: UsageCounts, b: UsageCounts): UsageCounts {
-  return countsFrom((kind) => a[kind] + b[kind]);
+  return {
+    requests: a.requests + b.requests,
+    input: a.input + b.input,
+    cachedInput: a.cachedInput + b.cachedInput,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+  };
 }
 
 /** Counts made one kind at a time. */

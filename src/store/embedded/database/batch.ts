@@ -66,7 +66,7 @@ interface Rows {
   readonly budgets: Map<string, BudgetRow>;
   readonly days: Map<string, DayRow>;
   readonly lines: LineRow[];
-  readonly marks: Map<string, MarkRow>;
+  readonly marks: MarkRow[];
   readonly others: (() => void)[];
 }
 
@@ -76,7 +76,7 @@ const noRows = (): Rows => ({
   budgets: new Map(),
   days: new Map(),
   lines: [],
-  marks: new Map(),
+  marks: [],
   others: [],
 });
 
@@ -122,12 +122,15 @@ export class Batch {
   }
 
   addMark(tag: AccountTag, requestId: string, mark: SettledMark): void {
-    this.#filled().marks.set(`${tag} ${requestId}`, { tag, requestId, mark });
+    this.#filled().marks.push({ tag, requestId, mark });
   }
 
-  /** The mark of a request that was settled in the batch. */
+  /**
+   * The mark of a request that was settled in the batch. They are some hundreds at most and looked through one by one: mostly nobody
+   * asks, and to keep them by name took 1 us for each settlement.
+   */
   mark(tag: AccountTag, requestId: string): SettledMark | undefined {
-    return this.#isEmpty ? undefined : this.#rows.marks.get(`${tag} ${requestId}`)?.mark;
+    return this.#rows.marks.findLast((row) => row.requestId === requestId && row.tag === tag)?.mark;
   }
 
   /** A write that is rare: it is made after the rows, in the same transaction. */
@@ -148,7 +151,7 @@ export class Batch {
     for (const { tag, field, counts } of budgets.values()) writeBudget(tables, tag, field, counts);
     for (const row of days.values()) writeDay(tables, row);
     for (const { tag, line } of lines) insertLine(tables, tag, line);
-    for (const row of marks.values()) writeMark(tables, row);
+    for (const row of marks) writeMark(tables, row);
     for (const write of others) write();
   }
 

@@ -11,8 +11,11 @@ export type Row = Readonly<Record<string, SQLInputValue>>;
 
 /** Work that has been done and is not committed yet. */
 interface Uncommitted {
-  readonly committed: () => void;
-  readonly failed: (error: unknown) => void;
+  /** Answers with the result. */
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly undo: () => void;
+  result: unknown;
 }
 
 /** Calls back soon: in a moment, or after this turn of the loop where there is nobody to wait for. */
@@ -101,15 +104,10 @@ export class Database {
       this.#later(() => this.#commitAll(), this.#isBusy);
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    let result: T;
-    const committed = () => resolve(result);
-    const failed = (error: unknown) => {
-      undo();
-      reject(error);
-    };
-    this.#uncommitted.push({ committed, failed });
+    const work = { resolve: resolve as Uncommitted["resolve"], reject, undo, result: undefined as unknown };
+    this.#uncommitted.push(work);
     try {
-      result = change();
+      work.result = change();
     } catch (error) {
       // How much of it is in the batch nobody knows.
       this.#takeBack(error);
@@ -205,7 +203,7 @@ export class Database {
     const committed = this.#uncommitted;
     this.#isBusy = committed.length > 1;
     this.#uncommitted = [];
-    for (const work of committed) work.committed();
+    for (const { resolve, result } of committed) resolve(result);
   }
 
   #endTransaction(): void {
@@ -221,7 +219,10 @@ export class Database {
     this.batch.clear();
     const failed = this.#uncommitted;
     this.#uncommitted = [];
-    for (const work of failed.reverse()) work.failed(error);
+    for (const { undo, reject } of failed.reverse()) {
+      undo();
+      reject(error);
+    }
   }
 
   #rollBack(): void {
