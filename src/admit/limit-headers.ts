@@ -8,29 +8,50 @@ import type { Protocol } from "../values/protocol.ts";
  */
 export function limitHeaders(protocol: Protocol, states: LimitStates, wallMs: number): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const [name, state] of [
-    ["requests", states.requests],
-    ["tokens", states.tokens],
-  ] as const) {
-    if (state) Object.assign(headers, protocol === "messages" ? asMessages(name, state, wallMs) : asChat(name, state));
+  const names = protocol === "messages" ? MESSAGES_NAMES : CHAT_NAMES;
+  const reset = (state: BucketState) =>
+    protocol === "messages" ? instant(wallMs + state.resetMs) : duration(state.resetMs);
+  for (const bucket of BUCKETS) {
+    const state = states[bucket];
+    if (!state) continue;
+    headers[names[bucket].limit] = String(state.limit);
+    headers[names[bucket].remaining] = String(state.remaining);
+    headers[names[bucket].reset] = reset(state);
   }
   return headers;
 }
 
-function asChat(name: string, state: BucketState): Record<string, string> {
-  return {
-    [`x-ratelimit-limit-${name}`]: String(state.limit),
-    [`x-ratelimit-remaining-${name}`]: String(state.remaining),
-    [`x-ratelimit-reset-${name}`]: duration(state.resetMs),
-  };
-}
+const BUCKETS = ["requests", "tokens"] as const;
 
-function asMessages(name: string, state: BucketState, wallMs: number): Record<string, string> {
-  return {
-    [`anthropic-ratelimit-${name}-limit`]: String(state.limit),
-    [`anthropic-ratelimit-${name}-remaining`]: String(state.remaining),
-    [`anthropic-ratelimit-${name}-reset`]: new Date(wallMs + state.resetMs).toISOString().replace(/\.\d+Z$/, "Z"),
-  };
+const CHAT_NAMES = {
+  requests: {
+    limit: "x-ratelimit-limit-requests",
+    remaining: "x-ratelimit-remaining-requests",
+    reset: "x-ratelimit-reset-requests",
+  },
+  tokens: {
+    limit: "x-ratelimit-limit-tokens",
+    remaining: "x-ratelimit-remaining-tokens",
+    reset: "x-ratelimit-reset-tokens",
+  },
+};
+
+const MESSAGES_NAMES = {
+  requests: {
+    limit: "anthropic-ratelimit-requests-limit",
+    remaining: "anthropic-ratelimit-requests-remaining",
+    reset: "anthropic-ratelimit-requests-reset",
+  },
+  tokens: {
+    limit: "anthropic-ratelimit-tokens-limit",
+    remaining: "anthropic-ratelimit-tokens-remaining",
+    reset: "anthropic-ratelimit-tokens-reset",
+  },
+};
+
+/** Whole seconds, as an RFC 3339 date. */
+function instant(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
 /** `6m0s`, `1.5s`, `250ms`: the way that these clients know durations. */

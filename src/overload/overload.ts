@@ -71,10 +71,12 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
     }
     return pressureOf(meter.read(), load, limits);
   };
-  const loaded = () => pressure({ inFlight: inFlight.census.total, journal: journalPressure(journalFill()) });
+  const loaded = () => pressure({ inFlight: inFlight.total, journal: journalPressure(journalFill()) });
 
   const decide = (point: Exclude<ShedPoint, "accept">, own: number): Refusal | undefined => {
-    const cause = shedAt(point, loaded(), own, inFlight.census);
+    const nowLoaded = loaded();
+    if (nowLoaded < THRESHOLDS[point].heavy) return undefined;
+    const cause = shedAt(point, nowLoaded, own, inFlight.census);
     if (cause === undefined) return undefined;
     metrics.shed.inc({ point });
     return cause === "overloaded" ? refusal(cause) : refusal(cause, { detail: heavyDetail(own) });
@@ -121,8 +123,12 @@ function heavyDetail(own: number): string {
 
 /* The admitted requests of this process, by account; what shedding goes by. */
 
+interface AccountLoad {
+  count: number;
+}
+
 interface KeyLoad {
-  readonly tag: AccountTag;
+  readonly account: AccountLoad;
   count: number;
 }
 
@@ -131,10 +137,10 @@ interface KeyLoad {
  * store has vouched for it: a forged key with another account's tag learns nothing and blames nobody.
  */
 export class InFlight {
-  readonly #byAccount = new TransientMap<AccountTag, number>();
+  readonly #byAccount = new TransientMap<AccountTag, AccountLoad>();
   readonly #byKey = new TransientMap<KeyHash, KeyLoad>();
   /** How many accounts have each number of requests, so that the most is at hand without a walk. */
-  readonly #accountsByCount = new Map<number, number>();
+  readonly #accountsByCount: number[] = [];
   #total = 0;
   #most = 0;
 
@@ -142,50 +148,60 @@ export class InFlight {
     return { total: this.#total, accounts: this.#byAccount.size, most: this.#most };
   }
 
+  get total(): number {
+    return this.#total;
+  }
+
   of(tag: AccountTag): number {
-    return this.#byAccount.get(tag) ?? 0;
+    return this.#byAccount.get(tag)?.count ?? 0;
   }
 
   /** Requests of the account that a key belongs to; 0 while none of the key runs. */
   ofKey(hash: KeyHash): number {
-    const load = this.#byKey.get(hash);
-    return load ? this.of(load.tag) : 0;
+    return this.#byKey.get(hash)?.account.count ?? 0;
   }
 
   /** Takes a request in. @returns what takes it out; once. */
   enter(tag: AccountTag, hash: KeyHash): () => void {
-    const load = this.#byKey.get(hash) ?? { tag, count: 0 };
+    const load = this.#byKey.get(hash) ?? this.#comes(tag, hash);
     load.count += 1;
-    this.#byKey.set(hash, load);
-    this.#move(tag, 1);
+    this.#move(load.account, 1);
     let inside = true;
     return () => {
       if (!inside) return;
       inside = false;
       load.count -= 1;
       if (load.count === 0) this.#byKey.delete(hash);
-      this.#move(tag, -1);
+      this.#move(load.account, -1);
+      if (load.account.count === 0) this.#byAccount.delete(tag);
     };
   }
 
-  #move(tag: AccountTag, by: 1 | -1): void {
-    const before = this.of(tag);
+  /** A key has its first request. */
+  #comes(tag: AccountTag, hash: KeyHash): KeyLoad {
+    const known = this.#byAccount.get(tag);
+    const account = known ?? { count: 0 };
+    if (!known) this.#byAccount.set(tag, account);
+    const load = { account, count: 0 };
+    this.#byKey.set(hash, load);
+    return load;
+  }
+
+  #move(account: AccountLoad, by: 1 | -1): void {
+    const before = account.count;
     const now = before + by;
     this.#total += by;
-    if (now === 0) this.#byAccount.delete(tag);
-    else this.#byAccount.set(tag, now);
+    account.count = now;
     this.#rank(before, -1);
     this.#rank(now, 1);
     // A count changes by one, so the most does, too.
     if (now > this.#most) this.#most = now;
-    else if (before === this.#most && !this.#accountsByCount.has(before)) this.#most = now;
+    else if (before === this.#most && this.#accountsByCount[before] === 0) this.#most = now;
   }
 
   #rank(count: number, by: 1 | -1): void {
     if (count === 0) return;
-    const accounts = (this.#accountsByCount.get(count) ?? 0) + by;
-    if (accounts === 0) this.#accountsByCount.delete(count);
-    else this.#accountsByCount.set(count, accounts);
+    this.#accountsByCount[count] = (this.#accountsByCount[count] ?? 0) + by;
   }
 }
 

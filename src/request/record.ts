@@ -51,15 +51,29 @@ interface RecorderParts {
   readonly catalog: () => Catalog;
 }
 
-export function createRecorder(parts: RecorderParts): Recorder {
+interface RecordParts extends RecorderParts {
+  /** Models of the catalog as lines show them: no more than the configurations have had. */
+  readonly shownModels: Map<string, string>;
+}
+
+interface Labels {
+  readonly protocol: string;
+  readonly model: string;
+  readonly group: string;
+}
+
+export function createRecorder(recorderParts: RecorderParts): Recorder {
+  const parts = { ...recorderParts, shownModels: new Map<string, string>() };
   return { begin: (facts) => new RequestRecord(parts, facts) };
 }
 
 export class RequestRecord {
-  readonly #parts: RecorderParts;
+  readonly #parts: RecordParts;
   readonly #facts: RecordFacts;
   #model: string | undefined;
   #group: string | undefined;
+  /** Put together once for the six places that need them; undefined again where one of them becomes known. */
+  #labelled: Labels | undefined;
   #bodyAtMs: number;
   #status = 0;
   #cause = "none";
@@ -73,7 +87,7 @@ export class RequestRecord {
   #settlingSinceMs = 0;
   readonly #trace: RequestTrace | undefined;
 
-  constructor(parts: RecorderParts, facts: RecordFacts) {
+  constructor(parts: RecordParts, facts: RecordFacts) {
     this.#parts = parts;
     this.#facts = facts;
     this.#bodyAtMs = facts.receivedAtMs;
@@ -91,10 +105,12 @@ export class RequestRecord {
   /** @param model as the client typed it; becomes a label only when the catalog has it. */
   asked(model: string): void {
     this.#model = model;
+    this.#labelled = undefined;
   }
 
   admitted({ group: { name: group }, hold, clamped, heldDear }: Permit): void {
     this.#group = group;
+    this.#labelled = undefined;
     if (clamped !== undefined) this.#parts.metrics.unusualHolds.inc({ group, kind: "clamped" });
     if (heldDear) this.#parts.metrics.unusualHolds.inc({ group, kind: "dearest" });
     this.#phase("admit", this.#bodyAtMs);
@@ -128,10 +144,11 @@ export class RequestRecord {
   dispatched(attempts: readonly AttemptRecord[]): void {
     this.#attempts = attempts;
     const { metrics } = this.#parts;
-    for (const [index, { upstream, outcome, reasoningRefused }] of attempts.entries()) {
+    const last = attempts.at(-1);
+    for (const attempt of attempts) {
+      const { upstream, outcome, reasoningRefused } = attempt;
       metrics.attempts.inc({ upstream, outcome });
-      if (!reasoningRefused) continue;
-      metrics.reasoningRefused.inc({ upstream, retried: index < attempts.length - 1 ? "yes" : "no" });
+      if (reasoningRefused) metrics.reasoningRefused.inc({ upstream, retried: attempt === last ? "no" : "yes" });
     }
   }
 
@@ -140,6 +157,7 @@ export class RequestRecord {
    * @param unlisted how many of the last ones no protocol lists: their names are the client's, and become no label.
    */
   translated(to: string, dropped: readonly string[], unlisted: number): void {
+    if (dropped.length === 0) return;
     const from = this.#facts.protocol;
     const { translationLoss } = this.#parts.metrics;
     for (const field of dropped.slice(0, dropped.length - unlisted)) translationLoss.inc({ from, to, field });
@@ -153,13 +171,11 @@ export class RequestRecord {
     const last = this.#attempts.at(-1);
     const upstream = last?.upstream ?? "none";
     const { metrics } = this.#parts;
-    metrics.firstToken.observe({ ...this.#labels(), upstream }, this.#firstTokenMs / MS_PER_S, this.#trace?.traceId);
+    const { protocol, model, group } = this.#labels();
+    const labels = { protocol, model, group, upstream };
+    metrics.firstToken.observe(labels, this.#firstTokenMs / MS_PER_S, this.#trace?.traceId);
     this.#trace?.part("first_token", this.#bodyAtMs, nowMs);
-    if (last)
-      metrics.upstreamFirstToken.observe(
-        { upstream, model: this.#labels().model },
-        (nowMs - last.startedAtMs) / MS_PER_S,
-      );
+    if (last) metrics.upstreamFirstToken.observe({ upstream, model }, (nowMs - last.startedAtMs) / MS_PER_S);
   }
 
   answered(status: number): void {
@@ -178,6 +194,7 @@ export class RequestRecord {
   /** @param group the key's group as a refusal names it. */
   groupKnown(group: string | undefined): void {
     this.#group ??= group;
+    this.#labelled = undefined;
   }
 
   streamEnded(reason: string): void {
@@ -209,7 +226,7 @@ export class RequestRecord {
     const { group, model } = this.#labels();
     const upstream = this.#attempts.at(-1)?.upstream ?? "none";
     reportCharge(charge, { requestId: this.#facts.requestId, group, model, upstream }, this.#parts);
-    if (charge.metered && !charge.ask.voided) this.#pace(charge.metered.usage.output);
+    if (charge.metered && !charge.ask.voided) this.#pace(charge.metered.usage.output, this.#settlingSinceMs);
   }
 
   /** The charge is durable, which is what the end of the client's answer has waited for. */
@@ -219,9 +236,9 @@ export class RequestRecord {
   }
 
   /** How fast the upstream wrote: output tokens over the time from the first semantic event to the end of a stream. */
-  #pace(outputTokens: number): void {
+  #pace(outputTokens: number, nowMs: number): void {
     if (this.#firstTokenMs === undefined || outputTokens === 0) return;
-    const writingMs = this.#parts.clock.monotonicMs() - this.#bodyAtMs - this.#firstTokenMs;
+    const writingMs = nowMs - this.#bodyAtMs - this.#firstTokenMs;
     const upstream = this.#attempts.at(-1)?.upstream ?? "none";
     if (writingMs > 0) {
       const pace = outputTokens / (writingMs / MS_PER_S);
@@ -245,7 +262,8 @@ export class RequestRecord {
     const durationMs = clock.monotonicMs() - this.#facts.receivedAtMs;
     metrics.inFlight.dec({ protocol: this.#facts.protocol });
     metrics.moveHolds(-this.#holdNano);
-    metrics.requests.inc({ ...labels, status: String(this.#status), cause: this.#cause });
+    const { protocol, model, group } = labels;
+    metrics.requests.inc({ protocol, model, group, status: String(this.#status), cause: this.#cause });
     metrics.requestDuration.observe(labels, durationMs / MS_PER_S, this.#trace?.traceId);
     const line = this.#line(durationMs);
     log.info(line, "request");
@@ -255,7 +273,7 @@ export class RequestRecord {
   /** The members of the request's log line, which are also the attributes of its span. */
   #line(durationMs: number): Attributes {
     const usage = this.#charge?.metered?.usage;
-    const unpaidCalls = this.#charge?.unpaidCalls ?? [];
+    const unpaidCalls = this.#charge?.unpaidCalls;
     return {
       request: this.#facts.requestId,
       trace: this.#trace?.traceId,
@@ -263,14 +281,12 @@ export class RequestRecord {
       endpoint: this.#facts.endpoint,
       status: this.#status,
       cause: this.#cause,
-      model: this.#model === undefined ? undefined : shownModel(this.#model),
+      model: this.#shownModel(),
       group: this.#group,
       upstream: this.#attempts.at(-1)?.upstream,
       answered_by: this.#answeredBy === undefined ? undefined : quoted(this.#answeredBy),
       attempts: this.#attempts.length,
-      attempt_reasons: this.#attempts
-        .filter((one) => one.outcome !== "ok")
-        .map((one) => `${one.upstream}: ${one.reason}`),
+      attempt_reasons: this.#attemptReasons(),
       stream_end: this.#streamEnd,
       hold_extensions: this.#extensions || undefined,
       first_token_ms: this.#firstTokenMs === undefined ? undefined : Math.round(this.#firstTokenMs),
@@ -278,9 +294,30 @@ export class RequestRecord {
       input_tokens: usage && totalInput(usage),
       output_tokens: usage?.output,
       counted: this.#charge?.metered?.counted,
-      unpaid_tool_calls: unpaidCalls.map(({ tool, calls, reason }) => `${tool}: ${calls} ${reason}`),
+      unpaid_tool_calls: unpaidCalls?.length
+        ? unpaidCalls.map(({ tool, calls, reason }) => `${tool}: ${calls} ${reason}`)
+        : NOTHING,
       charged_nano_usd: this.#charge && !this.#charge.ask.voided ? String(this.#charge.ask.amount) : undefined,
     };
+  }
+
+  #attemptReasons(): readonly string[] {
+    let reasons = NOTHING;
+    for (const { outcome, upstream, reason } of this.#attempts)
+      if (outcome !== "ok") reasons = [...reasons, `${upstream}: ${reason}`];
+    return reasons;
+  }
+
+  /** The look for a key in a model's name takes 1 us, and one of the catalog is the same each time. */
+  #shownModel(): string | undefined {
+    const model = this.#model;
+    if (model === undefined) return undefined;
+    const { shownModels, catalog } = this.#parts;
+    const known = shownModels.get(model);
+    if (known !== undefined) return known;
+    const shown = shownModel(model);
+    if (catalog().models.has(model)) shownModels.set(model, shown);
+    return shown;
   }
 
   /** Reasons of attempts are for the log: they may hold an address. */
@@ -302,12 +339,16 @@ export class RequestRecord {
     trace.finish(this.#facts.receivedAtMs, nowMs, { path: this.#facts.path ?? "", attributes, error });
   }
 
-  #labels(): { protocol: string; model: string; group: string } {
+  #labels(): Labels {
+    if (this.#labelled) return this.#labelled;
     const known = this.#model !== undefined && this.#parts.catalog().models.has(this.#model);
     const model = known ? (this.#model as string) : this.#model === undefined ? "none" : "unknown";
-    return { protocol: this.#facts.protocol, model, group: this.#group ?? "none" };
+    this.#labelled = { protocol: this.#facts.protocol, model, group: this.#group ?? "none" };
+    return this.#labelled;
   }
 }
+
+const NOTHING: readonly string[] = [];
 
 /** More of a name than is ever shown, with room for a key that is percent-encoded. */
 const SEARCHED_CHARS = 1_024;
@@ -353,16 +394,15 @@ function reportCharge(charge: Charge, request: ChargedRequest, parts: ReportPart
   reportSurprises(charge, request, parts);
   for (const { calls, reason } of unpaidCalls) metrics.unpaidToolCalls.inc({ model, upstream, reason }, calls);
   if (!metered || ask.voided) return;
-  const { usage } = metered;
-  for (const [kind, count] of [
-    ["input", usage.input],
-    ["cached_input", usage.cachedInput],
-    ["cache_write", usage.cacheWrite + usage.cacheWrite1h],
-    ["output", usage.output],
-    ["reasoning", usage.reasoning],
-  ] as const) {
+  const { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning } = metered.usage;
+  const countTokens = (kind: string, count: number) => {
     if (count > 0) metrics.tokens.inc({ group, model, kind }, count);
-  }
+  };
+  countTokens("input", input);
+  countTokens("cached_input", cachedInput);
+  countTokens("cache_write", cacheWrite + cacheWrite1h);
+  countTokens("output", output);
+  countTokens("reasoning", reasoning);
 }
 
 /** Counts that are impossible by the catalog: either the catalog or the upstream is wrong. */

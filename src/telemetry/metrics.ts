@@ -1,10 +1,10 @@
 /**
- * Metrics for Prometheus; docs/metrics.md lists them. Counters and histograms count by series.ts; prom-client has the gauges and the
- * process's own figures, and writes the page.
+ * Metrics for Prometheus; docs/metrics.md lists them. Counters, histograms and what moves with each request count by series.ts;
+ * prom-client has the other gauges and the process's own figures, and writes the page.
  */
 import { collectDefaultMetrics, Gauge, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import { NOTICE_KINDS } from "../values/settings.ts";
-import { LabelledCounter, LabelledHistogram, type Labels } from "./series.ts";
+import { LabelledCounter, LabelledGauge, LabelledHistogram, type Labels } from "./series.ts";
 
 /** First token: from a twentieth of a second to two minutes. */
 const FIRST_TOKEN_BUCKETS_S = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
@@ -63,9 +63,22 @@ function makersOn(registers: Registry<OpenMetricsContentType>[]) {
   };
   const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []) =>
     new Gauge({ name: `tollgate_${name}`, help, labelNames, registers, aggregator: aggregatorOf(name) });
+  /** A gauge that is worked out when the page is written. */
+  const readGauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name: `tollgate_${name}`,
+      help,
+      registers,
+      aggregator: aggregatorOf(name),
+      collect() {
+        this.set(read());
+      },
+    });
+  const movedGauge = <T extends string>(name: string, help: string, labelNames: readonly T[]) =>
+    registered(new LabelledGauge({ name: `tollgate_${name}`, help, labelNames, aggregator: aggregatorOf(name) }));
   const histogram = <T extends string>(name: string, help: string, labelNames: readonly T[], buckets: number[]) =>
     registered(new LabelledHistogram({ name: `tollgate_${name}`, help, labelNames, buckets }));
-  return { counter, gauge, histogram };
+  return { counter, gauge, readGauge, movedGauge, histogram };
 }
 
 /** Makes the registry of one process and every metric in it. */
@@ -77,7 +90,7 @@ export function createMetrics() {
   collectDefaultMetrics({ register: registry });
   // Gauges under a counter's name, which Prometheus' own check refuses; each has a sibling with a label per type.
   for (const kind of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${kind}_total`);
-  const { counter, gauge, histogram } = makersOn(registers);
+  const { counter, gauge, readGauge, movedGauge, histogram } = makersOn(registers);
 
   let holdsNano = 0n;
   /** Models by upstream that were expected: no more than the configurations have had. */
@@ -156,7 +169,11 @@ export function createMetrics() {
       "Calls of hosted tools that an upstream counts and no client pays for, by reason.",
       ["model", "upstream", "reason"],
     ),
-    holds: gauge("holds_usd", "US dollars set aside for requests that this process is answering."),
+    holds: readGauge(
+      "holds_usd",
+      "US dollars set aside for requests that this process is answering.",
+      () => Number(holdsNano) * NANO,
+    ),
     attempts: counter("upstream_attempts_total", "Attempts at upstreams, by outcome.", ["upstream", "outcome"]),
     reasoningRefused: counter("reasoning_refused_total", REASONING_REFUSED, ["upstream", "retried"]),
     otherModel: counter(
@@ -178,7 +195,7 @@ export function createMetrics() {
       ["upstream"],
       QUEUE_WAIT_BUCKETS_S,
     ),
-    inFlight: gauge("in_flight", "Requests that are being answered.", ["protocol"]),
+    inFlight: movedGauge("in_flight", "Requests that are being answered.", ["protocol"]),
     pressure: gauge("pressure", "How near this process is to its limits, from 0 to 1, where it is full."),
     shed: counter("shed_total", "Requests and connections refused under pressure, by point of a request's path.", [
       "point",
@@ -273,9 +290,7 @@ export function createMetrics() {
     },
     /** Moves the gauge of holds by nano-dollars; kept as an integer, so that it comes back to 0 exactly. */
     moveHolds(nano: bigint): void {
-      if (nano === 0n) return;
       holdsNano += nano;
-      metrics.holds.set(Number(holdsNano) * NANO);
     },
     /** For a page that several processes share. */
     snapshot: (): Promise<MetricsSnapshot> => registry.getMetricsAsJSON(),

@@ -32,14 +32,12 @@ export interface PressureLimits {
 
 /** The gauge: the largest share of any limit, from 0 to 1. */
 export function pressureOf(vitals: Vitals, load: Load, limits: PressureLimits): number {
-  const parts = [
+  const ofProcess = Math.max(
     vitals.loopDelayMs / limits.loopDelayMs,
     vitals.rssBytes / limits.memoryBytes,
     vitals.heapRatio,
-    load.inFlight / limits.inFlightMax,
-    load.journal,
-  ];
-  return Math.min(1, Math.max(0, ...parts));
+  );
+  return Math.min(1, Math.max(0, ofProcess, load.inFlight / limits.inFlightMax, load.journal));
 }
 
 /** A reading is at least this old before another one is taken. */

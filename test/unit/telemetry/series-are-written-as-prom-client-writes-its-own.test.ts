@@ -1,8 +1,8 @@
-/** Counters and histograms of our own are written as prom-client writes its own, on each kind of page and summed up. */
+/** Counters, histograms and gauges of our own are written as prom-client writes its own, on each kind of page and summed up. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { AggregatorRegistry, Counter, Histogram, type Metric, Registry } from "prom-client";
-import { LabelledCounter, LabelledHistogram } from "../../../src/telemetry/series.ts";
+import { AggregatorRegistry, Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
+import { LabelledCounter, LabelledGauge, LabelledHistogram } from "../../../src/telemetry/series.ts";
 
 const LABELS = ["zone", "area"] as const;
 const BUCKETS = [0.05, 0.1, 1, 2.5, 10];
@@ -12,6 +12,8 @@ interface Page {
   readonly registry: Registry;
   readonly inc: (labels: Record<string, string>, by: number) => void;
   readonly incPlain: (by: number) => void;
+  readonly inGauge: (labels: Record<string, string>, by: number) => void;
+  readonly decGauge: (labels: Record<string, string>) => void;
   readonly observe: (labels: Record<string, string>, value: number, traceId: string | undefined) => void;
 }
 
@@ -24,6 +26,7 @@ function theirs(contentType: typeof Registry.prototype.contentType): Page {
   const registers = [newer];
   const counter = new Counter({ name: "seen_total", help: "Seen.", labelNames: LABELS, registers });
   const plain = new Counter({ name: "plain_total", help: "Plain.", registers });
+  const gauge = new Gauge({ name: "running", help: "Running.", labelNames: LABELS, registers, aggregator: "sum" });
   new Counter({ name: "never_total", help: "Never.", registers });
   new Counter({ name: "never_labelled_total", help: "Never.", labelNames: LABELS, registers });
   const traced = new Histogram({
@@ -41,6 +44,8 @@ function theirs(contentType: typeof Registry.prototype.contentType): Page {
     registry,
     inc: (labels, by) => counter.inc(labels, by),
     incPlain: (by) => plain.inc(by),
+    inGauge: (labels, by) => gauge.inc(labels, by),
+    decGauge: (labels) => gauge.dec(labels),
     observe: (labels, value, traceId) =>
       traced.observe({ labels, value, ...(traceId ? { exemplarLabels: { trace_id: traceId } } : {}) } as never),
   };
@@ -56,6 +61,7 @@ function ours(contentType: typeof Registry.prototype.contentType): Page {
   const aggregator = "sum";
   const counter = add(new LabelledCounter({ name: "seen_total", help: "Seen.", labelNames: LABELS, aggregator }));
   const plain = add(new LabelledCounter({ name: "plain_total", help: "Plain.", labelNames: [], aggregator }));
+  const gauge = add(new LabelledGauge({ name: "running", help: "Running.", labelNames: LABELS, aggregator }));
   add(new LabelledCounter({ name: "never_total", help: "Never.", labelNames: [], aggregator }));
   add(new LabelledCounter({ name: "never_labelled_total", help: "Never.", labelNames: LABELS, aggregator }));
   const facts = { name: "took_seconds", help: 'Took "long".', labelNames: LABELS, buckets: BUCKETS };
@@ -64,6 +70,8 @@ function ours(contentType: typeof Registry.prototype.contentType): Page {
     registry,
     inc: (labels, by) => counter.inc(labels as never, by),
     incPlain: (by) => plain.inc({}, by),
+    inGauge: (labels, by) => gauge.inc(labels as never, by),
+    decGauge: (labels) => gauge.dec(labels as never),
     observe: (labels, value, traceId) => traced.observe(labels as never, value, traceId),
   };
 }
@@ -73,7 +81,7 @@ async function written(registry: Registry): Promise<string> {
   return (await registry.metrics()).replace(/^(.* # \{.*\} \S+) \S+$/gm, "$1");
 }
 
-function fill({ inc, incPlain, observe }: Page): void {
+function fill({ inc, incPlain, inGauge, decGauge, observe }: Page): void {
   let seed = 11;
   const next = (below: number): number => {
     seed = (seed * 48_271) % 2_147_483_647;
@@ -87,6 +95,8 @@ function fill({ inc, incPlain, observe }: Page): void {
     if (next(2)) inc(labels, next(3) ? next(5) / 3 : 0);
     else observe(labels, value, next(4) ? undefined : TRACE);
     if (next(50) === 0) incPlain(1);
+    if (next(2)) inGauge(labels, next(5));
+    else decGauge(labels);
   }
 }
 

@@ -15,7 +15,7 @@ function process_(spent: bigint, pressure: number, up: 0 | 1) {
   metrics.badKeys.inc({}, 2);
   metrics.addUsd(metrics.spend, { group: "money", model: "big-1" }, spent);
   metrics.requestDuration.observe({ protocol: "chat", model: "big-1", group: "money" }, 1.5, "abc");
-  metrics.inFlight.set({ protocol: "chat" }, 3);
+  metrics.inFlight.inc({ protocol: "chat" }, 3);
   metrics.pressure.set(pressure);
   metrics.storeUp.set(up);
   metrics.configReloads.inc({ result: "accepted" });
