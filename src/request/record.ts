@@ -14,6 +14,7 @@ import { containsKey } from "../values/key-search.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
 import { totalInput } from "../values/tokens/usage.ts";
+import { reportCharge } from "./charge-report.ts";
 import { RequestTrace } from "./trace.ts";
 
 const MS_PER_S = 1_000;
@@ -56,7 +57,7 @@ interface RecordParts extends RecorderParts {
   readonly shownModels: Map<string, string>;
 }
 
-interface Labels {
+interface RequestLabels {
   readonly protocol: string;
   readonly model: string;
   readonly group: string;
@@ -73,7 +74,7 @@ export class RequestRecord {
   #model: string | undefined;
   #group: string | undefined;
   /** Put together once for the six places that need them; undefined again where one of them becomes known. */
-  #labelled: Labels | undefined;
+  #labelled: RequestLabels | undefined;
   #bodyAtMs: number;
   #status = 0;
   #cause = "none";
@@ -339,7 +340,7 @@ export class RequestRecord {
     trace.finish(this.#facts.receivedAtMs, nowMs, { path: this.#facts.path ?? "", attributes, error });
   }
 
-  #labels(): Labels {
+  #labels(): RequestLabels {
     if (this.#labelled) return this.#labelled;
     const known = this.#model !== undefined && this.#parts.catalog().models.has(this.#model);
     const model = known ? (this.#model as string) : this.#model === undefined ? "none" : "unknown";
@@ -367,57 +368,4 @@ function describe(error: unknown): { message: string; stack: string | undefined 
 /** Whether a stream ended in a way that neither client nor operator wanted. */
 function isFailedEnd(reason: string | undefined): boolean {
   return reason !== undefined && reason !== "complete" && reason !== "client_gone" && reason !== "brake";
-}
-
-/*
- * Reports a charge once it is known: metrics for what was counted, and a log line for each count that is impossible.
- */
-
-/** Whose charge it is; names from the configuration, so that they may be labels. */
-interface ChargedRequest {
-  readonly requestId: string;
-  readonly group: string;
-  readonly model: string;
-  /** The upstream of the last try, or `none`. */
-  readonly upstream: string;
-}
-
-interface ReportParts {
-  readonly metrics: Metrics;
-  readonly log: Log;
-}
-
-function reportCharge(charge: Charge, request: ChargedRequest, parts: ReportParts): void {
-  const { metered, ask, unpaidCalls } = charge;
-  const { metrics } = parts;
-  const { group, model, upstream } = request;
-  reportSurprises(charge, request, parts);
-  for (const { calls, reason } of unpaidCalls) metrics.unpaidToolCalls.inc({ model, upstream, reason }, calls);
-  if (!metered || ask.voided) return;
-  const { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning } = metered.usage;
-  const countTokens = (kind: string, count: number) => {
-    if (count > 0) metrics.tokens.inc({ group, model, kind }, count);
-  };
-  countTokens("input", input);
-  countTokens("cached_input", cachedInput);
-  countTokens("cache_write", cacheWrite + cacheWrite1h);
-  countTokens("output", output);
-  countTokens("reasoning", reasoning);
-}
-
-/** Counts that are impossible by the catalog: either the catalog or the upstream is wrong. */
-function reportSurprises(
-  { surprises, ask, metered }: Charge,
-  { requestId, model }: ChargedRequest,
-  { metrics, log }: ReportParts,
-): void {
-  if (!metered) return;
-  const upstream = ask.upstream ?? "none";
-  metrics.expectCounts(upstream, model);
-  if (surprises.length === 0) return;
-  for (const kind of surprises) metrics.surprisingCounts.inc({ upstream, model, kind });
-  const { usage } = metered;
-  const counts = { input_tokens: totalInput(usage), output_tokens: usage.output };
-  const facts = { request: requestId, upstream, model, surprise: surprises.join(","), ...counts };
-  log.warn(facts, "an upstream counts more than it was asked for, or more than the model can do");
 }
