@@ -8,27 +8,30 @@ const DENSE_TOKENS_PER_BYTE = 0.42;
 /** An image whose size nothing tells, such as one behind an address: more than 12 megapixels cost at the dearest rule seen. */
 const IMAGE_UNKNOWN_TOKENS = 16_384;
 
+/** Tokens of an input. */
+export interface InputCounts {
+  /** At the most. */
+  readonly inputTokens: number;
+  /** At 4 bytes each. */
+  readonly inputEstimate: number;
+}
+
 /** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
-export function inputOf(
-  facts: Envelope,
-  model: Model,
-  addedBytes: number,
-): { readonly inputTokens: number; readonly inputEstimate: number } {
+export function inputOf(facts: Envelope, model: Model, addedBytes: number): InputCounts {
   const { inputBytesPerToken, contextTokens } = model;
+  const { textBytes, media } = facts;
   const added = model.addedInputBytes + addedBytes;
+  const readings = facts.compacts ? 2 : 1;
   // What a server reads beside the body may be its whole context, as a file of unknown size may.
   const stored = facts.readsStored ? contextTokens : 0;
-  const tokensOf = (text: number, media: number) => Math.min(contextTokens, text + media) * (facts.compacts ? 2 : 1);
-  const text = Math.ceil((facts.textBytes + added) / inputBytesPerToken);
+  const text = Math.ceil((textBytes + added) / inputBytesPerToken);
+  const dense = Math.ceil(denseTokens(facts) + added / inputBytesPerToken);
+  const heldMedia = media.length === 0 ? 0 : sumOf(media, (piece) => heldTokens(piece, model));
+  const likelyMedia = media.length === 0 ? 0 : sumOf(media, (piece) => likelyTokens(piece, model));
+  const likelyText = Math.ceil((textBytes + added) / ESTIMATE_BYTES_PER_TOKEN);
   return {
-    inputTokens: tokensOf(
-      Math.max(text, Math.ceil(denseTokens(facts) + added / inputBytesPerToken)),
-      sumOf(facts.media, (piece) => heldTokens(piece, model)) + stored,
-    ),
-    inputEstimate: tokensOf(
-      Math.ceil((facts.textBytes + added) / ESTIMATE_BYTES_PER_TOKEN),
-      sumOf(facts.media, (piece) => likelyTokens(piece, model)),
-    ),
+    inputTokens: Math.min(contextTokens, Math.max(text, dense) + heldMedia + stored) * readings,
+    inputEstimate: Math.min(contextTokens, likelyText + likelyMedia) * readings,
   };
 }
 

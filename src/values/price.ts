@@ -35,6 +35,8 @@ export interface Price extends UnitPrices {
   readonly extras?: ReadonlySet<string>;
 }
 
+const NO_STEPS: readonly PriceStep[] = [];
+
 /** A group's multiplier in millionths: 1_000_000n is 1.0. */
 export type Multiplier = bigint & { readonly __unit: "millionths" };
 export const MULTIPLIER_ONE = 1_000_000n as Multiplier;
@@ -57,7 +59,7 @@ export interface PriceSnapshot {
 export function unitPricesFor(price: Price, inputTokens: number, tier?: string): UnitPrices {
   const base = tierOf(price, tier);
   let prices: UnitPrices = base;
-  for (const step of base.aboveTokens ?? []) if (inputTokens > step.tokens) prices = step.prices;
+  for (const step of base.aboveTokens ?? NO_STEPS) if (inputTokens > step.tokens) prices = step.prices;
   return prices;
 }
 
@@ -113,7 +115,7 @@ export function ceilingOf(price: Price, multiplier: Multiplier, inputTokens: num
   let { output } = base;
   let input = dearestInput(base);
   // The estimate bounds the input from above, so any step at or below it may turn out to apply; steps may go either way.
-  for (const { tokens, prices } of base.aboveTokens ?? []) {
+  for (const { tokens, prices } of base.aboveTokens ?? NO_STEPS) {
     if (inputTokens <= tokens) continue;
     const dearest = dearestInput(prices);
     if (dearest > input) input = dearest;
@@ -124,7 +126,9 @@ export function ceilingOf(price: Price, multiplier: Multiplier, inputTokens: num
 
 function dearestInput({ input, cachedInput, cacheWrite, cacheWrite1h }: UnitPrices): bigint {
   let most = input;
-  for (const price of [cachedInput, cacheWrite, cacheWrite1h]) if (price > most) most = price;
+  if (cachedInput > most) most = cachedInput;
+  if (cacheWrite > most) most = cacheWrite;
+  if (cacheWrite1h > most) most = cacheWrite1h;
   return most;
 }
 

@@ -1,0 +1,72 @@
+/** What a request asks for beside tokens, and whether it has a price: hosted tools, extras, a tier. */
+import type { Model, Route } from "../values/catalog.ts";
+import { type Refusal, refusal } from "../values/errors.ts";
+import type { Envelope } from "../values/members/envelope.ts";
+import type { Price } from "../values/price.ts";
+import type { Protocol } from "../values/protocol.ts";
+import { toolPriceName } from "../values/tokens/tool-calls.ts";
+
+interface Extras {
+  /** Price names of the hosted tools asked for. */
+  readonly tools: readonly string[];
+  /** Price names of the extras asked for: each is charged once. */
+  readonly options: readonly string[];
+}
+
+const NO_EXTRAS: Extras = { tools: [], options: [] };
+
+/** A member that asks for an extra is a hosted tool, whose calls the server counts, unless it has a price per request. */
+export function extrasOf({ hostedTools, options }: Envelope, { tools, extras }: Price): Extras {
+  if (hostedTools.length === 0 && options.length === 0) return NO_EXTRAS;
+  const isExtra = (option: string) => extras?.has(option) === true;
+  const switched = options.filter((option) => tools.has(option) && !isExtra(option));
+  const named = hostedTools.map(toolPriceName).filter((name) => tools.has(name));
+  return { tools: [...new Set([...named, ...switched])], options: options.filter(isExtra) };
+}
+
+/** Where every way to a model is a translation that leaves extras out, they cost nothing: convert has the word. */
+function buysExtras(route: Route, client: Protocol): boolean {
+  return route.protocol === client || route.capabilities.openaiNative;
+}
+
+/** Types of the hosted tools that are offered and have no price. */
+export function unpricedTools({ hostedTools }: Envelope, { tools }: Price): readonly string[] {
+  return hostedTools.length === 0 ? hostedTools : hostedTools.filter((type) => !tools.has(toolPriceName(type)));
+}
+
+/** What a person can do whose client asks for a tool by itself (docs/clients.md). */
+const REMEDY_TOOLS =
+  'Remove the tool, or switch it off in the client: web_search = "disabled" in Codex, WebSearch under permissions.deny in Claude Code.';
+
+/**
+ * A hosted tool without a price that cannot be left out: it is demanded, or no other is offered, so that the answer would be
+ * another one without it.
+ */
+function neededTool(facts: Envelope, price: Price): string | undefined {
+  const unpriced = unpricedTools(facts, price);
+  if (!facts.hasOwnTools && unpriced.length === facts.hostedTools.length) return unpriced[0];
+  const demanded = new Set(facts.demandedTools.map(toolPriceName));
+  return unpriced.find((type) => demanded.has(toolPriceName(type)));
+}
+
+/** Why a request cannot be measured: what it asks for has no price (promise 14). */
+export function findUnpriced(facts: Envelope, model: Model): Refusal | undefined {
+  // Most requests ask for nothing that needs a price of its own.
+  if (facts.serviceTier === undefined && facts.options.length === 0 && facts.hostedTools.length === 0) return undefined;
+  const { price, routes } = model;
+  const refuse = (param: string, what: string, remedy?: string) =>
+    refusal("unsupported_parameter", {
+      model: facts.model,
+      param,
+      detail: `${what} is not offered for this model.`,
+      remedy,
+    });
+  if (facts.serviceTier !== undefined && !price.tiers.has(facts.serviceTier)) {
+    return refuse(facts.tierParam ?? "service_tier", `The tier "${facts.serviceTier}"`);
+  }
+  if (!routes.some((route) => buysExtras(route, facts.protocol))) return undefined;
+  const option = facts.options.find((name) => !price.tools.has(name));
+  if (option !== undefined) return refuse(option, `What "${option}" asks for`);
+  const tool = neededTool(facts, price);
+  return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`, REMEDY_TOOLS);
+}
