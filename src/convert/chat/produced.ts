@@ -49,10 +49,11 @@ export function messageOf(choice: JsonObject): JsonObject | undefined {
 /** Counts what a delta or a whole message holds. @returns whether it holds any output. */
 function countMessage(produced: Produced, message: JsonObject): boolean {
   let found = countReasoning(produced, message);
-  countSignatures(produced, message);
+  const calls = callsIn(message);
+  countSignatures(produced, message, calls);
   found = countContent(produced, message.content) || found;
   found = produced.text(message.refusal) || found;
-  for (const call of callsIn(message)) {
+  for (const call of calls) {
     countCall(produced, call);
     found = true;
   }
@@ -60,16 +61,19 @@ function countMessage(produced: Produced, message: JsonObject): boolean {
   if (audio) found = produced.media(audio.data) || produced.text(audio.transcript) || found;
   for (const image of arrayOf(message.images)) found = countImage(produced, image) || found;
   // Sources are delivered, but they are the search's words and not the model's.
-  for (const list of [message.annotations, message.citations]) found = arrayOf(list).length > 0 || found;
+  found = arrayOf(message.annotations).length > 0 || arrayOf(message.citations).length > 0 || found;
   return countUnknown(produced, message, KNOWN) || found;
 }
 
 /** Servers that send reasoning under several names repeat themselves: the longest counts. */
 function countReasoning(produced: Produced, message: JsonObject): boolean {
-  const told = [message.reasoning_content, message.reasoning].filter((text) => typeof text === "string");
+  const { reasoning_content, reasoning, reasoning_details, thinking_blocks } = message;
+  // Most messages have none.
+  if (isAbsent(reasoning_content ?? reasoning ?? reasoning_details ?? thinking_blocks)) return false;
+  const told = [reasoning_content, reasoning].filter((text) => typeof text === "string");
   let sealed = false;
   const details: string[] = [];
-  for (const item of [...arrayOf(message.reasoning_details), ...arrayOf(message.thinking_blocks)]) {
+  for (const item of [...arrayOf(reasoning_details), ...arrayOf(thinking_blocks)]) {
     const detail = objectOf(item);
     for (const text of [detail?.text, detail?.summary, detail?.thinking]) {
       if (typeof text === "string") details.push(text);
@@ -84,12 +88,16 @@ function countReasoning(produced: Produced, message: JsonObject): boolean {
  * Counts the thought signatures of a message or delta, those of its calls included. Servers that give one under several
  * names repeat themselves.
  */
-function countSignatures(produced: Produced, message: JsonObject): void {
+function countSignatures(produced: Produced, message: JsonObject, calls: readonly JsonObject[]): void {
+  const { reasoning_details, thinking_blocks, thought_signature, extra_content, provider_specific_fields } = message;
+  const own = thought_signature ?? extra_content ?? provider_specific_fields;
+  // Most messages have no place for any.
+  if (calls.length === 0 && isAbsent(reasoning_details ?? thinking_blocks ?? own)) return;
   const signatures = new Set<unknown>();
-  for (const item of [...arrayOf(message.reasoning_details), ...arrayOf(message.thinking_blocks)]) {
+  for (const item of [...arrayOf(reasoning_details), ...arrayOf(thinking_blocks)]) {
     signatures.add(objectOf(item)?.signature);
   }
-  for (const holder of [message, ...callsIn(message)]) {
+  for (const holder of [message, ...calls]) {
     for (const one of [holder, objectOf(holder.function)])
       for (const signature of signaturesIn(one)) signatures.add(signature);
   }
@@ -113,11 +121,18 @@ function countContent(produced: Produced, content: unknown): boolean {
   return produced.unknown(content);
 }
 
+const NO_CALLS: readonly JsonObject[] = [];
+
 function callsIn(message: JsonObject): readonly JsonObject[] {
+  if (isAbsent(message.tool_calls ?? message.function_call)) return NO_CALLS;
   const one = objectOf(message.tool_calls);
   const calls = one ? [one] : arrayOf(message.tool_calls).flatMap((item): JsonObject[] => [objectOf(item) ?? {}]);
   const deprecated = objectOf(message.function_call);
   return calls.length === 0 && deprecated ? [{ function: deprecated }] : calls;
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 function countCall(produced: Produced, call: JsonObject): void {

@@ -55,7 +55,8 @@ export function readUsage(value: unknown): Usage | undefined {
     reasoningBeside: citations !== undefined,
     moreInput: citations ?? 0,
   });
-  return counted && { ...counted, toolCalls: toolCalls(usage) };
+  const calls = counted && toolCalls(usage);
+  return calls ? { ...counted, toolCalls: calls } : counted;
 }
 
 /** One server spells the member without its second s. */
@@ -71,16 +72,25 @@ function hitAndMiss(usage: JsonObject): number | undefined {
   return hit === undefined || miss === undefined ? undefined : hit + miss;
 }
 
-function toolCalls(usage: JsonObject): Readonly<Record<string, number>> {
-  const searches = believableCount(usage.num_search_queries);
-  const sources = believableCount(usage.num_sources_used);
+/** @returns undefined where the server counts none, as nearly always. */
+function toolCalls(usage: JsonObject): Readonly<Record<string, number>> | undefined {
+  const { server_tool_use, server_side_tool_usage_details, num_search_queries, num_sources_used } = usage;
+  if (isAbsent(server_tool_use ?? server_side_tool_usage_details ?? num_search_queries ?? num_sources_used)) {
+    return undefined;
+  }
+  const searches = believableCount(num_search_queries);
+  const sources = believableCount(num_sources_used);
   return mergedCalls(
     {
-      ...toolCounts(usage.server_tool_use, "_requests"),
-      ...toolCounts(usage.server_side_tool_usage_details, "_calls"),
+      ...toolCounts(server_tool_use, "_requests"),
+      ...toolCounts(server_side_tool_usage_details, "_calls"),
     },
     { ...(searches ? { web_search: searches } : {}), ...(sources ? { live_search: sources } : {}) },
   );
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 /**
@@ -101,7 +111,8 @@ export function readWholeUsage(reply: JsonObject): Usage | undefined {
 
 /** Whether a message or delta names a source on the web: it was searched for. */
 function citesTheWeb(message: JsonObject | undefined): boolean {
-  return objectsIn(message?.annotations).some(({ type }) => type === "url_citation");
+  const annotations = message?.annotations;
+  return Array.isArray(annotations) && objectsIn(annotations).some(({ type }) => type === "url_citation");
 }
 
 /** A search that left its sources in the reply and no count in the usage was one search. */

@@ -4,16 +4,15 @@
  */
 
 import { isRefusal } from "../../values/errors.ts";
-import { arrayOf, type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
+import { type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
-import { decodeUtf8, elementSpans, findNested, spliceNested } from "../../wire/json.ts";
+import { decodeUtf8, spliceNested } from "../../wire/json.ts";
 import { SSE_EVENT_BYTES_MAX, type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { countChoices } from "../chat/produced.ts";
 import { failureWordOf } from "../chat/reply-decode.ts";
-import { ownFinish } from "../chat/reply-encode.ts";
 import { readWholeUsage as readChatUsage, writeUsage as writeChatUsage } from "../chat/usage.ts";
 import { ChatWatcher } from "../chat/watch.ts";
 import { withCount } from "../counted-fault.ts";
@@ -33,13 +32,12 @@ import type {
   WholeReply,
 } from "../exchange.ts";
 import { countContent } from "../messages/produced.ts";
-import { ownStopReason } from "../messages/reply-encode.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
 import { countOutput } from "../responses/produced.ts";
 import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references/sealing.ts";
 import { faultOf } from "../responses/reply-decode.ts";
-import { ownIncompleteReason, responseBegun } from "../responses/response.ts";
+import { responseBegun } from "../responses/response.ts";
 import { WrappingWatcher, withWrappedIds } from "../responses/stored/reply.ts";
 import { WrappedIds } from "../responses/stored/stored.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
@@ -56,6 +54,7 @@ import {
   type Untold,
   type Watcher,
 } from "../watch.ts";
+import { withOwnEnd } from "./own-end.ts";
 import { spliceRequest } from "./request.ts";
 
 /** Opens an exchange on a route that speaks the client's protocol. */
@@ -114,7 +113,9 @@ class Passthrough implements Exchange {
     this.#answered.see(json);
     const sealed = this.#keeping ? withSealedIds(told, json, this.#keeping) : told;
     const named = this.#wrapped ? withWrappedIds(sealed, json, this.#wrapped) : sealed;
-    return { body: withOwnEnd(named, this.#request.protocol, json), counts: { ...read, ...this.#answered.noted } };
+    const { other } = this.#answered;
+    const counts = other === undefined ? read : { ...read, answeredBy: other };
+    return { body: withOwnEnd(named, this.#request.protocol, json), counts };
   }
 
   stream(): StreamConverter {
@@ -198,44 +199,6 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
     return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
   },
 };
-
-/** The body with foreign words for its end put into the protocol's own (docs/translation-rules.md rule 43). */
-function withOwnEnd(body: Uint8Array, protocol: Protocol, json: JsonObject): Uint8Array {
-  if (protocol === "chat") return withOwnChoices(body, json);
-  if (protocol === "messages") return withOwnWord(body, "stop_reason", json.stop_reason, ownStopReason);
-  const reason = ownIncompleteReason(json);
-  const place = ["incomplete_details", "reason"];
-  return reason === undefined ? body : spliceNested(body, place, JSON.stringify(reason));
-}
-
-/** The same for each choice. A call's arguments may be an object, whose members are none of ours. */
-function withOwnChoices(body: Uint8Array, json: JsonObject): Uint8Array {
-  const words = arrayOf(json.choices).map((one) => objectOf(one)?.finish_reason);
-  if (!words.some((word) => typeof word === "string" && ownFinish(word) !== undefined)) return body;
-  const list = findNested(body, ["choices"]);
-  if (!list) return body;
-  const pieces: Uint8Array[] = [];
-  let end = 0;
-  for (const [index, span] of [...elementSpans(body.subarray(list.start, list.end))].entries()) {
-    const choice = body.subarray(list.start + span.start, list.start + span.end);
-    pieces.push(
-      body.subarray(end, list.start + span.start),
-      withOwnWord(choice, "finish_reason", words[index], ownFinish),
-    );
-    end = list.start + span.end;
-  }
-  return Buffer.concat([...pieces, body.subarray(end)]);
-}
-
-function withOwnWord(
-  body: Uint8Array,
-  member: string,
-  word: unknown,
-  own: (word: string) => string | undefined,
-): Uint8Array {
-  const instead = typeof word === "string" ? own(word) : undefined;
-  return instead === undefined ? body : spliceNested(body, [member], instead);
-}
 
 /** Templates that were made for nothing before a stream is taken for one whose frames differ in more than their text. */
 const MISSES_MAX = 8;

@@ -149,9 +149,9 @@ export class TextTokens {
     return this.#weight / PARTS_PER_TOKEN;
   }
 
-  /** Adds a text. */
-  add(text: string): void {
-    if (text.length < LONG_CHARS || Buffer.byteLength(text) !== text.length) {
+  /** Adds a text. @param bytes how many it has in UTF-8, for those who have counted them. */
+  add(text: string, bytes = Buffer.byteLength(text)): void {
+    if (text.length < LONG_CHARS || bytes !== text.length) {
       this.#addText(text);
       return;
     }

@@ -116,7 +116,15 @@ export function billedUsage(
  * that was not counted, or as nothing though some went by, an input of no token at all (no request is that short), a sum that
  * nobody split. What was counted stays as it is; of a sum, what the input cannot account for is output, the dearer kind.
  */
-function completedUsage(counted: Usage | undefined, { inputEstimate, outputEstimate }: BesideCount) {
+function completedUsage(
+  counted: Usage | undefined,
+  { inputEstimate, outputEstimate }: BesideCount,
+): { readonly usage: Usage; readonly estimated: boolean } {
+  // Nearly always both sides are counted: 0.04 us, where the copy below takes 0.4.
+  const isWhole = counted !== undefined && counted.unsplit === undefined && counted.outputUncounted === undefined;
+  if (isWhole && totalInput(counted) > 0 && (counted.output > 0 || outputEstimate === 0)) {
+    return { usage: counted, estimated: false };
+  }
   const { unsplit = 0, outputUncounted, ...known } = counted ?? { ...NO_USAGE, outputUncounted: true };
   if (unsplit > 0) {
     const input = Math.min(inputEstimate, unsplit);
