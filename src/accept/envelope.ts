@@ -107,6 +107,16 @@ function refusedScan(fault: JsonFault): Refusal {
 }
 
 function requiredFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
+  for (const { name } of facts.requiredFields) if (!Object.hasOwn(json, name)) return absentFault(facts, json);
+  for (const { name, types } of facts.requiredFields) {
+    if (!types.includes(jsonTypeOf(json[name])))
+      return wrongType(name, `must be of type ${types.join(" or ")}`, json[name]);
+  }
+  return json.model === "" ? wrongType("model", "must not be empty", "") : undefined;
+}
+
+/** The refusal of a body that lacks a member, or was sent to another protocol's path. */
+function absentFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   const absent = facts.requiredFields.filter((field) => !Object.hasOwn(json, field.name));
   // A foreign member alone proves nothing, since unknown members may pass; beside a missing one of ours it does.
   if (absent.some((field) => field.name !== "model")) {
@@ -117,12 +127,7 @@ function requiredFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefi
     }
   }
   const [first] = absent;
-  if (first) return refusal("missing_field", { param: first.name, detail: `"${first.name}" is required.` });
-  for (const { name, types } of facts.requiredFields) {
-    if (!types.includes(jsonTypeOf(json[name])))
-      return wrongType(name, `must be of type ${types.join(" or ")}`, json[name]);
-  }
-  return json.model === "" ? wrongType("model", "must not be empty", "") : undefined;
+  return first && refusal("missing_field", { param: first.name, detail: `"${first.name}" is required.` });
 }
 
 /** Every output limit must be one that can be billed: no fraction, no infinity, nothing below the protocol's least. */

@@ -51,9 +51,13 @@ export function readJson(body: Uint8Array, limits: JsonLimits = JSON_LIMITS): Re
   const text = decodeUtf8(body);
   const json = text === undefined ? undefined : parsed(text);
   // What JSON.parse has taken may still be no object or beyond a limit; what it has not, the scan has a reason for.
-  const scan = json === undefined ? scanJson(body, limits) : scanParsedJson(body, limits);
+  const scan = json === undefined ? scanJson(body, limits) : scanParsedJson(body, limits, namesOf(json));
   if (isJsonFault(scan)) return scan;
   return json === undefined ? NOT_UTF8 : { scan, json: json as ReadJson["json"] };
+}
+
+function namesOf(json: unknown): readonly string[] {
+  return typeof json === "object" && json !== null ? Object.keys(json) : [];
 }
 
 function parsed(text: string): unknown {

@@ -54,9 +54,12 @@ export function scanJson(bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS): J
   return result;
 }
 
-/** `scanJson` of a body that JSON.parse has taken: of a long string only its end is looked for. */
-export function scanParsedJson(bytes: Uint8Array, limits: JsonLimits): JsonScan | JsonFault {
-  const scanner = new JsonScanner(asBuffer(bytes), limits, { isParsed: true });
+/**
+ * `scanJson` of a body that JSON.parse has taken: of a long string only its end is looked for.
+ * @param names that its members may have, in their order: one that is written so is not decoded once more, which takes 0.2 us each.
+ */
+export function scanParsedJson(bytes: Uint8Array, limits: JsonLimits, names: readonly string[]): JsonScan | JsonFault {
+  const scanner = new JsonScanner(asBuffer(bytes), limits, { parsedNames: names });
   const result = scanner.advance(bytes.length + 1);
   if (result === undefined) throw new Error("a scan of the whole body has not come to its end");
   return result;
@@ -97,7 +100,7 @@ export class JsonScanner {
   readonly #bytes: Uint8Array;
   readonly #limits: Required<JsonLimits>;
   readonly #longBytes: number;
-  readonly #isParsed: boolean;
+  readonly #parsedNames: readonly string[] | undefined;
   /** By depth, of the array or object that is open there: which it is, where it begins, its last comma and its cuts. */
   readonly #isArrayAt = [0];
   readonly #startAt = [0];
@@ -114,20 +117,24 @@ export class JsonScanner {
 
   /**
    * @param longBytes what is longer is found in `longValues`; nothing is unless it is given.
-   * @param isParsed whether JSON.parse has taken the body, which then is scanned at once.
+   * @param parsedNames of a body that JSON.parse has taken, which then is scanned at once.
    */
   constructor(
     bytes: Uint8Array,
     limits: JsonLimits,
-    { longBytes = NO_LIMIT, isParsed = false }: { readonly longBytes?: number; readonly isParsed?: boolean } = {},
+    {
+      longBytes = NO_LIMIT,
+      parsedNames,
+    }: { readonly longBytes?: number; readonly parsedNames?: readonly string[] } = {},
   ) {
     this.#bytes = bytes;
-    this.#isParsed = isParsed;
+    this.#parsedNames = parsedNames;
     this.#limits = {
-      membersMax: NO_LIMIT,
-      nameBytesMax: NO_LIMIT,
-      numberCharsMax: NO_LIMIT,
-      ...limits,
+      depthMax: limits.depthMax,
+      tokensMax: limits.tokensMax,
+      membersMax: limits.membersMax ?? NO_LIMIT,
+      nameBytesMax: limits.nameBytesMax ?? NO_LIMIT,
+      numberCharsMax: limits.numberCharsMax ?? NO_LIMIT,
     };
     this.#longBytes = longBytes;
   }
@@ -147,7 +154,7 @@ export class JsonScanner {
     const cutAt = this.#cutAt;
     const edges = this.#edges;
     const longBytes = this.#longBytes;
-    const isParsed = this.#isParsed;
+    const isParsed = this.#parsedNames !== undefined;
     const { depthMax, tokensMax, nameBytesMax, numberCharsMax } = limits;
     const edgesMax = limits.membersMax * 4;
     const { length } = bytes;
@@ -245,7 +252,7 @@ export class JsonScanner {
       }
     }
     if (stop === length) {
-      if (state === END) return nameMembers(bytes, edges.slice(0, -1), edges.at(-1) as number, tokens);
+      if (state === END) return nameMembers(bytes, edges, this.#parsedNames ?? NO_NAMES, tokens);
       return state === BEGIN ? noObject(bytes, i) : notJson(length, length);
     }
     this.#state = state;
@@ -273,15 +280,29 @@ export class JsonScanner {
   }
 }
 
-/** Names are decoded after the limits have been kept, so that a flood of names costs no more than a flood of values. */
-function nameMembers(bytes: Uint8Array, edges: readonly number[], end: number, tokens: number): JsonScan | JsonFault {
+const NO_NAMES: readonly string[] = [];
+
+/**
+ * Names are decoded after the limits have been kept, so that a flood of names costs no more than a flood of values.
+ * @param edges four for each member, then the position of the closing brace.
+ * @param likely names of the members in their order, as far as somebody knows them.
+ */
+function nameMembers(
+  bytes: Uint8Array,
+  edges: readonly number[],
+  likely: readonly string[],
+  tokens: number,
+): JsonScan | JsonFault {
   const buffer = asBuffer(bytes);
   const members: JsonMember[] = [];
   const seen = new Set<string>();
-  for (let e = 0; e < edges.length; e += 4) {
+  const end = edges[edges.length - 1] as number;
+  for (let e = 0; e < edges.length - 1; e += 4) {
     const nameStart = edges[e] as number;
     const nameEnd = edges[e + 1] as number;
-    const name = decodeString(buffer, nameStart, nameEnd);
+    const known = likely[e >> 2];
+    const isKnown = known !== undefined && isWrittenAs(buffer, nameStart, nameEnd, known);
+    const name = isKnown ? known : decodeString(buffer, nameStart, nameEnd);
     if (name.includes("\ufffd") && !isUtf8(buffer.subarray(nameStart, nameEnd))) {
       return { fault: "not_json", at: nameStart, reason: `The name at byte ${nameStart} is not valid UTF-8.` };
     }
@@ -292,6 +313,16 @@ function nameMembers(bytes: Uint8Array, edges: readonly number[], end: number, t
     members.push({ name, nameStart, valueStart: edges[e + 2] as number, valueEnd: edges[e + 3] as number });
   }
   return { members, end, tokens };
+}
+
+/** Whether the string token in [start, end) is this text, in ASCII and without escapes, so that decoding it would give the same. */
+function isWrittenAs(bytes: Uint8Array, start: number, end: number, text: string): boolean {
+  if (end - start - 2 !== text.length) return false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (bytes[start + 1 + i] !== code || code >= 0x80 || code === BACKSLASH) return false;
+  }
+  return true;
 }
 
 /*

@@ -9,7 +9,11 @@ import { member } from "./conversation.ts";
 /** The members that ask for an extra, in the order of the body. */
 export function optionsOf(protocol: Protocol, json: JsonObject): readonly string[] {
   const { standings } = MEMBERS[protocol];
-  return Object.keys(json).filter((name) => standings.get(name) === "option" && !isOff(name, json[name]));
+  const options: string[] = [];
+  for (const name of Object.keys(json)) {
+    if (standings.get(name) === "option" && !isOff(name, json[name])) options.push(name);
+  }
+  return options;
 }
 
 /** What says "no" in each: nothing, false, an empty list or object, and the numbers and words that change nothing. */
