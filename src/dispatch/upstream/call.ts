@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import type { HeaderEdits } from "../../values/rules.ts";
 import type { Clock, Cohort } from "../../values/time.ts";
 import { type Failure, failure, failureOfError } from "../failure.ts";
+import { CallLimits } from "./call-limits.ts";
 import { Decoder } from "./decoder.ts";
 import { isFailure, type ReplyFields, type ReplyHead, readReplyHead } from "./reply-head.ts";
 import type { Slot } from "./slots.ts";
@@ -36,8 +37,6 @@ interface CallRequest {
   readonly deadlineMs: number;
 }
 
-const DEADLINE = failure("deadline", "the request's time is over");
-
 const ABORTED = new Error("aborted by the gateway");
 
 /** How much, and for how long, an upstream may still say after the end of an answer before its connection is closed. */
@@ -50,8 +49,8 @@ const WAITING_BYTES_MAX = 64 * 1024;
 /** Pieces of one turn up to this size together are looked at as one: longer ones cost more to copy than that saves. */
 const JOINED_BYTES_MAX = 2 * 1024;
 
-/** Bytes of a body, or what else there is to do about what an upstream has said. */
-type Said = Buffer | (() => void);
+/** What an upstream has said: bytes of a body, or another part of an answer, whose head is kept beside it. */
+type Said = Buffer | "head" | "end" | Error;
 
 export class Call implements UpstreamHandler {
   startedAtMs = 0;
@@ -74,6 +73,8 @@ export class Call implements UpstreamHandler {
   /** What the upstream has said in a turn that is not over. */
   #waitingBytes = 0;
   #waiting: Said[] | undefined;
+  #status = 0;
+  #fields: ReplyFields | undefined = undefined;
   /** Made once: each turn in which the upstream says something needs it. */
   readonly #look = () => this.catchUp();
   #isCatchingUp = false;
@@ -81,13 +82,10 @@ export class Call implements UpstreamHandler {
   #phase: "connecting" | "waiting" | "body" | "over" = "connecting";
   #paused = false;
   #choked = false;
-  #lastByteMs = 0;
   #deadlineMs = 0;
-  /** Connect, then first byte or whole, then what is left of the request's time. */
-  #cancelStep: () => void = () => {};
+  readonly #limits: CallLimits;
   /** Whether a body has begun, and nobody watches yet whether it goes on. */
   #isUnwatched = false;
-  #cancelIdle: () => void = () => {};
 
   /** @param slot the call's slot at the upstream, given back when the call is over. */
   constructor(upstream: Upstream, slot: Slot, clock: Clock, cohort: Cohort, listener: CallListener) {
@@ -96,6 +94,7 @@ export class Call implements UpstreamHandler {
     this.#clock = clock;
     this.#cohort = cohort;
     this.#listener = listener;
+    this.#limits = new CallLimits(upstream.settings.timeouts, clock, this);
   }
 
   /** Sends; once only. The request is not kept: what is read of it in answer may take long, and it can be large. */
@@ -108,13 +107,18 @@ export class Call implements UpstreamHandler {
     } catch (error) {
       this.#fail(failureOfError(error));
     }
-    // Mostly a connection is kept, and the request is on it by now.
-    if (this.#phase === "connecting") this.#startConnectTimer();
+    // undici looks once more at a connection that it has kept, so that not even there the request is on it by now.
+    if (this.#phase === "connecting") this.#limits.connecting(this.#deadlineMs, this.startedAtMs);
   }
 
   /** Whether the reply is complete, failed or aborted. */
   get over(): boolean {
     return this.#phase === "over";
+  }
+
+  /** Whether it is us who do not read. */
+  get held(): boolean {
+    return this.#paused || this.#choked;
   }
 
   /** From now on another one listens, and nothing of who did before is kept. */
@@ -161,7 +165,7 @@ export class Call implements UpstreamHandler {
     if (this.#phase === "over" || !this.#paused) return;
     this.#paused = false;
     // The silence while we were not reading was ours.
-    this.#lastByteMs = this.#clock.monotonicMs();
+    this.#limits.heard(this.#clock.monotonicMs());
     this.#decoder?.resume();
     if (!this.#choked) this.#controller?.resume();
   }
@@ -176,13 +180,17 @@ export class Call implements UpstreamHandler {
     assert.equal(this.#phase, "connecting");
     this.#phase = "waiting";
     this.sent = true;
-    this.#startReplyTimer();
+    this.#limits.sent(this.#isStream, this.#deadlineMs, this.#clock.monotonicMs());
   }
 
   onResponseStart(controller: UpstreamController, status: number, fields: ReplyFields): void {
     // They are pieces of the whole read that they came in, up to 64 KB, and undici keeps them until the end.
     controller.rawHeaders = null;
-    this.#atEndOfTurn(() => this.#started(status, fields));
+    // What comes before the head of an answer is none.
+    if (status < 200) return;
+    this.#status = status;
+    this.#fields = fields;
+    this.#atEndOfTurn("head");
   }
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
@@ -193,14 +201,11 @@ export class Call implements UpstreamHandler {
   }
 
   onResponseEnd(): void {
-    this.#atEndOfTurn(() => this.#ended());
+    this.#atEndOfTurn("end");
   }
 
   onResponseError(_controller: UpstreamController, error: Error): void {
-    this.#atEndOfTurn(() => {
-      this.#cancelDiscard();
-      this.#fail(failureOfError(error));
-    });
+    this.#atEndOfTurn(error);
   }
 
   #atEndOfTurn(said: Said): void {
@@ -219,8 +224,10 @@ export class Call implements UpstreamHandler {
     const all = this.#waiting;
     this.#waiting = undefined;
     this.#isCatchingUp = true;
+    // All of it was here when the turn ended: the clock is read once.
+    const nowMs = this.#clock.monotonicMs();
     try {
-      for (let next = 0; next < all.length; ) next = this.#lookAt(all, next);
+      for (let next = 0; next < all.length; ) next = this.#lookAt(all, next, nowMs);
     } catch (defect) {
       this.abort();
       this.#listener.defect(defect);
@@ -228,37 +235,43 @@ export class Call implements UpstreamHandler {
       this.#isCatchingUp = false;
     }
     // Mostly a whole answer comes in one turn: only what goes on is watched for silence.
-    if (this.#isUnwatched && this.#phase === "body") this.#watchIdle(this.#upstream.settings.timeouts.idleMs);
+    if (!this.#isUnwatched || this.#phase !== "body") return;
+    this.#isUnwatched = false;
+    this.#limits.watchSilence(nowMs);
   }
 
   /** @returns what is next: small pieces that came one after another cost the listener as much as one. */
-  #lookAt(all: readonly Said[], from: number): number {
+  #lookAt(all: readonly Said[], from: number, nowMs: number): number {
     const said = all[from] as Said;
-    if (typeof said === "function") {
-      said();
+    if (!Buffer.isBuffer(said)) {
+      if (said === "head") this.#started(nowMs);
+      else if (said === "end") this.#ended(nowMs);
+      else this.#broken(said);
       return from + 1;
     }
     let end = from + 1;
     for (let bytes = said.length; end < all.length; end++) {
       const more = all[end] as Said;
-      if (typeof more === "function" || bytes + more.length > JOINED_BYTES_MAX) break;
+      if (!Buffer.isBuffer(more) || bytes + more.length > JOINED_BYTES_MAX) break;
       bytes += more.length;
     }
-    this.#received(end === from + 1 ? said : Buffer.concat(all.slice(from, end) as Buffer[]));
+    this.#received(end === from + 1 ? said : Buffer.concat(all.slice(from, end) as Buffer[]), nowMs);
     return end;
   }
 
-  #timedOut(failed: Failure): void {
-    this.catchUp();
+  /** A limit is over: the call ends as failed. */
+  timedOut(failed: Failure): void {
     this.#fail(failed);
   }
 
-  #started(status: number, fields: ReplyFields): void {
-    if (this.#phase === "over" || status < 200) return;
+  #started(nowMs: number): void {
+    const fields = this.#fields ?? {};
+    this.#fields = undefined;
+    if (this.#phase === "over") return;
     assert.equal(this.#phase, "waiting");
     this.#phase = "body";
-    this.headersMs = this.#clock.monotonicMs();
-    const head = readReplyHead(status, fields);
+    this.headersMs = nowMs;
+    const head = readReplyHead(this.#status, fields);
     if (isFailure(head)) {
       this.#fail(head);
       return;
@@ -267,15 +280,19 @@ export class Call implements UpstreamHandler {
     this.#listener.head(head);
   }
 
-  #received(chunk: Buffer): void {
+  #received(chunk: Buffer, nowMs: number): void {
     this.#waitingBytes -= chunk.length;
     if (this.#phase === "over") {
       this.#discard(chunk.length);
       return;
     }
     assert.equal(this.#phase, "body");
-    this.#lastByteMs = this.#clock.monotonicMs();
-    if (this.firstByteMs === undefined) this.#noteFirstByte();
+    this.#limits.heard(nowMs);
+    if (this.firstByteMs === undefined) {
+      this.firstByteMs = nowMs;
+      this.#isUnwatched = true;
+      if (this.#isStream) this.#limits.streaming();
+    }
     if (!this.#decoder) {
       this.#give(chunk);
     } else if (!this.#decoder.write(chunk)) {
@@ -284,13 +301,18 @@ export class Call implements UpstreamHandler {
     }
   }
 
-  #ended(): void {
+  #ended(nowMs: number): void {
     this.#cancelDiscard();
     if (this.#phase === "over") return;
     this.#isUnwatched = false;
-    this.#cancelIdle();
+    this.#limits.bodyEnded();
     if (this.#decoder) this.#decoder.end();
-    else this.#end();
+    else this.#end(nowMs);
+  }
+
+  #broken(error: Error): void {
+    this.#cancelDiscard();
+    this.#fail(failureOfError(error));
   }
 
   #give(chunk: Uint8Array): void {
@@ -299,9 +321,9 @@ export class Call implements UpstreamHandler {
     this.#listener.data(chunk);
   }
 
-  #end(): void {
+  #end(nowMs?: number): void {
     if (this.#phase === "over") return;
-    this.#finish();
+    this.#finish(nowMs);
     this.#listener.end();
   }
 
@@ -311,55 +333,10 @@ export class Call implements UpstreamHandler {
     this.#listener.failed(failed);
   }
 
-  #finish(): void {
+  #finish(nowMs = this.#clock.monotonicMs()): void {
     this.#phase = "over";
-    this.#cancelStep();
-    this.#cancelIdle();
-    this.#slot.release();
-  }
-
-  #startConnectTimer(): void {
-    const { connectMs } = this.#upstream.settings.timeouts;
-    this.#limitStep(connectMs, () => failure("connect_timeout", `no connection within ${connectMs} ms`));
-  }
-
-  #startReplyTimer(): void {
-    const { firstByteMs, wholeMs } = this.#upstream.settings.timeouts;
-    if (this.#isStream) {
-      this.#limitStep(firstByteMs, () =>
-        failure("first_byte_timeout", `no byte of an answer within ${firstByteMs} ms`),
-      );
-    } else this.#limitStep(wholeMs, () => failure("whole_timeout", `no whole answer within ${wholeMs} ms`));
-  }
-
-  /** One timer for each step in place of the one before it: the request's own end comes with it, where that is earlier. */
-  #limitStep(ms: number, failed: () => Failure): void {
-    this.#cancelStep();
-    const restMs = Math.max(0, this.#deadlineMs - this.#clock.monotonicMs());
-    this.#cancelStep =
-      restMs <= ms
-        ? this.#clock.after(restMs, () => this.#timedOut(DEADLINE))
-        : this.#clock.after(ms, () => this.#timedOut(failed()));
-  }
-
-  #noteFirstByte(): void {
-    this.firstByteMs = this.#lastByteMs;
-    this.#isUnwatched = true;
-    if (this.#isStream) this.#limitStep(Number.POSITIVE_INFINITY, () => DEADLINE);
-  }
-
-  /** One timer for many chunks: it looks at the last byte's time when it fires and sleeps for the rest. */
-  #watchIdle(waitMs: number): void {
-    this.#isUnwatched = false;
-    this.#cancelIdle = this.#clock.after(waitMs, () => {
-      this.catchUp();
-      if (this.#phase === "over") return;
-      const { idleMs } = this.#upstream.settings.timeouts;
-      const restMs = this.#lastByteMs + idleMs - this.#clock.monotonicMs();
-      if (this.#paused || this.#choked) this.#watchIdle(idleMs);
-      else if (restMs > 0) this.#watchIdle(restMs);
-      else this.#fail(failure("idle_timeout", `${idleMs} ms of silence inside the body`));
-    });
+    this.#limits.stop();
+    this.#slot.release(nowMs);
   }
 
   #openDecoder(encoding: NonNullable<ReplyHead["encoding"]>): Decoder {
@@ -373,7 +350,7 @@ export class Call implements UpstreamHandler {
 
   #unchoke(): void {
     this.#choked = false;
-    this.#lastByteMs = this.#clock.monotonicMs();
+    this.#limits.heard(this.#clock.monotonicMs());
     if (!this.#paused && this.#phase !== "over") this.#controller?.resume();
   }
 }

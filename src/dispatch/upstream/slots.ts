@@ -19,8 +19,8 @@ export interface SlotWaiter {
 
 /** One request in flight. */
 export interface Slot {
-  /** Gives the slot back; once. */
-  release(): void;
+  /** Gives the slot back; once. @param nowMs the time by the clock's `monotonicMs`, where it has just been read. */
+  release(nowMs?: number): void;
 }
 
 /** How much the newest service time counts in the average. */
@@ -70,14 +70,7 @@ export class Slots {
     const takenAtMs = this.#clock.monotonicMs();
     this.#running += 1;
     this.#takenAtSumMs += takenAtMs;
-    let held = true;
-    return {
-      release: () => {
-        if (!held) return;
-        held = false;
-        this.#release(takenAtMs);
-      },
-    };
+    return new HeldSlot(takenAtMs, this);
   }
 
   /** @returns false when there is no room in the queue for this waiter. */
@@ -114,8 +107,9 @@ export class Slots {
     return Math.max(this.#serviceMs ?? 0, ageMs);
   }
 
-  #release(takenAtMs: number): void {
-    const tookMs = this.#clock.monotonicMs() - takenAtMs;
+  /** One of them is free again: called by the slot itself. */
+  released(takenAtMs: number, nowMs = this.#clock.monotonicMs()): void {
+    const tookMs = nowMs - takenAtMs;
     this.#serviceMs =
       this.#serviceMs === undefined ? tookMs : this.#serviceMs + NEWEST_SHARE * (tookMs - this.#serviceMs);
     this.#running -= 1;
@@ -123,5 +117,22 @@ export class Slots {
     if (!this.hasRoom()) return;
     const next = this.#queue.next();
     if (next) next.granted(this, this.take());
+  }
+}
+
+class HeldSlot implements Slot {
+  readonly #takenAtMs: number;
+  /** Undefined once it has been given back. */
+  #slots: Slots | undefined;
+
+  constructor(takenAtMs: number, slots: Slots) {
+    this.#takenAtMs = takenAtMs;
+    this.#slots = slots;
+  }
+
+  release(nowMs?: number): void {
+    const slots = this.#slots;
+    this.#slots = undefined;
+    slots?.released(this.#takenAtMs, nowMs);
   }
 }
