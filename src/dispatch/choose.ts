@@ -35,7 +35,7 @@ export type Chosen<T> =
 
 /** Chooses for a request that has not been tried yet. */
 export function choose<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: UpstreamPool): Chosen<T> {
-  const well = routes.filter((route) => isWell(route, pool));
+  const well = wellAmong(routes, pool);
   const found = firstWithRoom(ask, well, pool);
   if (found.kind !== "refused" || well.length === routes.length) return found;
   const last = firstWithRoom(ask, soonestFirst(routes, well, pool), pool);
@@ -54,7 +54,7 @@ export function chooseNext<T>(
   tried: Route,
   failed: Failure,
 ): Choice<T> | undefined {
-  const well = routes.filter((route) => isWell(route, pool));
+  const well = wellAmong(routes, pool);
   const found = firstWithRoom(ask, routesAfter(well, tried, failed), pool);
   if (found.kind === "chosen") return found.choice;
   const doubted = soonestFirst(routes, well, pool).filter(
@@ -83,6 +83,11 @@ export function release<T>({ route, upstream, slot, probe }: Choice<T>): void {
   upstream.health.tell({ kind: "none", model: route.upstreamModel, retryAfterS: undefined, startedAtMs: 0, probe });
 }
 
+/** Mostly all are, and no list is made. */
+function wellAmong(routes: readonly Route[], pool: UpstreamPool): readonly Route[] {
+  return routes.every((route) => isWell(route, pool)) ? routes : routes.filter((route) => isWell(route, pool));
+}
+
 function isWell({ upstream, upstreamModel }: Route, pool: UpstreamPool): boolean {
   return pool.get(upstream)?.health.standing(upstreamModel) !== "ejected";
 }
@@ -94,11 +99,12 @@ function soonestFirst(routes: readonly Route[], well: readonly Route[], pool: Up
 
 function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: UpstreamPool): Chosen<T> {
   let refusedBy: Refusal | undefined;
-  const full: Route[] = [];
+  let full: Route[] | undefined;
   for (const route of routes) {
     const upstream = pool.get(route.upstream);
     if (!upstream) continue;
     if (!upstream.slots.hasRoom()) {
+      full ??= [];
       full.push(route);
       continue;
     }
@@ -108,7 +114,7 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
   }
   // A request that no full route can carry is refused at once and not after a wait.
   const candidates: Candidate<T>[] = [];
-  for (const route of full) {
+  for (const route of full ?? []) {
     const encoded = ask.encodeFor(route);
     if (isRefusal(encoded)) refusedBy ??= encoded;
     else candidates.push({ route, upstream: pool.get(route.upstream) as Upstream, encoded });

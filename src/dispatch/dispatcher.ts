@@ -188,12 +188,10 @@ class RoutingDispatcher implements Dispatcher {
     }
   }
 
-  async #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, inBudget: boolean): Promise<AttemptResult> {
-    try {
-      return await runAttempt(ask, choice, this.#options.clock, this.#cohort);
-    } finally {
-      if (inBudget) this.#budget.giveBack();
-    }
+  #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, inBudget: boolean): Promise<AttemptResult> {
+    const result = runAttempt(ask, choice, this.#options.clock, this.#cohort);
+    // Only a retry is in the budget: a promise more for each request costs 0.3 us.
+    return inBudget ? result.finally(() => this.#budget.giveBack()) : result;
   }
 
   /** Where to go after a failure, with a slot in the retry budget taken; undefined when the failure is the answer. */

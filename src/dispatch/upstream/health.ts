@@ -81,10 +81,18 @@ export class Health {
 
   /** @param model the model's name at the upstream. */
   standing(model: string): UpstreamStanding {
+    if (this.#isUntroubled()) return "healthy";
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs < this.#restUntilMs || nowMs < (this.#limitedUntilMs.get(model) ?? nowMs)) return "ejected";
     if (this.#ejected === undefined) return "healthy";
     return this.#probing ? "ejected" : "probe";
+  }
+
+  /** Mostly nothing is against it, and no clock is needed to see that. */
+  #isUntroubled(): boolean {
+    return (
+      this.#ejected === undefined && this.#limitedUntilMs.size === 0 && this.#restUntilMs === Number.NEGATIVE_INFINITY
+    );
   }
 
   /** Whether only our own judgement keeps requests away: what an upstream asked for itself is always kept. */
@@ -111,12 +119,14 @@ export class Health {
     return true;
   }
 
-  /** An attempt has been decided; or, without having been begun again, a stream has broken after its beginning. */
-  tell(verdict: HealthVerdict): void {
+  /**
+   * An attempt has been decided; or, without having been begun again, a stream has broken after its beginning.
+   * @param nowMs by the clock's `monotonicMs`, where it has just been read.
+   */
+  tell(verdict: HealthVerdict, nowMs = this.#parts.clock.monotonicMs()): void {
     const { kind, probe } = verdict;
     if (probe) this.#probing = false;
     if (kind === "none") return;
-    const nowMs = this.#parts.clock.monotonicMs();
     if (kind !== "alive") this.#outcomes.add(kind, nowMs);
     if (kind === "not_found") return;
     if (kind === "ok" || kind === "alive") this.#answered(verdict, nowMs);

@@ -32,26 +32,39 @@ export function readReplyHead(status: number, fields: ReplyFields): ReplyHead | 
   if (status < 200 || status > 599) return failure("bad_headers", `status ${status}`, { status });
   let count = 0;
   for (const name in fields) {
-    const values = valuesOf(fields, name);
-    count += values.length;
-    if (!values.every(safeHeaderValue)) {
+    const value = fields[name] as string | readonly string[];
+    // Mostly a field comes once; no list is made of it.
+    const isOne = typeof value === "string";
+    count += isOne ? 1 : value.length;
+    if (!(isOne ? safeHeaderValue(value) : value.every(safeHeaderValue))) {
       return failure("bad_headers", "a header value holds a byte outside ASCII", { status });
     }
   }
   if (count > FIELDS_MAX) return failure("bad_headers", `over ${FIELDS_MAX} header fields`, { status });
-  const types = valuesOf(fields, "content-type");
-  if (types.length > 1) return failure("bad_headers", "content-type appears twice", { status });
+  const type = fields["content-type"];
+  if (typeof type === "object" && type.length > 1)
+    return failure("bad_headers", "content-type appears twice", { status });
   const encoding = readEncoding(valuesOf(fields, "content-encoding"));
   if (encoding === "unknown") return failure("bad_encoding", "content-encoding is unknown or stacked", { status });
-  const contentType = types[0]?.trim();
+  const contentType = firstOf(fields, "content-type");
   return {
     status,
     contentType,
-    mediaType: (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "",
+    mediaType: mediaTypeIn(contentType ?? ""),
     encoding,
     retryAfter: firstOf(fields, "retry-after"),
     retryAfterMs: firstOf(fields, "retry-after-ms") ?? firstOf(fields, "x-ms-retry-after-ms"),
   };
+}
+
+/** What was read last: an upstream says the same each time. */
+let lastRead = { contentType: "", mediaType: "" };
+
+function mediaTypeIn(contentType: string): string {
+  if (contentType !== lastRead.contentType) {
+    lastRead = { contentType, mediaType: contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "" };
+  }
+  return lastRead.mediaType;
 }
 
 export function isFailure(value: ReplyHead | Failure): value is Failure {
@@ -67,7 +80,8 @@ function valuesOf(fields: ReplyFields, name: string): readonly string[] {
 }
 
 function firstOf(fields: ReplyFields, name: string): string | undefined {
-  return valuesOf(fields, name)[0]?.trim();
+  const value = fields[name];
+  return (typeof value === "object" ? value[0] : value)?.trim();
 }
 
 function readEncoding(values: readonly string[]): Encoding | undefined | "unknown" {
