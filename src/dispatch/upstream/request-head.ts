@@ -43,7 +43,8 @@ const FORWARDED_VALUE_LENGTH_MAX = 1024;
 /**
  * Compiles what every request to an upstream carries: our own headers, then the client's, then the operator's rules of
  * the request, last the upstream's `headers`: what is nearer to the wire has the last word.
- * @returns a function that gives the flat name-value list of one request, as undici takes it.
+ * @returns a function that gives the flat name-value list of one request, as undici takes it. Mostly it is the same for all
+ * requests, so that nobody may change it.
  */
 export function compileRequestHead(
   settings: UpstreamSettings,
@@ -77,7 +78,7 @@ export function compileRequestHead(
   const plain = { streamed: made(true, [], []), whole: made(false, [], []) };
   return (stream, forwarded, edits) => {
     if (forwarded.length > 0 || edits.length > 0) return made(stream, forwarded, edits);
-    return [...(stream ? plain.streamed : plain.whole)];
+    return stream ? plain.streamed : plain.whole;
   };
 }
 
