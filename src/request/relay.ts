@@ -199,15 +199,16 @@ class StreamRelay {
   }
 
   #push(chunk: Uint8Array): void {
-    const { converter } = this.#parts;
+    const { converter, clock } = this.#parts;
     const frames = converter.push(chunk);
-    const counts = this.#watch.saw();
+    const nowMs = clock.monotonicMs();
+    const counts = this.#watch.saw(nowMs);
     if (this.#left) {
       if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
       else if (this.#delivered) this.#parts.bill.checkpoint(counts);
       return;
     }
-    if (this.#send(frames, counts)) return;
+    if (this.#send(frames, counts, nowMs)) return;
     if (converter.fault) {
       this.#fail(converter.fault);
       return;
@@ -258,19 +259,19 @@ class StreamRelay {
   }
 
   /** Hands frames to the socket; true when they held the terminal frame. @param counts what is known of the stream with them. */
-  #send(frames: readonly ClientFrames[], counts: SeenCounts): boolean {
+  #send(frames: readonly ClientFrames[], counts: SeenCounts, nowMs = this.#parts.clock.monotonicMs()): boolean {
     for (const frame of frames) {
       if (frame.terminal) {
         this.#complete(frame, frames.slice(frames.indexOf(frame) + 1));
         return true;
       }
-      this.#write(frame);
+      this.#write(frame, nowMs);
     }
     if (this.#delivered && frames.length > 0) this.#parts.bill.checkpoint(counts);
     return false;
   }
 
-  #write(frame: ClientFrames): void {
+  #write(frame: ClientFrames, nowMs: number): void {
     const { reply } = this.#parts;
     if (reply.gone) return;
     const flowing = reply.write(frame.bytes);
@@ -279,7 +280,7 @@ class StreamRelay {
       this.#delivered = true;
       this.#parts.onFirstToken();
     }
-    this.#idleTimer?.touch();
+    this.#idleTimer?.touch(nowMs);
     if (!flowing) this.#watch.pause(true);
   }
 
@@ -405,8 +406,8 @@ class IdleTimer {
   }
 
   /** The client has been given something. */
-  touch(): void {
-    this.#lastMs = this.#clock.monotonicMs();
+  touch(nowMs: number): void {
+    this.#lastMs = nowMs;
   }
 
   stop(): void {
@@ -415,10 +416,11 @@ class IdleTimer {
 
   #after(waitMs: number): () => void {
     return this.#clock.after(waitMs, () => {
-      const restMs = this.#lastMs + this.#everyMs - this.#clock.monotonicMs();
+      const nowMs = this.#clock.monotonicMs();
+      const restMs = this.#lastMs + this.#everyMs - nowMs;
       this.#cancel = this.#after(restMs > 0 ? restMs : this.#everyMs);
       if (restMs > 0) return;
-      this.touch();
+      this.touch(nowMs);
       this.#onSilence();
     });
   }

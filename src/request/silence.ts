@@ -17,7 +17,12 @@ export interface SeenCounts extends AttemptCounts {
  */
 export function endedSilence(then: SeenCounts, now: SeenCounts): SeenCounts {
   const counted = (now.usage?.output ?? 0) > (then.usage?.output ?? 0);
-  return { ...now, silentMs: counted ? 0 : then.silentMs };
+  return withSilence(now, counted ? 0 : then.silentMs);
+}
+
+/** Member by member, since it is made for each piece of a stream: a spread takes half of the time of all that is done here. */
+export function withSilence({ usage, final, produced, answeredBy }: AttemptCounts, silentMs: number): SeenCounts {
+  return { usage, final, produced, answeredBy, silentMs };
 }
 
 /** So long the network, a line and the prompt take without a token being written. */

@@ -8,7 +8,7 @@ import type { AttemptCounts, StreamConverter } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
 import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";
-import { endedSilence, type SeenCounts, Silence } from "./silence.ts";
+import { endedSilence, type SeenCounts, Silence, withSilence } from "./silence.ts";
 
 interface StreamWatchParts {
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export class StreamWatch {
   }
 
   #withSilence(counts: AttemptCounts, nowMs: number): SeenCounts {
-    const now = { ...counts, silentMs: this.#silence.ms(nowMs) };
+    const now = withSilence(counts, this.#silence.ms(nowMs));
     return this.#then ? endedSilence(this.#then, now) : now;
   }
 
@@ -69,10 +69,8 @@ export class StreamWatch {
   }
 
   /** The upstream has said something. @returns what is known of the stream now. */
-  saw(): SeenCounts {
-    const { converter, clock } = this.#parts;
-    const counts = converter.counts();
-    const nowMs = clock.monotonicMs();
+  saw(nowMs = this.#parts.clock.monotonicMs()): SeenCounts {
+    const counts = this.#parts.converter.counts();
     this.#silence.saw(counts, nowMs);
     return this.#withSilence(counts, nowMs);
   }
