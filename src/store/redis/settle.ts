@@ -33,24 +33,26 @@ export async function settle(
   notices: NoticeWriter | undefined,
 ): Promise<SettleAnswer> {
   const { tag } = ask;
+  const day = utcDay(ask.admittedAtMs);
   const keys = [
     accountKey(tag),
     holdsKey(tag),
     expiriesKey(tag),
     settledKey(tag, ask.requestId),
     ledgerKey(tag),
-    dayKey(tag, utcDay(ask.admittedAtMs)),
-    dayCountsKey(tag, utcDay(ask.admittedAtMs)),
-    ...(ask.idempotency ? [idempotencyKey(tag, ask.idempotency.key)] : []),
+    dayKey(tag, day),
+    dayCountsKey(tag, day),
   ];
-  const values = settleArguments(ask, termsText(notices?.terms()));
-  const reply = (await runner.script(scripts.settle, keys, values)) as readonly string[];
-  if (reply[4] === "1") notices?.noted(tag);
-  return toAnswer(reply);
+  if (ask.idempotency) keys.push(idempotencyKey(tag, ask.idempotency.key));
+  const values = [JSON.stringify(settleArguments(ask)), termsText(notices?.terms())];
+  const reply = (await runner.script(scripts.settle, keys, values)) as string | readonly string[];
+  const said = typeof reply === "string" ? reply.split(" ") : reply;
+  if (said[4] === "1") notices?.noted(tag);
+  return toAnswer(said);
 }
 
-/** In the order in which the script reads them. @param told what is to be told of. */
-function settleArguments(ask: SettleAsk, told: string): readonly string[] {
+/** In the order in which the script reads them. */
+function settleArguments(ask: SettleAsk): readonly string[] {
   const accounts = settleAccounts(ask);
   const counts = countsOf(ask);
   return [
@@ -86,7 +88,6 @@ function settleArguments(ask: SettleAsk, told: string): readonly string[] {
       return [`${attempt.amount}`, debit, credit, attempt.memo];
     }),
     ...leftTexts(ask),
-    /* the last */ told,
   ];
 }
 

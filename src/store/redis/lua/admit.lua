@@ -1,16 +1,17 @@
 -- Decides a request: key, plan, group, funds, limits, hold. embedded/admit.ts decides the same.
 -- KEYS account holds expiries settled, and the idempotency key's where the request has one
--- ARGV rid, key hash, plans (JSON), groups (JSON: name kind holdFull holdMin rpm tpm concurrency perKey, the holdFull and
+-- ARGV a JSON list: rid, key hash, plans, groups (name kind holdFull holdMin rpm tpm concurrency perKey, the holdFull and
 --      holdMin of an account that is held at the dearest or two '', '1' where the balance pays when no card does), input tokens,
 --      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account,
 --      fingerprint under the idempotency key or '', the model's name, bits of the client's address or ''
 
 local holds, expiries, settled, idem = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local rid, input_tokens, ttl = ARGV[1], tonumber(ARGV[5]), tonumber(ARGV[6])
-local fingerprint, model, address = ARGV[9], ARGV[10], ARGV[11]
+local args = cjson.decode(ARGV[1])
+local rid, input_tokens, ttl = args[1], tonumber(args[5]), tonumber(args[6])
+local fingerprint, model, address = args[9], args[10], args[11]
 
 local plans = {}
-for _, plan in ipairs(cjson.decode(ARGV[3])) do plans[plan] = true end
+for _, plan in ipairs(args[3]) do plans[plan] = true end
 if not (input_tokens >= 0 and input_tokens <= AMOUNT_MAX) then return bad('tokens') end
 if not (ttl > 0 and ttl <= AMOUNT_MAX) then return bad('ttl') end
 
@@ -19,7 +20,7 @@ local function refused(cause, group, wait, r1, r2, r3, t1, t2, t3)
 end
 
 local function read()
-  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. ARGV[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over', 'lim',
+  return unpack(redis.call('HMGET', account, 'todo', 'k:' .. args[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over', 'lim',
     'status'))
 end
 
@@ -36,13 +37,13 @@ if limits and not kit.allows_address(limits, address) then return refused('addre
 if todo then finish(todo) end
 
 local before = redis.call('HGET', holds, rid)
-if before then return { 'admitted', before } end
+if before then return before end
 local mark = redis.call('GET', settled)
 if mark then
   local record = cjson.decode(mark)[2]
   -- Voided before it was admitted: an ask that arrives after its own withdrawal holds nothing and goes nowhere.
   if record == '' then return refused('concurrency', group) end
-  return { 'admitted', record }
+  return record
 end
 if sweep(account, holds, expiries, now) then todo, stored_key, plan, listed, bal, held, conc, over = read() end
 
@@ -59,7 +60,7 @@ end
 -- What the group of the key asks of this request.
 local terms
 local dear = over and is_held_dear(over, now)
-for _, g in ipairs(cjson.decode(ARGV[4])) do
+for _, g in ipairs(args[4]) do
   if g[1] == group and not terms then
     terms = { kind = g[2], full = amount(g[3]), least = amount(g[4]), rpm = tonumber(g[5]), tpm = tonumber(g[6]),
       concurrency = tonumber(g[7]), per_key = g[8] == '1' }
@@ -187,7 +188,7 @@ local function take_from(field, bucket, count)
   fields[n + 1], fields[n + 2] = field, take(bucket, count)
 end
 
-if ARGV[7] ~= '1' then
+if args[7] ~= '1' then
   local wait = wait_of(own_requests, own.rpm, 1)
   if wait > 0 then return refused_by('requests', wait, own.rpm) end
   wait = wait_of(requests, terms.rpm, 1)
@@ -203,7 +204,7 @@ local of_scope, of_account = stored_number(found[1], scope_field), stored_number
 local of_key = own.par and stored_number(found[6], key_field)
 if of_key and of_key >= own.par then return refused_by('concurrency', nil, own.par) end
 if of_scope >= terms.concurrency then return refused_by('concurrency') end
-if of_account >= tonumber(ARGV[8]) then return refused_by('concurrency', nil, 'account') end
+if of_account >= tonumber(args[8]) then return refused_by('concurrency', nil, 'account') end
 take_from(own_tokens_field, own_tokens, input_tokens)
 take_from(tokens_field, tokens, input_tokens)
 
@@ -235,4 +236,4 @@ if hold > 0 then fields[n + 5], fields[n + 6] = payer, text(held_before + hold) 
 local steps = { { 'HSET', holds, rid, record }, { 'ZADD', expiries, expires, rid } }
 if idem then steps[3] = put_mark(idem, rid, fingerprint, 'running', now + ttl) end
 change(fields, steps, {}, {})
-return { 'admitted', record }
+return record

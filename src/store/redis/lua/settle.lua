@@ -1,35 +1,36 @@
 -- Posts or voids a hold, once, with its ledger lines. embedded/settle.ts does the same.
 -- KEYS account holds expiries settled ledger day, counts of the day, and the idempotency key's where the request has one
--- ARGV see settleArguments in redis/settle.ts
+-- ARGV a JSON list of texts (settleArguments in redis/settle.ts), and what is to be told of (notices.lua)
 
 local holds, expiries, settled, ledger = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local day, day_counts, idem = KEYS[6], KEYS[7], KEYS[8]
-local rid, entitlement, voided = ARGV[1], ARGV[3], ARGV[9] == '1'
-local admitted_at, owed, lost = tonumber(ARGV[2]), amount(ARGV[4]), amount(ARGV[5])
-local taken, used, tpm = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local ref_group, model, key_id, memo = ARGV[16], ARGV[17], ARGV[18], ARGV[19]
-local horizon, mark_ms = tonumber(ARGV[21]), tonumber(ARGV[22])
+local args = cjson.decode(ARGV[1])
+local rid, entitlement, voided = args[1], args[3], args[9] == '1'
+local admitted_at, owed, lost = tonumber(args[2]), amount(args[4]), amount(args[5])
+local taken, used, tpm = tonumber(args[6]), tonumber(args[7]), tonumber(args[8])
+local ref_group, model, key_id, memo = args[16], args[17], args[18], args[19]
+local horizon, mark_ms = tonumber(args[21]), tonumber(args[22])
 -- Fingerprint, state and end of the idempotency key, or nil.
-local kept = ARGV[23] ~= '' and cjson.decode(ARGV[23]) or nil
+local kept = args[23] ~= '' and cjson.decode(args[23]) or nil
 -- What the request counts in beside its group's limits, where no hold says it.
-local counted = ARGV[26]
+local counted = args[26]
 -- Fields of the day's counts, then what each grows by; then four for each failed try. Where the charge is for what an
 -- upstream bills, the last three fields are what it has of the charge, and what is absorbed by group and by upstream.
-local counts, attempts = tonumber(ARGV[24]), tonumber(ARGV[25])
+local counts, attempts = tonumber(args[24]), tonumber(args[25])
 local base, plain, tries = 27, counts, 28 + 2 * counts
-if ARGV[27] == '1' then plain = counts - 3 end
+if args[27] == '1' then plain = counts - 3 end
 -- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 24, 27 and those
--- behind it what the charge adds to the counts; else ''. The last of all: what is to be told of (notices.lua).
+-- behind it what the charge adds to the counts; else ''.
 local left = tries + 4 * attempts
 
 if not owed or not lost then return bad('amount') end
 if voided and owed ~= 0 then return bad('voided') end
 if not (admitted_at >= 0 and admitted_at <= AMOUNT_MAX) then return bad('admitted') end
 if not (taken >= 0 and taken <= AMOUNT_MAX and used >= 0 and used <= AMOUNT_MAX) then return bad('tokens') end
-if ARGV[left] ~= '' and not (voided and amount(ARGV[left]) and amount(ARGV[left + 1])) then return bad('left') end
+if args[left] ~= '' and not (voided and amount(args[left]) and amount(args[left + 1])) then return bad('left') end
 if kept and not (idem and amount(kept[3])) then return bad('until') end
 for i = tries, tries + 4 * attempts - 1, 4 do
-  if not amount(ARGV[i]) then return bad('attempt') end
+  if not amount(args[i]) then return bad('attempt') end
 end
 
 local function read()
@@ -53,7 +54,7 @@ if mark then
   -- earlier version names none.
   local first = tonumber(said[3] or '') or 0
   if stored or first > stored_number(seq, account .. ' seq') then return { 'half_written', said[1] } end
-  if said[1] == ARGV[4] or (ARGV[left] ~= '' and said[1] == ARGV[left + 1]) then return { 'duplicate' } end
+  if said[1] == args[4] or (args[left] ~= '' and said[1] == args[left + 1]) then return { 'duplicate' } end
   return { 'mismatch', said[1] }
 end
 if now - admitted_at > horizon then return { 'stale' } end
@@ -70,7 +71,7 @@ local fields, zeros = {}, {}
 local funds, set_aside = stored_number(bal, account .. ' bal'), stored_number(held, account .. ' held')
 
 -- The hold goes. `own`: what of the card's was this one's.
-local scope, own, key_of_hold = ARGV[10], 0, key_id
+local scope, own, key_of_hold = args[10], 0, key_id
 if record then scope, key_of_hold, counted = record[3], record[5], record[17] or '' end
 local bucket = 'tb:' .. scope .. ':t'
 local found = redis.call('HMGET', account, 'c:' .. scope, bucket)
@@ -107,18 +108,18 @@ if hold then
 end
 
 -- The client left before it was given anything: within the account's allowance that is absorbed, beyond it charged.
-local recorded = ARGV[4]
-if ARGV[left] ~= '' then
-  local allowed = take_allowed(redis.call('HGET', account, 'tb:left'), amount(ARGV[left]), lost, now)
+local recorded = args[4]
+if args[left] ~= '' then
+  local allowed = take_allowed(redis.call('HGET', account, 'tb:left'), amount(args[left]), lost, now)
   if allowed then
     fields[#fields + 1] = 'tb:left'
     fields[#fields + 1] = allowed
   else
-    recorded, memo = ARGV[left + 1], ARGV[left + 2]
+    recorded, memo = args[left + 1], args[left + 2]
     voided, owed, lost = false, amount(recorded), 0
-    base, counts = left + 4, tonumber(ARGV[left + 3])
+    base, counts = left + 4, tonumber(args[left + 3])
     plain = counts
-    if ARGV[base] == '1' then plain = counts - 3 end
+    if args[base] == '1' then plain = counts - 3 end
     if kept then kept[2] = kept[4] end
   end
 end
@@ -197,13 +198,13 @@ end
 
 -- What was absorbed of a voided request stands in the sums, too.
 if not voided or counts > 0 then
-  local field, n = ARGV[20], #steps
+  local field, n = args[20], #steps
   local was = redis.call('HGET', day, field)
   steps[n + 1], before[1] = { 'HSET', day, field, plus(was, paid, day) }, { n + 1, { was } }
   -- A first field that grows says whether the step was run (finish).
   local names, grown, m = {}, {}, 0
   for i = 1, counts do
-    local more = ARGV[base + counts + i]
+    local more = args[base + counts + i]
     if i == plain + 1 then
       more = paid
     elseif i > plain and rest > 0 then
@@ -211,7 +212,7 @@ if not voided or counts > 0 then
     end
     if more ~= '0' then
       m = m + 1
-      names[m], grown[m] = ARGV[base + i], more
+      names[m], grown[m] = args[base + i], more
     end
   end
   if m > 0 then
@@ -231,16 +232,16 @@ if not voided or counts > 0 then
   end
 end
 if not voided then
-  book('usage', ARGV[11], ARGV[12], paid, memo)
-  if rest > 0 then book('absorbed', ARGV[13], ARGV[12], text(rest), memo) end
+  book('usage', args[11], args[12], paid, memo)
+  if rest > 0 then book('absorbed', args[13], args[12], text(rest), memo) end
 end
-if lost > 0 then book('absorbed', ARGV[14], ARGV[15], ARGV[5], memo) end
+if lost > 0 then book('absorbed', args[14], args[15], args[5], memo) end
 for i = tries, tries + 4 * attempts - 1, 4 do
-  book('absorbed', ARGV[i + 1], ARGV[i + 2], ARGV[i], ARGV[i + 3])
+  book('absorbed', args[i + 1], args[i + 2], args[i], args[i + 3])
 end
 if writes then
   local n = #fields
   fields[n + 1], fields[n + 2] = 'seq', text(last)
 end
 change(fields, steps, zeros, before)
-return { 'settled', paid, text(rest), bal, noticed and '1' or '' }
+return 'settled ' .. paid .. ' ' .. text(rest) .. ' ' .. bal .. (noticed and ' 1' or '')
