@@ -51,30 +51,22 @@ export class Breakers {
   }
 
   /** A call that a request waits for. Rejects with an `unsent` StoreError where the breaker is open or too many wait. */
-  async request<T>(tag: AccountTag, call: () => Promise<T>): Promise<T> {
+  request<T>(tag: AccountTag, call: () => Promise<T>): Promise<T> {
     const shard = this.#shardOf(tag);
-    if (shard.waiting >= WAITING_MAX) throw unsent("too many requests wait for the store");
+    if (shard.waiting >= WAITING_MAX) return Promise.reject(unsent("too many requests wait for the store"));
     shard.waiting++;
-    try {
-      return await this.#counted(shard, tag, call);
-    } finally {
-      shard.waiting--;
-    }
+    return this.#counted(shard, tag, call, requestEnded);
   }
 
   /** A settlement, in the order in which they come. Rejects with an `unsent` StoreError where the breaker is open. */
-  async settlement<T>(tag: AccountTag, call: () => Promise<T>): Promise<T> {
+  settlement<T>(tag: AccountTag, call: () => Promise<T>): Promise<T> {
     const shard = this.#shardOf(tag);
-    if (shard.settling >= SETTLEMENTS_MAX) await new Promise<void>((resolve) => shard.queue.push(resolve));
-    else shard.settling++;
-    try {
-      return await this.#counted(shard, tag, call);
-    } finally {
-      // The slot goes to the next in the queue, or is free.
-      const next = shard.queue.shift();
-      if (next) next();
-      else shard.settling--;
+    if (shard.settling >= SETTLEMENTS_MAX) {
+      const turn = new Promise<void>((resolve) => shard.queue.push(resolve));
+      return turn.then(() => this.#counted(shard, tag, call, settlementEnded));
     }
+    shard.settling++;
+    return this.#counted(shard, tag, call, settlementEnded);
   }
 
   /** Why the gateway is not ready: the breakers of all servers have been open for long. Empty while one is closed. */
@@ -114,13 +106,14 @@ export class Breakers {
     else log.info({ server }, "the store answers in time again");
   }
 
-  /** Sends a call unless the breaker is open, and counts what became of it. */
-  async #counted<T>(shard: Shard, tag: AccountTag, call: () => Promise<T>): Promise<T> {
-    if (shard.breaker.isOpen) throw unsent("the store does not answer in time");
+  /** Sends a call unless the breaker is open, counts what became of it, and lets its place go in either case. */
+  async #counted<T>(shard: Shard, tag: AccountTag, call: () => Promise<T>, ended: (shard: Shard) => void): Promise<T> {
     const { clock } = this.#parts;
-    const tookMs = stopwatch(clock);
     let failed = false;
+    let tookMs: (() => number) | undefined;
     try {
+      if (shard.breaker.isOpen) throw unsent("the store does not answer in time");
+      tookMs = stopwatch(clock);
       const answer = await call();
       shard.lastTag = tag;
       return answer;
@@ -128,9 +121,21 @@ export class Breakers {
       failed = isOutage(error);
       throw error;
     } finally {
-      shard.breaker.count(failed, tookMs());
+      if (tookMs) shard.breaker.count(failed, tookMs());
+      ended(shard);
     }
   }
+}
+
+function requestEnded(shard: Shard): void {
+  shard.waiting--;
+}
+
+/** The place goes to the next in the queue, or is free. */
+function settlementEnded(shard: Shard): void {
+  const next = shard.queue.shift();
+  if (next) next();
+  else shard.settling--;
 }
 
 /**
@@ -216,6 +221,8 @@ export class Breaker {
   readonly #parts: BreakerParts;
   /** Outcomes of the last calls, oldest overwritten first; true is bad. */
   readonly #window: boolean[] = [];
+  /** Of them, how many are bad. */
+  #bad = 0;
   #next = 0;
   #failures = 0;
   #lastMs = 0;
@@ -246,10 +253,12 @@ export class Breaker {
     if (nowMs - this.#lastMs > QUIET_MS) this.#forget();
     this.#lastMs = nowMs;
     this.#failures = failed ? this.#failures + 1 : 0;
-    this.#window[this.#next] = failed || tookMs >= SLOW_MS;
+    const isBad = failed || tookMs >= SLOW_MS;
+    if (this.#window[this.#next]) this.#bad--;
+    if (isBad) this.#bad++;
+    this.#window[this.#next] = isBad;
     this.#next = (this.#next + 1) % WINDOW;
-    const bad = this.#window.filter(Boolean).length;
-    const mostlyBad = this.#window.length === WINDOW && bad >= WINDOW * BAD_SHARE;
+    const mostlyBad = this.#window.length === WINDOW && this.#bad >= WINDOW * BAD_SHARE;
     if (this.#failures >= FAILURES_IN_A_ROW || mostlyBad) this.#open(nowMs);
   }
 
@@ -289,6 +298,7 @@ export class Breaker {
 
   #forget(): void {
     this.#window.length = 0;
+    this.#bad = 0;
     this.#next = 0;
     this.#failures = 0;
   }
