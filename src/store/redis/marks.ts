@@ -38,8 +38,8 @@ export async function settledAmounts(
   ids: readonly RequestId[],
 ): Promise<readonly (NanoUsd | undefined)[]> {
   const keys = [accountKey(tag), holdsKey(tag), ...ids.map((id) => settledKey(tag, id))];
-  const amounts = (await runner.script(scripts["marks-amounts"], keys, ids)) as string[];
-  return amounts.map((amount) => (amount === "" ? undefined : nanoUsd(BigInt(amount))));
+  const amounts = ((await runner.script(scripts["marks-amounts"], keys, [])) as string).split(" ");
+  return ids.map((_, at) => (amounts[at] ? nanoUsd(BigInt(amounts[at])) : undefined));
 }
 
 /** A part of all keys: one SCAN, and short scripts for the accounts that have keys in it. */

@@ -9,7 +9,6 @@ import {
   SETTLED_MARK_MS,
   type SettleAnswer,
   type SettleAsk,
-  type UpstreamCost,
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
 import { COUNT_KINDS } from "../sums/token-sums.ts";
@@ -55,7 +54,7 @@ export async function settle(
 function settleArguments(ask: SettleAsk): readonly string[] {
   const accounts = settleAccounts(ask);
   const counts = countsOf(ask);
-  return [
+  const texts = [
     /* 1 */ ask.requestId,
     /* 2 */ `${ask.admittedAtMs}`,
     /* 3 */ ask.entitlement ?? "",
@@ -79,50 +78,64 @@ function settleArguments(ask: SettleAsk): readonly string[] {
     /* 21 */ `${SETTLE_HORIZON_MS}`,
     /* 22 */ `${SETTLED_MARK_MS}`,
     /* 23 */ keptTexts(ask),
-    /* 24 */ `${counts.length}`,
+    /* 24 */ `${counts.fields.length}`,
     /* 25 */ `${ask.attempts?.length ?? 0}`,
     /* 26 */ ask.counted ?? "",
-    /* 27, and on */ ...countTexts(ask, counts),
-    ...(ask.attempts ?? []).flatMap((attempt) => {
-      const { debit, credit } = attemptAccounts(attempt, ask);
-      return [`${attempt.amount}`, debit, credit, attempt.memo];
-    }),
-    ...leftTexts(ask),
   ];
+  /* 27, and on */
+  addCounts(texts, counts);
+  for (const attempt of ask.attempts ?? []) {
+    const { debit, credit } = attemptAccounts(attempt, ask);
+    texts.push(`${attempt.amount}`, debit, credit, attempt.memo);
+  }
+  addLeft(texts, ask);
+  return texts;
 }
 
-type CounterIncrements = readonly [field: string, grown: number | bigint][];
-
-/** What the request's charge is for, where anything is said of that. */
-function payerOf({ costs }: SettleAsk): UpstreamCost | undefined {
-  return costs?.find(({ charged }) => charged);
+/** Fields of the day's counts, and by what each grows. */
+interface Counts {
+  readonly fields: string[];
+  readonly grown: string[];
+  /** Whether the script has to work out the last three. */
+  readonly isOpen: boolean;
 }
 
-/** Whether the script has to work out the last three counts; all fields, and by what each grows. */
-function countTexts(ask: SettleAsk, counts: CounterIncrements): readonly string[] {
-  return [payerOf(ask) ? "1" : "0", ...counts.map(([field]) => field), ...counts.map(([, grown]) => `${grown}`)];
+/** As the script reads them: whether the last three are open, all fields, and by what each grows. */
+function addCounts(texts: string[], { fields, grown, isOpen }: Counts): void {
+  texts.push(isOpen ? "1" : "0");
+  for (const field of fields) texts.push(field);
+  for (const more of grown) texts.push(more);
 }
 
 /**
- * Fields of the day's counts, and by what each grows. The last three, where a cost is charged for, are those that get a part
- * of what the script works out: what its upstream has of the charge, and what is absorbed by group and by upstream.
+ * Only what grows. The last three, where a cost is charged for, are those that get a part of what the script works out: what its
+ * upstream has of the charge, and what is absorbed by group and by upstream.
  */
-function countsOf(ask: SettleAsk): CounterIncrements {
-  const payer = payerOf(ask);
+function countsOf(ask: SettleAsk): Counts {
+  const payer = ask.costs?.find(({ charged }) => charged);
   const group = dayField(ask.group, ask.model, ask.keyId);
   const paying = payer && upstreamField(payer.upstream, payer.model);
-  const plain: [field: string, grown: number | bigint][] = [];
-  const open: [field: string, grown: number | bigint][] = [];
-  for (const [field, { counts, cost, absorbed }] of sumsOfSettlement(ask, { charged: 0n, absorbed: 0n })) {
-    for (const kind of COUNT_KINDS) plain.push([countField(kind, field), counts[kind]]);
-    plain.push([countField("cost", field), cost]);
-    if (field === paying) open.push([countField("charged", field), 0n]);
-    const isOpen = paying !== undefined && (field === group || field === paying);
-    (isOpen ? open : plain).push([countField("absorbed", field), absorbed]);
+  const counts: Counts = { fields: [], grown: [], isOpen: payer !== undefined };
+  let absorbedByGroup = 0n;
+  let absorbedByPaying = 0n;
+  for (const [field, sums] of sumsOfSettlement(ask, { charged: 0n, absorbed: 0n })) {
+    for (const kind of COUNT_KINDS) grow(counts, kind, field, sums.counts[kind]);
+    grow(counts, "cost", field, sums.cost);
+    if (paying !== undefined && field === group) absorbedByGroup = sums.absorbed;
+    else if (field === paying) absorbedByPaying = sums.absorbed;
+    else grow(counts, "absorbed", field, sums.absorbed);
   }
-  const [absorbed, ...ofUpstream] = open;
-  const shares = absorbed ? [...ofUpstream.slice(0, 1), absorbed, ...ofUpstream.slice(1)] : [];
-  return [...plain.filter(([, grown]) => grown > 0), ...shares];
+  if (paying !== undefined) {
+    counts.fields.push(countField("charged", paying), countField("absorbed", group), countField("absorbed", paying));
+    counts.grown.push("0", `${absorbedByGroup}`, `${absorbedByPaying}`);
+  }
+  return counts;
+}
+
+function grow({ fields, grown }: Counts, kind: string, field: string, more: number | bigint): void {
+  if (!(more > 0)) return;
+  fields.push(countField(kind, field));
+  grown.push(`${more}`);
 }
 
 /** Fingerprint, state and end of the request's idempotency key as JSON, and the state once charged; empty without one. */
@@ -133,12 +146,15 @@ function keptTexts({ idempotency, voided }: SettleAsk): string {
 }
 
 /** What is charged in place of the absorption, and how many counts grow then, and which. */
-function leftTexts(ask: SettleAsk): readonly string[] {
+function addLeft(texts: string[], ask: SettleAsk): void {
   const { leftUnpaid: left } = ask;
-  if (left === undefined) return [""];
-  const charged = chargedInstead(ask, left);
-  const counts = countsOf(charged);
-  return [`${left.allowance}`, `${left.amount}`, left.memo, `${counts.length}`, ...countTexts(charged, counts)];
+  if (left === undefined) {
+    texts.push("");
+    return;
+  }
+  const counts = countsOf(chargedInstead(ask, left));
+  texts.push(`${left.allowance}`, `${left.amount}`, left.memo, `${counts.fields.length}`);
+  addCounts(texts, counts);
 }
 
 function toAnswer(reply: readonly string[]): SettleAnswer {

@@ -1,5 +1,6 @@
 -- What requests of one account were settled with, where their marks are to be believed as settle.lua believes them; else ''.
--- KEYS account holds, then the marks; ARGV their request ids
+-- KEYS account holds, then the marks, whose names end with their request ids. One text, with a space between two: a reply of 128
+-- elements takes its reader 0.5 us for each.
 local account, holds, amounts = KEYS[1], KEYS[2], {}
 local todo, seq = unpack(redis.call('HMGET', account, 'todo', 'seq'))
 -- What has stopped half-way is finished by the next settlement, so that nothing is believed before.
@@ -13,9 +14,10 @@ local function amount_of(rid, mark)
   return type(said[1]) == 'string' and string.match(said[1], '^%d+$') or ''
 end
 
-for i, rid in ipairs(ARGV) do
-  local settled = KEYS[2 + i]
+-- The mark's name is the account's, ':d:' and the request's.
+for i = 3, #KEYS do
+  local settled = KEYS[i]
   local mark = redis.call('GET', settled)
-  amounts[i] = mark and amount_of(rid, mark) or ''
+  amounts[i - 2] = mark and amount_of(string.sub(settled, #account + 4), mark) or ''
 end
-return amounts
+return table.concat(amounts, ' ')
