@@ -56,7 +56,10 @@ export function countsOfRequest(tokens: TokenSums | undefined): UsageCounts {
 }
 
 /** So many requests and their tokens; written out, since V8 takes 1 us where it is to find the members itself. */
-export function countsOf({ input, cachedInput, cacheWrite, output, reasoning }: TokenSums, requests: number): UsageCounts {
+export function countsOf(
+  { input, cachedInput, cacheWrite, output, reasoning }: TokenSums,
+  requests: number,
+): UsageCounts {
   return { requests, input, cachedInput, cacheWrite, output, reasoning };
 }
 
