@@ -49,7 +49,7 @@ function neededTool(facts: Envelope, price: Price): string | undefined {
   return unpriced.find((type) => demanded.has(toolPriceName(type)));
 }
 
-/** Why a request cannot be measured: what it asks for has no price (promise 14). */
+/** Why a request cannot be measured: what it asks for has no price (ARCHITECTURE.md, promise 14). */
 export function findUnpriced(facts: Envelope, model: Model): Refusal | undefined {
   // Most requests ask for nothing that needs a price of its own.
   if (facts.serviceTier === undefined && facts.options.length === 0 && facts.hostedTools.length === 0) return undefined;

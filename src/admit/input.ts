@@ -9,7 +9,7 @@ const DENSE_TOKENS_PER_BYTE = 0.42;
 const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Tokens of an input. */
-export interface InputCounts {
+export interface InputTokens {
   /** At the most. */
   readonly inputTokens: number;
   /** At 4 bytes each. */
@@ -17,7 +17,7 @@ export interface InputCounts {
 }
 
 /** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
-export function inputOf(facts: Envelope, model: Model, addedBytes: number): InputCounts {
+export function inputOf(facts: Envelope, model: Model, addedBytes: number): InputTokens {
   const { inputBytesPerToken, contextTokens } = model;
   const { textBytes, media } = facts;
   const added = model.addedInputBytes + addedBytes;

@@ -5,7 +5,7 @@ import { type Catalog, type Group, groupServes, type Model } from "../values/cat
 export type CostClass = Pick<Group, "multiplier" | "addedInputBytes">;
 
 /** The groups that serve a model. */
-export interface Serving {
+interface Serving {
   readonly groups: readonly Group[];
   readonly classes: readonly CostClass[];
   /** By the place of the group, that of its class. */

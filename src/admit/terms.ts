@@ -12,7 +12,7 @@ import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.
 import { affordableOutput, type Ceiling, ceilingOf, holdFor, type Multiplier } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { extrasOf, findUnpriced, unpricedTools } from "./extras.ts";
-import { dearestInput, type InputCounts, inputOf } from "./input.ts";
+import { dearestInput, type InputTokens, inputOf } from "./input.ts";
 import { type CostClass, servingOf } from "./serving.ts";
 
 /** The request measured against the catalog. A permit has it with the input as the group that pays makes it. */
@@ -142,7 +142,7 @@ function costIn(
   { multiplier, addedInputBytes }: CostClass,
   facts: Envelope,
   terms: Terms,
-  { inputTokens, inputEstimate }: InputCounts,
+  { inputTokens, inputEstimate }: InputTokens,
 ): GroupCost {
   const { model, outputLimit } = terms;
   const toolsHold = toolsHoldOf(terms, multiplier);

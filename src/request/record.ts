@@ -14,8 +14,8 @@ import { containsKey } from "../values/key-search.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
 import { totalInput } from "../values/tokens/usage.ts";
-import { reportCharge } from "./charge-report.ts";
-import { RequestTrace } from "./trace.ts";
+import { reportCharge } from "./record/charge-report.ts";
+import { RequestTrace } from "./record/trace.ts";
 
 const MS_PER_S = 1_000;
 /** The label for every member that no protocol lists. */

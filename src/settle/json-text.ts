@@ -17,22 +17,22 @@ export function numeral(value: number): string {
 }
 
 /** JSON, and the same as it stands in a text of another JSON. */
-export interface Piece {
+export interface TextPiece {
   readonly plain: string;
   readonly within: string;
 }
 
 /** A piece from its JSON. */
-export function pieceOf(plain: string): Piece {
+export function pieceOf(plain: string): TextPiece {
   return { plain, within: JSON.stringify(plain).slice(1, -1) };
 }
 
 /** There are fewer words unless a configuration is reloaded again and again. */
 const WORDS_MAX = 1_000;
-const words = new Map<string, Piece>();
+const words = new Map<string, TextPiece>();
 
 /** A name of the configuration, or a word of ours, quoted; remembered, so that it is looked through once. */
-export function word(text: string): Piece {
+export function word(text: string): TextPiece {
   const known = words.get(text);
   if (known) return known;
   if (words.size >= WORDS_MAX) words.clear();
@@ -42,8 +42,8 @@ export function word(text: string): Piece {
 }
 
 /** What is written of an object and of what goes with it: mostly the same as last time, and then not written again. */
-export function remembered<T extends object, With>(write: (of: T, by: With) => string): (of: T, by: With) => Piece {
-  const written = new WeakMap<T, { readonly by: With; readonly piece: Piece }>();
+export function remembered<T extends object, With>(write: (of: T, by: With) => string): (of: T, by: With) => TextPiece {
+  const written = new WeakMap<T, { readonly by: With; readonly piece: TextPiece }>();
   return (of, by) => {
     const known = written.get(of);
     if (known && known.by === by) return known.piece;
@@ -57,30 +57,30 @@ export function remembered<T extends object, With>(write: (of: T, by: With) => s
  * JSON that grows piece by piece, in both forms at once: to quote the 800 characters of a memo afterwards takes 2 us, as long as
  * making it. A settlement with its FINAL takes 6.4 us in place of 11.4.
  */
-export class TwoTexts implements Piece {
+export class TwoTexts implements TextPiece {
   plain = "";
   within = "";
 
-  add(piece: Piece): void {
+  add(piece: TextPiece): void {
     this.plain += piece.plain;
     this.within += piece.within;
   }
 
   /** @param name with what comes before it, and its colon. */
-  count(name: Piece, value: number): void {
+  count(name: TextPiece, value: number): void {
     const digits = numeral(value);
     this.plain += name.plain + digits;
     this.within += name.within + digits;
   }
 
   /** A member whose text is digits. @param name as above, with the quote that begins the text. */
-  amount(name: Piece, value: bigint): void {
+  amount(name: TextPiece, value: bigint): void {
     const digits = `${value}`;
     this.plain += `${name.plain}${digits}"`;
     this.within += `${name.within}${digits}\\"`;
   }
 
-  member(name: Piece, value: Piece): void {
+  member(name: TextPiece, value: TextPiece): void {
     this.plain += name.plain + value.plain;
     this.within += name.within + value.within;
   }

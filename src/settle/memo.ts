@@ -4,7 +4,7 @@ import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { Route } from "../values/catalog.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
-import { type Piece, pieceOf, quote, remembered, TwoTexts, word } from "./json-text.ts";
+import { pieceOf, quote, remembered, type TextPiece, TwoTexts, word } from "./json-text.ts";
 import { COMPLETE, type RouteUse } from "./meter.ts";
 
 /** What was used at a route, and its price there. */
@@ -108,7 +108,7 @@ export function memoOf(
 }
 
 /** The memo that was made last. */
-let last: Piece = pieceOf("{}");
+let last: TextPiece = pieceOf("{}");
 
 /** A memo as a text of JSON. Its charge goes to the journal in the turn in which it was made, so that it is mostly known. */
 export function quotedMemo(memo: string): string {
@@ -117,7 +117,7 @@ export function quotedMemo(memo: string): string {
 
 const NOTHING = pieceOf("{}");
 
-function objectPiece(value: object): Piece {
+function objectPiece(value: object): TextPiece {
   // Most replies call no tools that cost anything.
   for (const _ in value) return pieceOf(JSON.stringify(value));
   return NOTHING;

@@ -17,7 +17,7 @@ interface Limited {
   timedOut(failed: Failure): void;
 }
 
-type Step = "connect" | "first_byte" | "whole" | "deadline";
+type LimitedStep = "connect" | "first_byte" | "whole" | "deadline";
 
 const DEADLINE = failure("deadline", "the request's time is over");
 
@@ -27,7 +27,7 @@ export class CallLimits {
   readonly #call: Limited;
   #deadlineMs = Number.POSITIVE_INFINITY;
   /** What is waited for, within the request's time; then only that is left. */
-  #step: Step = "connect";
+  #step: LimitedStep = "connect";
   #stepUntilMs = Number.POSITIVE_INFINITY;
   #lastByteMs = 0;
   /** When silence is looked for. */
@@ -55,7 +55,7 @@ export class CallLimits {
   }
 
   /** One step in place of the one before it: the request's own end comes with it, where that is earlier. */
-  #limitStep(step: Step, ms: number, nowMs: number): void {
+  #limitStep(step: LimitedStep, ms: number, nowMs: number): void {
     const untilMs = nowMs + ms;
     this.#step = this.#deadlineMs <= untilMs ? "deadline" : step;
     this.#stepUntilMs = Math.min(untilMs, this.#deadlineMs);

@@ -64,10 +64,10 @@ export function encodeCharge(ask: SettleAsk, more: { readonly hold?: NanoUsd; re
  */
 
 /** Who asks for what, of a request that had it last. */
-type Payer = Pick<SettleAsk, "group" | "kind" | "entitlement" | "keyId" | "perKey" | "model">;
+type PayerFacts = Pick<SettleAsk, "group" | "kind" | "entitlement" | "keyId" | "perKey" | "model">;
 
 /** By key: both records of a request have the same payer, and the next request mostly has it too. */
-const payers = new Map<string, { readonly payer: Payer; readonly text: string }>();
+const payers = new Map<string, { readonly payer: PayerFacts; readonly text: string }>();
 const PAYERS_MAX = 1_000;
 
 function whoPays({ group, kind, entitlement, keyId, perKey, model }: SettleAsk): string {

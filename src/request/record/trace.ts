@@ -4,7 +4,7 @@
  * generative AI; what has no convention is `tollgate.*`, under the same word as in the log line. No prompt, no key, no
  * script argument is ever an attribute (docs/failure-model.md row 73).
  */
-import type { AttemptRecord } from "../dispatch/ask.ts";
+import type { AttemptRecord } from "../../dispatch/ask.ts";
 import {
   type Attributes,
   newSpanId,
@@ -12,9 +12,9 @@ import {
   type TraceIds,
   type Tracing,
   traceparentOf,
-} from "../telemetry/traces.ts";
-import type { Route } from "../values/catalog.ts";
-import type { Protocol } from "../values/protocol.ts";
+} from "../../telemetry/traces.ts";
+import type { Route } from "../../values/catalog.ts";
+import type { Protocol } from "../../values/protocol.ts";
 
 /**
  * The value of `gen_ai.provider.name` for each protocol: the conventions ask for the API's flavour, not for the vendor.

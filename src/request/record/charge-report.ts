@@ -1,8 +1,8 @@
 /** Reports a charge once it is known: metrics for what was counted, and a log line for each count that is impossible. */
-import type { Charge } from "../settle/charge.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import { totalInput } from "../values/tokens/usage.ts";
+import type { Charge } from "../../settle/charge.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import { totalInput } from "../../values/tokens/usage.ts";
 
 /** Whose charge it is; names from the configuration, so that they may be labels. */
 interface ChargedRequest {
