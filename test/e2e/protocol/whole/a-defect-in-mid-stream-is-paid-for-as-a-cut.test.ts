@@ -80,7 +80,7 @@ test("the stream rejects with the defect, the upstream is stopped, and the part 
   sink?.end();
   await assert.rejects(relayed, /a defect/);
   assert.deepEqual(settled, [
-    { reason: "internal", complete: false, delivered: true, counts: { ...COUNTS, silentMs: 0 } },
+    { reason: "internal", complete: false, delivered: true, counts: { ...COUNTS, answeredBy: undefined, silentMs: 0 } },
   ]);
   assert.equal(aborts, 1);
 });
