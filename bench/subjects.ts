@@ -38,6 +38,8 @@ export interface StartOptions {
   readonly upstreamPort: number;
   /** Folder for CPU profiles of gateways; none are made without it. */
   readonly profileDir: string | undefined;
+  /** What starts a gateway, before its arguments; this Node and the checkout's `src/main.ts` unless given. */
+  readonly command?: readonly string[];
   /** What a gateway has beyond the least; servers of other kinds have no such thing. */
   readonly shape?: GatewayShape;
 }
@@ -196,7 +198,8 @@ async function startGateway(options: StartOptions, store: string | undefined, mo
   await addAccounts(shape.moreAccounts ?? 0, store ?? `embedded:${dir}/data`);
   const descriptor = openSync(log, "w");
   const profile = options.profileDir ? ["--cpu-prof", `--cpu-prof-dir=${options.profileDir}`] : [];
-  const child = spawn(process.execPath, [...profile, MAIN, "serve", "--config", file], {
+  const [program = "", ...args] = options.command ?? [process.execPath, ...profile, MAIN];
+  const child = spawn(program, [...args, "serve", "--config", file], {
     cwd: dir,
     stdio: ["ignore", descriptor, descriptor],
   });
