@@ -6,6 +6,10 @@
 const { dirname } = require("node:path");
 const { getRawAsset, isSea } = require("node:sea");
 const { Script } = require("node:vm");
+const { zstdDecompressSync } = require("node:zlib");
+
+/** What is unpacked comes in one piece: thousands would be put together once more, and leave malloc in pieces. */
+const WHOLE = { chunkSize: 16 * 1024 * 1024 };
 
 /** A program as a function of what a CommonJS module is given. */
 exports.wrapped = (code) => `(function (exports, require, module, __filename, __dirname) {${code}\n})`;
@@ -23,6 +27,6 @@ if (isSea()) {
   // Workers are started from this process's own image: the file may have been replaced by another build since, whose
   // workers would not know this one's messages.
   if (process.platform === "linux") process.execPath = `/proc/${process.pid}/exe`;
-  const text = Buffer.from(getRawAsset("program")).latin1Slice();
-  exports.run(exports.scriptOf(text, Buffer.from(getRawAsset("cache"))), execPath);
+  const text = zstdDecompressSync(getRawAsset("program"), WHOLE).latin1Slice();
+  exports.run(exports.scriptOf(text, zstdDecompressSync(getRawAsset("cache"), WHOLE)), execPath);
 }
