@@ -50,13 +50,37 @@ function spentMs(): number {
   return (user + system) / US_PER_MS;
 }
 
-/** Collects all there is and gives it back, in one pause. */
+/** Collects all there is and gives it back, in one pause. Rejects where it cannot, or not all of it. */
 async function collect(): Promise<void> {
   // Not imported: a Node may be built without it, and few processes come here more than once.
   const { Session } = process.getBuiltinModule("node:inspector/promises");
   const session = new Session();
   session.connect();
   await session.post("HeapProfiler.collectGarbage").finally(() => session.disconnect());
+  trimMalloc();
+}
+
+/**
+ * Gives back what malloc of glibc has free between what is in use, which it never does by itself: 34 MB after 20,000 whole replies,
+ * in 40 ms (15 MB in 8 ms with one heap of malloc, docs/operation.md). It is asked by Node's own way to C functions, where Node has one.
+ */
+function trimMalloc(): void {
+  if (process.platform !== "linux") return;
+  const ffi = withoutWarning(() => process.getBuiltinModule("node:ffi"));
+  // Throws where this is another Node or another C library; then malloc stays as large as it is.
+  const { functions } = ffi.dlopen("libc.so.6", { malloc_trim: { arguments: ["uint64"], return: "int32" } });
+  functions.malloc_trim(0n);
+}
+
+/** Without the warning that Node prints of a module that may still change. */
+function withoutWarning<T>(work: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return work();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 interface IdleParts {

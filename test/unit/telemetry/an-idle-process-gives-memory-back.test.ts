@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { Session } from "node:inspector/promises";
+import { isBuiltin } from "node:module";
 import { fileURLToPath } from "node:url";
 import { IdleHeap, tendHeap } from "../../../src/telemetry/heap.ts";
 import { test } from "../../rig/together.ts";
@@ -95,9 +96,24 @@ test("a gateway with one stream is not idle, and no session is left behind a col
   assert.deepEqual([post.mock.callCount(), disconnect.mock.callCount()], [1, 1]);
 });
 
+/** What a program says of itself before and after. */
+function sizesOf(program: string): { beforeBytes: number; afterBytes: number } {
+  const file = fileURLToPath(new URL(program, import.meta.url));
+  const { stdout, stderr } = spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 60_000 });
+  assert.equal(stderr, "");
+  return JSON.parse(stdout);
+}
+
 test("a process of its own becomes smaller by itself", () => {
-  const program = fileURLToPath(new URL("heap-program.ts", import.meta.url));
-  const { stdout, stderr } = spawnSync(process.execPath, [program], { encoding: "utf8", timeout: 60_000 });
-  const { beforeBytes, afterBytes } = JSON.parse(stdout || JSON.stringify(stderr));
+  const { beforeBytes, afterBytes } = sizesOf("heap-program.ts");
   assert.ok(afterBytes < beforeBytes - 64 * MB, `${beforeBytes} bytes, then ${afterBytes}`);
+});
+
+/** A Node that can call functions in C, and glibc. */
+const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+const canTrim = isBuiltin("node:ffi") && header.glibcVersionRuntime !== undefined;
+
+test("what malloc has free between what is in use is given back, too", { skip: !canTrim }, () => {
+  const { beforeBytes, afterBytes } = sizesOf("malloc-program.ts");
+  assert.ok(afterBytes < beforeBytes - 48 * MB, `${beforeBytes} bytes, then ${afterBytes}`);
 });
