@@ -42,6 +42,48 @@ test("on each connection that the client makes, in the check phase of the turn",
   }
 });
 
+/** As a connection's own: it is given texts as they are. */
+class TextSocket extends Writable {
+  readonly texts: string[] = [];
+  readonly lists: number[] = [];
+
+  constructor() {
+    super({ decodeStrings: false });
+  }
+
+  override _write(chunk: string | Buffer, encoding: BufferEncoding, done: () => void): void {
+    this.texts.push(`${encoding} ${chunk}`);
+    done();
+  }
+
+  override _writev(chunks: readonly unknown[], done: () => void): void {
+    this.lists.push(chunks.length);
+    done();
+  }
+}
+
+test("texts as one text, and a list where some are none", async () => {
+  const client = Object.assign(new EventEmitter(), { stream: new TextSocket() });
+  gatherWrites(client);
+  client.emit("connect");
+  const { stream } = client;
+  const written: Promise<unknown>[] = [];
+  const write = (...what: [string | Buffer, BufferEncoding?]) =>
+    written.push(new Promise((resolve) => stream.write(what[0], what[1] ?? "utf8", resolve)));
+  write("ä");
+  write("b");
+  await turn();
+  assert.deepEqual(stream.texts, ["utf8 äb"]);
+  write("c");
+  write(Buffer.from("d"));
+  await turn();
+  write("e");
+  write("66", "hex");
+  await turn();
+  assert.deepEqual(stream.lists, [2, 2]);
+  await Promise.all(written);
+});
+
 test("a connection that is lost in the turn takes nothing of it, and says so", async () => {
   const client = Object.assign(new EventEmitter(), { stream: new Socket() });
   gatherWrites(client);
