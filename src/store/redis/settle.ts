@@ -9,10 +9,11 @@ import {
   SETTLED_MARK_MS,
   type SettleAnswer,
   type SettleAsk,
+  type UpstreamCost,
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
 import { COUNT_KINDS } from "../sums/token-sums.ts";
-import { escaped, listText } from "./connection/encode.ts";
+import { isPlain, listText } from "./connection/encode.ts";
 import type { Runner } from "./connection/runner.ts";
 import {
   accountKey,
@@ -48,22 +49,36 @@ export async function settle(
   ];
   if (ask.idempotency) keys.push(idempotencyKey(tag, ask.idempotency.key));
   // The memo is the longest by far, and as a value of its own it needs no escapes.
-  const values = [listText(settleTexts(ask)), ask.memo, termsText(notices?.terms())];
+  const values = [askText(ask), ask.memo, termsText(notices?.terms())];
   const reply = (await runner.script(scripts.settle, keys, values)) as string | readonly string[];
   const said = typeof reply === "string" ? reply.split(" ") : reply;
   if (said[4] === "1") notices?.noted(tag);
   return toAnswer(said);
 }
 
-/** In the order in which the script reads them, each as it stands in JSON. */
+/** As one text. Names are looked at before longer texts are made of them; what is rare and has quotes in it is left to JSON.stringify. */
+function askText(ask: SettleAsk): string {
+  const texts = settleTexts(ask);
+  const { group, model, keyId, entitlement = "", absorbedCause = "", upstream = "", counted = "", costs = [] } = ask;
+  const ofRequest = isPlain(group) && isPlain(model) && isPlain(keyId) && isPlain(entitlement) && isPlain(counted);
+  const ofUpstream = isPlain(upstream) && isPlain(absorbedCause) && costs.every(hasPlainNames);
+  const isCommon = !(ask.attempts?.length || ask.leftUnpaid || ask.idempotency);
+  return isCommon && ofRequest && ofUpstream ? listText(texts) : JSON.stringify(texts);
+}
+
+function hasPlainNames({ upstream, model }: UpstreamCost): boolean {
+  return isPlain(upstream) && isPlain(model);
+}
+
+/** In the order in which the script reads them. */
 function settleTexts(ask: SettleAsk): readonly string[] {
   const accounts = settleAccounts(ask);
   const counts = countsOf(ask);
-  const [group, model, keyId] = [escaped(ask.group), escaped(ask.model), escaped(ask.keyId)];
+  const { group, model, keyId } = ask;
   const texts = [
     /* 1 */ ask.requestId,
     /* 2 */ `${ask.admittedAtMs}`,
-    /* 3 */ escaped(ask.entitlement ?? ""),
+    /* 3 */ ask.entitlement ?? "",
     /* 4 */ `${ask.amount}`,
     /* 5 */ `${ask.absorbed}`,
     /* 6 */ `${ask.tokensTaken}`,
@@ -71,33 +86,33 @@ function settleTexts(ask: SettleAsk): readonly string[] {
     /* 8 */ `${ask.tokensPerMinute ?? ""}`,
     /* 9 */ ask.voided ? "1" : "0",
     /* 10 */ limitScope(group, keyId, ask.perKey),
-    /* 11 */ escaped(accounts.payer),
-    /* 12 */ escaped(accounts.revenue),
+    /* 11 */ accounts.payer,
+    /* 12 */ accounts.revenue,
     /* 13 */ accounts.overHold,
-    /* 14 */ escaped(accounts.absorbed),
-    /* 15 */ escaped(accounts.upstream),
+    /* 14 */ accounts.absorbed,
+    /* 15 */ accounts.upstream,
     /* 16 */ group,
     /* 17 */ model,
     /* 18 */ keyId,
     /* 19 */ dayField(group, model, keyId),
     /* 20 */ HORIZON,
     /* 21 */ MARK,
-    /* 22 */ escaped(keptTexts(ask)),
+    /* 22 */ keptTexts(ask),
     /* 23 */ `${counts.fields.length}`,
     /* 24 */ `${ask.attempts?.length ?? 0}`,
-    /* 25 */ escaped(ask.counted ?? ""),
+    /* 25 */ ask.counted ?? "",
   ];
   /* 26, and on */
   addCounts(texts, counts);
   for (const attempt of ask.attempts ?? []) {
     const { debit, credit } = attemptAccounts(attempt, ask);
-    texts.push(`${attempt.amount}`, escaped(debit), escaped(credit), escaped(attempt.memo));
+    texts.push(`${attempt.amount}`, debit, credit, attempt.memo);
   }
   addLeft(texts, ask);
   return texts;
 }
 
-/** Fields of the day's counts as they stand in JSON, and by what each grows. */
+/** Fields of the day's counts, and by what each grows. */
 interface Counts {
   readonly fields: string[];
   readonly grown: string[];
@@ -124,20 +139,14 @@ function countsOf(ask: SettleAsk): Counts {
   let absorbedByGroup = 0n;
   let absorbedByPaying = 0n;
   for (const [field, sums] of sumsOfSettlement(ask, { charged: 0n, absorbed: 0n })) {
-    const name = escaped(field);
-    for (const kind of COUNT_KINDS) grow(counts, kind, name, sums.counts[kind]);
-    grow(counts, "cost", name, sums.cost);
+    for (const kind of COUNT_KINDS) grow(counts, kind, field, sums.counts[kind]);
+    grow(counts, "cost", field, sums.cost);
     if (paying !== undefined && field === group) absorbedByGroup = sums.absorbed;
     else if (field === paying) absorbedByPaying = sums.absorbed;
-    else grow(counts, "absorbed", name, sums.absorbed);
+    else grow(counts, "absorbed", field, sums.absorbed);
   }
   if (paying !== undefined) {
-    const name = escaped(paying);
-    counts.fields.push(
-      countField("charged", name),
-      countField("absorbed", escaped(group)),
-      countField("absorbed", name),
-    );
+    counts.fields.push(countField("charged", paying), countField("absorbed", group), countField("absorbed", paying));
     counts.grown.push("0", `${absorbedByGroup}`, `${absorbedByPaying}`);
   }
   return counts;
@@ -164,7 +173,7 @@ function addLeft(texts: string[], ask: SettleAsk): void {
     return;
   }
   const counts = countsOf(chargedInstead(ask, left));
-  texts.push(`${left.allowance}`, `${left.amount}`, escaped(left.memo), `${counts.fields.length}`);
+  texts.push(`${left.allowance}`, `${left.amount}`, left.memo, `${counts.fields.length}`);
   addCounts(texts, counts);
 }
 

@@ -3,13 +3,18 @@
 /** Texts that stand in JSON as they are; what else there is, JSON.stringify is asked for. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
+/** Whether a text stands in JSON as it is. */
+export function isPlain(text: string): boolean {
+  return PLAIN.test(text);
+}
+
 /** A text as it stands between the quotes of JSON. */
 export function escaped(text: string): string {
   return PLAIN.test(text) ? text : JSON.stringify(text).slice(1, -1);
 }
 
 /**
- * A JSON list of texts that are `escaped`, or have nothing to escape. JSON.stringify is slow where texts were put together of
+ * A JSON list of texts that are plain, or `escaped`. JSON.stringify is slow where texts were put together of
  * others: for the 60 of a settlement it takes 7.2 us, and this 2.4.
  */
 export function listText(texts: readonly string[]): string {
