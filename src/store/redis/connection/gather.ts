@@ -31,7 +31,7 @@ export function gatherWrites(client: Connected): void {
   });
 }
 
-interface Piece {
+interface WrittenPiece {
   readonly chunk: unknown;
   readonly encoding: BufferEncoding;
 }
@@ -46,6 +46,6 @@ function joinTexts(stream: Writable): void {
   };
 }
 
-function isText({ chunk, encoding }: Piece): boolean {
+function isText({ chunk, encoding }: WrittenPiece): boolean {
   return typeof chunk === "string" && encoding === "utf8";
 }
