@@ -12,7 +12,7 @@ import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
  * Nobody waits for a settlement but its own account's next request, where funds are short, and that is a moment; with a
  * thousand requests a second ten share a commit.
  */
-const GATHER_MS = 10;
+const GATHER_MS = 25;
 
 /**
  * In the turn after this one: a client that is alone has the end of its answer at the end of this turn (`writtenOut` in
