@@ -22,15 +22,30 @@ export const holdExpiresAtMs = (record: HoldRecord): number => Number(field(reco
 export const holdScope = (record: HoldRecord): string => field(record, 2);
 export const holdEntitlement = (record: HoldRecord): string | undefined => field(record, 3) || undefined;
 
-export const holdKey = (record: HoldRecord): string => field(record, 4);
-export const holdCounted = (record: HoldRecord): string => field(record, 16);
-export const holdUnmetered = (record: HoldRecord): boolean => field(record, 6) === "1";
-/** The same hold with another amount. */
-export const withAmount = (record: HoldRecord, amount: bigint): HoldRecord => [`${amount}`, ...record.slice(1)];
+/** What is remembered of a hold: until when it lives, where it counts, and the answer, with the amount that is held now. */
+export function recordOf(answer: Admitted, expiresAtMs: number, scope: string): HoldRecord {
+  return [
+    `${answer.hold}`,
+    `${expiresAtMs}`,
+    scope,
+    answer.entitlement ?? "",
+    answer.keyId,
+    answer.group,
+    answer.unmetered ? "1" : "0",
+    `${answer.storeTimeMs}`,
+    ...bucketTexts(answer.limits.requests),
+    ...bucketTexts(answer.limits.tokens),
+    answer.dear ? "1" : "",
+    `${answer.free ?? ""}`,
+    answer.counted,
+  ];
+}
+
+const NO_BUCKET = ["", "", ""] as const;
 
 /** Three texts of a bucket's state. */
-export function bucketTexts(state: BucketState | undefined): readonly [string, string, string] {
-  return state === undefined ? ["", "", ""] : [`${state.limit}`, `${state.remaining}`, `${state.resetMs}`];
+function bucketTexts(state: BucketState | undefined): readonly [string, string, string] {
+  return state === undefined ? NO_BUCKET : [`${state.limit}`, `${state.remaining}`, `${state.resetMs}`];
 }
 
 export function bucketOfTexts(texts: readonly string[]): BucketState | undefined {
@@ -50,9 +65,9 @@ export function admittedOf(tag: AccountTag, record: HoldRecord): Admitted {
     ...(field(record, 14) === "1" ? { dear: true as const } : {}),
     ...(field(record, 15) === "" ? {} : { free: nanoUsd(BigInt(field(record, 15))) }),
     entitlement: holdEntitlement(record),
-    unmetered: holdUnmetered(record),
+    unmetered: field(record, 6) === "1",
     storeTimeMs: Number(field(record, 7)),
     limits: { requests: bucketOfTexts(record.slice(8, 11)), tokens: bucketOfTexts(record.slice(11, 14)) },
-    counted: holdCounted(record),
+    counted: field(record, 16),
   };
 }

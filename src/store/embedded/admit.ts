@@ -17,18 +17,8 @@ import {
   standingOfKey,
 } from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
-import {
-  admittedOf,
-  bucketTexts,
-  type HoldRecord,
-  holdAmount,
-  holdCounted,
-  holdEntitlement,
-  holdExpiresAtMs,
-  holdKey,
-  holdUnmetered,
-} from "../hold-record.ts";
-import { OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
+import { admittedOf, type HoldRecord } from "../hold-record.ts";
+import { accountId, OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import type { Key } from "../records.ts";
 import { budgetRest, findBudget, openCounted, openPeriod } from "./budgets.ts";
 import type { Context } from "./context.ts";
@@ -74,7 +64,7 @@ function rememberedAnswer(
   nowMs: number,
 ): Admitted | AdmitRefused | undefined {
   const held = live.holds.get(ask.requestId);
-  if (held !== undefined) return admittedOf(ask.tag, held);
+  if (held !== undefined) return held.answer;
   const mark = context.settledMark(ask.tag, ask.requestId, nowMs);
   if (mark === undefined) return undefined;
   // Voided before it was admitted: an ask that arrives after its own withdrawal holds nothing and goes nowhere.
@@ -115,23 +105,30 @@ function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, 
   // A disk that refuses the period leaves no key behind that nobody lets go of.
   if (granted.hold > 0n) for (const { field, counts } of granted.budgets) openPeriod(context, ask.tag, field, counts);
   if (idempotency) takeKey(context.db, { ...ask, idempotency }, untilMs, nowMs);
-  const record: HoldRecord = [
-    `${granted.hold}`,
-    `${untilMs}`,
-    granted.scope,
-    granted.entitlement ?? "",
-    key.id,
-    key.group,
-    granted.unmetered ? "1" : "0",
-    `${nowMs}`,
-    ...bucketTexts(granted.limits.requests),
-    ...bucketTexts(granted.limits.tokens),
-    granted.dear ? "1" : "",
-    `${granted.free ?? ""}`,
-    granted.counted,
-  ];
-  addHold(context.live(ask.tag), ask.requestId, record);
-  return admittedOf(ask.tag, record);
+  const { scope } = granted;
+  const answer = admittedNow(ask, key, granted, nowMs);
+  addHold(context.live(ask.tag), ask.requestId, { expiresAtMs: untilMs, scope, answer });
+  return answer;
+}
+
+/** The same as `admittedOf` says of the record. */
+function admittedNow({ tag }: AdmitAsk, key: KeyFacts, granted: Granted, nowMs: number): Admitted {
+  const { hold, dear, free, entitlement, unmetered, limits, counted } = granted;
+  const { id, group } = key;
+  const answer = {
+    outcome: "admitted",
+    accountId: accountId(tag),
+    keyId: id,
+    group,
+    hold,
+    entitlement,
+    unmetered,
+    storeTimeMs: nowMs,
+    limits,
+    counted,
+  } as const;
+  if (dear) return { ...answer, dear, ...(free !== undefined && { free }) };
+  return free === undefined ? answer : { ...answer, free };
 }
 
 function refused(cause: AdmitRefused["cause"], group: string | undefined): AdmitRefused {
@@ -148,18 +145,19 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   sweepHolds(live, nowMs);
   const record = live.holds.get(ask.requestId);
   // A sweep has a limit: holds that it has left are expired too.
-  if (record === undefined || holdExpiresAtMs(record) <= nowMs) return { outcome: "gone" };
-  const held = holdAmount(record);
+  if (record === undefined || record.expiresAtMs <= nowMs) return { outcome: "gone" };
+  const { hold: held, unmetered, entitlement, keyId, counted } = record.answer;
   // An entitlement without quota pays without a hold.
-  if (held >= ask.target || holdUnmetered(record)) return { outcome: "held", hold: nanoUsd(held) };
+  if (held >= ask.target || unmetered) return { outcome: "held", hold: held };
+  const request = { keyId, counted };
   const free = least(
-    freeFor(context, ask.tag, account.balance, live, record),
-    budgetRest(context, ask.tag, { keyId: holdKey(record), counted: holdCounted(record) }, 0n),
+    freeFor(context, ask.tag, account.balance, live, entitlement),
+    budgetRest(context, ask.tag, request, 0n),
   );
   const wanted = ask.target - held;
   const more = wanted < free ? wanted : free;
-  if (more <= 0n) return { outcome: "held", hold: nanoUsd(held) };
-  openCounted(context, ask.tag, { keyId: holdKey(record), counted: holdCounted(record) });
+  if (more <= 0n) return { outcome: "held", hold: held };
+  openCounted(context, ask.tag, request);
   growHold(live, ask.requestId, record, more);
   return { outcome: "held", hold: nanoUsd(held + more) };
 }
@@ -167,8 +165,13 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
 const least = (a: bigint, b: bigint | undefined): bigint => (b === undefined || a < b ? a : b);
 
 /** What the payer of the request has beyond all holds. */
-function freeFor(context: Context, tag: AccountTag, balance: bigint, live: Live, record: HoldRecord): bigint {
-  const entitlement = holdEntitlement(record);
+function freeFor(
+  context: Context,
+  tag: AccountTag,
+  balance: bigint,
+  live: Live,
+  entitlement: string | undefined,
+): bigint {
   if (entitlement === undefined) return balance - live.held;
   const card = context.entitlement(tag, entitlement);
   return card?.quota === undefined ? 0n : card.quota - card.spent - card.held;

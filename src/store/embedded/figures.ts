@@ -3,21 +3,12 @@
 import type { AccountTag } from "../../values/key.ts";
 import type { LimitUsage } from "../buckets.ts";
 import type { AccountFigures, CardFigures, FiguresAsk, RecordNames } from "../figures.ts";
-import {
-  type HoldRecord,
-  holdAmount,
-  holdCounted,
-  holdEntitlement,
-  holdExpiresAtMs,
-  holdKey,
-  holdScope,
-} from "../hold-record.ts";
 import { readCounted } from "../limits/budgets.ts";
 import { keyOfScope, keyScope, OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 import type { Context } from "./context.ts";
 import { spentOf } from "./days.ts";
-import type { Live } from "./live.ts";
+import type { Live, LiveHold } from "./live.ts";
 import { findAccountRow, toAccount, toEntitlement } from "./rows.ts";
 
 /** Cards on one page. */
@@ -65,12 +56,12 @@ function cardOf({ db }: Context, tag: AccountTag, id: string, live: Live): CardF
 }
 
 function holdsOf(live: Live): NonNullable<AccountFigures["holds"]>[number][] {
-  return live.holds.entries().map(([requestId, record]) => ({
+  return live.holds.entries().map(([requestId, { expiresAtMs, scope, answer }]) => ({
     requestId,
-    amount: holdAmount(record),
-    expiresAtMs: holdExpiresAtMs(record),
-    scope: holdScope(record),
-    entitlement: holdEntitlement(record),
+    amount: answer.hold,
+    expiresAtMs,
+    scope,
+    entitlement: answer.entitlement,
   }));
 }
 
@@ -96,13 +87,12 @@ export function readLimits(context: Context, tag: AccountTag, scope: string): Li
   const live = context.live(tag);
   const expired = live.holds
     .entries()
-    .map(([requestId, record]) => ({ requestId, record, atMs: holdExpiresAtMs(record) }))
+    .map(([requestId, held]) => ({ requestId, held, atMs: held.expiresAtMs }))
     .filter(({ atMs }) => atMs <= nowMs)
     .sort((a, b) => a.atMs - b.atMs || (a.requestId < b.requestId ? -1 : 1))
     .slice(0, SWEEP_MAX);
-  const isOfKey = (record: HoldRecord) =>
-    keyScope(holdKey(record)) === scope && readCounted(holdCounted(record)).inFlight;
-  const ofScope = expired.filter(({ record }) => holdScope(record) === scope || isOfKey(record));
+  const isOfKey = ({ answer }: LiveHold) => keyScope(answer.keyId) === scope && readCounted(answer.counted).inFlight;
+  const ofScope = expired.filter(({ held }) => held.scope === scope || isOfKey(held));
   const counts = keyOfScope(scope) ? live.inFlightByKey : live.inFlightByScope;
   return {
     requests: live.buckets.get(requestBucket(scope)),

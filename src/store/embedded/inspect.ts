@@ -1,8 +1,6 @@
 /** The whole state of one account of the embedded store, in the canonical form of the contract: for tests. */
 import type { AccountTag } from "../../values/key.ts";
-import { nanoUsd } from "../../values/money.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
-import { holdAmount, holdEntitlement, holdExpiresAtMs, holdScope } from "../hold-record.ts";
 import { isUpstreamField } from "../names.ts";
 import type { AccountState, LedgerLine } from "../records.ts";
 import { type DaySums, daySumsAsState } from "../sums/day-sums.ts";
@@ -46,12 +44,12 @@ export function inspect(context: Context, tag: AccountTag): AccountState | undef
     holds: live.holds
       .entries()
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([requestId, record]) => ({
+      .map(([requestId, { expiresAtMs, scope, answer }]) => ({
         requestId,
-        amount: nanoUsd(holdAmount(record)),
-        expiresAtMs: holdExpiresAtMs(record),
-        scope: holdScope(record),
-        entitlement: holdEntitlement(record),
+        amount: answer.hold,
+        expiresAtMs,
+        scope,
+        entitlement: answer.entitlement,
       })),
     buckets: Object.fromEntries([...live.buckets].sort(([a], [b]) => (a < b ? -1 : 1))),
     settled: texts("SELECT rid FROM settled WHERE tag = ? AND expires >= ? ORDER BY rid", "rid", nowMs),

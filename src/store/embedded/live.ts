@@ -4,30 +4,31 @@
  */
 
 import { TransientMap } from "../../values/collections/transient.ts";
+import { nanoUsd } from "../../values/money.ts";
+import type { Admitted } from "../admission.ts";
 import type { Bucket } from "../buckets.ts";
-import {
-  type HoldRecord,
-  holdAmount,
-  holdCounted,
-  holdEntitlement,
-  holdExpiresAtMs,
-  holdKey,
-  holdScope,
-  withAmount,
-} from "../hold-record.ts";
 import { budgetField, readCounted } from "../limits/budgets.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 
+/** What is held for a request. Its texts (`recordOf`) are made when it is settled: to read amounts from them took 2 us of each request. */
+export interface LiveHold {
+  readonly expiresAtMs: number;
+  /** The limit scope in which it counts. */
+  readonly scope: string;
+  /** What the request was answered, with the amount that is held now. */
+  readonly answer: Admitted;
+}
+
 export interface Live {
-  readonly holds: TransientMap<string, HoldRecord>;
+  readonly holds: TransientMap<string, LiveHold>;
   readonly buckets: Map<string, Bucket>;
   readonly inFlightByScope: Map<string, number>;
   readonly heldByEntitlement: Map<string, bigint>;
   /** Requests at once of keys that have a limit of them, by key id. */
   readonly inFlightByKey: Map<string, number>;
-  /** Held of budgets, by `heldName`. */
+  /** LiveHold of budgets, by `heldName`. */
   readonly heldByBudget: Map<string, bigint>;
-  /** Held of the balance. */
+  /** LiveHold of the balance. */
   held: bigint;
   /** No hold ends before this instant, milliseconds since the epoch. */
   nextExpiryMs: number;
@@ -46,29 +47,32 @@ export function emptyLive(): Live {
   };
 }
 
-export function addHold(live: Live, requestId: string, record: HoldRecord): void {
-  live.holds.set(requestId, record);
-  live.nextExpiryMs = Math.min(live.nextExpiryMs, holdExpiresAtMs(record));
-  moveHeld(live, record, holdAmount(record));
-  countIn(live.inFlightByScope, holdScope(record), 1);
-  if (readCounted(holdCounted(record)).inFlight) countIn(live.inFlightByKey, holdKey(record), 1);
+export function addHold(live: Live, requestId: string, held: LiveHold): void {
+  const { answer, expiresAtMs } = held;
+  live.holds.set(requestId, held);
+  if (expiresAtMs < live.nextExpiryMs) live.nextExpiryMs = expiresAtMs;
+  moveHeld(live, answer, answer.hold);
+  countHeld(live, held, 1);
 }
 
 /** Adds to a hold that is there. */
-export function growHold(live: Live, requestId: string, record: HoldRecord, more: bigint): void {
-  live.holds.set(requestId, withAmount(record, holdAmount(record) + more));
-  moveHeld(live, record, more);
+export function growHold(live: Live, requestId: string, held: LiveHold, more: bigint): void {
+  const { answer } = held;
+  live.holds.set(requestId, { ...held, answer: { ...answer, hold: nanoUsd(answer.hold + more) } });
+  moveHeld(live, answer, more);
 }
 
-/** Lets a hold go, if it is still there. @returns its record. */
-export function releaseHold(live: Live, requestId: string): HoldRecord | undefined {
-  const record = live.holds.get(requestId);
-  if (record === undefined) return undefined;
-  live.holds.delete(requestId);
-  moveHeld(live, record, -holdAmount(record));
-  countIn(live.inFlightByScope, holdScope(record), -1);
-  if (readCounted(holdCounted(record)).inFlight) countIn(live.inFlightByKey, holdKey(record), -1);
-  return record;
+/** Lets a hold go, if it is still there. */
+export function releaseHold(live: Live, requestId: string): void {
+  const held = live.holds.take(requestId);
+  if (held === undefined) return;
+  moveHeld(live, held.answer, -held.answer.hold);
+  countHeld(live, held, -1);
+}
+
+function countHeld({ inFlightByScope, inFlightByKey }: Live, { scope, answer }: LiveHold, by: 1 | -1): void {
+  countIn(inFlightByScope, scope, by);
+  if (readCounted(answer.counted).inFlight) countIn(inFlightByKey, answer.keyId, by);
 }
 
 function countIn(counts: Map<string, number>, name: string, by: 1 | -1): void {
@@ -77,26 +81,25 @@ function countIn(counts: Map<string, number>, name: string, by: 1 | -1): void {
   else counts.set(name, count);
 }
 
-/** Lets expired holds go, earliest first, at most SWEEP_MAX of them. */
-export function sweepHolds(live: Live, nowMs: number): void {
-  if (nowMs < live.nextExpiryMs) return;
+/** Lets expired holds go, earliest first, at most SWEEP_MAX of them. @returns whether there may have been any. */
+export function sweepHolds(live: Live, nowMs: number): boolean {
+  if (nowMs < live.nextExpiryMs) return false;
   const expired: [expiresAtMs: number, requestId: string][] = [];
   live.nextExpiryMs = Number.POSITIVE_INFINITY;
-  for (const [requestId, record] of live.holds.entries()) {
-    const expiresAtMs = holdExpiresAtMs(record);
+  for (const [requestId, { expiresAtMs }] of live.holds.entries()) {
     if (expiresAtMs <= nowMs) expired.push([expiresAtMs, requestId]);
     else live.nextExpiryMs = Math.min(live.nextExpiryMs, expiresAtMs);
   }
   if (expired.length > SWEEP_MAX) live.nextExpiryMs = nowMs;
   if (expired.length > SWEEP_MAX) expired.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1));
   for (const [, requestId] of expired.slice(0, SWEEP_MAX)) releaseHold(live, requestId);
+  return true;
 }
 
-function moveHeld(live: Live, record: HoldRecord, amount: bigint): void {
-  for (const budget of readCounted(holdCounted(record)).budgets) {
-    addTo(live.heldByBudget, heldName(budgetField(budget, holdKey(record)), budget.period), amount);
+function moveHeld(live: Live, { counted, keyId, entitlement }: Admitted, amount: bigint): void {
+  for (const budget of readCounted(counted).budgets) {
+    addTo(live.heldByBudget, heldName(budgetField(budget, keyId), budget.period), amount);
   }
-  const entitlement = holdEntitlement(record);
   if (entitlement === undefined) live.held += amount;
   else addTo(live.heldByEntitlement, entitlement, amount);
 }

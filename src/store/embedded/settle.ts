@@ -3,11 +3,11 @@
  * `redis/lua/settle.lua` does the same, step by step.
  */
 import type { AccountTag } from "../../values/key.ts";
-import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import { type NanoUsd, nanoUsd, ZERO } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import { utcDay } from "../../values/time.ts";
 import { addOverrun, type Bucket, drain, isOverrun, take, takeAllowed } from "../buckets.ts";
-import { type HoldRecord, holdAmount, holdCounted, holdEntitlement, holdKey, holdScope } from "../hold-record.ts";
+import { recordOf } from "../hold-record.ts";
 import { readCounted } from "../limits/budgets.ts";
 import {
   attemptAccounts,
@@ -31,7 +31,7 @@ import { budgetRest, budgetsAfter, type CountedRequest, limitsNow } from "./budg
 import type { Context } from "./context.ts";
 import type { SettledMark } from "./database/batch.ts";
 import { endKey } from "./idempotency.ts";
-import { addHold, type Live, releaseHold, sweepHolds } from "./live.ts";
+import { addHold, type Live, type LiveHold, releaseHold, sweepHolds } from "./live.ts";
 import { balanceNotice, noteNotice } from "./notices.ts";
 import type { AccountRow } from "./rows.ts";
 
@@ -47,8 +47,9 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   const account = context.account(tag);
   if (account === undefined) return { outcome: "unknown_account" };
   const live = context.live(tag);
+  const hold = live.holds.get(requestId);
   // What is held has no mark: it would have been let go with it, and a mark lets nothing be held.
-  const mark = live.holds.has(requestId) ? undefined : context.settledMark(tag, requestId, nowMs);
+  const mark = hold === undefined ? context.settledMark(tag, requestId, nowMs) : undefined;
   if (mark !== undefined) {
     const recorded = nanoUsd(mark.amount);
     const isSame = recorded === asked.amount || recorded === asked.leftUnpaid?.amount;
@@ -57,33 +58,30 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   }
   if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
 
-  const hold = live.holds.get(requestId);
-  sweepHolds(live, nowMs);
+  // It may have gone with those that have expired.
+  const held = sweepHolds(live, nowMs) ? live.holds.get(requestId) : hold;
   const { ask, left } = decideLeft(asked, live, nowMs);
-  const request = hold
-    ? { keyId: holdKey(hold), counted: holdCounted(hold) }
-    : { keyId: ask.keyId, counted: ask.counted ?? "" };
-  const shares = shareOut(context, ask, request, account);
+  const request = hold ? hold.answer : { keyId: ask.keyId, counted: ask.counted ?? "" };
+  const settling = { account, live, request, hold, held, nowMs };
   // Everything is read, and has failed where it can, before the first change.
-  const posting = postingOf(context, ask, { account, request, shares, hold, nowMs });
-  const keyTokens = tokensOfKey(context, ask, request);
-  // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
-  const undo = undoInMemory(live, ask, request);
-  return db.commitTogether(() => {
-    post(context, ask, posting);
-    const held = releaseHold(live, requestId);
-    if (left) live.buckets.set(LEFT_BUCKET, left);
-    if (held && isOverrun(Number(shares.charged + shares.absorbed), Number(holdAmount(held)))) {
-      live.buckets.set(OVERRUN_BUCKET, addOverrun(live.buckets.get(OVERRUN_BUCKET), nowMs));
-    }
-    const perMinute = ask.tokensPerMinute;
-    if (perMinute !== undefined) correctTokens(live, ask, { scope: scopeOf(ask, hold), perMinute, nowMs });
-    if (keyTokens !== undefined) {
-      correctTokens(live, ask, { scope: keyScope(request.keyId), perMinute: keyTokens, nowMs });
-    }
-    const [charged, absorbed] = [nanoUsd(shares.charged), nanoUsd(shares.absorbed)];
-    return { outcome: "settled", charged, absorbed, balance: nanoUsd(posting.after.balance) };
-  }, undo);
+  const shares = shareOut(context, ask, settling);
+  const posting = postingOf(context, ask, settling, shares);
+  const buckets = bucketsAfter(context, ask, settling, shares, left);
+  const { charged, absorbed } = shares;
+  const answer = { outcome: "settled", charged, absorbed, balance: nanoUsd(posting.after.balance) } as const;
+  return db.commitTogether(
+    () => {
+      post(context, ask, posting);
+      releaseHold(live, requestId);
+      for (const { name, after } of buckets) live.buckets.set(name, after);
+      return answer;
+    },
+    // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
+    () => {
+      if (held && !live.holds.has(requestId)) addHold(live, requestId, held);
+      for (const change of buckets) putBack(live, change);
+    },
+  );
 }
 
 /** A mark is in the transaction of its lines; one that is not written yet proves nothing. */
@@ -115,19 +113,26 @@ function decideLeft(
 
 /** How an amount divides between who pays and nobody. */
 interface Shares {
-  readonly charged: bigint;
-  readonly absorbed: bigint;
+  readonly charged: NanoUsd;
+  readonly absorbed: NanoUsd;
 }
 
-/** The payer pays up to what is free once this request's own hold is gone, within its budgets; the rest is absorbed. */
-function shareOut(context: Context, ask: SettleAsk, request: CountedRequest, account: AccountRow): Shares {
-  if (ask.voided) return { charged: 0n, absorbed: 0n };
-  const live = context.live(ask.tag);
-  const own = live.holds.get(ask.requestId);
-  const released = own !== undefined && holdEntitlement(own) === ask.entitlement ? holdAmount(own) : 0n;
+const NO_SHARES: Shares = { charged: ZERO, absorbed: ZERO };
+
+/**
+ * The payer pays up to what is free once this request's own hold is gone, within its budgets; the rest is absorbed.
+ * @param own what is held for the request.
+ */
+function shareOut(
+  context: Context,
+  ask: SettleAsk,
+  { live, account, request, held: own }: Pick<Settling, "live" | "account" | "request" | "held">,
+): Shares {
+  if (ask.voided) return NO_SHARES;
+  const held = own ? own.answer.hold : 0n;
+  const released = own !== undefined && own.answer.entitlement === ask.entitlement ? held : 0n;
   const free = freeOfPayer(context, ask, account, live, released);
-  if (free === "unmetered") return { charged: 0n, absorbed: 0n };
-  const held = own ? holdAmount(own) : 0n;
+  if (free === "unmetered") return NO_SHARES;
   const rest = budgetRest(context, ask.tag, request, held);
   // What was held is the request's, whatever has become of the budget since.
   const within = rest === undefined || rest > held ? rest : held;
@@ -150,7 +155,7 @@ function freeOfPayer(
 function upTo(free: bigint, amount: bigint): Shares {
   const available = free > 0n ? free : 0n;
   const charged = amount < available ? amount : available;
-  return { charged, absorbed: amount - charged };
+  return { charged: nanoUsd(charged), absorbed: nanoUsd(amount - charged) };
 }
 
 /** Everything that a settlement leaves, as it was read and worked out before anything is changed. */
@@ -166,23 +171,31 @@ interface Posting {
   readonly nowMs: number;
 }
 
+/** A request as it is found when it is settled. */
 interface Settling {
   readonly account: AccountRow;
+  readonly live: Live;
   readonly request: CountedRequest;
-  readonly shares: Shares;
-  readonly hold: HoldRecord | undefined;
+  /** What was held for it when it was asked for, and what is once expired holds have gone. */
+  readonly hold: LiveHold | undefined;
+  readonly held: LiveHold | undefined;
   readonly nowMs: number;
 }
 
-function postingOf(context: Context, ask: SettleAsk, { account, request, shares, hold, nowMs }: Settling): Posting {
-  const unplaced = linesOf(ask, shares, nowMs);
-  const after = accountAfter(account, ask, shares, unplaced.length);
-  const record = hold === undefined ? "" : JSON.stringify(hold);
+function postingOf(
+  context: Context,
+  ask: SettleAsk,
+  { account, request, hold, nowMs }: Settling,
+  shares: Shares,
+): Posting {
+  const amount = ask.entitlement === undefined ? shares.charged : ZERO;
+  const lines = linesOf(ask, shares, { atMs: nowMs, after: account.seq, balance: account.balance - amount });
+  const record = hold === undefined ? "" : JSON.stringify(recordOf(hold.answer, hold.expiresAtMs, hold.scope));
   return {
     before: account,
-    after,
+    after: accountAfter(account, amount, lines.length),
     shares,
-    lines: unplaced.map((line, i) => ({ ...line, seq: account.seq + 1 + i, balance: after.balance })),
+    lines,
     sums: sumsOfSettlement(ask, shares),
     budgets: budgetsAfter(context, ask.tag, request, shares.charged),
     mark: { amount: ask.amount, record, expires: nowMs + SETTLED_MARK_MS },
@@ -228,77 +241,77 @@ function sweepMarks({ db }: Context, nowMs: number): void {
   );
 }
 
-/** The account's row once a settlement has been paid and has so many lines. */
-function accountAfter(account: AccountRow, ask: SettleAsk, shares: Shares, lines: number): AccountRow {
-  const amount = ask.entitlement === undefined ? shares.charged : 0n;
+/** The account's row once a settlement has been paid of its balance and has so many lines. */
+function accountAfter(account: AccountRow, amount: bigint, lines: number): AccountRow {
   if (lines === 0 && amount === 0n) return account;
   const { balance, spent, seq } = account;
   return { ...account, balance: balance - amount, spent: spent + amount, seq: seq + lines };
 }
 
-/** @returns puts back what a settlement changes in memory: its hold and its buckets as they are now. */
-function undoInMemory(live: Live, ask: SettleAsk, request: CountedRequest): () => void {
-  const { requestId } = ask;
-  const held = live.holds.get(requestId);
-  const names = [LEFT_BUCKET, OVERRUN_BUCKET, tokenBucket(scopeOf(ask, held))];
-  if (request.counted !== "") names.push(tokenBucket(keyScope(request.keyId)));
-  const buckets = names.map((name) => [name, live.buckets.get(name)] as const);
-  return () => {
-    if (held && !live.holds.has(requestId)) addHold(live, requestId, held);
-    for (const [name, bucket] of buckets) {
-      if (bucket) live.buckets.set(name, bucket);
-      else live.buckets.delete(name);
-    }
-  };
-}
-
-type UnplacedLine = Omit<LedgerLine, "seq" | "balance">;
-
-function linesOf(ask: SettleAsk, shares: Shares, atMs: number): readonly UnplacedLine[] {
+/** @param place when the lines are written, the number of the line before them, and the balance after all of them. */
+function linesOf(
+  ask: SettleAsk,
+  shares: Shares,
+  { atMs, after, balance }: { readonly atMs: number; readonly after: number; readonly balance: bigint },
+): readonly LedgerLine[] {
+  const { requestId: reference, group, model, keyId: key } = ask;
   const accounts = settleAccounts(ask);
-  const line = (kind: LedgerLine["kind"], debit: string, credit: string, amount: bigint, memo = ask.memo) => ({
-    atMs,
-    kind,
-    debit,
-    credit,
-    amount: nanoUsd(amount),
-    reference: ask.requestId,
-    group: ask.group,
-    model: ask.model,
-    key: ask.keyId,
-    memo,
-  });
-  const lines = [];
-  if (!ask.voided) lines.push(line("usage", accounts.payer, accounts.revenue, shares.charged));
-  if (shares.absorbed > 0n) lines.push(line("absorbed", accounts.overHold, accounts.revenue, shares.absorbed));
-  if (ask.absorbed > 0n) lines.push(line("absorbed", accounts.absorbed, accounts.upstream, ask.absorbed));
+  const lines: LedgerLine[] = [];
+  const add = (kind: LedgerLine["kind"], debit: string, credit: string, amount: NanoUsd, memo = ask.memo) => {
+    const seq = after + 1 + lines.length;
+    lines.push({ seq, atMs, kind, debit, credit, amount, balance, reference, group, model, key, memo });
+  };
+  if (!ask.voided) add("usage", accounts.payer, accounts.revenue, shares.charged);
+  if (shares.absorbed > 0n) add("absorbed", accounts.overHold, accounts.revenue, shares.absorbed);
+  if (ask.absorbed > 0n) add("absorbed", accounts.absorbed, accounts.upstream, ask.absorbed);
   for (const attempt of ask.attempts ?? []) {
     const { debit, credit } = attemptAccounts(attempt, ask);
-    lines.push(line("absorbed", debit, credit, attempt.amount, attempt.memo));
+    add("absorbed", debit, credit, attempt.amount, attempt.memo);
   }
   return lines;
 }
 
-/** The estimate that admission took becomes what was really used; what was refused or failed gives it back whole. */
-function correctTokens(
-  { buckets }: Live,
+/* Buckets of the account that a settlement changes: mostly none. */
+
+interface BucketChange {
+  readonly name: string;
+  /** To be put back where the commit fails. */
+  readonly before: Bucket | undefined;
+  readonly after: Bucket;
+}
+
+/** @param left of the account's allowance, where the request was taken from that. */
+function bucketsAfter(
+  context: Context,
   ask: SettleAsk,
-  { scope, perMinute, nowMs }: { readonly scope: string; readonly perMinute: number; readonly nowMs: number },
-): void {
-  const difference = tokensToCorrect(ask);
-  if (difference === 0) return;
-  const name = tokenBucket(scope);
-  buckets.set(name, take(drain(buckets.get(name), perMinute, nowMs), difference));
+  { live, request, hold, held, nowMs }: Settling,
+  { charged, absorbed }: Shares,
+  left: Bucket | undefined,
+): readonly BucketChange[] {
+  const changes: BucketChange[] = [];
+  const change = (name: string, after: (before: Bucket | undefined) => Bucket): void => {
+    const before = live.buckets.get(name);
+    changes.push({ name, before, after: after(before) });
+  };
+  if (left) change(LEFT_BUCKET, () => left);
+  if (held && isOverrun(Number(charged + absorbed), Number(held.answer.hold))) {
+    change(OVERRUN_BUCKET, (before) => addOverrun(before, nowMs));
+  }
+  // The estimate that admission took becomes what was really used; what was refused or failed gives it back whole.
+  const difference = (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
+  if (difference === 0) return changes;
+  const correct = (scope: string, perMinute: number | undefined): void => {
+    if (perMinute === undefined) return;
+    change(tokenBucket(scope), (before) => take(drain(before, perMinute, nowMs), difference));
+  };
+  correct(hold ? hold.scope : limitScope(ask.group, ask.keyId, ask.perKey), ask.tokensPerMinute);
+  if (readCounted(request.counted).tokens) {
+    correct(keyScope(request.keyId), limitsNow(context, ask.tag, request.keyId).ofKey.tokensPerMinute);
+  }
+  return changes;
 }
 
-const tokensToCorrect = (ask: SettleAsk): number => (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
-
-/** The tokens per minute of a request's key, where that counts them still. */
-function tokensOfKey(context: Context, ask: SettleAsk, request: CountedRequest): number | undefined {
-  if (tokensToCorrect(ask) === 0 || !readCounted(request.counted).tokens) return undefined;
-  return limitsNow(context, ask.tag, request.keyId).ofKey.tokensPerMinute;
-}
-
-function scopeOf({ group, keyId, perKey }: SettleAsk, hold: HoldRecord | undefined): string {
-  return hold === undefined ? limitScope(group, keyId, perKey) : holdScope(hold);
+function putBack({ buckets }: Live, { name, before }: BucketChange): void {
+  if (before) buckets.set(name, before);
+  else buckets.delete(name);
 }

@@ -8,7 +8,44 @@
  * the old (docs/benchmarks.md).
  */
 
-/** Where a member is: it leaves by this. Nothing of it leads on once it has left. */
+/** One after another, in the order in which they came. Nothing of one that has left leads on. */
+class Chain<P extends { before: P | undefined; after: P | undefined }> {
+  first: P | undefined;
+  #last: P | undefined;
+  size = 0;
+
+  /** Takes one in, behind all others. */
+  link(place: P): void {
+    const last = this.#last;
+    place.before = last;
+    if (last) last.after = place;
+    else this.first = place;
+    this.#last = place;
+    this.size++;
+  }
+
+  /** Lets one of this chain go. False when it has left already. */
+  unlink(place: P): boolean {
+    const { before, after } = place;
+    if (before === undefined && this.first !== place) return false;
+    if (before) before.after = after;
+    else this.first = after;
+    if (after) after.before = before;
+    else this.#last = before;
+    place.before = place.after = undefined;
+    this.size--;
+    return true;
+  }
+
+  /** All as they are now. */
+  all(): P[] {
+    const all: P[] = [];
+    for (let place = this.first; place; place = place.after) all.push(place);
+    return all;
+  }
+}
+
+/** Where a member is: it leaves by this. */
 interface TransientPlace<T> {
   value: T | undefined;
   before: TransientPlace<T> | undefined;
@@ -17,57 +54,45 @@ interface TransientPlace<T> {
 
 /** Members in the order in which they came. */
 export class TransientList<T> {
-  #first: TransientPlace<T> | undefined;
-  #last: TransientPlace<T> | undefined;
-  #size = 0;
+  readonly #chain = new Chain<TransientPlace<T>>();
 
   get size(): number {
-    return this.#size;
+    return this.#chain.size;
   }
 
   /** The one that has been here the longest. */
   get first(): T | undefined {
-    return this.#first?.value;
+    return this.#chain.first?.value;
   }
 
   /** Takes a member in, behind all others. @returns what it leaves by. */
   add(value: T): TransientPlace<T> {
-    const place: TransientPlace<T> = { value, before: this.#last, after: undefined };
-    if (this.#last) this.#last.after = place;
-    else this.#first = place;
-    this.#last = place;
-    this.#size++;
+    const place = { value, before: undefined, after: undefined };
+    this.#chain.link(place);
     return place;
   }
 
   /** Lets a member of this list go. False when it has left already. */
   delete(place: TransientPlace<T>): boolean {
-    const { before, after } = place;
-    if (before === undefined && this.#first !== place) return false;
-    if (before) before.after = after;
-    else this.#first = after;
-    if (after) after.before = before;
-    else this.#last = before;
-    place.value = place.before = place.after = undefined;
-    this.#size--;
+    if (!this.#chain.unlink(place)) return false;
+    place.value = undefined;
     return true;
   }
 
   /** All members as they are now. */
   values(): T[] {
-    const values: T[] = [];
-    for (let place = this.#first; place; place = place.after) values.push(place.value as T);
-    return values;
+    return this.#chain.all().map(({ value }) => value as T);
   }
 }
 
-/** A member of a map, and the one after it in the same slot. */
+/** A member of a map, with the one after it in the same slot, and those that came before and after it. */
 interface Named<K, V> {
   readonly name: K;
-  value: V;
+  value: V | undefined;
   readonly hash: number;
   next: Named<K, V> | undefined;
-  place: TransientPlace<Named<K, V>> | undefined;
+  before: Named<K, V> | undefined;
+  after: Named<K, V> | undefined;
 }
 
 /** A power of two; most maps have a few members at once. */
@@ -82,15 +107,15 @@ const HASHED_CHARS = 8;
 export class TransientMap<K extends string, V> {
   /** The first member of each slot. */
   #slots = emptySlots<Named<K, V>>(SLOTS_FIRST);
-  readonly #list = new TransientList<Named<K, V>>();
+  readonly #chain = new Chain<Named<K, V>>();
 
   get size(): number {
-    return this.#list.size;
+    return this.#chain.size;
   }
 
   /** The value of the one that has been here the longest. */
   get first(): V | undefined {
-    return this.#list.first?.value;
+    return this.#chain.first?.value;
   }
 
   get(name: K): V | undefined {
@@ -109,14 +134,38 @@ export class TransientMap<K extends string, V> {
       known.value = value;
       return;
     }
-    if (this.#list.size === this.#slots.length) this.#grow();
-    const member: Named<K, V> = { name, value, hash, next: undefined, place: undefined };
-    member.place = this.#list.add(member);
+    if (this.#chain.size === this.#slots.length) this.#grow();
+    const member: Named<K, V> = { name, value, hash, next: undefined, before: undefined, after: undefined };
+    this.#chain.link(member);
     this.#hang(member);
   }
 
   /** Lets a member go. False when there is none of this name. */
   delete(name: K): boolean {
+    const member = this.#remove(name);
+    if (member) member.value = undefined;
+    return member !== undefined;
+  }
+
+  /** Lets a member go. @returns its value. */
+  take(name: K): V | undefined {
+    const member = this.#remove(name);
+    if (!member) return undefined;
+    const { value } = member;
+    member.value = undefined;
+    return value;
+  }
+
+  /** All members as they are now. */
+  entries(): (readonly [K, V])[] {
+    return this.#chain.all().map(({ name, value }) => [name, value as V]);
+  }
+
+  values(): V[] {
+    return this.#chain.all().map(({ value }) => value as V);
+  }
+
+  #remove(name: K): Named<K, V> | undefined {
     const slot = hashOf(name) & (this.#slots.length - 1);
     let before: Named<K, V> | undefined;
     let member = this.#slots[slot];
@@ -124,20 +173,12 @@ export class TransientMap<K extends string, V> {
       before = member;
       member = member.next;
     }
-    if (!member) return false;
+    if (!member) return undefined;
     if (before) before.next = member.next;
     else this.#slots[slot] = member.next;
     member.next = undefined;
-    return this.#list.delete(member.place as TransientPlace<Named<K, V>>);
-  }
-
-  /** All members as they are now. */
-  entries(): (readonly [K, V])[] {
-    return this.#list.values().map(({ name, value }) => [name, value]);
-  }
-
-  values(): V[] {
-    return this.#list.values().map(({ value }) => value);
+    this.#chain.unlink(member);
+    return member;
   }
 
   #find(name: K, hash: number): Named<K, V> | undefined {
@@ -155,7 +196,7 @@ export class TransientMap<K extends string, V> {
 
   #grow(): void {
     this.#slots = emptySlots(this.#slots.length * 2);
-    for (const member of this.#list.values()) this.#hang(member);
+    for (const member of this.#chain.all()) this.#hang(member);
   }
 }
 

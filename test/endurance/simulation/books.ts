@@ -3,7 +3,6 @@
  * that no request, payment or code is in the ledger twice (4, 10, 11). Reads only the lines that are new.
  */
 import type { Row } from "../../../src/store/embedded/database/database.ts";
-import { holdAmount, holdEntitlement } from "../../../src/store/hold-record.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { Chain } from "../judge/chain.ts";
 import type { Line } from "../judge/line.ts";
@@ -50,7 +49,7 @@ export class Books {
     const live = this.#replica.context.live(tag);
     let held = 0n;
     let count = 0;
-    for (const record of live.holds.values()) if (holdEntitlement(record) === undefined) held += holdAmount(record);
+    for (const { answer } of live.holds.values()) if (answer.entitlement === undefined) held += answer.hold;
     for (const inFlight of live.inFlightByScope.values()) count += inFlight;
     if (held !== live.held) wrong(3, `${live.held} is held, the holds sum up to ${held}`);
     if (count !== live.holds.size) wrong(3, `${count} requests are in flight, ${live.holds.size} have a hold`);

@@ -22,7 +22,7 @@ test("one alone has no timer, those after several have one", async (t) => {
   await settled();
   assert.deepEqual(
     timers.mock.calls.map((call) => call.arguments[1]),
-    [10],
+    [25],
   );
   await settled();
   assert.equal(timers.mock.callCount(), 1, "it was alone again");
