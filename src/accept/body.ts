@@ -22,13 +22,14 @@ export const UNPROVEN_BYTES_MAX = 65_536;
 /** Asked before more than that is read. @returns why the rest is not wanted. */
 export type BodyGate = () => Promise<Refusal | undefined>;
 
-/** The bytes that the head promises; undefined when the body is chunked. */
-export function declaredBytes(headers: RequestHeaders): number | undefined {
+function declaredBytes(headers: RequestHeaders): number | undefined {
   if (headers.has("transfer-encoding")) return undefined;
   return Number(headers.get("content-length") ?? 0);
 }
 
 export class RequestBody {
+  /** The bytes that the head promises; undefined when the body is chunked. */
+  readonly declaredBytes: number | undefined;
   readonly #req: IncomingMessage;
   readonly #headers: RequestHeaders;
   readonly #bytesMax: number;
@@ -40,6 +41,7 @@ export class RequestBody {
 
   /** @param sendContinue asks a client that waits with its body (`Expect: 100-continue`) to go on. */
   constructor(req: IncomingMessage, headers: RequestHeaders, bytesMax: number, sendContinue: () => void) {
+    this.declaredBytes = declaredBytes(headers);
     this.#req = req;
     this.#headers = headers;
     this.#bytesMax = bytesMax;
@@ -88,18 +90,22 @@ export class RequestBody {
     this.#sendContinue();
   }
 
-  async #read(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
+  #read(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
     const byHead = this.#fault ?? this.#refusedByHead();
-    if (byHead) return byHead;
-    const isLarge = (declaredBytes(this.#headers) ?? 0) > UNPROVEN_BYTES_MAX;
-    const unwanted = isLarge ? await gate?.() : undefined;
+    if (byHead) return Promise.resolve(byHead);
+    if (gate && (this.declaredBytes ?? 0) > UNPROVEN_BYTES_MAX) return this.#readLarge(gate);
+    return this.#collected(gate);
+  }
+
+  async #readLarge(gate: BodyGate): Promise<Uint8Array | Refusal> {
+    const unwanted = await gate();
     // The connection may have failed meanwhile.
-    return unwanted ?? this.#fault ?? this.#collected(isLarge ? undefined : gate);
+    return unwanted ?? this.#fault ?? this.#collected(undefined);
   }
 
   #collected(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | Refusal>();
-    const collector = new BodyBuffer(this.#bytesMax, declaredBytes(this.#headers));
+    const collector = new BodyBuffer(this.#bytesMax, this.declaredBytes);
     const settle = (result: Uint8Array | Refusal) => {
       // It would keep the bytes for as long as the list has it.
       this.#onFault = this.#onFault.filter((listener) => listener !== settle);
@@ -124,7 +130,7 @@ export class RequestBody {
   }
 
   #refusedByHead(): Refusal | undefined {
-    if ((declaredBytes(this.#headers) ?? 0) > this.#bytesMax) return this.#tooLarge();
+    if ((this.declaredBytes ?? 0) > this.#bytesMax) return this.#tooLarge();
     const type = this.#headers.get("content-type");
     if (type === undefined) return mediaType("There is no content-type.");
     if (!isJsonInUtf8(type)) return mediaType("The content-type is another one.");
@@ -187,6 +193,8 @@ class BodyBuffer {
 
 /** No parameter but a charset changes what JSON is, and no charset but UTF-8 is JSON (RFC 8259 sections 8.1, 11). */
 function isJsonInUtf8(contentType: string): boolean {
+  // As most clients write it: 0.02 us for 0.4.
+  if (contentType === "application/json") return true;
   const media = mediaTypeOf(contentType);
   const charset = media?.parameters.get("charset")?.toLowerCase() ?? "utf-8";
   return media?.type === "application/json" && (charset === "utf-8" || charset === "utf8");

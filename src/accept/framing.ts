@@ -32,7 +32,7 @@ export function framingFault(head: RequestHead, headers: RequestHeaders, limits:
   }
   // Absolute form and `*` name a host or a server; only the path form names something here (row 9).
   if (!target.startsWith("/")) return framing("The request target must be a path.");
-  const twice = SINGLE.find((name) => headers.all(name).length > 1);
+  const twice = SINGLE.find((name) => headers.repeats(name));
   if (twice !== undefined) return framing(`The ${twice} header appears more than once.`);
   if (head.httpVersion === "1.1" && !headers.has("host")) return framing("The host header is missing.");
   return bodyFramingFault(head.httpVersion, headers) ?? expectationFault(headers);

@@ -43,7 +43,6 @@ const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}
 
 /** The caller's trace context when it is well-formed, else undefined. */
 export function traceparentOf(headers: RequestHeaders): string | undefined {
-  const values = headers.all("traceparent");
-  const [value] = values;
-  return values.length === 1 && value !== undefined && TRACEPARENT.test(value) ? value : undefined;
+  const value = headers.get("traceparent");
+  return value !== undefined && !headers.repeats("traceparent") && TRACEPARENT.test(value) ? value : undefined;
 }

@@ -18,12 +18,10 @@ export type KeyReader = (text: string) => PresentedKey | undefined;
  * @returns the key, or a refusal: `missing_key`, `malformed_key`, `conflicting_keys`.
  */
 export function keyOf(headers: RequestHeaders, read: KeyReader = readKey): PresentedKey | Refusal {
-  const authorization = headers.all("authorization");
-  const apiKey = headers.all("x-api-key");
-  if (authorization.length > 1) return conflict("The authorization header appears more than once.");
-  if (apiKey.length > 1) return conflict("The x-api-key header appears more than once.");
-  const bearer = bearerText(authorization[0]) || undefined;
-  const plain = apiKey[0] || undefined;
+  if (headers.repeats("authorization")) return conflict("The authorization header appears more than once.");
+  if (headers.repeats("x-api-key")) return conflict("The x-api-key header appears more than once.");
+  const bearer = bearerText(headers.get("authorization")) || undefined;
+  const plain = headers.get("x-api-key") || undefined;
   if (bearer === undefined && plain === undefined) return refusal("missing_key");
   const ofBearer = bearer === undefined ? undefined : read(bearer);
   const ofPlain = plain === undefined ? undefined : read(plain);

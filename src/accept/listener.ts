@@ -7,7 +7,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Address } from "../values/settings.ts";
-import { declaredBytes, UNPROVEN_BYTES_MAX } from "./body.ts";
+import { UNPROVEN_BYTES_MAX } from "./body.ts";
 import { ClientConnection, type HttpExchange } from "./connection.ts";
 import {
   type AcceptedRequest,
@@ -189,8 +189,8 @@ export class Listener {
   #onRequest(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
     const connection = this.#connectionOf(req.socket);
     const parsed = parseRequest(req, res, this.#options, awaitsContinue);
-    const { body, protocol, headers } = parsed;
-    const declared = declaredBytes(headers);
+    const { body, protocol } = parsed;
+    const { declaredBytes: declared } = body;
     const discardable = declared !== undefined && declared <= UNPROVEN_BYTES_MAX;
     const reply = this.#reply(parsed, res, {
       mustClose: () =>

@@ -42,8 +42,10 @@ for (let value = 0; value < 16; value++) HEX_VALUES[value.toString(16).charCodeA
 /** The id as clients see it, the same in header, body, log and ledger. */
 export function printRequestId(id: RequestId): string {
   readLimbs(id);
+  let first = 0;
   for (let at = printed.length - PIECE_CHARS; at >= PREFIX.length; at -= PIECE_CHARS) {
-    let rest = dividedByPiece() | 0;
+    // A quotient by 62^4 is below 2^24 times less, so the first limb of each is 0 after one more division.
+    let rest = dividedByPiece(first++) | 0;
     for (let i = at + PIECE_CHARS - 1; i >= at; i--) {
       const quotient = (rest / 62) | 0;
       printed[i] = BASE62_CODES[rest - quotient * 62] as number;
@@ -65,9 +67,9 @@ function readLimbs(id: RequestId): void {
 }
 
 /** Divides the number in the limbs by 62^4. @returns the remainder. */
-function dividedByPiece(): number {
+function dividedByPiece(first: number): number {
   let rest = 0;
-  for (let limb = 0; limb < LIMBS; limb++) {
+  for (let limb = first; limb < LIMBS; limb++) {
     const part = rest * LIMB + (limbs[limb] as number);
     const quotient = Math.floor(part / PIECE);
     limbs[limb] = quotient;
