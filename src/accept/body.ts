@@ -179,7 +179,7 @@ class BodyBuffer {
   }
 
   bytes(): Uint8Array {
-    return this.#buffer.subarray(0, this.#length);
+    return this.#buffer.length === this.#length ? this.#buffer : this.#buffer.subarray(0, this.#length);
   }
 
   #grow(least: number): void {

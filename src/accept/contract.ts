@@ -117,6 +117,9 @@ export interface ParsedRequest {
   readonly awaitsContinue: boolean;
   /** Whether the client sends its body, or may do so at any moment. */
   readonly bodyComes: () => boolean;
+  /** As it came, without the query. */
+  readonly path: string;
+  readonly query: string;
   /** In whose shape errors are written. */
   readonly protocol: Protocol;
   readonly id: RequestId;
@@ -136,6 +139,7 @@ export function parseRequest(
     if (!asked && !res.headersSent) res.writeContinue();
     asked = true;
   });
+  const { path, query } = splitTarget(req.url ?? "");
   return {
     req,
     headers,
@@ -143,7 +147,9 @@ export function parseRequest(
     awaitsContinue,
     // Some clients do not wait for long, and send their body unasked.
     bodyComes: () => asked || req.readableDidRead,
-    protocol: protocolOfTarget(splitTarget(req.url ?? "").path),
+    path,
+    query,
+    protocol: protocolOfTarget(path),
     id: newRequestId(),
     receivedAtMs: clock.monotonicMs(),
   };

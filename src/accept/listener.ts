@@ -24,7 +24,7 @@ import { type ClientAddressOf, clientAddress, frontMatcher, traceparentOf } from
 import { type KeyReader, keyOf, rememberingReader } from "./key.ts";
 import { answerRaw, BareResponse, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
 import { Reply, type ReplyContext, standardHeaders } from "./reply.ts";
-import { routeOf, splitTarget } from "./routes.ts";
+import { routeOf } from "./routes.ts";
 import { Site, type Visit } from "./site/site.ts";
 import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
 
@@ -197,6 +197,12 @@ export class Listener {
         this.#draining || connection.isSpent || this.#options.connectionGuard?.closesConnections() === true,
       // A body that is held back for `100 Continue` may or may not come (RFC 9110 section 10.1.1).
       bodyPending: () => (!parsed.bodyComes() || !discardable) && !req.complete && !connection.isSpent,
+      closed: () => {
+        connection.answered(exchange);
+        // An answer whose head left before the drain began could not say `connection: close`. Not while new requests are
+        // still served: one may be on its way on a connection that looks idle from here.
+        if (this.#closing) setImmediate(() => this.#server.closeIdleConnections());
+      },
     });
     const exchange: HttpExchange = {
       req,
@@ -208,12 +214,6 @@ export class Listener {
           this.#handlers.onRefusal(framing("Too many requests wait on this connection."), protocol, reply),
         ),
     };
-    res.on("close", () => {
-      connection.answered(exchange);
-      // An answer whose head left before the drain began could not say `connection: close`. Not while new requests are
-      // still served: one may be on its way on a connection that looks idle from here.
-      if (this.#closing) setImmediate(() => this.#server.closeIdleConnections());
-    });
     connection.add(exchange);
   }
 
@@ -221,7 +221,7 @@ export class Listener {
   #onUpgrade(req: IncomingMessage, socket: Socket, first: Uint8Array): void {
     const res = new BareResponse(req, socket, this.#limits.lingerMs);
     const parsed = parseRequest(req, res, this.#options, false);
-    const reply = this.#reply(parsed, res, { mustClose: () => true, bodyPending: () => false });
+    const reply = this.#reply(parsed, res, { mustClose: () => true, bodyPending: () => false, closed: () => {} });
     this.#guard(reply, parsed.protocol, () => {
       const fault = framingFault(req, parsed.headers, this.#limits);
       if (fault) return this.#handlers.onRefusal(fault, parsed.protocol, reply);
@@ -232,26 +232,19 @@ export class Listener {
   #reply(
     { id, protocol, headers }: ParsedRequest,
     res: ServerResponse,
-    connection: Pick<ReplyContext, "mustClose" | "bodyPending">,
+    { mustClose, bodyPending, closed }: Pick<ReplyContext, "mustClose" | "bodyPending" | "closed">,
   ): Reply {
-    const standard = standardHeaders(id, protocol);
-    return new Reply(res, {
-      requestId: standard.requestId,
-      headers: { ...standard.headers, ...corsHeaders(this.#options.corsOrigins, headers) },
-      ...connection,
-      lingerMs: this.#limits.lingerMs,
-      lingerBytesMax: this.#limits.lingerBytesMax,
-      writeStallMs: this.#limits.writeStallMs,
-    });
+    const { requestId, headers: all } = standardHeaders(id, protocol);
+    Object.assign(all, corsHeaders(this.#options.corsOrigins, headers));
+    return new Reply(res, { requestId, headers: all, mustClose, bodyPending, closed, limits: this.#limits });
   }
 
   /** Once per request, when its turn has come: framing, path, then the pipeline. */
   #serve(parsed: ParsedRequest, reply: Reply): void | Promise<void> {
-    const { req, headers, protocol } = parsed;
+    const { req, headers, protocol, path } = parsed;
     const fault = framingFault(req, headers, this.#limits);
     if (fault) return this.#handlers.onRefusal(fault, protocol, reply);
     const method = req.method ?? "";
-    const { path, query } = splitTarget(req.url ?? "");
     const wantsWebSocket = headers.get("upgrade")?.toLowerCase() === "websocket";
     const preflight = preflightHeaders(this.#options.corsOrigins, method, headers);
     if (preflight) return reply.whole(204, preflight, NO_BYTES);
@@ -261,7 +254,7 @@ export class Listener {
     const { onConsole } = this.#handlers;
     if (route.kind === "console" && onConsole) return onConsole(this.#consoleVisit(parsed), reply);
     if (route.kind === "site" || route.kind === "console") return this.#site.serve(this.#visit(parsed), reply);
-    return this.#handlers.onRequest(this.#accepted(parsed, { route, method, path, query }, reply), reply);
+    return this.#handlers.onRequest(this.#accepted(parsed, route, reply), reply);
   }
 
   #visit(parsed: ParsedRequest): Visit {
@@ -283,18 +276,17 @@ export class Listener {
     };
   }
 
-  #accepted(
-    parsed: ParsedRequest,
-    target: Pick<AcceptedRequest, "route" | "method" | "path" | "query">,
-    reply: Reply,
-  ): AcceptedRequest {
-    const { req, headers, body, protocol, id, receivedAtMs } = parsed;
+  #accepted(parsed: ParsedRequest, route: AcceptedRequest["route"], reply: Reply): AcceptedRequest {
+    const { req, headers, body, path, query, protocol, id, receivedAtMs } = parsed;
     const gone = new AbortController();
     reply.onGone(() => gone.abort());
     return {
       id,
-      ...target,
+      route,
       protocol,
+      method: req.method ?? "",
+      path,
+      query,
       headers: headers.withoutSecrets(),
       key: keyOf(headers, this.#readKey),
       clientAddress: this.#clientAddressOf(req.socket, headers),
