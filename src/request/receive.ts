@@ -54,7 +54,9 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   if (refused) return refused;
   const shown = isRefusal(body) ? body : await endpoint.read(protocol, body);
   const unproven = view === undefined ? gate : undefined;
-  const read = isRefusal(shown) ? shown : await withReferences(shown, key.tag, endpoint.read, parts, unproven);
+  // Only responses clients refer to anything.
+  const isWhole = isRefusal(shown) || protocol !== "responses";
+  const read = isWhole ? shown : await withReferences(shown, key.tag, endpoint.read, parts, unproven);
   if (refused) return refused;
   const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
   return shedLater ?? { read, view, address };

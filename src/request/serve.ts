@@ -68,7 +68,7 @@ export async function serveModel(
     if (reply.opened) reply.destroy();
     else refuse(run, refusal("internal"), parts);
   } finally {
-    await settleRequest(run, NOTHING_HAPPENED, parts);
+    if (run.permit && !run.settled) await settleRequest(run, NOTHING_HAPPENED, parts);
     await reply.finished;
     await parts.cohort.join();
     run.leave?.();
@@ -94,7 +94,9 @@ async function takeSteps(run: Run, parts: PipelineParts): Promise<Refusal | unde
   const convert = conversionOf(run, permit, read, parts);
   const answered = await pickUpstream(run, permit, read, convert, parts);
   if (isRefusal(answered) || answered === undefined) return answered;
-  return run.streamed ? relayStreamed(run, permit, answered, parts) : relayWhole(run, permit, answered, parts);
+  // What waits here keeps all of the above, so nothing may that lives as long as a stream. A promise that is returned takes two more steps.
+  if (run.streamed) return relayStreamed(run, permit, answered, parts);
+  return await relayWhole(run, permit, answered, parts);
 }
 
 function refuse(run: Run, refused: Refusal, parts: PipelineParts): void {

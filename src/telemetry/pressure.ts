@@ -17,7 +17,7 @@ interface Vitals {
 }
 
 /** What is added to them to make the pressure. */
-export interface Load {
+interface Load {
   /** Admitted requests that are being answered. */
   readonly inFlight: number;
   /** 0 while the journal has room, 1 where it takes no new request. */
