@@ -77,6 +77,7 @@ function ofWorker(log: Log, worker: number): Log {
     warn: (facts, message) => log.warn({ worker, ...facts }, message),
     error: (facts, message) => log.error({ worker, ...facts }, message),
     debug: (facts, message) => log.debug({ worker, ...facts }, message),
+    written: (members, message) => log.written(`,"worker":${JSON.stringify(worker)}${members}`, message),
   };
 }
 

@@ -15,6 +15,7 @@ import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
 import { totalInput } from "../values/tokens/usage.ts";
 import { reportCharge } from "./record/charge-report.ts";
+import { lineText, type RequestLine } from "./record/line.ts";
 import { RequestTrace } from "./record/trace.ts";
 
 const MS_PER_S = 1_000;
@@ -267,12 +268,12 @@ export class RequestRecord {
     metrics.requests.inc({ protocol, model, group, status: String(this.#status), cause: this.#cause });
     metrics.requestDuration.observe(labels, durationMs / MS_PER_S, this.#trace?.traceId);
     const line = this.#line(durationMs);
-    log.info(line, "request");
+    log.written(lineText(line), "request");
     if (this.#trace) this.#finishTrace(this.#trace, line);
   }
 
   /** The members of the request's log line, which are also the attributes of its span. */
-  #line(durationMs: number): Attributes {
+  #line(durationMs: number): RequestLine {
     const usage = this.#charge?.metered?.usage;
     const unpaidCalls = this.#charge?.unpaidCalls;
     return {
@@ -322,7 +323,7 @@ export class RequestRecord {
   }
 
   /** Reasons of attempts are for the log: they may hold an address. */
-  #finishTrace(trace: RequestTrace, { trace: _, attempt_reasons: __, ...line }: Attributes): void {
+  #finishTrace(trace: RequestTrace, { trace: _, attempt_reasons: __, ...line }: RequestLine): void {
     const nowMs = this.#parts.clock.monotonicMs();
     const usage = this.#charge?.metered?.usage;
     trace.attempts(this.#attempts, nowMs, {

@@ -234,7 +234,8 @@ export class Gateway {
       if (event === "charge_restored") count("replayed");
       if (event === "history_given_up") truth.forgetful.add(name);
     };
-    return { info: tell, warn: tell, error: tell, debug: tell };
+    const written = (members: string, message: string) => tell(JSON.parse(`{${members.slice(1)}}`), message);
+    return { info: tell, warn: tell, error: tell, debug: tell, written };
   }
 }
 

