@@ -68,13 +68,16 @@ const WORTH_ANOTHER_TRY: ReadonlySet<AdmitRefusalCause> = new Set<AdmitRefusalCa
 export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permit | Refusal> {
   const bad = parts.seenKeys.bad(input.key.hash);
   if (bad) return refusal(bad);
+  let asking: AdmitAsk | undefined;
   try {
     const catalog = parts.catalog();
     const { facts } = input;
     const quote = isRefusal(facts) ? facts : quoteOf(facts, catalog);
     if (isRefusal(facts) || isRefusal(quote)) return await refuseUnasked(input, quote as Refusal, parts);
     const question = questionOf(input, quote);
-    let answer = await sureAdmit(question, parts);
+    asking = question;
+    let answer = await parts.store.admit(question);
+    asking = undefined;
     if (answer.outcome === "refused" && WORTH_ANOTHER_TRY.has(answer.cause)) {
       answer = await askAgain(question, answer, parts);
     }
@@ -82,6 +85,7 @@ export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permi
     parts.seenKeys.noteGood(input.key.hash);
     return permitOf(input, facts, quote, answer, catalog);
   } catch (error) {
+    if (asking) giveUp(asking, error, parts);
     return storeRefusal(error);
   }
 }
@@ -127,17 +131,18 @@ async function askAgain(
   if (!pending) return refused;
   await pending;
   // Only a refusal for concurrency comes after the request bucket has been charged.
-  return sureAdmit({ ...question, again: refused.cause === "concurrency", fresh: false }, parts);
-}
-
-/** Asks; a store that gives no answer may still act on the question, so what it may have held is given up. */
-async function sureAdmit(question: AdmitAsk, parts: AdmitParts): Promise<Admitted | AdmitRefused> {
+  const once = { ...question, again: refused.cause === "concurrency", fresh: false };
   try {
-    return await parts.store.admit(question);
+    return await parts.store.admit(once);
   } catch (error) {
-    // A store that was not asked, or that waits for its operator, holds nothing.
-    const isHeld = !(error instanceof StoreError && (error.outcome === "unsent" || error.kind === "older"));
-    if (isHeld) parts.abandon(question.requestId, question.tag, question.inputTokens, question.idempotency);
+    giveUp(once, error, parts);
     throw error;
   }
+}
+
+/** A store that gives no answer may still act on the question, so what it may have held is given up. */
+function giveUp(question: AdmitAsk, error: unknown, parts: AdmitParts): void {
+  // A store that was not asked, or that waits for its operator, holds nothing.
+  const isHeld = !(error instanceof StoreError && (error.outcome === "unsent" || error.kind === "older"));
+  if (isHeld) parts.abandon(question.requestId, question.tag, question.inputTokens, question.idempotency);
 }

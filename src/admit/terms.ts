@@ -204,13 +204,13 @@ function holdOf(
   outputPerChoice: number,
 ): NanoUsd {
   const output = (outputPerChoice + thinkingBeside) * choices;
-  let most = 0n;
-  for (const ceiling of ceilings) {
-    const amount = holdFor(ceiling, output);
+  let most = holdFor(ceilings[0] as Ceiling, output);
+  for (let i = 1; i < ceilings.length; i++) {
+    const amount = holdFor(ceilings[i] as Ceiling, output);
     if (amount > most) most = amount;
   }
   // No balance can cover more than the maximum, and the store takes nothing above it.
-  return leastNano(nanoUsd(most + toolsHold), NANO_USD_MAX);
+  return leastNano(toolsHold === 0n ? most : nanoUsd(most + toolsHold), NANO_USD_MAX);
 }
 
 /**

@@ -5,6 +5,7 @@ import { idempotencyKeyOf } from "../accept/headers.ts";
 import { admit } from "../admit/admit.ts";
 import type { Permit } from "../admit/permit.ts";
 import { voidOf } from "../settle/lines.ts";
+import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { type Idempotency, idempotentRequest } from "../values/idempotency.ts";
 import type { WellFormedKey } from "../values/key.ts";
@@ -13,16 +14,18 @@ import { PROTOCOLS } from "../values/protocol.ts";
 import type { RequestRead } from "./receive.ts";
 import type { PipelineParts, Run } from "./run.ts";
 
+const NO_ROUTES: readonly Route[] = [];
+
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
 
-/** Asks whether the request may run, and who pays. */
-export async function admitRequest(
+/** Asks whether the request may run, and who pays. No async function of its own: one more takes 0.4 us. */
+export function admitRequest(
   run: Run,
   key: WellFormedKey,
   { read, view, address }: RequestRead,
   parts: PipelineParts,
-): Promise<Permit | Refusal> {
+): Promise<Permit | Refusal> | Refusal {
   if (!isRefusal(read)) run.totalMs = longestTotalMs(parts, read.envelope);
   const idempotency = isRefusal(read) ? undefined : idempotencyOf(run, read, parts);
   const facts: Envelope | Refusal = isRefusal(read) ? read : isRefusal(idempotency) ? idempotency : read.envelope;
@@ -66,6 +69,9 @@ function idempotencyOf(run: Run, read: ReadBody, parts: PipelineParts): Idempote
 /** The largest `total` among the model's routes: the request's whole life. */
 function longestTotalMs(parts: PipelineParts, { model }: Envelope): number {
   const settings = parts.settings();
-  const routes = settings.catalog.models.get(model)?.routes ?? [];
-  return Math.max(0, ...routes.map((route) => settings.upstreams.get(route.upstream)?.timeouts.totalMs ?? 0));
+  let longest = 0;
+  for (const { upstream } of settings.catalog.models.get(model)?.routes ?? NO_ROUTES) {
+    longest = Math.max(longest, settings.upstreams.get(upstream)?.timeouts.totalMs ?? 0);
+  }
+  return longest;
 }
