@@ -25,7 +25,7 @@ import type { Group, Model, Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
 import { tierOf } from "../values/members/tier.ts";
 import type { Protocol } from "../values/protocol.ts";
-import { actionsFor, headerEdits, type RuleAction } from "../values/rules.ts";
+import { actionsFor, type HeaderEdits, headerEdits, type RuleAction } from "../values/rules.ts";
 
 export class AttemptConversion {
   readonly exchange: Exchange;
@@ -45,6 +45,8 @@ export class AttemptConversion {
   }
 }
 
+const NO_EDITS: readonly HeaderEdits[] = [];
+
 /** Gives dispatch the encoder of a request: the conversion for a route, then the operator's rules on what it gave. */
 export function encoderFor(
   open: OpenExchange,
@@ -58,6 +60,9 @@ export function encoderFor(
     if (isRefusal(exchange)) return exchange;
     const token = new AttemptConversion(exchange);
     const actions = actionsFor([group, model, route], route.protocol);
+    // Most routes have no rules.
+    if (actions.length === 0)
+      return { body: exchange.request.body, headers: NO_EDITS, tier: exchange.request.tier, token };
     const body = ruled(exchange.request.body, request, route, actions);
     return { body, headers: headerEdits(actions), tier: tierSent(exchange.request, body), token };
   };

@@ -3,6 +3,7 @@
 import type { ReadBody } from "../accept/envelope.ts";
 import type { Permit } from "../admit/permit.ts";
 import { conversationHash, SESSION_HEADERS } from "../convert/conversation.ts";
+import type { ClientRequest } from "../convert/exchange.ts";
 import type { Answered, AttemptRequest } from "../dispatch/ask.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
@@ -43,16 +44,18 @@ export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: Pi
   const strict = request.headers.get("x-tollgate-strict") === "1";
   const permitted = { outputLimit, thinkingMost, openEnded, inputEstimate, unpricedTools, strict };
   const startedMs = parts.clock.monotonicMs();
-  const asked = { protocol, model, stream, ...read };
-  const made = <E extends AttemptRequest<AttemptConversion> | Refusal | undefined>(encode: (route: Route) => E) => {
-    return (route: Route) => {
-      const encoded = encode(route);
-      run.record.converted(startedMs);
-      return encoded === undefined || isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
-    };
-  };
+  const { json, scan, body, surplus, lostReferences, stored } = read;
+  const asked: ClientRequest = { protocol, model, stream, json, scan, body, surplus, lostReferences, stored };
   const details = [endpoint.open, asked, permit, permitted, contextOf(parts, permit)] as const;
-  return { first: made(encoderFor(...details)), withoutReasoning: made(encoderWithoutReasoning(...details)) };
+  const encode = encoderFor(...details);
+  const made = <E extends AttemptRequest<AttemptConversion> | Refusal | undefined>(encoded: E, route: Route) => {
+    run.record.converted(startedMs);
+    return encoded === undefined || isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
+  };
+  return {
+    first: (route) => made(encode(route), route),
+    withoutReasoning: (route) => made(encoderWithoutReasoning(...details)(route), route),
+  };
 }
 
 /** Picks routes until an upstream answers; undefined when the client left meanwhile. */

@@ -22,6 +22,9 @@ import { withoutUnlisted } from "./unlisted.ts";
 /** The smallest thinking budget that the messages protocol takes. */
 const THINKING_BUDGET_MIN = 1_024;
 
+/** Raw JSON by the top-level member that gets it; the steps below add theirs, since most requests get hardly any. */
+type Splices = Record<string, string | Uint8Array>;
+
 /** The upstream's body, and what was left out of it; or the refusal of a field that this route cannot be given. */
 export function spliceRequest(
   asked: ClientRequest,
@@ -39,25 +42,22 @@ export function spliceRequest(
   const lost = lostReferences(request, permitted);
   if (isRefusal(lost)) return lost;
   const { remove, json, dropped } = listed;
-  const set: Record<string, string | Uint8Array> = { ...listed.set };
+  const set: Splices = { ...listed.set };
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
-  const left = { ...request, json };
-  Object.assign(
-    set,
-    limitSplices(left, route, permitted),
-    budgetSplices(left, permitted),
-    STORE_SPLICES[request.protocol](left, route),
-  );
+  const left = json === request.json ? request : { ...request, json };
+  addLimit(set, left, route, permitted);
+  addBudgets(set, left, permitted);
+  ADD_STORE[request.protocol](set, left, route);
   const named = storedSplices(request, route);
   if (isRefusal(named)) return named;
   const opened = withoutEnvelopes(request, { route, context }, named.ofItem);
   if (isRefusal(opened)) return opened;
-  Object.assign(set, named.set, opened);
+  if (request.protocol !== "chat") Object.assign(set, named.set, opened);
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
   return {
     body,
-    dropped: [...lost, ...offered.dropped, ...dropped],
+    dropped: lost.length + offered.dropped.length === 0 ? dropped : [...lost, ...offered.dropped, ...dropped],
     unlisted: dropped.length,
     tier: tierOf(json)?.name,
   };
@@ -126,13 +126,12 @@ function refusedSwitch(request: ClientRequest, route: RouteFacts): Refusal | und
  * The output limit where admission set one, in every member that the client wrote: an upstream may honour any of them.
  * One that is lower already stays. A thinking budget that would no longer fit is lowered with it.
  */
-function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Permitted): Record<string, string> {
+function addLimit(set: Splices, request: ClientRequest, route: RouteFacts, permitted: Permitted): void {
   const limit = permitted.outputLimit;
-  if (limit === undefined) return {};
+  if (limit === undefined) return;
   const { limitFields } = PROTOCOLS[request.protocol];
   const present = limitFields.filter((name) => typeof request.json[name] === "number");
   const fallback = request.protocol === "chat" ? route.capabilities.maxTokensField : (limitFields[0] as string);
-  const set: Record<string, string> = {};
   for (const name of present) if ((request.json[name] as number) > limit) set[name] = String(limit);
   if (present.length === 0) set[fallback] = String(limit);
   const thinking = objectOf(request.json.thinking);
@@ -147,12 +146,13 @@ function limitSplices(request: ClientRequest, route: RouteFacts, permitted: Perm
       limit > THINKING_BUDGET_MIN ? { ...thinking, budget_tokens: limit - 1 } : { type: "disabled" },
     );
   }
-  return set;
 }
 
 /** Thinking budgets above what is held for them. Messages servers keep a budget below the limit, so it goes with that. */
-function budgetSplices({ protocol, json }: ClientRequest, { thinkingMost }: Permitted): Record<string, string> {
-  return protocol === "messages" || thinkingMost === undefined ? {} : loweredBudgets(json, thinkingMost);
+function addBudgets(set: Splices, { protocol, json }: ClientRequest, { thinkingMost }: Permitted): void {
+  if (protocol === "messages" || thinkingMost === undefined) return;
+  const lowered = loweredBudgets(json, thinkingMost);
+  if (lowered) Object.assign(set, lowered);
 }
 
 function asksForReasoning(json: Readonly<JsonObject>, { capabilities }: RouteFacts): boolean {
@@ -163,27 +163,25 @@ function asksForReasoning(json: Readonly<JsonObject>, { capabilities }: RouteFac
 const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 
 /** What each protocol's upstream is asked besides: to report usage, and to remember nothing. */
-const STORE_SPLICES: Readonly<Record<Protocol, (request: ClientRequest, route: RouteFacts) => Record<string, string>>> =
-  {
-    chat(request, route) {
-      const set: Record<string, string> = {};
-      const options = objectOf(request.json.stream_options);
-      if (request.stream && route.capabilities.streamUsage && options?.include_usage !== true) {
-        set.stream_options = JSON.stringify({ ...options, include_usage: true });
-      }
-      if (request.json.store === true) set.store = "false";
-      return set;
-    },
-    messages: () => ({}),
-    responses(request, route): Record<string, string> {
-      if (route.stateful || !mayBeReferredTo(request.json)) return {};
-      const include = arrayOf(request.json.include);
-      // What is not kept there must be whole here, to be sent back in place of a reference. Models that do not reason refuse
-      // the wish, so the client must have said that its model does.
-      if (!asksForReasoning(request.json, route) || include.includes(ENCRYPTED_REASONING)) return { store: "false" };
-      return { store: "false", include: JSON.stringify([...include, ENCRYPTED_REASONING]) };
-    },
-  };
+const ADD_STORE: Readonly<Record<Protocol, (set: Splices, request: ClientRequest, route: RouteFacts) => void>> = {
+  chat(set, request, route) {
+    const options = objectOf(request.json.stream_options);
+    if (request.stream && route.capabilities.streamUsage && options?.include_usage !== true) {
+      set.stream_options = JSON.stringify({ ...options, include_usage: true });
+    }
+    if (request.json.store === true) set.store = "false";
+  },
+  messages() {},
+  responses(set, request, route) {
+    if (route.stateful || !mayBeReferredTo(request.json)) return;
+    set.store = "false";
+    const include = arrayOf(request.json.include);
+    // What is not kept there must be whole here, to be sent back in place of a reference. Models that do not reason refuse
+    // the wish, so the client must have said that its model does.
+    if (!asksForReasoning(request.json, route) || include.includes(ENCRYPTED_REASONING)) return;
+    set.include = JSON.stringify([...include, ENCRYPTED_REASONING]);
+  },
+};
 
 /** The first member that names or makes state at the upstream, at the top or in what the protocol lists below it. */
 function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | undefined {
@@ -192,6 +190,7 @@ function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | un
     // False says that nothing is to be kept.
     if (value === null || value === undefined || value === false) continue;
     if (shape.standings.get(name) === "state") return name;
+    if (typeof value !== "object") continue;
     const inner = shape.inside.get(name);
     const object = inner && objectOf(value);
     const found = object && firstStateMember(object, inner);
