@@ -48,8 +48,15 @@ export function withDigits(read: JsonObject, text: () => string): JsonObject {
 /** Parses one JSON object of a server, with the digits that inputs of tools in it have; undefined when the text is not one. */
 export function parseWithDigits(text: string): JsonObject | undefined {
   const read = parseObject(text);
-  // Hardly any event of a stream holds an input that is an object: to find that out costs a tenth of its parsing.
-  return read && INPUT_OBJECT.test(text) ? withDigits(read, () => text) : read;
+  return read && mayHoldInput(text) ? withDigits(read, () => text) : read;
+}
+
+/**
+ * Hardly any reply or event of a stream holds an input that is an object. The names are looked for first: in a reply of 1 KB that
+ * takes 0.1 us, and the expression 1.5.
+ */
+function mayHoldInput(text: string): boolean {
+  return (text.includes('"input"') || text.includes('"arguments"')) && INPUT_OBJECT.test(text);
 }
 
 const INPUT_OBJECT = /"(?:input|arguments)"\s*:\s*\{/;

@@ -13,7 +13,7 @@ import { imageNote } from "../rules/media.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
 import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
-import { isShown, messageHead, signatureOf, startOfToolUse, stopMembers, writeReplyUsage } from "./reply-encode.ts";
+import { isShown, messageBegun, signatureOf, startOfToolUse, stopMembers, writeReplyUsage } from "./reply-encode.ts";
 
 const VARYING = { "text-delta": { text: "text" }, "reasoning-delta": { text: "thinking" } } as const;
 
@@ -89,10 +89,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   #startMessage(): ClientFrames {
-    const message = {
-      ...messageHead(this.#plan, this.#context),
-      usage: writeReplyUsage(this.#usage, this.#tier),
-    };
+    const message = messageBegun(this.#plan, this.#context, writeReplyUsage(this.#usage, this.#tier));
     return quiet(frame("message_start", { message }));
   }
 

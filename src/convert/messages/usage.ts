@@ -218,7 +218,7 @@ function added(one: Usage, other: Usage): Usage {
 }
 
 /** Writes a `usage` object for a messages client, every nullable member present (rule 44). */
-export function writeUsage(usage: Usage): JsonObject {
+export function writeUsage(usage: Usage, tier: string | null = null): JsonObject {
   return {
     input_tokens: usage.input,
     cache_creation_input_tokens: usage.cacheWrite + usage.cacheWrite1h,
@@ -230,6 +230,6 @@ export function writeUsage(usage: Usage): JsonObject {
     output_tokens: usage.output,
     output_tokens_details: { thinking_tokens: usage.reasoning },
     server_tool_use: null,
-    service_tier: null,
+    service_tier: tier,
   };
 }

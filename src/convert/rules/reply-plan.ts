@@ -63,10 +63,8 @@ function envelopeWanted(hub: HubRequest): boolean {
   return wanted[hub.client];
 }
 
-const encoder = new TextEncoder();
-
 /** Body bytes, losses and plan in one. Members that are undefined do not appear in the body. */
 export function encoded(body: Readonly<Record<string, unknown>>, losses: Losses, plan: ReplyPlan): TranslatedRequest {
   const { names: dropped, unlisted, ignored } = losses;
-  return { body: encoder.encode(JSON.stringify(body)), dropped, unlisted, ignored, tier: tierOf(body)?.name, plan };
+  return { body: Buffer.from(JSON.stringify(body)), dropped, unlisted, ignored, tier: tierOf(body)?.name, plan };
 }

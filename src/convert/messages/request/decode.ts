@@ -133,24 +133,28 @@ function decodeReasoning(json: JsonObject, lastEffort: unknown): ReasoningWish {
 
 /** What the client's metadata says beside its user's id, up to as many names as are told of any body. */
 function otherMetadata(json: JsonObject): readonly string[] {
-  const metadata = optionalRecord(json.metadata, "metadata") ?? {};
+  const metadata = optionalRecord(json.metadata, "metadata");
+  if (metadata === undefined) return [];
   const names = Object.keys(metadata).filter((name) => name !== "user_id" && isGiven(metadata[name]));
   return names.slice(0, SURPLUS_MAX);
 }
 
-/** Members that no other protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
+/** Members that no other protocol has. */
+const OWN: Readonly<Record<string, RestField["weight"]>> = {
+  inference_geo: "required",
+  container: "required",
+  mcp_servers: "required",
+  thread: "required",
+  // Its answer would be a summary and nothing else.
+  compaction: "required",
+  context_management: "meaning",
+  fallbacks: "meaning",
+  safeguards: "meaning",
+};
+
+/** What only this protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
 function decodeRest(json: JsonObject, serverTools: boolean): readonly RestField[] {
-  const rest = restOf(json, {
-    inference_geo: "required",
-    container: "required",
-    mcp_servers: "required",
-    thread: "required",
-    // Its answer would be a summary and nothing else.
-    compaction: "required",
-    context_management: "meaning",
-    fallbacks: "meaning",
-    safeguards: "meaning",
-  }).filter((field) => !(Array.isArray(field.value) && field.value.length === 0));
+  const rest = restOf(json, OWN).filter((field) => !(Array.isArray(field.value) && field.value.length === 0));
   for (const name of otherMetadata(json)) rest.push({ param: `metadata.${name}`, value: true, weight: "hint" });
   if (json.speed === "fast") rest.push({ param: "speed", value: json.speed, weight: "meaning" });
   if (serverTools) rest.push({ param: "server_tool_use", value: true, weight: "meaning" });
