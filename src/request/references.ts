@@ -36,15 +36,26 @@ type ReadAgain = (protocol: Protocol, body: Uint8Array) => Promise<ReadBody | Re
  * @returns the request itself where it refers to nothing, or to something that cannot be opened, which its route refuses; a
  *   refusal where the items are together larger than a body may be, or than they may be beside this one; the gate's own.
  */
-export async function withReferences(
+export function withReferences(
   read: ReadBody,
   tag: AccountTag,
   again: ReadAgain,
   parts: Pick<PipelineParts, "clock" | "sealing" | "settings">,
   gate?: BodyGate,
+): ReadBody | Promise<ReadBody | Refusal> {
+  // Nearly all: no promise is made for these.
+  if (read.envelope.protocol !== "responses" || !mayRefer(read.body)) return read;
+  return referring(read, tag, again, parts, gate);
+}
+
+async function referring(
+  read: ReadBody,
+  tag: AccountTag,
+  again: ReadAgain,
+  parts: Pick<PipelineParts, "clock" | "sealing" | "settings">,
+  gate: BodyGate | undefined,
 ): Promise<ReadBody | Refusal> {
   const { protocol } = read.envelope;
-  if (protocol !== "responses" || !mayRefer(read.body)) return read;
   const { bodyBytesMax } = parts.settings();
   const context = contextOf(parts, { tag });
   await TURNS.next();
