@@ -58,6 +58,8 @@ export const SURPLUS_MAX = 100;
 /** How many names a body may have that are not listed: each is folded and taken out, which nobody may have at length. */
 export const UNLISTED_MAX = 10_000;
 
+const NO_PATHS: readonly string[] = [];
+
 /** Looks at every name that the protocol's shape reaches. @param scan of this very body. */
 export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonScan): Inspected {
   const inspector = new NameInspector();
@@ -67,7 +69,7 @@ export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonS
     if (inner) visitNames(body, valueStart, inner, inspector.see);
     if (inspector.fault) break;
   }
-  return { fault: inspector.fault, surplus: [...inspector.surplus] };
+  return { fault: inspector.fault, surplus: inspector.surplus.size === 0 ? NO_PATHS : [...inspector.surplus] };
 }
 
 /** Where a name is: what its object may have, and the names that lead to it, each followed by a dot. */

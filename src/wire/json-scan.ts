@@ -285,7 +285,7 @@ const NO_NAMES: readonly string[] = [];
 /**
  * Names are decoded after the limits have been kept, so that a flood of names costs no more than a flood of values.
  * @param edges four for each member, then the position of the closing brace.
- * @param likely names of the members in their order, as far as somebody knows them.
+ * @param likely names of the members in their order, as far as somebody knows them; no two are alike.
  */
 function nameMembers(
   bytes: Uint8Array,
@@ -295,7 +295,8 @@ function nameMembers(
 ): JsonScan | JsonFault {
   const buffer = asBuffer(bytes);
   const members: JsonMember[] = [];
-  const seen = new Set<string>();
+  /** Made where a name is not the likely one of its place: those are no two alike. */
+  let seen: Set<string> | undefined;
   const end = edges[edges.length - 1] as number;
   for (let e = 0; e < edges.length - 1; e += 4) {
     const nameStart = edges[e] as number;
@@ -303,13 +304,14 @@ function nameMembers(
     const known = likely[e >> 2];
     const isKnown = known !== undefined && isWrittenAs(buffer, nameStart, nameEnd, known);
     const name = isKnown ? known : decodeString(buffer, nameStart, nameEnd);
-    if (name.includes("\ufffd") && !isUtf8(buffer.subarray(nameStart, nameEnd))) {
+    if (!isKnown && name.includes("\ufffd") && !isUtf8(buffer.subarray(nameStart, nameEnd))) {
       return { fault: "not_json", at: nameStart, reason: `The name at byte ${nameStart} is not valid UTF-8.` };
     }
-    if (seen.has(name)) {
+    if (!isKnown) seen ??= new Set(members.map((member) => member.name));
+    if (seen?.has(name)) {
       return { fault: "duplicate_field", at: nameStart, name, reason: `The name at byte ${nameStart} stands twice.` };
     }
-    seen.add(name);
+    seen?.add(name);
     members.push({ name, nameStart, valueStart: edges[e + 2] as number, valueEnd: edges[e + 3] as number });
   }
   return { members, end, tokens };
