@@ -99,14 +99,13 @@ export function decide(
   if (barred !== undefined || offered === undefined) return refusedBy(barred ?? "group_mismatch", standing);
   if (!keyAllows(key, ask.model)) return refusedBy("model_not_allowed", standing);
   const dear = isHeldDear(overrun, nowMs) ? offered.dear : undefined;
-  const terms = { ...offered, ...dear };
+  const terms = dear ? { ...offered, ...dear } : offered;
   const payer = payerOf(ask.plans, terms, standing);
   if (typeof payer === "string") return refusedBy(payer, standing);
   const budgets = payer.unmetered ? [] : openBudgets(standing);
   const short = budgets.find((budget) => restOf(budget) < terms.holdMin);
   if (short) return refusedForBudget(short, standing);
-  const funds = { entitlement: payer.entitlement, unmetered: payer.unmetered, ...heldOf(payer, budgets, terms) };
-  return withinLimits(ask, terms, { ...funds, dear: dear !== undefined, budgets }, standing);
+  return withinLimits(ask, terms, fundsOf(payer, budgets, terms, dear !== undefined), standing);
 }
 
 const NO_SETS: readonly LimitSet[] = [];
@@ -202,15 +201,17 @@ function cardThatPays(
 }
 
 /** What is held: as far as the payer and every budget reach. */
-function heldOf(
-  { unmetered, rest }: Payer,
+function fundsOf(
+  { entitlement, unmetered, rest }: Payer,
   budgets: readonly OpenBudget[],
   { holdFull }: GroupTerms,
-): Pick<Granted, "hold" | "free"> {
-  if (unmetered) return { hold: ZERO };
-  const available = budgets.map(restOf).reduce(leastNano, rest);
+  dear: boolean,
+): Funds {
+  if (unmetered) return { entitlement, unmetered, hold: ZERO, free: undefined, dear, budgets };
+  let available = rest;
+  for (const budget of budgets) available = leastNano(available, restOf(budget));
   const hold = leastNano(available, holdFull);
-  return { hold, free: nanoUsd(available - hold) };
+  return { entitlement, unmetered, hold, free: nanoUsd(available - hold), dear, budgets };
 }
 
 /** The budgets of the key and of its account, as they stand now: the key's first, the shortest first. */
@@ -255,9 +256,13 @@ interface Rate {
   tokens: Bucket | undefined;
 }
 
-function rateOf(scope: string, limits: Rate["limits"], { limits: usageOf, nowMs }: AccountStanding): Rate {
+function rateOf(
+  scope: string,
+  limits: Rate["limits"],
+  usage: ReturnType<AccountStanding["limits"]>,
+  nowMs: number,
+): Rate {
   const { requestsPerMinute, tokensPerMinute } = limits;
-  const usage = usageOf(scope);
   return {
     scope,
     limits,
@@ -280,10 +285,11 @@ function withinLimits(
   const usage = standing.limits(scope);
   const sets = limitsOf(key);
   const own = sets.length === 0 ? NO_LIMITS_SET : strictest(sets);
-  const granted = { outcome: "granted", scope, ...funds, counted: countedBy(own, funds.budgets) } as const;
-  if (!usage) return { answer: { ...granted, limits: NO_LIMITS }, buckets: [] };
-  const ofGroup = rateOf(scope, terms, standing);
-  const ofKey = sets.length === 0 ? undefined : rateOf(keyScope(key.id), own, standing);
+  const counted = countedBy(own, funds.budgets);
+  if (!usage) return { answer: granted(scope, funds, counted, NO_LIMITS), buckets: [] };
+  const ofGroup = rateOf(scope, terms, usage, nowMs);
+  const keys = keyScope(key.id);
+  const ofKey = sets.length === 0 ? undefined : rateOf(keys, own, standing.limits(keys), nowMs);
   // The key's own come first: what they refuse takes nothing from the group's.
   const rates = ofKey ? [ofKey, ofGroup] : [ofGroup];
   const buckets: [string, Bucket][] = [];
@@ -322,7 +328,13 @@ function withinLimits(
     rate.tokens = take(rate.tokens, inputTokens);
     buckets.push([tokenBucket(rate.scope), rate.tokens]);
   }
-  return { answer: { ...granted, limits: statesOf(rates, nowMs) }, buckets };
+  return { answer: granted(scope, funds, counted, statesOf(rates, nowMs)), buckets };
+}
+
+/** Written out, since each copy of unknown shape takes some 0.3 us. */
+function granted(scope: string, funds: Funds, counted: string, limits: LimitStates): Granted {
+  const { entitlement, unmetered, hold, free, dear, budgets } = funds;
+  return { outcome: "granted", scope, entitlement, unmetered, hold, free, dear, budgets, counted, limits };
 }
 
 function countedBy(own: Pick<LimitSet, "concurrency" | "tokensPerMinute">, budgets: readonly OpenBudget[]): string {
