@@ -9,8 +9,8 @@ import { Database, type Later } from "./database.ts";
 import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
 
 /**
- * Nobody waits for a settlement but its own account's next request, where funds are short, and that is a moment; with a
- * thousand requests a second ten share a commit.
+ * Nobody waits for a settlement but its own account's next request, where funds are short, and that is a moment; with 1,600
+ * requests a second forty share a commit. Each takes 17 us of it, 25 where twenty share one, in 10 ms.
  */
 const GATHER_MS = 25;
 
