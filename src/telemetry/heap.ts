@@ -68,8 +68,9 @@ function trimMalloc(): void {
   if (process.platform !== "linux") return;
   const ffi = withoutWarning(() => process.getBuiltinModule("node:ffi"));
   // Throws where this is another Node or another C library; then malloc stays as large as it is.
-  const { functions } = ffi.dlopen("libc.so.6", { malloc_trim: { arguments: ["uint64"], return: "int32" } });
+  const { lib, functions } = ffi.dlopen("libc.so.6", { malloc_trim: { arguments: ["uint64"], return: "int32" } });
   functions.malloc_trim(0n);
+  lib.close();
 }
 
 /** Without the warning that Node prints of a module that may still change. */

@@ -39,8 +39,12 @@ const BASE62_CODES = Buffer.from(BASE62);
 const HEX_VALUES = new Uint8Array(128);
 for (let value = 0; value < 16; value++) HEX_VALUES[value.toString(16).charCodeAt(0)] = value;
 
-/** The id as clients see it, the same in header, body, log and ledger. */
+/**
+ * The id as clients see it, the same in header, body, log and ledger.
+ * @throws RangeError for a text of another length, which is no id.
+ */
 export function printRequestId(id: RequestId): string {
+  if (id.length !== ID_CHARS) throw new RangeError("a request id has 32 hex digits");
   readLimbs(id);
   let first = 0;
   for (let at = printed.length - PIECE_CHARS; at >= PREFIX.length; at -= PIECE_CHARS) {

@@ -56,8 +56,9 @@ export function readJson(body: Uint8Array, limits: JsonLimits = JSON_LIMITS): Re
   return json === undefined ? NOT_UTF8 : { scan, json: json as ReadJson["json"] };
 }
 
+/** Of an array none, which would have one for each of its elements. */
 function namesOf(json: unknown): readonly string[] {
-  return typeof json === "object" && json !== null ? Object.keys(json) : [];
+  return typeof json === "object" && json !== null && !Array.isArray(json) ? Object.keys(json) : [];
 }
 
 function parsed(text: string): unknown {

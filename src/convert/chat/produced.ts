@@ -90,8 +90,8 @@ function countReasoning(produced: Produced, message: JsonObject): boolean {
  */
 function countSignatures(produced: Produced, message: JsonObject, calls: readonly JsonObject[]): void {
   const { reasoning_details, thinking_blocks, thought_signature, extra_content, provider_specific_fields } = message;
-  const own = thought_signature ?? extra_content ?? provider_specific_fields;
-  // Most messages have no place for any.
+  const own = thought_signature ?? extra_content ?? provider_specific_fields ?? message.function;
+  // Most messages have none of the members that are looked into below.
   if (calls.length === 0 && isAbsent(reasoning_details ?? thinking_blocks ?? own)) return;
   const signatures = new Set<unknown>();
   for (const item of [...arrayOf(reasoning_details), ...arrayOf(thinking_blocks)]) {

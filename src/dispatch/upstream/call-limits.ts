@@ -26,12 +26,13 @@ export class CallLimits {
   readonly #clock: Clock;
   readonly #call: Limited;
   #deadlineMs = Number.POSITIVE_INFINITY;
-  /** What is waited for, within the request's time; then only that is left. */
+  /** What is waited for; "deadline" where the request's own end comes before that step's, or where no step is left. */
   #step: LimitedStep = "connect";
   #stepUntilMs = Number.POSITIVE_INFINITY;
   #lastByteMs = 0;
   /** When silence is looked for. */
   #idleAtMs = Number.POSITIVE_INFINITY;
+  /** Never after the earliest limit: one that moves away leaves the timer alone, and one that comes nearer sets it anew. */
   #firesAtMs = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined = undefined;
 

@@ -107,7 +107,7 @@ export class Call implements UpstreamHandler {
     } catch (error) {
       this.#fail(failureOfError(error));
     }
-    // undici looks once more at a connection that it has kept, so that not even there the request is on it by now.
+    // Mostly so: undici looks once more at a connection that it has kept before the request is on it (`onRequestStart`).
     if (this.#phase === "connecting") this.#limits.connecting(this.#deadlineMs, this.startedAtMs);
   }
 
@@ -186,7 +186,7 @@ export class Call implements UpstreamHandler {
   onResponseStart(controller: UpstreamController, status: number, fields: ReplyFields): void {
     // They are pieces of the whole read that they came in, up to 64 KB, and undici keeps them until the end.
     controller.rawHeaders = null;
-    // What comes before the head of an answer is none.
+    // 1xx come before the head of an answer (RFC 9110 section 15.2); of heads there is one, so that it needs no place in the list.
     if (status < 200) return;
     this.#status = status;
     this.#fields = fields;

@@ -3,7 +3,13 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import fc from "fast-check";
-import { issuedAtMs, newRequestId, printRequestId, readRequestId } from "../../../src/values/request-id.ts";
+import {
+  issuedAtMs,
+  newRequestId,
+  printRequestId,
+  type RequestId,
+  readRequestId,
+} from "../../../src/values/request-id.ts";
 
 test("version 7, variant 10, 48 bits of time; all other bits are chance", () => {
   const ones = newRequestId(0, (count) => new Uint8Array(count).fill(0xff));
@@ -42,6 +48,10 @@ test("the source of chance is not changed by making an id", () => {
   const source = new Uint8Array(16).fill(7);
   newRequestId(1, () => source);
   assert.deepEqual(source, new Uint8Array(16).fill(7));
+});
+
+test("what is no id is not printed as one", () => {
+  for (const text of ["", "0123", "0".repeat(33)]) assert.throws(() => printRequestId(text as RequestId), RangeError);
 });
 
 test("what was never printed is read as no id", () => {

@@ -20,6 +20,7 @@ const PLACES: Readonly<Record<string, (signature: string) => JsonObject>> = {
   "message, Vertex": (s) => ({ extra_content: { vertex: { thought_signature: s } } }),
   "message, LiteLLM": (s) => ({ provider_specific_fields: { thought_signatures: [s] } }),
   message: (s) => ({ thought_signature: s }),
+  "message's function": (s) => ({ function: { name: "f", thought_signature: s } }),
   details: (s) => ({ reasoning_details: [{ type: "reasoning.text", index: 0, text: "", signature: s }] }),
   blocks: (s) => ({ thinking_blocks: [{ type: "thinking", thinking: "", signature: s }] }),
   "call, Gemini": (s) => call({ extra_content: { google: { thought_signature: s } } }),
