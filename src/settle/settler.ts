@@ -68,6 +68,16 @@ interface Recorded {
   readonly answered: Promise<void>;
 }
 
+/** What a charge is sent with. */
+interface Sending {
+  /** The journal's word, which is waited for. */
+  readonly final?: Promise<void>;
+  /** Called where the journal has not taken it. */
+  readonly onUnrecorded?: (error: unknown) => void;
+  /** Called at the end of each try, with the error of one that failed. */
+  readonly onTried?: (error?: unknown) => void;
+}
+
 const RETRY_FIRST_MS = 50;
 /**
  * A breaker may need two seconds and a half to see that the store is back; everything settles within five
@@ -90,8 +100,17 @@ export function createSettler(parts: SettlerParts): Settler {
   let pending = 0;
   let idle: (() => void)[] = [];
 
-  /** @param onTried called at the end of each try, with the error of one that failed. */
-  async function untilAnswered(ask: SettleAsk, orphan: boolean, onTried?: (error?: unknown) => void): Promise<void> {
+  /**
+   * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. It waits for the
+   * journal itself: a promise that follows another takes 0.2 us.
+   */
+  async function untilAnswered(ask: SettleAsk, orphan: boolean, sending: Sending): Promise<void> {
+    const { final, onTried } = sending;
+    try {
+      if (final) await final;
+    } catch (error) {
+      sending.onUnrecorded?.(error);
+    }
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
         await charge(ask, orphan);
@@ -150,26 +169,22 @@ export function createSettler(parts: SettlerParts): Settler {
     });
   }
 
-  /**
-   * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. When
-   * the journal cannot take it the store must have been asked first (invariant 29).
-   */
-  function record(ask: SettleAsk, orphan: boolean, onTried?: (error?: unknown) => void): Recorded {
+  /** When the journal cannot take the charge the store must have been asked first (invariant 29). */
+  function record(ask: SettleAsk, orphan: boolean, onTried?: Sending["onTried"]): Recorded {
     let tried: PromiseWithResolvers<void> | undefined;
     const final = journal.final(ask, orphan);
-    const answered = final.then(
-      () => untilAnswered(ask, orphan, onTried),
-      (error) => {
-        const first = Promise.withResolvers<void>();
-        tried = first;
+    const answered = untilAnswered(ask, orphan, {
+      final,
+      onUnrecorded(error) {
+        tried = Promise.withResolvers();
         unrecorded.set(ask.requestId, ask);
         parts.onUnrecorded(ask, error);
-        return untilAnswered(ask, orphan, (failure) => {
-          first.resolve();
-          onTried?.(failure);
-        });
       },
-    );
+      onTried(error) {
+        tried?.resolve();
+        onTried?.(error);
+      },
+    });
     // The account counts as unsettled from here on, so that its next request knows to wait for this one (promise 5).
     track(ask.tag, answered);
     return { final, tried: () => tried?.promise, answered };
@@ -190,7 +205,7 @@ export function createSettler(parts: SettlerParts): Settler {
       const onTried = (error?: unknown): void => {
         if (error instanceof StoreError && error.outcome === "refused") passed.resolve();
       };
-      const answered = final ? untilAnswered(ask, orphan, onTried) : record(ask, true, onTried).answered;
+      const answered = final ? untilAnswered(ask, orphan, { onTried }) : record(ask, true, onTried).answered;
       if (final) track(ask.tag, answered);
       return { passed: Promise.race([passed.promise, answered]), answered };
     },

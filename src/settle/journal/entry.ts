@@ -1,6 +1,6 @@
 /** Records on their way to the disk, and those of requests that nobody has acknowledged yet. */
 
-import { TransientMap } from "../../values/collections/transient.ts";
+import { TransientList, TransientMap } from "../../values/collections/transient.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import { RECORD, type RecordType } from "./frame.ts";
 
@@ -17,14 +17,15 @@ export interface Entry {
 interface Request {
   open: Entry | undefined;
   checkpoint: Entry | undefined;
-  final: Entry | undefined;
+  /** Its FINAL, by its place among the charges. */
+  charge: ReturnType<TransientList<Entry>["add"]> | undefined;
 }
 
 /** Requests without an ACK, oldest first. */
 export class Unsettled {
   readonly #requests = new TransientMap<RequestId, Request>();
   /** Those that have their FINAL, in its order. */
-  readonly #charges = new TransientMap<RequestId, Entry>();
+  readonly #charges = new TransientList<Entry>();
 
   /** Requests, running ones too. */
   get count(): number {
@@ -45,43 +46,42 @@ export class Unsettled {
   add(id: RequestId, entry: Entry): void {
     let request = this.#requests.get(id);
     if (!request) {
-      request = { open: undefined, checkpoint: undefined, final: undefined };
+      request = { open: undefined, checkpoint: undefined, charge: undefined };
       this.#requests.set(id, request);
     }
     if (entry.type === RECORD.open) request.open = entry;
     else if (entry.type === RECORD.checkpoint) request.checkpoint = entry;
-    else {
-      request.final = entry;
-      this.#charges.set(id, entry);
-    }
+    else if (request.charge) request.charge.value = entry;
+    else request.charge = this.#charges.add(entry);
   }
 
   /** Whether a checkpoint of this request still means something. */
   isRunning(id: RequestId): boolean {
     const request = this.#requests.get(id);
-    return request !== undefined && request.final === undefined;
+    return request !== undefined && request.charge === undefined;
   }
 
   /** False when it is not known, or no longer. */
   remove(id: RequestId): boolean {
-    this.#charges.delete(id);
+    const charge = this.#requests.get(id)?.charge;
+    if (charge) this.#charges.delete(charge);
     return this.#requests.delete(id);
   }
 
   /** Each request's last word: its FINAL, else its last CHECKPOINT, else its OPEN. */
   *lastWords(): Generator<{ readonly id: RequestId; readonly entry: Entry }> {
-    for (const [id, { open, checkpoint, final }] of this.#requests.entries()) {
-      const entry = final ?? checkpoint ?? open;
+    for (const [id, { open, checkpoint, charge }] of this.#requests.entries()) {
+      const entry = charge?.value ?? checkpoint ?? open;
       if (entry) yield { id, entry };
     }
   }
 
   /** Every record that must be on the disk, in an order in which it may be written again. */
   *entries(): Generator<Entry> {
-    for (const { open, checkpoint, final } of this.#requests.values()) {
+    for (const { open, checkpoint, charge } of this.#requests.values()) {
       if (open) yield open;
       if (checkpoint) yield checkpoint;
-      if (final) yield final;
+      if (charge?.value) yield charge.value;
     }
   }
 }

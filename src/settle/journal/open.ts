@@ -7,7 +7,7 @@ import type { Journal, JournalHealth } from "../journal.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import type { Entry } from "./entry.ts";
 import { RECORD, type RecordType } from "./frame.ts";
-import { encode, encodeCharge, type Progress } from "./payload.ts";
+import { encode, encodeAck, encodeCharge, type Progress } from "./payload.ts";
 import { judge, type Segment, segmentBytesFor, segmentName } from "./segments.ts";
 import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
 import { Writer } from "./writer.ts";
@@ -175,7 +175,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       return writer.write(entry);
     },
     ack(id, outcome) {
-      if (unsettled.remove(id)) writer.append(make(RECORD.ack, { id, outcome }));
+      if (unsettled.remove(id)) writer.append(entryOf(RECORD.ack, encodeAck({ id, outcome })));
     },
     adminWrite: (record) => writer.write(make(RECORD.admin, record)),
     health,
@@ -189,7 +189,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       progress = next;
       writer.append(make(RECORD.note, next));
     },
-    restored: (id) => void writer.append(make(RECORD.ack, { id, outcome: "settled" })),
+    restored: (id) => void writer.append(entryOf(RECORD.ack, encodeAck({ id, outcome: "settled" }))),
     clean,
   };
   return { journal, log, leftovers };

@@ -58,6 +58,11 @@ export function encodeCharge(ask: SettleAsk, more: { readonly hold?: NanoUsd; re
   return `{"ask":{${request}${whoPays(ask)}${whatIsPaid(ask)}${beside(ask)}}${orphan}${hold}}`;
 }
 
+/** An ACK as JSON: each request has one. */
+export function encodeAck({ id, outcome }: AckPayload): string {
+  return `{"id":${quote(id)},"outcome":"${outcome}"}`;
+}
+
 /*
  * The members in the order in which they are read (CHARGE_HEAD). One that is added to SettleAsk has its place below, by the test
  * in which every member comes back.

@@ -19,6 +19,11 @@ import { type Segment, segmentName } from "./segments.ts";
  * whose last sync had one waiter is not busy: the next one does not wait for company (half of 2 ms of each charge).
  */
 const GROUP_MS = 2;
+/**
+ * An ACK goes along with what is written next, or after so long: one that a kill takes is asked for again, and the store says that
+ * it has the charge. A write of its own takes 10 us.
+ */
+const ACK_MS = 100;
 /** Records that wait for a segment to be made; beyond it the disk is too slow to be of use. */
 const QUEUE_MAX = 10_000;
 
@@ -71,6 +76,7 @@ export class Writer {
   #syncing: Promise<void> | undefined;
   #cancelGroup: (() => void) | undefined;
   #cancelFlush: (() => void) | undefined;
+  #cancelAckFlush: (() => void) | undefined;
   /** When the last sync began. */
   #syncedAtMs = Number.NEGATIVE_INFINITY;
   /** Whether several waited for it. */
@@ -144,6 +150,7 @@ export class Writer {
     this.#cancelGroup?.();
     this.#cancelGroup = undefined;
     this.#cancelFlush?.();
+    this.#cancelAckFlush?.();
     while (this.#pumping || this.#syncing) await (this.#pumping ?? this.#syncing);
     await this.#sync();
     for (const segment of new Set([...this.#dirty, ...(this.#current ? [this.#current] : [])])) this.#retire(segment);
@@ -162,8 +169,18 @@ export class Writer {
     segment.lastAtMs = entry.atMs;
     segment.used ||= entry.type !== RECORD.segment && entry.type !== RECORD.note;
     entry.segment = segment.number;
-    this.#cancelFlush ??= afterReady(this.#parts.clock, () => this.#flush());
+    this.#flushLater(entry);
     return true;
+  }
+
+  #flushLater({ type }: Entry): void {
+    const { clock } = this.#parts;
+    if (type === RECORD.ack) {
+      this.#cancelAckFlush ??= clock.after(ACK_MS, () => {
+        this.#cancelAckFlush = undefined;
+        this.#flush();
+      });
+    } else this.#cancelFlush ??= afterReady(clock, () => this.#flush());
   }
 
   /** What nobody waits for, a kill of the process may take as long as those requests take their step; a sync writes first. */
