@@ -151,13 +151,11 @@ export function decodeFrame(bytes: Buffer, from: number): JournalFrame | undefin
   const length = bytes.readUInt32BE(from + 8);
   const end = from + HEAD_BYTES + length;
   if (length > PAYLOAD_BYTES_MAX || end > bytes.length) return undefined;
-  if (bytes.readUInt32BE(from + CRC_AT) !== checksum(bytes, from, end)) return undefined;
+  const payload = bytes.subarray(from + HEAD_BYTES, end);
+  const checked = bytes.subarray(from + MAGIC.length, from + CRC_AT);
+  if (bytes.readUInt32BE(from + CRC_AT) !== crc32(payload, crc32(checked))) return undefined;
   const version = bytes.readUInt8(from + 4);
   if (version !== VERSION) throw new NewerJournalError(`the journal has records of version ${version}`);
   const type = bytes.readUInt8(from + 5) as RecordType;
-  return { type, atMs: bytes.readUIntBE(from + 12, 6), payload: bytes.subarray(from + HEAD_BYTES, end), from, end };
-}
-
-function checksum(bytes: Buffer, from: number, end: number): number {
-  return crc32(bytes.subarray(from + HEAD_BYTES, end), crc32(bytes.subarray(from + 4, from + CRC_AT)));
+  return { type, atMs: bytes.readUIntBE(from + 12, 6), payload, from, end };
 }

