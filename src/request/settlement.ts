@@ -101,8 +101,9 @@ export async function settleRequest(run: Run, ending: Ending, parts: PipelinePar
   const { route } = ending;
   if (route) run.record.answeredBy(ending.measured.answeredBy, route);
   const pace = route && paceOf(run, route, parts);
-  // A drain that cuts what still runs closes connections too, and that is not the client's doing.
-  const leftAllowance = parts.cut.aborted ? undefined : nanoUsd(BigInt(parts.settings().leftAllowanceNano));
+  // Of what was given to nobody. A drain that cuts what still runs closes connections too, and that is not the client's doing.
+  const mayBeLeft = !ending.delivered && !parts.cut.aborted;
+  const leftAllowance = mayBeLeft ? nanoUsd(BigInt(parts.settings().leftAllowanceNano)) : undefined;
   const attempts = triesOf(run, run.permit, parts);
   const charge = settlementOf(run.permit, { ...ending, pace, attempts, leftAllowance });
   run.record.charged(charge);

@@ -205,7 +205,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     get checked() {
       return checked;
     },
-    losses: () => [...losses.values()],
+    losses: () => (losses.size > 0 ? [...losses.values()] : NONE),
     token,
     history: () => names.history,
     life: () => names.life,
@@ -221,6 +221,9 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     },
   };
 }
+
+/** Each request asks three times, and mostly there are none. */
+const NONE: readonly Loss[] = [];
 
 /** The error for callers as long as a loss is unresolved. */
 export function older(): StoreError {
