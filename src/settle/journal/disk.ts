@@ -9,7 +9,10 @@ import { makeFolder } from "../../store/folder-lock.ts";
 
 /** A file whose room is there already: writing inside it needs no further space (docs/failure-model.md row F1). */
 export interface DiskFile {
-  /** Writes all of `bytes` inside the preallocated room. Throws as the file system does. */
+  /**
+   * Writes all of `bytes` inside the preallocated room, and is done with them when it returns: the caller writes others over them.
+   * Throws as the file system does.
+   */
   write(position: number, bytes: Uint8Array): void;
   /** Resolves when everything written before the call is on the disk. */
   sync(): Promise<void>;

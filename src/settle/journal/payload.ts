@@ -68,7 +68,7 @@ export function encodeAck({ id, outcome }: AckPayload): string {
  * in which every member comes back.
  */
 
-/** Who asks for what, of a request that had it last. */
+/** Whose charge it is and for which model: the members that whoPays writes. */
 type PayerFacts = Pick<SettleAsk, "group" | "kind" | "entitlement" | "keyId" | "perKey" | "model">;
 
 /** By key: both records of a request have the same payer, and the next request mostly has it too. */

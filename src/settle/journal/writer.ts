@@ -45,16 +45,15 @@ interface Waiter {
 }
 
 /**
- * How many of these are in a segment. They are the first ones: those that wait for a new segment are moved behind them. So a
- * sync that ends finds what it was for by counting, also among those that have come meanwhile.
+ * Those that are in a segment first, and how many they are; the others wait for a new segment. So a sync that ends finds what it was
+ * for by counting, also among those that have come meanwhile: nothing leaves from among the first until then, but all of them do
+ * where the disk fails (`#epoch`).
  */
-function placedFirst<T>(waiting: T[], entryOf: (one: T) => Entry): number {
+function placedFirst<T>(waiting: T[], entryOf: (one: T) => Entry): { readonly all: T[]; readonly placed: number } {
   const isPlaced = (one: T): boolean => entryOf(one).segment > 0;
-  if (waiting.every(isPlaced)) return waiting.length;
+  if (waiting.every(isPlaced)) return { all: waiting, placed: waiting.length };
   const placed = waiting.filter(isPlaced);
-  const rest = waiting.filter((one) => !isPlaced(one));
-  waiting.splice(0, waiting.length, ...placed, ...rest);
-  return placed.length;
+  return { all: placed.concat(waiting.filter((one) => !isPlaced(one))), placed: placed.length };
 }
 
 const waitersEntry = ({ entry }: Waiter): Entry => entry;
@@ -263,8 +262,10 @@ export class Writer {
     this.#syncedAtMs = this.#parts.clock.monotonicMs();
     const epoch = this.#epoch;
     const waiters = placedFirst(this.#waiters, waitersEntry);
-    this.#isBusy = waiters > 1;
+    this.#waiters = waiters.all;
+    this.#isBusy = waiters.placed > 1;
     const acks = placedFirst(this.#acks, itself);
+    this.#acks = acks.all;
     // Oldest first, so that a record never lasts longer than those before it if the power goes in between.
     const segments = [...this.#dirty].map((segment) => ({ segment, end: segment.next }));
     this.#dirty.clear();
@@ -272,7 +273,7 @@ export class Writer {
     for (const { segment } of segments) failure ??= await this.#syncOne(segment);
     if (epoch !== this.#epoch) return;
     if (failure !== undefined) this.#fail(failure);
-    else this.#synced(segments, waiters, acks);
+    else this.#synced(segments, waiters.placed, acks.placed);
   }
 
   async #syncOne(segment: OpenSegment): Promise<unknown> {

@@ -26,9 +26,9 @@ export interface Live {
   readonly heldByEntitlement: Map<string, bigint>;
   /** Requests at once of keys that have a limit of them, by key id. */
   readonly inFlightByKey: Map<string, number>;
-  /** LiveHold of budgets, by `heldName`. */
+  /** Held of budgets, by `heldName`. */
   readonly heldByBudget: Map<string, bigint>;
-  /** LiveHold of the balance. */
+  /** Held of the balance. */
   held: bigint;
   /** No hold ends before this instant, milliseconds since the epoch. */
   nextExpiryMs: number;

@@ -121,8 +121,8 @@ export class Breakers {
       failed = isOutage(error);
       throw error;
     } finally {
-      if (tookMs) shard.breaker.count(failed, tookMs());
       ended(shard);
+      if (tookMs) shard.breaker.count(failed, tookMs());
     }
   }
 }

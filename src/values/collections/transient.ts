@@ -97,6 +97,8 @@ interface Named<K, V> {
 
 /** A power of two; most maps have a few members at once. */
 const SLOTS_FIRST = 8;
+/** A table of more than these is given up with its last member: there is a map for each account. */
+const SLOTS_KEPT = 64;
 /** As many as an account's tag has. Names of requests and keys are random at their ends. */
 const HASHED_CHARS = 10;
 /**
@@ -183,6 +185,7 @@ export class TransientMap<K extends string, V> {
     else this.#slots[slot] = member.next;
     member.next = undefined;
     this.#chain.unlink(member);
+    if (this.#chain.size === 0 && this.#slots.length > SLOTS_KEPT) this.#slots = emptySlots(SLOTS_FIRST);
     return member;
   }
 

@@ -1,6 +1,6 @@
 /** What is sent to Redis, put together as text: a script with its keys and values, and a list of texts as one value. */
 
-/** Texts that stand in JSON as they are; what else there is, JSON.stringify is asked for. */
+/** Texts that stand in JSON as they are, as in settle/json-text.ts; what else there is, JSON.stringify is asked for. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 /** Whether a text stands in JSON as it is. */
@@ -10,7 +10,8 @@ export function isPlain(text: string): boolean {
 
 /** A text as it stands between the quotes of JSON. */
 export function escaped(text: string): string {
-  return PLAIN.test(text) ? text : JSON.stringify(text).slice(1, -1);
+  // Half a pair of UTF-16 has no form that Redis' own JSON reads.
+  return PLAIN.test(text) ? text : JSON.stringify(text.toWellFormed()).slice(1, -1);
 }
 
 /**
@@ -30,7 +31,11 @@ export function evalshaText(sha: string, keys: readonly string[], values: readon
   return Buffer.byteLength(text) === text.length ? text : partsText(sha, keys, values, Buffer.byteLength);
 }
 
-const charsOf = (part: string): number => part.length;
+/** @throws TypeError for what is no text: it would make a command that Redis closes the connection for. */
+function charsOf(part: string): number {
+  if (typeof part !== "string") throw new TypeError("a part of a command is no text");
+  return part.length;
+}
 
 function partsText(
   sha: string,
