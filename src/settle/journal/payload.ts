@@ -166,7 +166,7 @@ export function decodeCharge(payload: Buffer | string): ChargePayload | undefine
 /** What `encodeAck` writes. */
 const ACK = /^\{"id":"([^"\\]+)","outcome":"(settled|dead)"\}$/;
 
-/** Each charge's is read twice more by verification: 0.3 us, where JSON.parse takes 0.8. */
+/** Each charge has one that verification reads twice: 0.25 us, where JSON.parse takes 0.5. */
 export function decodeAck(payload: Buffer): AckPayload | undefined {
   const text = payload.toString();
   const [, id, outcome] = ACK.exec(text) ?? [];

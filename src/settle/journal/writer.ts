@@ -21,7 +21,7 @@ import { type Segment, segmentName } from "./segments.ts";
 const GROUP_MS = 2;
 /**
  * An ACK goes along with what is written next, or after so long: one that a kill takes is asked for again, and the store says that
- * it has the charge. A write of its own takes 10 us.
+ * it has the charge. A write of its own takes 4 us, and 13 while a sync runs.
  */
 const ACK_MS = 100;
 /** Records that wait for a segment to be made; beyond it the disk is too slow to be of use. */
