@@ -16,9 +16,9 @@ import { type Segment, segmentName } from "./segments.ts";
 
 /**
  * Syncs of a busy journal begin this far apart; with the sync itself a charge waits under 5 ms on a healthy disk. A journal
- * whose last sync had one waiter is not busy: the next one does not wait for company (half of 2 ms of each charge).
+ * whose last sync had one waiter is not busy: the next one does not wait for company (half of 4 ms of each charge).
  */
-const GROUP_MS = 2;
+const GROUP_MS = 4;
 /**
  * An ACK goes along with what is written next, or after so long: one that a kill takes is asked for again, and the store says that
  * it has the charge. A write of its own takes 4 us, and 13 while a sync runs.

@@ -45,7 +45,7 @@ test("what a step of a request puts is written before the loop looks at its sock
 
 for (const { company, waitMs } of [
   { company: 1, waitMs: 0 },
-  { company: 2, waitMs: 2 },
+  { company: 2, waitMs: 4 },
 ]) {
   test(`after a sync that ${company} waited for, the next one begins ${waitMs} ms after its start`, async () => {
     const disk = new SimDisk();
