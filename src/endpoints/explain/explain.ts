@@ -151,7 +151,7 @@ export function foresee(
   };
   const { answer } = decide({ ...ask, address: undefined, again: false }, standing);
   if (answer.outcome === "refused") return answer;
-  const { scope: _scope, budgets: _budgets, dear, ...granted } = answer;
+  const { scope: _scope, budgets: _budgets, dear, free, ...granted } = answer;
   return {
     ...granted,
     outcome: "admitted",
@@ -159,6 +159,7 @@ export function foresee(
     keyId: key.id,
     group: key.group,
     ...(dear ? { dear } : {}),
+    ...(free === undefined ? {} : { free }),
     storeTimeMs: nowMs,
   };
 }
