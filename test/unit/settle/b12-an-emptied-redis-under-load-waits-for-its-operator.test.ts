@@ -51,7 +51,11 @@ test("FLUSHALL under load: 503 and not 401, nothing is made again, and after the
   assert.match((await here.gateway.metrics.page()).body, /tollgate_store_older 1\n/);
   const topup = await admin(here.adminUrl, "POST", "/accounts", { name: "another" });
   assert.deepEqual([topup.status, (topup.json.error as { code: string }).code], [503, "store_older"]);
-  assert.equal((await chat(here.url, `${key.slice(0, -1)}0`)).status, 401, "what is no key needs no store");
+  assert.equal(
+    (await chat(here.url, key.slice(0, -1) + (key.endsWith("0") ? "1" : "0"))).status,
+    401,
+    "what is no key needs no store",
+  );
   assert.match((await here.gateway.metrics.page()).body, /tollgate_dead_letters 0\n/);
 
   assert.equal((await tollgate(here.adminUrl, "store", "confirm", "0123456789ab")).status, 1);
