@@ -2,9 +2,9 @@
 
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { Route } from "../values/catalog.ts";
+import { pieceOf, quote, remembered, type TextPiece, TwoTexts, word } from "../values/json-text.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
-import { pieceOf, quote, remembered, type TextPiece, TwoTexts, word } from "./json-text.ts";
 import { COMPLETE, type RouteUse } from "./meter.ts";
 
 /** What was used at a route, and its price there. */

@@ -30,7 +30,7 @@ export function usageOfMemo(memo: string | Memo): Usage | undefined {
 }
 
 /**
- * Computes a charge from the memo that `settle/lines.ts` wrote.
+ * Computes a charge from the memo that `settle/memo.ts` wrote.
  * @returns undefined for a memo that does not hold every figure.
  */
 export function recompute(memo: string | Memo): Recomputed | undefined {
@@ -50,7 +50,7 @@ export function recompute(memo: string | Memo): Recomputed | undefined {
   return { cost, owed: exact ? cost : leastNano(cost, hold) };
 }
 
-/** A try at an upstream as a memo holds it (settle/lines.ts). */
+/** A try at an upstream as a memo holds it (settle/memo.ts). */
 export interface NotedAttempt {
   readonly upstream: string;
   readonly model: string;

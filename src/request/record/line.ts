@@ -2,7 +2,7 @@
  * The log line of a request, to the letter as JSON.stringify would write it. Its members are the same each time and known here, so
  * that nobody has to find them: 1.9 us for 3.1 with JSON.stringify and a look for names of secrets, of which it has none.
  */
-import { numeral, quote } from "../../settle/json-text.ts";
+import { numeral, quote } from "../../values/json-text.ts";
 
 /** The members of the line, in their order; what is undefined is left out. They are also the attributes of the request's span. */
 export type RequestLine = {

@@ -4,11 +4,11 @@ import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../../store/settl
 import type { TokenSums } from "../../store/sums/token-sums.ts";
 import type { KeptRequest } from "../../values/idempotency.ts";
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
+import { numeral, quote, word } from "../../values/json-text.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, parseNano } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import type { AckOutcome, AdminRecord } from "../journal.ts";
-import { numeral, quote, word } from "../json-text.ts";
 import { quotedMemo } from "../memo.ts";
 
 /** How far a pass of verification has come: everything before this place is verified. */

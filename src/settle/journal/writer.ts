@@ -6,13 +6,14 @@
  * journal is broken, says so, and tries again until it is not.
  */
 
-import { afterReady, afterTurn, type Clock } from "../../values/time.ts";
+import { afterReady, afterTurn } from "../../values/time.ts";
 import { JournalBrokenError } from "../journal.ts";
-import type { Disk, DiskFile } from "./disk.ts";
+import type { DiskFile } from "./disk.ts";
 import type { Entry } from "./entry.ts";
-import { FrameBatch, isTooLong, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
+import { isTooLong, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import { encode, type JournalPosition, type SegmentStart } from "./payload.ts";
-import { type Segment, segmentName } from "./segments.ts";
+import type { Segment } from "./segments.ts";
+import { type OpenSegment, RETRY_MS, type SpareParts, SpareSegment } from "./spare.ts";
 
 /**
  * Syncs of a busy journal begin this far apart; with the sync itself a charge waits under 5 ms on a healthy disk. A journal
@@ -373,113 +374,6 @@ function close(file: DiskFile): void {
     file.close();
   } catch {
     // What matters was synced before; a descriptor that cannot be closed is the kernel's to keep.
-  }
-}
-
-/*
- * The segment that is made before it is needed, so that a full disk is seen while there is still room
- * (docs/failure-model.md row F1).
- */
-
-/** How soon a disk that failed is tried again. */
-const RETRY_MS = 1_000;
-
-/** A segment that is written, or will be. */
-interface OpenSegment extends Segment {
-  readonly file: DiskFile;
-  /** Records that are not written yet, and where the next one goes: `end` is where those end that are. */
-  readonly unwritten: FrameBatch;
-  next: number;
-  /** Where what is known to be on the disk ends. */
-  synced: number;
-  syncing: boolean;
-  /** Written no more; closed as soon as no sync runs. */
-  retired: boolean;
-}
-
-interface SpareParts {
-  readonly disk: Disk;
-  readonly clock: Clock;
-  readonly segmentBytes: number;
-  /** The number of the first segment to make. */
-  readonly next: number;
-  /** Whether one more segment is allowed. */
-  readonly hasRoom: () => boolean;
-  readonly alarm: (message: string, error?: unknown) => void;
-}
-
-class SpareSegment {
-  readonly #parts: SpareParts;
-  #next: number;
-  #spare: Promise<OpenSegment> | undefined;
-  #closed = false;
-  #problem: string | undefined;
-
-  constructor(parts: SpareParts) {
-    this.#parts = parts;
-    this.#next = parts.next;
-  }
-
-  /** Why there is none; undefined while there is one or one is being made. */
-  get problem(): string | undefined {
-    return this.#problem;
-  }
-
-  get exists(): boolean {
-    return this.#spare !== undefined;
-  }
-
-  /** The segment, made now when there is none. Rejects as the disk does. */
-  take(): Promise<OpenSegment> {
-    const spare = this.#spare ?? this.#make();
-    this.#spare = undefined;
-    return spare;
-  }
-
-  /** Makes one unless there is one, and tries again until that works. */
-  keep(): void {
-    if (this.#spare || this.#closed) return;
-    const spare = this.#make();
-    this.#spare = spare;
-    spare.then(
-      () => {
-        this.#problem = undefined;
-      },
-      (error: unknown) => {
-        if (this.#spare === spare) this.#spare = undefined;
-        if (!this.#problem) this.#parts.alarm("the journal has no room for its next segment", error);
-        this.#problem = `no room for the next journal segment: ${messageOf(error)}`;
-        this.#parts.clock.after(RETRY_MS, () => this.keep());
-      },
-    );
-  }
-
-  /** Takes the unused segment away again. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    const spare = await this.#spare?.catch(() => undefined);
-    this.#spare = undefined;
-    if (!spare) return;
-    spare.file.close();
-    await this.#parts.disk.remove(segmentName(spare.number)).catch(() => undefined);
-  }
-
-  async #make(): Promise<OpenSegment> {
-    const { disk, segmentBytes, hasRoom } = this.#parts;
-    if (!hasRoom()) throw new Error("journal.bytes_max is used up");
-    const number = this.#next++;
-    const file = await disk.create(segmentName(number), segmentBytes);
-    const states = {
-      unwritten: new FrameBatch(),
-      next: 0,
-      end: 0,
-      synced: 0,
-      lastAtMs: 0,
-      used: false,
-      syncing: false,
-      retired: false,
-    };
-    return { number, bytes: segmentBytes, file, ...states };
   }
 }
 

@@ -248,7 +248,7 @@ function accountAfter(account: AccountRow, amount: bigint, lines: number): Accou
   return { ...account, balance: balance - amount, spent: spent + amount, seq: seq + lines };
 }
 
-/** @param place when the lines are written, the number of the line before them, and the balance after all of them. */
+/** @param atMs when they are written; @param after the number of the line before them; @param balance after all of them. */
 function linesOf(
   ask: SettleAsk,
   shares: Shares,

@@ -1,4 +1,6 @@
 /** Settlement on Redis: the ask as arguments of `lua/settle.lua`, its reply as an answer of the contract. */
+
+import { isPlain } from "../../values/json-text.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { utcDay } from "../../values/time.ts";
 import { attemptAccounts, countField, dayField, limitScope, settleAccounts, upstreamField } from "../names.ts";
@@ -13,7 +15,7 @@ import {
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
 import { COUNT_KINDS } from "../sums/token-sums.ts";
-import { isPlain, listText } from "./connection/encode.ts";
+import { listText } from "./connection/encode.ts";
 import type { Runner } from "./connection/runner.ts";
 import {
   accountKey,

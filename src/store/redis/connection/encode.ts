@@ -1,17 +1,10 @@
 /** What is sent to Redis, put together as text: a script with its keys and values, and a list of texts as one value. */
-
-/** Texts that stand in JSON as they are, as in settle/json-text.ts; what else there is, JSON.stringify is asked for. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-/** Whether a text stands in JSON as it is. */
-export function isPlain(text: string): boolean {
-  return PLAIN.test(text);
-}
+import { isPlain } from "../../../values/json-text.ts";
 
 /** A text as it stands between the quotes of JSON. */
 export function escaped(text: string): string {
   // Half a pair of UTF-16 has no form that Redis' own JSON reads.
-  return PLAIN.test(text) ? text : JSON.stringify(text.toWellFormed()).slice(1, -1);
+  return isPlain(text) ? text : JSON.stringify(text.toWellFormed()).slice(1, -1);
 }
 
 /**

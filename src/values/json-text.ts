@@ -6,6 +6,11 @@
 /** Texts that need no escapes: all but quotes, backslashes and what is beyond ASCII, which JSON.stringify is asked for. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
+/** Whether a text stands in JSON as it is. */
+export function isPlain(text: string): boolean {
+  return PLAIN.test(text);
+}
+
 /** A text of any content, quoted. */
 export function quote(text: string): string {
   return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
