@@ -15,7 +15,7 @@ import {
 } from "../settlement.ts";
 import { sumsOfSettlement } from "../sums/day-costs.ts";
 import { COUNT_KINDS } from "../sums/token-sums.ts";
-import { listText } from "./connection/encode.ts";
+import { escapedList, listText } from "./connection/encode.ts";
 import type { Runner } from "./connection/runner.ts";
 import {
   accountKey,
@@ -65,7 +65,7 @@ function askText(ask: SettleAsk): string {
   const ofRequest = isPlain(group) && isPlain(model) && isPlain(keyId) && isPlain(entitlement) && isPlain(counted);
   const ofUpstream = isPlain(upstream) && isPlain(absorbedCause) && costs.every(hasPlainNames);
   const isCommon = !(ask.attempts?.length || ask.leftUnpaid || ask.idempotency);
-  return isCommon && ofRequest && ofUpstream ? listText(texts) : JSON.stringify(texts);
+  return isCommon && ofRequest && ofUpstream ? listText(texts) : escapedList(texts);
 }
 
 function hasPlainNames({ upstream, model }: UpstreamCost): boolean {

@@ -4,6 +4,7 @@ import { EventEmitter } from "node:events";
 import { Writable } from "node:stream";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { evalshaText } from "../../../src/store/redis/connection/encode.ts";
 import { gatherWrites } from "../../../src/store/redis/connection/gather.ts";
 
 /** A socket that notes what it is given at once. */
@@ -94,4 +95,11 @@ test("a connection that is lost in the turn takes nothing of it, and says so", a
   assert.equal(((await failed) as NodeJS.ErrnoException).code, "ERR_STREAM_DESTROYED");
   await turn();
   assert.deepEqual(stream.pieces, []);
+});
+
+test("what is no text is refused before it is sent: Redis would close the connection, with all that waits on it", () => {
+  const keys = ["k"];
+  assert.throws(() => evalshaText("0".repeat(40), keys, [5 as unknown as string]), TypeError);
+  assert.throws(() => evalshaText("0".repeat(40), [undefined as unknown as string], []), TypeError);
+  assert.match(evalshaText("0".repeat(40), keys, ["ü"]), /\$1\r\nk\r\n\$2\r\nü\r\n$/);
 });

@@ -58,3 +58,22 @@ test("in Redis and in the embedded store", async (t) => {
   ]);
   assert.equal(expected.sums.length, 1);
 });
+
+test("half a pair of UTF-16 is no reason for a charge to be refused", async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  const store = await openUrl(redis);
+  t.after(() => store.close());
+  const tag = tagOf("Half");
+  await store.createAccount({ tag, name: "Half", plan: "free" });
+  await store.createKey(tag, { id: "k1", hash: hashOf("half"), group: "money" });
+  await store.credit(tag, { id: "p1", kind: "topup", amount: nanoUsd(1_000n), note: "" });
+  const groups = [terms({ group: "money" })];
+  const model = "m\ud800";
+  for (const [number, memo] of [MEMO, "\udc00"].entries()) {
+    const ask = admitAsk({ tag, requestId: ridOf(number), keyHash: hashOf("half"), model, plans: ["free"], groups });
+    const permit = admitted(await store.admit(ask));
+    const { outcome } = await store.settle(settleAsk(ask, permit, { model, amount: 1n, memo }));
+    assert.equal(outcome, "settled");
+  }
+});

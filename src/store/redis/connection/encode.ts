@@ -1,9 +1,8 @@
 /** What is sent to Redis, put together as text: a script with its keys and values, and a list of texts as one value. */
 import { isPlain } from "../../../values/json-text.ts";
 
-/** A text as it stands between the quotes of JSON. */
+/** A text as it stands between the quotes of JSON. Half a pair of UTF-16 has no form that Redis' own JSON reads. */
 export function escaped(text: string): string {
-  // Half a pair of UTF-16 has no form that Redis' own JSON reads.
   return isPlain(text) ? text : JSON.stringify(text.toWellFormed()).slice(1, -1);
 }
 
@@ -13,6 +12,11 @@ export function escaped(text: string): string {
  */
 export function listText(texts: readonly string[]): string {
   return `["${texts.join('","')}"]`;
+}
+
+/** A JSON list of any texts. */
+export function escapedList(texts: readonly string[]): string {
+  return JSON.stringify(texts.map((text) => text.toWellFormed()));
 }
 
 /**
