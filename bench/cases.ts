@@ -31,47 +31,93 @@ const BURST_EVENTS = 10;
 const PACED_STREAMS = 500;
 export const PACE = " every-50-ms";
 
-/** About 2 KB: a system text, three turns and a few options, as a small chat client sends them. */
-function chatRequest(stream: boolean, eventsPerWrite: number, pace = ""): string {
-  const sentence = "The quick brown fox jumps over the lazy dog and runs along the river until the sun goes down. ";
-  return JSON.stringify({
-    model: "bench",
-    max_tokens: 512,
-    temperature: 0.7,
-    messages: [
-      { role: "system", content: sentence.repeat(6) },
-      { role: "user", content: sentence.repeat(4) },
-      { role: "assistant", content: sentence.repeat(6) },
-      { role: "user", content: sentence.repeat(3) },
-    ],
-    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
-    // The upstream reads its instructions here; nobody else looks at it.
-    user: `events-per-write-${eventsPerWrite}${pace}`,
-  });
+/** The model of the configuration whose server speaks a protocol. */
+export const BENCH_MODELS: Readonly<Record<Protocol, string>> = {
+  chat: "bench",
+  messages: "bench-messages",
+  responses: "bench-responses",
+};
+
+const SENTENCE = "The quick brown fox jumps over the lazy dog and runs along the river until the sun goes down. ";
+const SYSTEM = SENTENCE.repeat(6);
+const TURNS = [
+  { role: "user", content: SENTENCE.repeat(4) },
+  { role: "assistant", content: SENTENCE.repeat(6) },
+  { role: "user", content: SENTENCE.repeat(3) },
+] as const;
+
+/** How a request is to be answered. */
+interface Wanted {
+  /** What the model's server speaks. */
+  readonly upstream: Protocol;
+  readonly stream: boolean;
+  readonly eventsPerWrite: number;
+  readonly pace?: string;
 }
 
-/** The same conversation as a messages client writes it; the model's server speaks chat completions. */
-function messagesRequest(stream: boolean, eventsPerWrite: number, pace = ""): string {
-  const sentence = "The quick brown fox jumps over the lazy dog and runs along the river until the sun goes down. ";
-  return JSON.stringify({
-    model: "bench",
+/** About 2 KB: a system text, three turns and a few options, as a small client of the protocol sends them. */
+const REQUESTS: Readonly<Record<Protocol, (wanted: Wanted) => object>> = {
+  chat: ({ stream, upstream, ...wanted }) => ({
+    model: BENCH_MODELS[upstream],
     max_tokens: 512,
     temperature: 0.7,
-    // Here the upstream's instructions survive the translation.
-    system: `${sentence.repeat(6)}events-per-write-${eventsPerWrite}${pace}`,
-    messages: [
-      { role: "user", content: sentence.repeat(4) },
-      { role: "assistant", content: sentence.repeat(6) },
-      { role: "user", content: sentence.repeat(3) },
-    ],
+    // The upstream reads its instructions here, or in the text; nobody else looks at them.
+    messages: [{ role: "system", content: upstream === "chat" ? SYSTEM : instructed(wanted) }, ...TURNS],
+    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    ...(upstream === "chat" ? { user: instructions(wanted) } : {}),
+  }),
+  messages: ({ stream, upstream, ...wanted }) => ({
+    model: BENCH_MODELS[upstream],
+    max_tokens: 512,
+    temperature: 0.7,
+    system: instructed(wanted),
+    messages: TURNS,
     ...(stream ? { stream: true } : {}),
-  });
+  }),
+  responses: ({ stream, upstream, ...wanted }) => ({
+    model: BENCH_MODELS[upstream],
+    max_output_tokens: 512,
+    temperature: 0.7,
+    instructions: instructed(wanted),
+    input: TURNS,
+    store: false,
+    ...(stream ? { stream: true } : {}),
+  }),
+};
+
+function instructions({ eventsPerWrite, pace = "" }: Pick<Wanted, "eventsPerWrite" | "pace">): string {
+  return `events-per-write-${eventsPerWrite}${pace}`;
+}
+
+/** A system text with the instructions, which survive a translation there. */
+function instructed(wanted: Pick<Wanted, "eventsPerWrite" | "pace">): string {
+  return SYSTEM + instructions(wanted);
+}
+
+function bodyOf(client: Protocol, wanted: Wanted): string {
+  return JSON.stringify(REQUESTS[client](wanted));
+}
+
+function chatRequest(stream: boolean, eventsPerWrite: number, pace = ""): string {
+  return bodyOf("chat", { upstream: "chat", stream, eventsPerWrite, pace });
+}
+
+/** The model's server speaks chat completions. */
+function messagesRequest(stream: boolean, eventsPerWrite: number, pace = ""): string {
+  return bodyOf("messages", { upstream: "chat", stream, eventsPerWrite, pace });
 }
 
 const messages = { protocol: "messages", path: "/v1/messages" } as const;
 const chat = { protocol: "chat", path: "/v1/chat/completions" } as const;
+const CLIENTS = { chat, messages, responses: { protocol: "responses", path: "/v1/responses" } } as const;
 const stream = { unit: "event", unitsPerRequest: STREAM_EVENTS } as const;
 const paced = { requests: PACED_STREAMS, connections: PACED_STREAMS } as const;
+/** A client of one protocol, a model's server of another, events that come faster than they are read. */
+function translated(client: Protocol, upstream: Protocol): Case {
+  const body = bodyOf(client, { upstream, stream: true, eventsPerWrite: BURST_EVENTS });
+  return { name: `${client} to ${upstream}, streamed in bursts`, ...CLIENTS[client], ...stream, body, requests: 1_500 };
+}
+
 const refused = { body: chatRequest(false, 1), unit: "request", unitsPerRequest: 1, requests: 4_000 } as const;
 
 export const CASES: readonly Case[] = [
@@ -86,13 +132,12 @@ export const CASES: readonly Case[] = [
     unitsPerRequest: 1,
     requests: 3_000,
   },
-  {
-    name: "messages to chat, streamed in bursts",
-    ...messages,
-    ...stream,
-    body: messagesRequest(true, BURST_EVENTS),
-    requests: 1_500,
-  },
+  translated("messages", "chat"),
+  translated("responses", "chat"),
+  translated("chat", "messages"),
+  translated("responses", "messages"),
+  translated("chat", "responses"),
+  translated("messages", "responses"),
   {
     name: "messages to chat, streamed one by one",
     ...messages,

@@ -14,9 +14,11 @@ import { fileURLToPath } from "node:url";
 import type { Store } from "../src/store/contract.ts";
 import { openStore } from "../src/store/open.ts";
 import { newAccountTag, newKey } from "../src/values/key.ts";
+import type { Protocol } from "../src/values/protocol.ts";
 import { Secret } from "../src/values/secret.ts";
 import { freePorts } from "../test/rig/ports.ts";
 import { startRedis } from "../test/rig/redis.ts";
+import { BENCH_MODELS } from "./cases.ts";
 import { childrenOf } from "./cpu.ts";
 
 export interface Running {
@@ -218,8 +220,11 @@ async function startGateway(options: StartOptions, store: string | undefined, mo
 
 function gatewayConfig(dir: string, upstreamPort: number, store: string | undefined, shape: GatewayShape): string {
   const concurrency = shape.concurrency ?? UPSTREAM_CONNECTIONS;
-  const model = `{plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: model}]}`;
-  const names = ["bench", ...Array.from({ length: shape.moreModels ?? 0 }, (_, i) => `other-${i}`)];
+  const model = (upstream: string) =>
+    `{plans: [free], price: {input: "1", output: "10"}, context_tokens: 200000, routes: [{upstream: ${upstream}}]}`;
+  const protocols = Object.keys(BENCH_MODELS) as Protocol[];
+  const others = Array.from({ length: shape.moreModels ?? 0 }, (_, i) => `other-${i}`);
+  const names = [...Object.values(BENCH_MODELS), ...others];
   return `
 listen: 127.0.0.1:0
 admin: 127.0.0.1:0
@@ -229,10 +234,11 @@ journal: {dir: ${dir}/journal}
 sealing_keys: [${SEALING_KEY}]
 workers: ${shape.workers ?? 1}
 upstreams:
-  model: {protocol: chat, base_url: "http://127.0.0.1:${upstreamPort}/v1", api_key: bench, max_concurrency: ${concurrency}}
+${protocols.map((protocol) => `  ${protocol}: {protocol: ${protocol}, base_url: "http://127.0.0.1:${upstreamPort}/v1", api_key: bench, max_concurrency: ${concurrency}}`).join("\n")}
 plans: {free: {}}
 models:
-${names.map((name) => `  ${name}: ${model}`).join("\n")}
+${protocols.map((protocol) => `  ${BENCH_MODELS[protocol]}: ${model(protocol)}`).join("\n")}
+${others.map((name) => `  ${name}: ${model("chat")}`).join("\n")}
 groups:
   bench: {kind: pay_per_use, models: [${names.join(", ")}], limits: {concurrency: ${concurrency}}}
   limited: {kind: pay_per_use, models: [bench], limits: {requests_per_minute: 1}}

@@ -1,13 +1,15 @@
 /**
  * A model server that costs next to nothing: every reply is made once and only written. A process of its own, started by
- * `run.ts`; sends its port to its parent.
+ * `run.ts`; sends its port to its parent. It speaks chat completions, and streams of the protocol of the model that it is asked
+ * for, whatever the path, because a proxy that translates nothing leaves the client's.
  *
  * Streams are written so many events at a time as the member `user` of the request says (`events-per-write-10`), with a
  * turn of the loop between writes, or so many milliseconds (`every-50-ms`).
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { STREAM_EVENTS } from "./cases.ts";
+import type { Protocol } from "../src/values/protocol.ts";
+import { BENCH_MODELS, STREAM_EVENTS } from "./cases.ts";
 
 /** Longer than any idle time in front of it, so that it never closes a connection that is about to be used. */
 const KEEP_ALIVE_MS = 300_000;
@@ -27,26 +29,120 @@ const WHOLE_HEADERS = { "content-type": "application/json", "content-length": St
 const STREAM_HEADERS = { "content-type": "text/event-stream" };
 
 /** The events of one stream: text, a finish, the usage, the end. */
-function streamEvents(): string[] {
+function chatEvents(): string[] {
   const chunk = (delta: object, finish: string | null) =>
     JSON.stringify({ ...HEAD, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], usage: null });
-  const texts = Array.from({ length: STREAM_EVENTS - 3 }, (_, i) => chunk({ content: ` word${i}` }, null));
+  const texts = wordsOf(3).map((content) => chunk({ content }, null));
   const last = [chunk({}, "stop"), JSON.stringify({ ...HEAD, choices: [], usage: USAGE }), "[DONE]"];
   return [...texts, ...last].map((data) => `data: ${data}\n\n`);
 }
 
-const EVENTS = streamEvents();
-const writesBySize = new Map<number, readonly Buffer[]>();
+/** The same as a messages server says it. */
+function messagesEvents(): string[] {
+  const usage = { input_tokens: USAGE.prompt_tokens, output_tokens: 1 };
+  const message = { id: "msg_bench", type: "message", role: "assistant", model: "bench", content: [], usage };
+  const delta = (text: string) => ({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
+  return [
+    { type: "message_start", message: { ...message, stop_reason: null, stop_sequence: null } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    ...wordsOf(5).map(delta),
+    { type: "content_block_stop", index: 0 },
+    {
+      type: "message_delta",
+      delta: { stop_reason: "end_turn", stop_sequence: null },
+      usage: { output_tokens: USAGE.completion_tokens },
+    },
+    { type: "message_stop" },
+  ].map(typedFrame);
+}
 
-function writesOf(eventsPerWrite: number): readonly Buffer[] {
-  const known = writesBySize.get(eventsPerWrite);
+/** The same as a responses server says it. */
+function responsesEvents(): string[] {
+  const words = wordsOf(8);
+  const place = { item_id: "msg_bench", output_index: 0, content_index: 0 };
+  const part = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] });
+  const item = (status: string, content: readonly object[]) => ({
+    id: "msg_bench",
+    type: "message",
+    role: "assistant",
+    status,
+    content,
+  });
+  const response = (status: string, output: readonly object[], usage: object | null) => ({
+    id: "resp_bench",
+    object: "response",
+    created_at: HEAD.created,
+    status,
+    error: null,
+    incomplete_details: null,
+    instructions: null,
+    metadata: {},
+    model: "bench",
+    output,
+    parallel_tool_calls: true,
+    temperature: 1,
+    tool_choice: "auto",
+    tools: [],
+    top_p: 1,
+    usage,
+  });
+  const text = words.join("");
+  const done = item("completed", [part(text)]);
+  const usage = {
+    input_tokens: USAGE.prompt_tokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: USAGE.completion_tokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: USAGE.total_tokens,
+  };
+  return [
+    { type: "response.created", response: response("in_progress", [], null) },
+    { type: "response.in_progress", response: response("in_progress", [], null) },
+    { type: "response.output_item.added", output_index: 0, item: item("in_progress", []) },
+    { type: "response.content_part.added", ...place, part: part("") },
+    ...words.map((delta) => ({ type: "response.output_text.delta", ...place, delta, logprobs: [] })),
+    { type: "response.output_text.done", ...place, text, logprobs: [] },
+    { type: "response.content_part.done", ...place, part: part(text) },
+    { type: "response.output_item.done", output_index: 0, item: done },
+    { type: "response.completed", response: response("completed", [done], usage) },
+  ].map((event, sequence_number) => typedFrame({ ...event, sequence_number }));
+}
+
+/** So many pieces of text that a stream with so many other events has STREAM_EVENTS. */
+function wordsOf(otherEvents: number): string[] {
+  return Array.from({ length: STREAM_EVENTS - otherEvents }, (_, i) => ` word${i}`);
+}
+
+function typedFrame(event: { readonly type: string; readonly [member: string]: unknown }): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+const EVENTS: Readonly<Record<Protocol, readonly string[]>> = {
+  chat: chatEvents(),
+  messages: messagesEvents(),
+  responses: responsesEvents(),
+};
+const writesByKind = new Map<string, readonly Buffer[]>();
+
+function writesOf(protocol: Protocol, eventsPerWrite: number): readonly Buffer[] {
+  const kind = `${protocol} ${eventsPerWrite}`;
+  const known = writesByKind.get(kind);
   if (known) return known;
   const writes: Buffer[] = [];
-  for (let i = 0; i < EVENTS.length; i += eventsPerWrite) {
-    writes.push(Buffer.from(EVENTS.slice(i, i + eventsPerWrite).join("")));
+  const events = EVENTS[protocol];
+  for (let i = 0; i < events.length; i += eventsPerWrite) {
+    writes.push(Buffer.from(events.slice(i, i + eventsPerWrite).join("")));
   }
-  writesBySize.set(eventsPerWrite, writes);
+  writesByKind.set(kind, writes);
   return writes;
+}
+
+/** The protocol of the model that a body asks for. */
+function protocolOf(body: string): Protocol {
+  const asked = (Object.keys(BENCH_MODELS) as Protocol[]).find((protocol) =>
+    body.includes(`"model":"${BENCH_MODELS[protocol]}"`),
+  );
+  return asked ?? "chat";
 }
 
 function stream(res: ServerResponse, writes: readonly Buffer[], everyMs: number): void {
@@ -71,7 +167,7 @@ const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
     const body = Buffer.concat(pieces).toString("latin1");
     if (!body.includes('"stream":true')) return res.writeHead(200, WHOLE_HEADERS).end(WHOLE);
     const [, eventsPerWrite = 1, everyMs = 0] = /events-per-write-(\d+)(?: every-(\d+)-ms)?/.exec(body) ?? [];
-    stream(res, writesOf(Number(eventsPerWrite)), Number(everyMs));
+    stream(res, writesOf(protocolOf(body), Number(eventsPerWrite)), Number(everyMs));
   });
 });
 server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));

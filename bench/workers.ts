@@ -1,0 +1,139 @@
+/**
+ * `node bench/workers.ts`: what a second core brings: whole replies a second of a gateway of two workers beside one of a single
+ * process, both with Redis, each kept as busy as it can be, in turn; medians of the rounds.
+ *
+ * Load, upstream and Redis need cores, too, and a machine of two has none to spare for them. So the gateway's cores are parts of
+ * one (`--core 0.25`): the CPU controller of Linux (cgroups v1, as root) gives the whole gateway twice that, and each main thread, of
+ * which a process has one, once. What V8 and libuv do in other threads may use either, as on a machine of two cores.
+ *
+ * `--rounds N`, `--core SHARE`, `--connections N`.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { CASES, type Case } from "./cases.ts";
+import { cpuUs } from "./cpu.ts";
+import type { Load, LoadResult } from "./load.ts";
+import { machineFacts } from "./machine.ts";
+import { type Running, SUBJECTS, type Subject } from "./subjects.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "7" },
+    core: { type: "string", default: "0.25" },
+    connections: { type: "string", default: "64" },
+  },
+});
+const ROUNDS = Number(values.rounds);
+const CONNECTIONS = Number(values.connections);
+const CORES = 2;
+const WARM_UP_ROUNDS = 8;
+/** Short, so that a request never waits long for its gateway's next share. */
+const PERIOD_US = 10_000;
+const CORE_US = Math.round(Number(values.core) * PERIOD_US);
+const US_PER_S = 1e6;
+const GROUPS = "/sys/fs/cgroup/cpu";
+const WHOLE = CASES.find(({ name }) => name === "chat, whole") as Case;
+
+interface Standing {
+  readonly name: string;
+  readonly running: Running;
+  readonly rates: number[];
+  readonly us: number[];
+  readonly shares: number[];
+}
+
+/** A control group that may use so much CPU time in each period. */
+function group(path: string, quotaUs: number): string {
+  mkdirSync(path);
+  writeFileSync(join(path, "cpu.cfs_period_us"), String(PERIOD_US));
+  writeFileSync(join(path, "cpu.cfs_quota_us"), String(quotaUs));
+  return path;
+}
+
+/** Gives processes two cores together, and each one's main thread a core at the most. @returns what takes them off again. */
+function confine(pids: readonly number[]): () => void {
+  const all = group(join(GROUPS, `tollgate-bench-${process.pid}-${pids[0]}`), CORES * CORE_US);
+  const made = [all];
+  for (const pid of pids) {
+    const threads = readdirSync(`/proc/${pid}/task`);
+    const main = group(join(all, String(pid)), CORE_US);
+    made.unshift(main);
+    for (const thread of threads) writeFileSync(join(thread === String(pid) ? main : all, "tasks"), thread);
+  }
+  return () => {
+    for (const path of made) rmdirSync(path);
+  };
+}
+
+function median(figures: readonly number[]): number {
+  return figures.toSorted((a, b) => a - b)[figures.length >> 1] as number;
+}
+
+function part(file: string): ChildProcess {
+  return fork(fileURLToPath(new URL(file, import.meta.url)));
+}
+
+if (!existsSync(join(GROUPS, "cpu.cfs_quota_us"))) {
+  process.stderr.write(
+    `${GROUPS} is no CPU controller of cgroups v1: nothing here can give a gateway a part of a core\n`,
+  );
+  process.exit(1);
+}
+const upstream = part("upstream.ts");
+const load = part("load.ts");
+const standing: Standing[] = [];
+const undo: (() => void)[] = [];
+try {
+  const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
+  for (const name of ["tollgate, redis", "tollgate, redis, 2 workers"]) {
+    const subject = SUBJECTS.find((one) => one.name === name) as Subject;
+    const running = await subject.start({ upstreamPort: port, profileDir: undefined });
+    standing.push({ name, running, rates: [], us: [], shares: [] });
+    for (let round = 0; round < WARM_UP_ROUNDS; round++) await oneRound(running);
+    undo.push(confine(running.pids));
+  }
+  for (let round = 0; round < ROUNDS; round++) for (const one of standing) await measured(one);
+  process.stdout.write(asTable());
+} finally {
+  await Promise.all(standing.map(({ running }) => running.stop()));
+  for (const one of undo) one();
+  upstream.disconnect();
+  load.disconnect();
+}
+
+async function measured({ running, rates, us, shares }: Standing): Promise<void> {
+  const spent = () => running.pids.reduce((sum, pid) => sum + cpuUs(pid), 0);
+  const before = spent();
+  const { seconds } = await oneRound(running);
+  const took = spent() - before;
+  rates.push(WHOLE.requests / seconds);
+  us.push(took / WHOLE.requests);
+  shares.push((took * PERIOD_US) / (seconds * US_PER_S * CORE_US));
+}
+
+async function oneRound({ url, key }: Running): Promise<LoadResult> {
+  const { path, body, requests } = WHOLE;
+  const answered = once(load, "message");
+  load.send({ url: url + path, key, body, requests, connections: CONNECTIONS, refusable: false } satisfies Load);
+  const [result] = (await answered) as [LoadResult];
+  if (result.problem !== undefined) throw new Error(result.problem);
+  return result;
+}
+
+function asTable(): string {
+  const { cores, cpu, linux, node, redis } = machineFacts();
+  const [first] = standing as [Standing];
+  const rows = standing.map(({ name, rates, us, shares }) => {
+    const ratios = rates.map((rate, round) => rate / (first.rates[round] as number));
+    const [rate, ratio, cost, share] = [rates, ratios, us, shares].map(median) as [number, number, number, number];
+    return `| ${name} | ${rate.toFixed(0)} | ${ratio.toFixed(2)} | ${cost.toFixed(0)} | ${share.toFixed(2)} |`;
+  });
+  const head = "| subject | requests/s | beside the first | CPU us per request | cores used |\n|---|---|---|---|---|";
+  const size = `${ROUNDS} rounds, ${CONNECTIONS} connections, a core is ${values.core} of one`;
+  return `${cores} cores (${cpu}), Linux ${linux}, Node ${node}, Redis ${redis}; ${size}\n\n${head}\n${rows.join("\n")}\n`;
+}
