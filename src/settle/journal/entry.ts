@@ -4,13 +4,26 @@ import { TransientList, TransientMap } from "../../values/collections/transient.
 import type { RequestId } from "../../values/request-id.ts";
 import { RECORD, type RecordType } from "./frame.ts";
 
-/** One record; `segment` is where it was written last, or 0 while it is not. */
+/** One record on its way to the disk, or there. */
 export interface Entry {
   readonly type: RecordType;
   readonly atMs: number;
   /** JSON, as text: its few hundred bytes as a Buffer would keep the 64 KB that Node cut them from for as long as the request runs. */
   readonly payload: string;
+  /** Where it was written last; 0 while it is not. */
   segment: number;
+  /** Where its copy is that a disk may still have while the last one is not known to last; 0 while that one is known to, or is the first. */
+  kept: number;
+}
+
+export function entryOf(type: RecordType, atMs: number, payload: string, segment = 0): Entry {
+  return { type, atMs, payload, segment, kept: 0 };
+}
+
+/** Has the record written once more: until that is on the disk, the copy before it is not to go. */
+export function isWrittenAgain(entry: Entry): void {
+  entry.kept ||= entry.segment;
+  entry.segment = 0;
 }
 
 /** What the journal must not lose of one request. */

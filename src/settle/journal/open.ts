@@ -5,8 +5,8 @@ import type { JournalSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Journal, JournalHealth } from "../journal.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
-import type { Entry } from "./entry.ts";
-import { RECORD, type RecordType } from "./frame.ts";
+import { entryOf } from "./entry.ts";
+import { isTooLong, RECORD, type RecordType } from "./frame.ts";
 import { encode, encodeAck, encodeCharge, type Progress } from "./payload.ts";
 import { judge, type Segment, segmentBytesFor, segmentName } from "./segments.ts";
 import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
@@ -119,8 +119,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
   await writer.start();
   started = true;
 
-  const entryOf = (type: RecordType, payload: string): Entry => ({ type, atMs: clock.wallMs(), payload, segment: 0 });
-  const make = (type: RecordType, payload: object): Entry => entryOf(type, encode(payload));
+  const made = (type: RecordType, payload: string) => entryOf(type, clock.wallMs(), payload);
 
   function health(): JournalHealth {
     const fillRatio = bytesTotal() / bytesMax;
@@ -159,30 +158,35 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       segments.splice(segments.indexOf(segment), 1);
       bytesOfSegments -= segment.bytes;
     }
-    await Promise.all(carry.map((entry) => writer.write(entry)));
+    if (writer.isMending || carry.length === 0) return;
+    // Not those that the store has taken while segments were removed: what is written after its ACK is a new charge to the next start.
+    const live = new Set(unsettled.entries());
+    await Promise.all(carry.filter((entry) => live.has(entry)).map((entry) => writer.write(entry)));
   }
 
   const journal: Journal = {
     open({ voided, hold }) {
-      const entry = entryOf(RECORD.open, encodeCharge(voided, { hold }));
+      const entry = made(RECORD.open, encodeCharge(voided, { hold }));
       unsettled.add(voided.requestId, entry);
       writer.append(entry);
     },
     checkpoint(ask) {
-      if (!unsettled.isRunning(ask.requestId)) return;
-      const entry = entryOf(RECORD.checkpoint, encodeCharge(ask, {}));
+      const entry = made(RECORD.checkpoint, encodeCharge(ask, {}));
+      // The one before it, or the OPEN, stands.
+      if (isTooLong(entry.payload) || !unsettled.isRunning(ask.requestId)) return;
       unsettled.add(ask.requestId, entry);
       writer.append(entry);
     },
     final(ask, orphan = false) {
-      const entry = entryOf(RECORD.final, encodeCharge(ask, orphan ? { orphan } : {}));
-      unsettled.add(ask.requestId, entry);
+      const entry = made(RECORD.final, encodeCharge(ask, orphan ? { orphan } : {}));
+      // One that no segment takes is refused, and would be again with all that must be written once more.
+      if (!isTooLong(entry.payload)) unsettled.add(ask.requestId, entry);
       return writer.write(entry);
     },
     ack(id, outcome) {
-      if (unsettled.remove(id)) writer.append(entryOf(RECORD.ack, encodeAck({ id, outcome })));
+      if (unsettled.remove(id)) writer.append(made(RECORD.ack, encodeAck({ id, outcome })));
     },
-    adminWrite: (record) => writer.write(make(RECORD.admin, record)),
+    adminWrite: (record) => writer.write(made(RECORD.admin, encode(record))),
     health,
     close: () => writer.close(),
   };
@@ -192,9 +196,9 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     progress: found.progress,
     note(next) {
       progress = next;
-      writer.append(make(RECORD.note, next));
+      writer.append(made(RECORD.note, encode(next)));
     },
-    restored: (id) => void writer.append(entryOf(RECORD.ack, encodeAck({ id, outcome: "settled" }))),
+    restored: (id) => void writer.append(made(RECORD.ack, encodeAck({ id, outcome: "settled" }))),
     clean,
   };
   return { journal, log, leftovers };

@@ -139,12 +139,17 @@ export function judge(facts: RetentionFacts): RetentionVerdict {
   return { remove, early, carry: carry ?? [] };
 }
 
+/** A record that is being written again holds two: the copy that is on the disk, and the one that is to be. */
 function pinnedBy(live: Iterable<Entry>): Map<number, Entry[]> {
   const pinned = new Map<number, Entry[]>();
-  for (const entry of live) {
-    const entries = pinned.get(entry.segment) ?? [];
+  const pin = (segment: number, entry: Entry): void => {
+    const entries = pinned.get(segment) ?? [];
     entries.push(entry);
-    pinned.set(entry.segment, entries);
+    pinned.set(segment, entries);
+  };
+  for (const entry of live) {
+    pin(entry.segment, entry);
+    if (entry.kept > 0) pin(entry.kept, entry);
   }
   return pinned;
 }

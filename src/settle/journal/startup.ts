@@ -1,7 +1,7 @@
 /** What a journal folder holds when a process takes it over (docs/failure-model.md rows F3 and A5). */
 import type { SettleAsk } from "../../store/settlement.ts";
 import type { Disk } from "./disk.ts";
-import { type Entry, Unsettled } from "./entry.ts";
+import { entryOf, Unsettled } from "./entry.ts";
 import { type JournalFrame, RECORD } from "./frame.ts";
 import {
   decodeAck,
@@ -129,8 +129,7 @@ function apply(frame: JournalFrame, segment: number, state: State): boolean {
     case RECORD.final: {
       const text = payload.toString();
       const charge = decodeCharge(text);
-      const entry: Entry = { type, atMs, payload: text, segment };
-      if (charge) state.unsettled.add(charge.ask.requestId, entry);
+      if (charge) state.unsettled.add(charge.ask.requestId, entryOf(type, atMs, text, segment));
       return charge !== undefined;
     }
     case RECORD.ack: {

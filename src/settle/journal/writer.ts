@@ -9,7 +9,7 @@
 import { afterReady, afterTurn } from "../../values/time.ts";
 import { JournalBrokenError } from "../journal.ts";
 import type { DiskFile } from "./disk.ts";
-import type { Entry } from "./entry.ts";
+import { type Entry, entryOf, isWrittenAgain } from "./entry.ts";
 import { isTooLong, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import { encode, type JournalPosition, type SegmentStart } from "./payload.ts";
 import type { Segment } from "./segments.ts";
@@ -25,8 +25,13 @@ const GROUP_MS = 4;
  * it has the charge. A write of its own takes 4 us, and 13 while a sync runs.
  */
 const ACK_MS = 100;
-/** Records that wait for a segment to be made; beyond it the disk is too slow to be of use. */
+/**
+ * Records that wait for a segment to be made; beyond it the disk is too slow to be of use. Those of requests that run join them
+ * still, except for checkpoints: the journal keeps each of them in memory anyway, and an ACK that is lost is of a charge for ever
+ * unsettled.
+ */
 const QUEUE_MAX = 10_000;
+const SLOW = "the journal's disk is too slow: records wait for their segment";
 
 interface WriterParts extends SpareParts {
   readonly fsync: "group" | "always";
@@ -101,7 +106,16 @@ export class Writer {
 
   /** Why no new request may rely on this journal; undefined while all is well. */
   get problem(): string | undefined {
-    return this.#problem ?? this.#spare.problem;
+    return this.#problem ?? this.#spare.problem ?? (this.#isSlow ? SLOW : undefined);
+  }
+
+  /** Whether what was written is being written again, after a failure: what holds it must stay. */
+  get isMending(): boolean {
+    return this.#failures > 0;
+  }
+
+  get #isSlow(): boolean {
+    return this.#queue.length >= QUEUE_MAX;
   }
 
   /** The segment that is being written; 0 when there is none. */
@@ -118,7 +132,8 @@ export class Writer {
   append(entry: Entry): boolean {
     if (isTooLong(entry.payload)) throw new RangeError(`a journal record beyond ${PAYLOAD_BYTES_MAX} bytes`);
     if (entry.type === RECORD.ack) this.#acks.push(entry);
-    if (this.#broken || this.#closed || this.#queue.length >= QUEUE_MAX) return false;
+    if (this.#broken || this.#closed) return false;
+    if (this.#isSlow && entry.type === RECORD.checkpoint) return false;
     if (this.#queue.length === 0 && this.#put(entry)) {
       // The client has what this one is about: a kill in the same turn must not make it free.
       if (entry.type === RECORD.checkpoint) this.#flush();
@@ -132,8 +147,13 @@ export class Writer {
 
   /** Resolves when the record is on the disk. Rejects with JournalBrokenError when it cannot be brought there. */
   write(entry: Entry): Promise<void> {
-    entry.segment = 0;
+    isWrittenAgain(entry);
     if (isTooLong(entry.payload)) return Promise.reject(new JournalBrokenError("the record is too long"));
+    if (this.#isSlow && !this.#broken) {
+      // A charge is written all the same, when there is room; it does not wait for that.
+      if (entry.type === RECORD.final) this.append(entry);
+      return Promise.reject(new JournalBrokenError(SLOW));
+    }
     return new Promise((resolve, reject) => {
       const waiter = { entry, resolve, reject };
       this.#waiters.push(waiter);
@@ -231,8 +251,7 @@ export class Writer {
     this.#parts.onSegment(next);
     const start: SegmentStart = { number: next.number, previous: this.#previous, progress: this.#parts.progress() };
     const atMs = this.#parts.clock.wallMs();
-    const first: Entry = { type: RECORD.segment, atMs, payload: encode(start), segment: 0 };
-    this.#put(first);
+    this.#put(entryOf(RECORD.segment, atMs, encode(start)));
     this.#spare.keep();
   }
 
@@ -272,9 +291,10 @@ export class Writer {
     this.#dirty.clear();
     let failure: unknown;
     for (const { segment } of segments) failure ??= await this.#syncOne(segment);
-    if (epoch !== this.#epoch) return;
-    if (failure !== undefined) this.#fail(failure);
-    else this.#synced(segments, waiters.placed, acks.placed);
+    const isGivenUp = epoch !== this.#epoch;
+    if (!isGivenUp && failure === undefined) return this.#synced(segments, waiters.placed, acks.placed);
+    for (const { segment } of segments) if (segment !== this.#current) this.#retire(segment);
+    if (!isGivenUp) this.#fail(failure);
   }
 
   async #syncOne(segment: OpenSegment): Promise<unknown> {
@@ -298,13 +318,22 @@ export class Writer {
       segment.synced = end;
       if (segment !== this.#current && !this.#dirty.has(segment)) this.#retire(segment);
     }
-    if (this.#queue.length === 0 && this.#current) {
-      this.#failures = 0;
-      this.#problem = undefined;
-    }
+    if (this.#queue.length === 0 && this.#current) this.#isWell();
     const synced = this.#waiters;
     this.#waiters = synced.slice(waiters);
-    for (let at = 0; at < waiters; at++) synced[at]?.resolve();
+    for (let at = 0; at < waiters; at++) {
+      const waiter = synced[at];
+      if (waiter) waiter.entry.kept = 0;
+      waiter?.resolve();
+    }
+  }
+
+  /** After a failure: all that matters has been written again, and is on the disk. */
+  #isWell(): void {
+    if (this.#failures === 0) return;
+    this.#failures = 0;
+    this.#problem = undefined;
+    for (const entry of this.#parts.live()) entry.kept = 0;
   }
 
   /** Gives up the descriptors in use and writes everything that matters once more. */
@@ -328,8 +357,9 @@ export class Writer {
 
   #rewrite(): void {
     const waiting = this.#waiters.map(({ entry }) => entry);
-    const again = new Set([...this.#parts.live(), ...waiting, ...this.#acks, ...this.#queue]);
-    for (const entry of again) entry.segment = 0;
+    // No ACK before what it is about: that would be asked for again.
+    const again = new Set([...this.#parts.live(), ...waiting, ...this.#queue, ...this.#acks]);
+    for (const entry of again) isWrittenAgain(entry);
     this.#queue = [...again];
     this.#pump();
   }

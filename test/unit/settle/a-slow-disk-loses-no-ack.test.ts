@@ -1,0 +1,80 @@
+/** Records that wait for a segment: a limit that is told, and nothing of a request that runs is dropped at it. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { askOf, idOf, ManualClock, openOn, turns, voidOf } from "./rig.ts";
+import { SimDisk } from "./sim-disk.ts";
+
+const BYTES_MAX = 16 * 1024 * 1024;
+
+test("an ACK, an OPEN and a FINAL that come while 10,000 records wait for a segment are written with them", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal } = await openOn(disk, clock, { bytesMax: BYTES_MAX });
+  const taken = journal.final(askOf(1));
+  await clock.advance(5);
+  await taken;
+  const release = holdCreation(disk);
+  let number = 10;
+  // Twice: the segment that was kept ready takes some of the first ones.
+  for (let time = 0; time < 2; time++) {
+    while (journal.health().usable && number < 40_000) journal.open({ voided: voidOf(++number), hold: nanoUsd(1n) });
+    await turns(3);
+  }
+  assert.match(journal.health().reason ?? "", /too slow/);
+  journal.open({ voided: voidOf(2), hold: nanoUsd(1n) });
+  await assert.rejects(journal.final(askOf(3)), { name: "JournalBrokenError", message: /too slow/ });
+  await assert.rejects(journal.adminWrite({ kind: "credit", id: "p", payload: {} }), /too slow/);
+  journal.checkpoint(askOf(number));
+  journal.ack(idOf(1), "settled");
+  release();
+  for (let step = 0; step < 6; step++) await clock.advance(200);
+  assert.equal(journal.health().reason, undefined);
+  const { leftovers } = await openOn(disk.afterKill(), new ManualClock(), { bytesMax: BYTES_MAX });
+  const left = new Map(leftovers.map(({ ask, final }) => [ask.requestId, final]));
+  assert.equal(left.has(idOf(1)), false, "the store has it");
+  assert.equal(left.get(idOf(2)), false, "its hold is given back");
+  assert.equal(left.get(idOf(3)), true, "its charge is written, late");
+  assert.equal(left.size, number - 10 + 2);
+  await journal.close();
+  await assert.rejects(journal.final(askOf(4)), /closed/);
+});
+
+/** The next segment is made when the caller says so. */
+function holdCreation(disk: SimDisk): () => void {
+  let release = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const create = disk.create.bind(disk);
+  disk.create = async (name, bytes) => {
+    await gate;
+    return create(name, bytes);
+  };
+  return release;
+}
+
+test("what no segment takes is refused once, and the journal mends itself without it", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal } = await openOn(disk, clock, { bytesMax: BYTES_MAX });
+  const long = { ...askOf(1), memo: "x".repeat(40_000) };
+  journal.open({ voided: voidOf(1), hold: nanoUsd(1n) });
+  journal.checkpoint(long);
+  await assert.rejects(journal.final(long), { name: "JournalBrokenError", message: /too long/ });
+  disk.fault = { at: disk.calls + 1, times: 1, code: "EIO" };
+  const next = journal.final(askOf(2));
+  for (let step = 0; step < 3; step++) await clock.advance(5);
+  await next;
+  assert.equal(journal.health().reason, undefined);
+  const { leftovers } = await openOn(disk.afterKill(), new ManualClock(), { bytesMax: BYTES_MAX });
+  assert.deepEqual(
+    leftovers.map(({ ask, final }) => [ask.requestId, ask.voided, final]),
+    [
+      [idOf(1), true, false],
+      [idOf(2), false, true],
+    ],
+  );
+  await turns(3);
+  await journal.close();
+});
