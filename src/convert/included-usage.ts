@@ -118,7 +118,7 @@ export function namedCount(...values: readonly unknown[]): number | undefined {
   return largest;
 }
 
-/** Names of tools in one object of counts that are looked at; the rest is noise. */
+/** Names of tools in one object of counts, and in all of a reply's, that are looked at; the rest is noise. */
 const TOOLS_MAX = 16;
 const TOOL_NAME = /^[a-z][a-z0-9_]{0,40}$/;
 
@@ -139,12 +139,18 @@ export function toolCounts(value: unknown, suffix: string): Record<string, numbe
   return calls;
 }
 
-/** Two counts of the same calls: the larger one of each tool. */
+/** Two counts of the same calls: the larger one of each tool, of no more tools than TOOLS_MAX: a charge that is beyond what a journal takes is in no other place. */
 export function mergedCalls(
   one: Readonly<Record<string, number>>,
   other: Readonly<Record<string, number>>,
 ): Readonly<Record<string, number>> {
   const merged: Record<string, number> = { ...one };
-  for (const [tool, calls] of Object.entries(other)) merged[tool] = Math.max(merged[tool] ?? 0, calls);
+  let found = Object.keys(merged).length;
+  for (const [tool, calls] of Object.entries(other)) {
+    // A name may be one that every object has.
+    const before = Object.hasOwn(merged, tool) ? merged[tool] : undefined;
+    if (before === undefined && found++ >= TOOLS_MAX) continue;
+    merged[tool] = Math.max(before ?? 0, calls);
+  }
   return merged;
 }

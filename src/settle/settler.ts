@@ -143,7 +143,7 @@ export function createSettler(parts: SettlerParts): Settler {
       answer = { defect: String(error) };
     }
     const letter = letterFor(ask, orphan, answer);
-    parts.absences?.judge(ask, letter);
+    parts.absences?.judge(ask, answer, letter);
     if (letter) await parts.deadLetters.add(letter);
     journal.ack(ask.requestId, letter ? "dead" : "settled");
     if ("outcome" in answer) parts.onSettled(ask, answer);

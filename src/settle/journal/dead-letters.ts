@@ -24,23 +24,27 @@ export interface DeadLetter {
 export type Answer = SettleAnswer | { readonly defect: string } | { readonly refusal: string };
 
 export interface DeadLetters {
-  /** Resolves when the request has a letter on the disk, this one or an earlier. */
+  /** Resolves when the request has a letter on the disk, this one or an earlier, or where the file is full. */
   add(letter: DeadLetter): Promise<void>;
   /** Letters in the file, those of earlier processes too. */
   count(): number;
 }
 
 const FILE = "dead-letters.jsonl";
-/** More than this is no accident of single charges; the rest is only logged. */
+/** More than this is no accident of single charges; the rest is in the log only, which `onLetter` writes. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 /** The request of a letter; within a text the quotes would be escaped. */
 const REQUEST_ID = /"requestId":"([^"\\]+)"/;
 
-/** Counts the letters that are there. @throws as the disk does. */
+/**
+ * Counts the letters that are there.
+ * @param onLetter called with each new one, and with whether the file has room for it.
+ * @throws as the disk does.
+ */
 export async function openDeadLetters(
   disk: Disk,
   clock: Clock,
-  onLetter: (letter: DeadLetter) => void,
+  onLetter: (letter: DeadLetter, hasRoom: boolean) => void,
 ): Promise<DeadLetters> {
   const exists = (await disk.list()).includes(FILE);
   const text = exists ? (await disk.read(FILE, 0, FILE_BYTES_MAX)).toString() : "";
@@ -56,9 +60,10 @@ export async function openDeadLetters(
   async function write(letter: DeadLetter): Promise<void> {
     const at = new Date(clock.wallMs()).toISOString();
     const line = Buffer.from(`${isCut ? "\n" : ""}${encode({ at, ...letter })}\n`);
+    const hasRoom = size + line.length <= FILE_BYTES_MAX;
     count++;
-    onLetter(letter);
-    if (size + line.length > FILE_BYTES_MAX) return;
+    onLetter(letter, hasRoom);
+    if (!hasRoom) return;
     size += line.length;
     isCut = false;
     await disk.append(FILE, line).catch((error: unknown) => {
@@ -111,7 +116,7 @@ export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): Dead
   }
 }
 
-/** Whether a settlement only gives a hold back. */
-export function isNothing(ask: SettleAsk): boolean {
-  return ask.voided && ask.absorbed === 0n && !ask.leftUnpaid;
+/** Whether a settlement only gives a hold back: no try of the request is on anybody's bill. */
+export function isNothing({ voided, absorbed, leftUnpaid, attempts, costs }: SettleAsk): boolean {
+  return voided && absorbed === 0n && !leftUnpaid && !attempts?.length && !costs?.length;
 }

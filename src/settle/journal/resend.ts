@@ -81,7 +81,7 @@ export function createResend(parts: ResendParts): Resend {
     if (letter?.reason === "unknown_account" && !(await parts.isFollowed())) {
       throw new StoreError("unavailable", "another server answers for the store");
     }
-    parts.absences?.judge(ask, letter);
+    parts.absences?.judge(ask, answer, letter);
     if (letter) await bury(letter);
     if (!("outcome" in answer) || answer.outcome === "unknown_account" || answer.outcome === "stale") return "nothing";
     if (answer.outcome !== "settled") return "present";

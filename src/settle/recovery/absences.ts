@@ -6,7 +6,7 @@
 import { StoreError } from "../../store/contract.ts";
 import type { SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";
-import type { DeadLetter } from "../journal/dead-letters.ts";
+import type { Answer, DeadLetter } from "../journal/dead-letters.ts";
 
 /** How long an absence is doubted: a gateway that is down has restarted by then, or needs a person. */
 const DOUBT_MS = 600_000;
@@ -46,9 +46,14 @@ export class Absences {
 
   /**
    * Doubts that the account of a charge is gone, or that the store refuses the charge for good; anything else that the store
-   * says shows that neither is so. @throws DoubtfulError while it is too early for a dead letter.
+   * says shows that neither is so. @param letter the charge's where it has one for this answer; a hold that is given back to an
+   * account that is gone has none. @throws DoubtfulError while it is too early for a dead letter.
    */
-  judge({ tag, requestId }: ChargeName, letter: Pick<DeadLetter, "reason" | "detail"> | undefined): void {
+  judge(
+    { tag, requestId }: ChargeName,
+    answer: Answer,
+    letter: Pick<DeadLetter, "reason" | "detail"> | undefined,
+  ): void {
     if (letter?.reason === "unknown_account") {
       this.doubt(tag, "the account of a charge is not there");
     } else if (letter?.reason === "refused") {
@@ -56,7 +61,7 @@ export class Absences {
       const believed = [this.#isBelieved(refusalsOf(tag)), this.#isBelieved(requestId)];
       if (!believed.includes(true)) throw new DoubtfulError(letter.detail ?? "the store refuses a charge");
       this.forget(requestId);
-    } else {
+    } else if (!("outcome" in answer) || answer.outcome !== "unknown_account") {
       this.taken({ tag, requestId });
     }
   }

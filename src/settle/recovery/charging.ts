@@ -14,6 +14,7 @@ import type { JournalSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { type DeadLetter, openDeadLetters } from "../journal/dead-letters.ts";
 import { openJournal } from "../journal/open.ts";
+import { encode } from "../journal/payload.ts";
 import type { Leftover } from "../journal/startup.ts";
 import { createVerifier } from "../journal/verify.ts";
 import type { AdminRecord, Journal } from "../journal.ts";
@@ -76,7 +77,11 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     log.error({ event, reason: reasonOf(error) }, message);
   const { journal, log: records, leftovers, disk } = await machine.open(settings, { clock, alarm });
   const verificationWaits = sparingly(clock, (reason) => log.warn({ reason }, "verification waits"));
-  const onLetter = (letter: DeadLetter) => log.error(factsOf(letter), "the store does not take a charge: dead letter");
+  const onLetter = (letter: DeadLetter, hasRoom: boolean) =>
+    log.error(
+      { ...factsOf(letter), ...(hasRoom ? {} : { charge: plainOf(letter.ask) }) },
+      "the store does not take a charge: dead letter",
+    );
   const deadLetters = await openDeadLetters(disk, clock, onLetter).catch(async (error) => {
     await journal.close();
     throw error;
@@ -194,10 +199,8 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     },
     async drain(withinMs) {
       await settler.drain(withinMs);
-      for (const ask of settler.unrecorded()) {
-        const facts = { ...ask, amount: String(ask.amount), absorbed: String(ask.absorbed) };
-        log.error({ charge: facts }, "this charge is recorded nowhere but here");
-      }
+      for (const ask of settler.unrecorded())
+        log.error({ charge: plainOf(ask) }, "this charge is recorded nowhere but here");
     },
     async close() {
       await verifier.stop();
@@ -246,6 +249,11 @@ function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
 
 function factsOf({ ask, reason, detail }: DeadLetter): object {
   return { event: "dead_letter", request: ask.requestId, reason, detail, amount_nano_usd: String(ask.amount) };
+}
+
+/** The charge as the journal has it, amounts as texts: a log's numbers are not exact beyond 2^53. */
+function plainOf(ask: SettleAsk): object {
+  return JSON.parse(encode(ask));
 }
 
 function factsOfWrite({ kind, id }: AdminRecord, problem: string): object {

@@ -1,8 +1,9 @@
 /** What is looked for in vain is believed to be gone after ten minutes in which it was looked for, and not of sleep. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { letterFor } from "../../../src/settle/journal/dead-letters.ts";
 import { Absences, DoubtfulError } from "../../../src/settle/recovery/absences.ts";
-import { askOf, ManualClock } from "./rig.ts";
+import { askOf, ManualClock, voidOf } from "./rig.ts";
 
 function bench() {
   const clock = new ManualClock();
@@ -52,6 +53,9 @@ test("what was found in between is doubted anew", async () => {
   assert.equal(await looks(9, 60_000), undefined);
 });
 
+const REFUSAL = { refusal: "WRONGTYPE" };
+const GONE = { outcome: "unknown_account" } as const;
+
 /** Judges so often, a minute apart. @returns how often it was believed. */
 async function judgings(times: number, clock: ManualClock, judge: () => void): Promise<number> {
   let believed = 0;
@@ -70,26 +74,39 @@ async function judgings(times: number, clock: ManualClock, judge: () => void): P
 test("an account that has refused for ten minutes is believed with all its charges, and with one alone where it takes others", async () => {
   const { absences, clock } = bench();
   const refused = { reason: "refused", detail: "WRONGTYPE" } as const;
-  assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), refused)), 0);
-  for (const number of [3, 6]) assert.doesNotThrow(() => absences.judge(askOf(number), refused));
+  assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), REFUSAL, refused)), 0);
+  for (const number of [3, 6]) assert.doesNotThrow(() => absences.judge(askOf(number), REFUSAL, refused));
   absences.taken(askOf(9));
-  assert.throws(() => absences.judge(askOf(12), refused), DoubtfulError);
+  assert.throws(() => absences.judge(askOf(12), REFUSAL, refused), DoubtfulError);
   const taking = () => {
     absences.taken(askOf(9));
-    absences.judge(askOf(12), refused);
+    absences.judge(askOf(12), REFUSAL, refused);
   };
   assert.equal(await judgings(10, clock, taking), 0);
   assert.doesNotThrow(taking);
 });
 
 test("any other answer to a charge ends the doubt of its account, and of itself", async () => {
-  for (const reason of ["unknown_account", "refused"] as const) {
+  for (const [reason, answer] of [
+    ["unknown_account", GONE],
+    ["refused", REFUSAL],
+  ] as const) {
     const { absences, clock } = bench();
     const letter = { reason, detail: undefined };
-    assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), letter)), 0);
-    absences.judge(askOf(3), undefined);
-    assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), letter)), 0, reason);
+    assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), answer, letter)), 0);
+    absences.judge(askOf(3), { outcome: "duplicate" }, undefined);
+    assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), answer, letter)), 0, reason);
   }
+});
+
+test("a hold that is given back to an account that is gone says no more of it than that", async () => {
+  const { absences, clock } = bench();
+  const both = () => {
+    absences.judge(voidOf(6), GONE, letterFor(voidOf(6), false, GONE));
+    absences.judge(askOf(3), GONE, letterFor(askOf(3), false, GONE));
+  };
+  assert.equal(await judgings(10, clock, both), 0);
+  assert.doesNotThrow(both);
 });
 
 test("so many absences are remembered; more are doubted for ever, and those that are known go on", async () => {

@@ -70,13 +70,28 @@ test("half a letter is none, and the next one is a line of its own: after a disk
   assert.equal(JSON.parse(lines[2] as string).ask.requestId, askOf(2).requestId);
 });
 
+const ATTEMPT = { upstream: "up-chat", cause: "upstream_invalid", amount: nanoUsd(5_000n), memo: "{}" };
+const COST = {
+  upstream: "up-chat",
+  model: "m",
+  requests: 1,
+  tokens: { input: 100, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0 },
+  cost: nanoUsd(5_000n),
+  absorbed: nanoUsd(5_000n),
+  charged: false,
+} as NonNullable<ReturnType<typeof voidOf>["costs"]>[number];
+
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 test("the file has a bound, which failed writes take nothing of; what is beyond it is told and counted", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const told: string[] = [];
-  const letters = await openDeadLetters(disk, clock, ({ ask }) => void told.push(ask.requestId));
+  const roomFor: boolean[] = [];
+  const letters = await openDeadLetters(disk, clock, ({ ask }, hasRoom) => {
+    told.push(ask.requestId);
+    roomFor.push(hasRoom);
+  });
   const large = (number: number) =>
     ({ reason: "defect", ask: askOf(number), detail: "x".repeat(FILE_BYTES_MAX / 2) }) as const;
   disk.fault = { at: disk.calls + 1, times: 2, code: "EIO" };
@@ -87,6 +102,7 @@ test("the file has a bound, which failed writes take nothing of; what is beyond 
   await letters.add(large(3));
   assert.equal(disk.bytesOf("dead-letters.jsonl").length, length);
   assert.deepEqual([told.slice(-2), letters.count()], [[askOf(2).requestId, askOf(3).requestId], 2]);
+  assert.deepEqual(roomFor.slice(-2), [true, false], "the log has the whole of what the file has not");
 });
 
 test("what only gives a hold back needs no letter where nothing is lost, and one where the store has a charge instead", () => {
@@ -102,4 +118,8 @@ test("what only gives a hold back needs no letter where nothing is lost, and one
   assert.equal(reasonOf({ ...voidOf(1), absorbed: nanoUsd(1n) }, gone), "unknown_account");
   const leftUnpaid = { amount: nanoUsd(1n) } as unknown as NonNullable<ReturnType<typeof voidOf>["leftUnpaid"]>;
   assert.equal(reasonOf({ ...voidOf(1), leftUnpaid }, gone), "unknown_account");
+  // And tries that an upstream bills: each is a line of the ledger.
+  assert.equal(reasonOf({ ...voidOf(1), attempts: [ATTEMPT] }, gone), "unknown_account");
+  assert.equal(reasonOf({ ...voidOf(1), costs: [COST] }, stale), "stale");
+  assert.equal(reasonOf({ ...voidOf(1), attempts: [], costs: [] }, gone), undefined);
 });
