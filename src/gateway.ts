@@ -218,8 +218,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       unsettled(tag) {
         left.end(tag);
         const settled = settler.unsettled(tag);
-        // The embedded store is in this process: what it has not taken yet it takes in a moment.
-        return remote && settled ? inTime(clock, UNSETTLED_WAIT_MS, settled) : settled;
+        return settled && inTime(clock, UNSETTLED_WAIT_MS, settled);
       },
       seenKeys,
       onBudgetMet: (tag, refused) => notices.budgetMet(tag, refused),

@@ -129,10 +129,10 @@ class StreamRelay {
 
   start({ headers, first }: StreamBeginning): void {
     const { reply, body, converter, cut } = this.#parts;
-    reply.onGone(() => this.#clientGone());
+    reply.onGone(() => this.#guard(() => this.#clientGone()));
     if (this.#ending) return;
     reply.open(200, headers);
-    reply.onDrain(() => this.#drained());
+    reply.onDrain(() => this.#guard(() => this.#watch.pause(false)));
     this.#idleTimer = new IdleTimer(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
     cut.addEventListener("abort", this.#onCut);
     const counts = this.#watch.counts();
@@ -284,10 +284,6 @@ class StreamRelay {
     if (!flowing) this.#watch.pause(true);
   }
 
-  #drained(): void {
-    if (!this.#ending) this.#watch.pause(false);
-  }
-
   #complete(terminal: ClientFrames, rest: readonly ClientFrames[]): void {
     const frames = [terminal, ...rest];
     this.#noteDelivered(frames);
@@ -315,14 +311,14 @@ class StreamRelay {
   }
 
   /** The deadline of a drain: a proper end, and the bill of a cut stream (promise 12), estimated where nobody counted. */
-  readonly #onCut = (): void => {
-    this.#parts.body.abort();
-    if (this.#left) this.#endGone();
-    this.#end("draining", false, this.#parts.failure("draining"));
-  };
+  readonly #onCut = (): void =>
+    this.#guard(() => {
+      this.#parts.body.abort();
+      if (this.#left) this.#endGone();
+      else this.#end("draining", false, this.#parts.failure("draining"));
+    });
 
   #clientGone(): void {
-    if (this.#ending) return;
     // Clients that close right after the last chunk had all of it.
     if (this.#parts.converter.counts().final) {
       this.#parts.body.abort();

@@ -50,3 +50,21 @@ test("of a part of a cluster, in warnings for as long as it lasts, and when it i
   lacking.b = [];
   assert.deepEqual(await check(), [undefined, "Redis at b has all"]);
 });
+
+test("a server that never says what its user may do is asked again by the script that comes after a second", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let asked = 0;
+  const connection = {
+    losses: () => 0,
+    nodeOf: () => "",
+    primaries: () => [""],
+    runOn: () => (++asked === 1 ? new Promise(() => {}) : Promise.resolve(["", []])),
+  } as unknown as RedisConnection;
+  const rights = new Rights(connection, [], {} as Script);
+  const first = assert.rejects(rights.pass("k") ?? Promise.resolve(), /no reply within 1000 ms/);
+  t.mock.timers.tick(1_000);
+  await first;
+  await rights.pass("k");
+  assert.equal(asked, 2);
+  assert.equal(rights.pass("k"), undefined, "known from then on");
+});

@@ -12,6 +12,7 @@ import type { Script } from "../scripts.ts";
 import { evalshaText } from "./encode.ts";
 import { gatherWrites } from "./gather.ts";
 import { slotOf } from "./slots.ts";
+import { within } from "./within.ts";
 
 export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
 
@@ -215,7 +216,8 @@ function wrap(client: Redis | Cluster): RedisConnection {
       const nodes = primaries();
       // Without a known primary there is nothing to ask, and an empty answer would look fit.
       if (nodes.length === 0) return Promise.reject(new Error("no primary is known"));
-      return Promise.allSettled(nodes.map((node) => inTime(node.info())));
+      // One server that does not reply must not keep the others' answers back.
+      return Promise.allSettled(nodes.map((node) => within(INFO_TIMEOUT_MS, () => node.info())));
     },
     nodeOf: (key) => (client instanceof Cluster ? (client.slots[slotOf(key)]?.[0] ?? "") : ""),
     ready() {
@@ -324,17 +326,4 @@ async function isReplicated(node: Redis, key: string, withinMs: number): Promise
   const info = await node.info("replication");
   if (!/^slave\d+:.*state=online/m.test(info)) return true;
   return Number(await node.wait(1, withinMs)) >= 1;
-}
-
-/** One server that does not reply must not keep the others' answers back. */
-async function inTime(answer: Promise<string>): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no reply within ${INFO_TIMEOUT_MS} ms`)), INFO_TIMEOUT_MS);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

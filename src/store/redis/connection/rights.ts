@@ -10,6 +10,7 @@ import { StoreError } from "../../contract.ts";
 import * as keys from "../keys.ts";
 import type { Script, Scripts } from "../scripts.ts";
 import type { RedisConnection } from "./connect.ts";
+import { within } from "./within.ts";
 
 /** A command with the key that it is sent on, an asterisk in place of what differs, if it has one. */
 interface Right {
@@ -163,6 +164,8 @@ interface KnownRights {
 
 /** How often a server whose user lacks rights is asked whether it has them by now. */
 const ASK_AGAIN_MS = 250;
+/** How long a server may take to say what its user may do; a script's own limit is over by then. */
+const ASK_TIMEOUT_MS = 1_000;
 
 /**
  * Keeps scripts from a server whose user may not do all that they need. It is asked whenever a connection was made anew,
@@ -257,7 +260,9 @@ export class Rights {
 
   async #lackingOf(node: string): Promise<string[]> {
     try {
-      const [wrong, places] = (await this.#connection.runOn(node, this.#probe, this.#values)) as [string, string[]];
+      // Each script that comes meanwhile waits for this: it must end.
+      const asked = within(ASK_TIMEOUT_MS, () => this.#connection.runOn(node, this.#probe, this.#values));
+      const [wrong, places] = (await asked) as [string, string[]];
       if (wrong !== "")
         throw new StoreError("unavailable", `${placeOf(node)} is not fit: ${wrong}`, { outcome: "refused" });
       return places.map((place) => words(this.#needed[Number(place) - 1] as Right));

@@ -8,6 +8,7 @@ import { StoreAwayError, StoreError } from "../../contract.ts";
 import type { Script } from "../scripts.ts";
 import type { RedisConnection } from "./connect.ts";
 import { isOfRights, type Rights } from "./rights.ts";
+import { within } from "./within.ts";
 
 /** How long a step may take. */
 export interface StepLimits {
@@ -134,32 +135,6 @@ function replyOf(error: unknown): string | undefined {
   const message = messageOf(error);
   if (message.startsWith(LAST_REPLY)) return message.slice(LAST_REPLY.length);
   return error instanceof Error && error.name === "ReplyError" ? message : undefined;
-}
-
-/**
- * ioredis 6.0.0 may leave a promise unsettled when the connection goes (https://github.com/redis/ioredis/issues/2193),
- * so the clock is ours.
- */
-function within<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
-  // Not Promise.race in an async function: with what it makes, a step takes 2 us more.
-  return new Promise((resolve, reject) => {
-    const working = work();
-    const timer = setTimeout(
-      // What lies in the socket by then is read first.
-      () => setImmediate(() => reject(new Error(`no reply within ${Math.round(limitMs)} ms`))),
-      limitMs,
-    );
-    working.then(
-      (answer) => {
-        clearTimeout(timer);
-        resolve(answer);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
-  });
 }
 
 function pause(ms: number): Promise<void> {

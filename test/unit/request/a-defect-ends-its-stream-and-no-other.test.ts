@@ -1,0 +1,82 @@
+/** Whatever calls a stream, a defect that it meets is this stream's end: charged as cut, and not thrown at the process. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { relayStream } from "../../../src/request/relay.ts";
+import { turns } from "../settle/rig.ts";
+
+type StreamParts = Parameters<typeof relayStream>[0];
+
+/** A stream that has begun. @param defects what fails of it. */
+function begun(defects: { leaving?: () => never; failure?: () => never; resume?: () => never }) {
+  const calls: Record<"gone" | "drain", () => void> = { gone: () => {}, drain: () => {} };
+  const settled: string[] = [];
+  const cut = new AbortController();
+  const noCounts = { usage: undefined, final: false, produced: { bytes: 0, tokens: 0, deltas: 0 } };
+  const frame = { bytes: new Uint8Array(1), semantic: true };
+  const parts = {
+    headers: {},
+    first: [frame],
+    clock: { monotonicMs: () => 0, wallMs: () => 0, after: () => () => {} },
+    askedAtMs: 0,
+    heartbeatMs: 1_000,
+    onFirstToken() {},
+    cut: cut.signal,
+    failure: defects.failure ?? (() => new Uint8Array()),
+    reply: {
+      gone: false,
+      open() {},
+      write: () => false,
+      end() {},
+      onDrain(then: () => void) {
+        calls.drain = then;
+      },
+      onGone(then: () => void) {
+        calls.gone = then;
+      },
+    },
+    converter: { fault: undefined, draining: false, counts: () => noCounts },
+    body: { consume() {}, abort() {}, pause() {}, resume: defects.resume ?? (() => {}), letGo() {} },
+    bill: {
+      holdExtension: undefined,
+      thinks: false,
+      checkpoint() {},
+      leaving: defects.leaving ?? (() => undefined),
+      settle: async ({ reason }: { reason: string }) => void settled.push(reason),
+    },
+  };
+  const ended = relayStream(parts as unknown as StreamParts).then(
+    ({ reason }) => reason,
+    (error: Error) => error.message,
+  );
+  return { ...calls, calls, cut, settled, ended };
+}
+
+const defect = (): never => {
+  throw new Error("a defect");
+};
+
+test("as the client leaves", async () => {
+  const { calls, settled, ended } = begun({ leaving: defect });
+  calls.gone();
+  assert.equal(await ended, "a defect");
+  assert.deepEqual(settled, ["internal"]);
+});
+
+test("as a drain cuts it", async () => {
+  const thrown: Error[] = [];
+  const note = (error: Error): void => void thrown.push(error);
+  process.once("uncaughtException", note);
+  const { cut, settled, ended } = begun({ failure: defect });
+  cut.abort();
+  assert.equal(await ended, "a defect");
+  await turns(2);
+  process.off("uncaughtException", note);
+  assert.deepEqual([settled, thrown], [["internal"], []]);
+});
+
+test("as the client reads again", async () => {
+  const { calls, settled, ended } = begun({ resume: defect });
+  calls.drain();
+  assert.equal(await ended, "a defect");
+  assert.deepEqual(settled, ["internal"]);
+});
