@@ -155,14 +155,14 @@ class RoutingDispatcher implements Dispatcher {
   ): Promise<Choice<T> | Refusal | "gone"> {
     const { clock, onWaited } = this.#options;
     const startedMs = clock.monotonicMs();
-    const found = await this.#inLine(ask, routes, full, startedMs);
+    const found = await this.#queued(ask, routes, full, startedMs);
     const { route } = found === "gone" || isRefusal(found) ? (full[0] as Candidate<T>) : found;
     if (ask.owner) onWaited?.(route.upstream, clock.monotonicMs() - startedMs);
     return found;
   }
 
   /** Whom an upstream's illness or a reload sends out of its queue looks again, and its wait runs on. */
-  async #inLine<T>(
+  async #queued<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
     full: readonly Candidate<T>[],

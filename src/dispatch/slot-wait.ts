@@ -74,20 +74,20 @@ class Wait implements SlotWaiter {
 
   #refuse(): void {
     // The request's own place must not count as one more in front of it.
-    this.#leaveLines();
+    this.#leaveQueues();
     this.#end({ kind: "refused", retryAfterS: Math.min(...this.#all.map((slots) => slots.retryAfterS())) });
   }
 
   readonly #clientGone = (): void => this.#end({ kind: "gone" });
 
   #end(waited: Waited): void {
-    this.#leaveLines();
+    this.#leaveQueues();
     this.#cancelTimer();
     this.#options.signal.removeEventListener("abort", this.#clientGone);
     this.#resolve(waited);
   }
 
-  #leaveLines(): void {
+  #leaveQueues(): void {
     for (const slots of this.#queues) slots.leaveQueue(this);
     this.#queues.clear();
   }

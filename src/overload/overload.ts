@@ -1,6 +1,6 @@
 /**
- * The overload manager: the pressure of this process, and who is turned away for it at which point of a request's path.
- * Decisions are `accept/shed.ts`'s, from numbers; here the numbers are brought together.
+ * The overload manager: the pressure of this process, and who is turned away for it at which point of a request's path. First
+ * the numbers are brought together; who goes for them is decided at the end of the file (`shedAt`), from numbers alone.
  */
 import { totalmem } from "node:os";
 import process from "node:process";

@@ -99,15 +99,17 @@ export async function settleRequest(run: Run, ending: Ending, parts: PipelinePar
   if (!run.permit || run.settled) return;
   run.settled = true;
   const { route } = ending;
-  if (route) run.record.answeredBy(ending.measured.answeredBy, route);
   const pace = route && paceOf(run, route, parts);
   // Of what was given to nobody. A drain that cuts what still runs closes connections too, and that is not the client's doing.
   const mayBeLeft = !ending.delivered && !parts.cut.aborted;
   const leftAllowance = mayBeLeft ? nanoUsd(BigInt(parts.settings().leftAllowanceNano)) : undefined;
   const attempts = triesOf(run, run.permit, parts);
   const charge = settlementOf(run.permit, { ...ending, pace, attempts, leftAllowance });
+  // The money first: a defect in what is told of it must not keep it here.
+  const settled = parts.settler.settle(charge.ask);
+  if (route) run.record.answeredBy(ending.measured.answeredBy, route);
   run.record.charged(charge);
   if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);
-  await parts.settler.settle(charge.ask);
+  await settled;
   run.record.settled();
 }

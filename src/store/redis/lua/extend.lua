@@ -1,4 +1,4 @@
--- Raises a hold to a target, as far as what is free allows. embedded/extend.ts does the same.
+-- Raises a hold to a target, as far as what is free allows. embedded/admit.ts does the same.
 -- KEYS account holds expiries
 -- ARGV rid, target
 
