@@ -31,7 +31,7 @@ const { values } = parseArgs({
 const ROUNDS = Number(values.rounds);
 const CONNECTIONS = Number(values.connections);
 const CORES = 2;
-const WARM_UP_ROUNDS = 8;
+const WARM_UP_ROUNDS = 24;
 /** Short, so that a request never waits long for its gateway's next share. */
 const PERIOD_US = 10_000;
 const CORE_US = Math.round(Number(values.core) * PERIOD_US);
