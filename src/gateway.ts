@@ -2,6 +2,7 @@
  * Builds one running gateway from its settings and takes it down again. Importing it does nothing; `main.ts` and the
  * whole-process tests call it.
  */
+
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { FailedKeys } from "./accept/failed-keys.ts";
@@ -20,7 +21,7 @@ import type { UpstreamState } from "./console/routes/upstreams.ts";
 import { createConsole, listenAt } from "./console/server.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { measureUpstreams, watchUpstreams } from "./dispatch/upstream/watch.ts";
-import { drainListener, publicListener, reasonOf } from "./endpoints/endpoints.ts";
+import { drainListener, publicListener } from "./endpoints/endpoints.ts";
 import { explainFor, explainToOwner } from "./endpoints/explain/questions.ts";
 import { Notices } from "./notices/notices.ts";
 import { createOverload } from "./overload/overload.ts";
@@ -46,6 +47,7 @@ import { figuresOf, liveMetrics } from "./telemetry/live-figures.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { NO_TRACING, type Tracing } from "./telemetry/traces.ts";
+import { errorStack } from "./values/program/error-text.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
 import { type Clock, Cohort, systemClock } from "./values/time.ts";
@@ -393,7 +395,7 @@ function ownersConsole(
 function toldTo(log: Log): Parameters<typeof journaledStore>[2] {
   return ({ kind, id }, error) =>
     log.error(
-      { event: "write_unjournaled", write: kind, id, reason: reasonOf(error) },
+      { event: "write_unjournaled", write: kind, id, reason: errorStack(error) },
       "a write is in the store and not in the journal: a store that loses it does not get it back",
     );
 }

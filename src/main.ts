@@ -20,6 +20,7 @@ import type { Gateway, GatewayOptions } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
 import { tendHeap, tuneHeap } from "./telemetry/heap.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
+import { errorStack } from "./values/program/error-text.ts";
 import { BUILD, COMMAND } from "./values/program/program.ts";
 import { type Settings, urlOf } from "./values/settings.ts";
 import type { RunningGateway } from "./workers/workers.ts";
@@ -192,7 +193,7 @@ function stopSignal(log: Log): Promise<"drain" | "close"> {
   process.on("SIGTERM", onSignal("drain"));
   process.on("SIGINT", onSignal("close"));
   const onDefect = (error: unknown) => {
-    log.error({ reason: error instanceof Error ? error.stack : String(error) }, "a defect; draining, then ending");
+    log.error({ reason: errorStack(error) }, "a defect; draining, then ending");
     process.exitCode = 1;
     stop.resolve("drain");
   };

@@ -2,6 +2,7 @@
  * The program of one worker process (workers/workers.ts): a gateway for clients only, with a journal of its own. It does what its
  * parent says (workers/life.ts); a signal of its own ends it alone, and the parent starts another one.
  */
+
 import { randomBytes } from "node:crypto";
 import process from "node:process";
 import { type ConfigCopy, formatProblem, keepUntilRestart, loadCopy } from "./config/config.ts";
@@ -10,6 +11,7 @@ import { prepareGateway } from "./gateway.ts";
 import { workerJournal } from "./settle/recovery/orphan-journals.ts";
 import { tendHeap, tuneHeap } from "./telemetry/heap.ts";
 import { createLog, type Log, openLog } from "./telemetry/log.ts";
+import { errorStack } from "./values/program/error-text.ts";
 import { Secret } from "./values/secret.ts";
 import type { Settings } from "./values/settings.ts";
 import { type LifeGateway, WorkerLife } from "./workers/life.ts";
@@ -88,7 +90,7 @@ const life = new WorkerLife({
   exit: (code) => process.exit(code),
   onRefused: (error) =>
     log.error(
-      { event: "config_refused", reason: reasonOf(error) },
+      { event: "config_refused", reason: errorStack(error) },
       "a configuration that the parent has taken is refused",
     ),
 });
@@ -100,13 +102,9 @@ process.on("SIGHUP", () => {});
 // The reader of the log has gone; main.ts has the same.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 const onDefect = (error: unknown) => {
-  log.error({ reason: reasonOf(error) }, "a defect; draining, then ending");
+  log.error({ reason: errorStack(error) }, "a defect; draining, then ending");
   life.defect(error);
 };
 process.on("uncaughtException", onDefect);
 process.on("unhandledRejection", onDefect);
 process.on("message", (message: ToWorker) => life.hear(message));
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}

@@ -3,7 +3,9 @@
  * `schema` and `simulator` are handed in; `init`, `completion` and `man` need no gateway, and `health` asks whether one lives;
  * the others ask a running gateway's admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
  */
+
 import { setTimeout } from "node:timers/promises";
+import { errorText } from "../values/program/error-text.ts";
 import { CONFIG_FILE } from "../values/settings.ts";
 import { addAccountCommands, addTopUpCommand } from "./accounts/commands.ts";
 import { connectAdmin, type Env, type GatewayPlace } from "./admin-client.ts";
@@ -99,7 +101,7 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
       io.stderr.write(`${error.message}\n`);
       return error.exitStatus;
     }
-    io.stderr.write(`tollgate: ${error instanceof Error ? error.message : String(error)}\n`);
+    io.stderr.write(`tollgate: ${errorText(error)}\n`);
     return 1;
   }
 }

@@ -2,6 +2,7 @@
  * The endpoints beside the three model paths. They need a good key and cost nothing: no hold, no
  * charge, outside of limits and funds. The one that asks a model for something, `compact`, goes the way of the model path.
  */
+
 import { randomBytes } from "node:crypto";
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
 import { type AcceptedRequest, type ConsoleVisit, createListener, type Listener } from "../accept/listener.ts";
@@ -20,6 +21,7 @@ import type { KeyView } from "../store/records.ts";
 import type { Log } from "../telemetry/log.ts";
 import { answerOf, isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { pooled } from "../values/key.ts";
+import { errorStack } from "../values/program/error-text.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { newRequestId } from "../values/request-id.ts";
 import type { Settings } from "../values/settings.ts";
@@ -280,7 +282,7 @@ export function publicListener(
       ...(owners && { onConsole: (visit: ConsoleVisit, reply: Reply) => visitConsole(visit, reply, owners, refuse) }),
       onRefusal: refuse,
       renderRefusal: rendered,
-      onCrash: (error) => log.error({ reason: reasonOf(error) }, "a request failed on a defect of the gateway"),
+      onCrash: (error) => log.error({ reason: errorStack(error) }, "a request failed on a defect of the gateway"),
     },
   );
 }
@@ -341,6 +343,3 @@ export async function drainListener(
 }
 
 /** The stack of what was thrown, for the log. */
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}

@@ -3,11 +3,13 @@
  * of those that share a store delivers at a time; where it dies the next goes on from the store, and what was on its way then
  * is sent again under the same id.
  */
+
 import { type Store, StoreAwayError } from "../store/contract.ts";
 import { accountId } from "../store/names.ts";
 import { GATEWAY_OUTBOX, NOTICES_PAGE_MAX, type Notice, type Outbox, type WaitingNotices } from "../store/notices.ts";
 import { type Log, sparingly } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { errorText } from "../values/program/error-text.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 import { messageOf } from "./message.ts";
@@ -367,6 +369,6 @@ export class Deliverer {
   }
 
   #waits(error: unknown): void {
-    if (!(error instanceof StoreAwayError)) this.#storeWaits(error instanceof Error ? error.message : String(error));
+    if (!(error instanceof StoreAwayError)) this.#storeWaits(errorText(error));
   }
 }

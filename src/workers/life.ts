@@ -2,6 +2,7 @@
  * What a worker does with what its parent says, from its start to its end. It knows the gateway that it runs only by the
  * few things that it asks of it, so that a test can play one.
  */
+import { errorText } from "../values/program/error-text.ts";
 import type { Address } from "../values/settings.ts";
 import type { FromWorker, Generation, StopMode, ToWorker, WorkerReport, WorkerStart } from "./messages.ts";
 
@@ -140,7 +141,7 @@ export class WorkerLife {
   }
 
   async #fail(error: unknown): Promise<void> {
-    await this.#parts.tell({ kind: "failed", reason: error instanceof Error ? error.message : String(error) });
+    await this.#parts.tell({ kind: "failed", reason: errorText(error) });
     this.#parts.exit(1);
   }
 }

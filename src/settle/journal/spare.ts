@@ -2,6 +2,7 @@
  * The segment that is made before it is needed, so that a full disk is seen while there is still room
  * (docs/failure-model.md row F1).
  */
+import { errorText } from "../../values/program/error-text.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { FrameBatch } from "./frame.ts";
@@ -75,7 +76,7 @@ export class SpareSegment {
       (error: unknown) => {
         if (this.#spare === spare) this.#spare = undefined;
         if (!this.#problem) this.#parts.alarm("the journal has no room for its next segment", error);
-        this.#problem = `no room for the next journal segment: ${messageOf(error)}`;
+        this.#problem = `no room for the next journal segment: ${errorText(error)}`;
         this.#parts.clock.after(RETRY_MS, () => this.keep());
       },
     );
@@ -108,8 +109,4 @@ export class SpareSegment {
     };
     return { number, bytes: segmentBytes, file, ...states };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -6,6 +6,7 @@
  * journal is broken, says so, and tries again until it is not.
  */
 
+import { errorText } from "../../values/program/error-text.ts";
 import { afterReady, afterTurn } from "../../values/time.ts";
 import { JournalBrokenError } from "../journal.ts";
 import type { DiskFile } from "./disk.ts";
@@ -340,7 +341,7 @@ export class Writer {
   #fail(error: unknown): void {
     this.#epoch++;
     this.#failures++;
-    this.#problem = `the journal could not be written: ${messageOf(error)}`;
+    this.#problem = `the journal could not be written: ${errorText(error)}`;
     this.#parts.alarm("a journal segment failed; its records are written to a new one", error);
     for (const segment of this.#dirty) if (segment !== this.#current) this.#retire(segment);
     if (this.#current) {
@@ -405,8 +406,4 @@ function close(file: DiskFile): void {
   } catch {
     // What matters was synced before; a descriptor that cannot be closed is the kernel's to keep.
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

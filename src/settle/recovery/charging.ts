@@ -2,6 +2,7 @@
  * Everything between the end of a request and its line in the ledger, built and taken down together: journal, dead
  * letters, settlement, what an earlier process left, and the verification of what the store has acknowledged.
  */
+
 import { randomBytes } from "node:crypto";
 import { type Store, StoreAwayError, StoreError } from "../../store/contract.ts";
 import type { ComposedStore } from "../../store/middleware/compose.ts";
@@ -10,6 +11,7 @@ import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/s
 import { type Log, sparingly } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { AccountTag } from "../../values/key.ts";
+import { errorStack } from "../../values/program/error-text.ts";
 import type { JournalSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { type DeadLetter, openDeadLetters } from "../journal/dead-letters.ts";
@@ -261,7 +263,7 @@ function factsOfWrite({ kind, id }: AdminRecord, problem: string): object {
 }
 
 function reasonOf(error: unknown): string | undefined {
-  return error instanceof Error ? (error.stack ?? error.message) : error === undefined ? undefined : String(error);
+  return error === undefined ? undefined : errorStack(error);
 }
 
 /*

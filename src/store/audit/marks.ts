@@ -4,12 +4,13 @@
  * time; the few whose own line does not bear them out at once are looked for in the whole ledger of their account. Accounts
  * that the list of accounts lacks are met on the way.
  */
+
 import type { AccountTag } from "../../values/key.ts";
+import { errorText } from "../../values/program/error-text.ts";
 import { type Store, StoreError } from "../contract.ts";
 import { FIGURES_MAX } from "../figures.ts";
 import { accountId } from "../names.ts";
 import { portions } from "./day-portions.ts";
-import { messageOf } from "./reader.ts";
 import type { Finding } from "./snapshot.ts";
 
 type MarkStore = Pick<Store, "pageMarks" | "readLedger" | "readFigures" | "listAccountNames">;
@@ -95,7 +96,7 @@ export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: str
       }
     } catch (error) {
       if (!(error instanceof StoreError) || error.outcome !== "refused") throw error;
-      find("unreadable", `Its settled marks cannot be compared with its ledger: ${messageOf(error.cause ?? error)}.`);
+      find("unreadable", `Its settled marks cannot be compared with its ledger: ${errorText(error.cause ?? error)}.`);
     }
     return found;
   }

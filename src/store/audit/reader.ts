@@ -2,7 +2,9 @@
  * Reads an account for its audit, a bounded step at a time, and compares what it has read with the ledger: with the
  * figures of an instant it walks the lines up to that same instant, and then runs every check on both.
  */
+
 import type { AccountTag } from "../../values/key.ts";
+import { errorText } from "../../values/program/error-text.ts";
 import { type Store, StoreError } from "../contract.ts";
 import { type AccountFigures, FIGURES_MAX, type FiguresAsk } from "../figures.ts";
 import { LedgerWalk } from "../ledger/walk.ts";
@@ -75,7 +77,7 @@ export class AccountReader {
         return answer;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
-        if (error.outcome === "refused") throw new Unreadable(messageOf(error.cause ?? error));
+        if (error.outcome === "refused") throw new Unreadable(errorText(error.cause ?? error));
         yield { ...this.#progress, error };
       }
     }
@@ -149,8 +151,4 @@ export class AccountReader {
       for (const check of NAME_CHECKS) for (const finding of check({ figures, ...page })) this.find(finding);
     }
   }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

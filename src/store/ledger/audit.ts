@@ -7,16 +7,11 @@
  * last line; the walk goes on to that line, and then both sides are of the same instant. A large account takes longer,
  * and holds nobody up.
  */
+
 import type { AccountTag } from "../../values/key.ts";
+import { errorText } from "../../values/program/error-text.ts";
 import { judgeDays, portions } from "../audit/day-portions.ts";
-import {
-  AccountReader,
-  type AuditProgress,
-  type AuditStore,
-  messageOf,
-  type ProgressSteps,
-  WENT_BACK,
-} from "../audit/reader.ts";
+import { AccountReader, type AuditProgress, type AuditStore, type ProgressSteps, WENT_BACK } from "../audit/reader.ts";
 import type { Finding } from "../audit/snapshot.ts";
 import { StoreError } from "../contract.ts";
 import { FIGURES_MAX } from "../figures.ts";
@@ -89,7 +84,7 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
   } catch (error) {
     // A store that is away, or has gone back, is no fault of the account's; any other error comes from its contents.
     if (error === WENT_BACK || error instanceof StoreError) throw error;
-    reader.find({ check: "unreadable", line: undefined, what: `It cannot be read to its end: ${messageOf(error)}.` });
+    reader.find({ check: "unreadable", line: undefined, what: `It cannot be read to its end: ${errorText(error)}.` });
   }
   const { lines, findings, findingCount, tally } = walk;
   const outcome = findingCount === 0 ? "balanced" : "unbalanced";

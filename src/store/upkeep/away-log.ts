@@ -2,7 +2,9 @@
  * What the log says of a store that is away: one line when it goes, a rare reminder, one line when it is back. The reason
  * that its connections give is part of that line and no line of its own, since they try again several times a second.
  */
+
 import type { Log } from "../../telemetry/log.ts";
+import { errorText } from "../../values/program/error-text.ts";
 import type { Clock } from "../../values/time.ts";
 
 const REMIND_MS = 600_000;
@@ -33,7 +35,7 @@ export class AwayLog {
   /** The store was looked at, and does not answer. */
   away(error: unknown): void {
     const nowMs = this.#clock.monotonicMs();
-    const reason = this.#failure ?? (error instanceof Error ? error.message : String(error));
+    const reason = this.#failure ?? errorText(error);
     if (this.#awaySinceMs === undefined) {
       this.#awaySinceMs = nowMs;
       this.#remindedMs = nowMs;

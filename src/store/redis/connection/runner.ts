@@ -4,6 +4,7 @@
  * the outcome is unknown: the step is tried once more with the same ids, then given up as StoreError. No error is ever
  * read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
  */
+import { errorText } from "../../../values/program/error-text.ts";
 import { StoreAwayError, StoreError } from "../../contract.ts";
 import type { Script } from "../scripts.ts";
 import type { RedisConnection } from "./connect.ts";
@@ -46,7 +47,7 @@ export class Runner {
       const known = this.rights?.pass(keys[0] ?? "");
       const run = () =>
         connection.evalsha(script.sha, keys, values).catch((error: unknown) => {
-          if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
+          if (!errorText(error).startsWith("NOSCRIPT")) throw error;
           return connection.eval(script.source, keys, values);
         });
       return known ? known.then(run) : run();
@@ -79,7 +80,7 @@ export class Runner {
     dueMs: number,
   ): Promise<T> {
     refuseDefect(failure);
-    if (isOfRights(messageOf(failure))) this.rights?.doubt();
+    if (isOfRights(errorText(failure))) this.rights?.doubt();
     // By so much this process was late itself: after a long turn of the event loop timers come before the replies that lie in
     // its sockets. It is not taken from the second try.
     const heldUpMs = Math.max(0, performance.now() - dueMs);
@@ -92,7 +93,7 @@ export class Runner {
     } catch (error) {
       refuseDefect(error);
       const outcome = isOfThisStep(error) ? "refused" : "unknown";
-      const message = `Redis did not answer: ${messageOf(error)}`;
+      const message = `Redis did not answer: ${errorText(error)}`;
       if (replyOf(error) !== undefined) {
         throw new StoreError("unavailable", message, { cause: error, outcome });
       }
@@ -103,7 +104,7 @@ export class Runner {
 
 /** Our own argument checks inside the scripts: a defect of ours, before anything was written; trying again is no use. */
 function refuseDefect(error: unknown): void {
-  const message = messageOf(error);
+  const message = errorText(error);
   if (message.startsWith("BADARG")) throw new RangeError(`store: ${message}`, { cause: error });
   if (error instanceof StoreError) throw error;
 }
@@ -127,20 +128,16 @@ const LAST_REPLY = "Too many Cluster redirections. Last error: ReplyError: ";
 /** The account's slot is left half-moved, and nodes that answer send a command from one to the other; or it is nobody's. */
 function isOfSlot(error: unknown, reply: string): boolean {
   if (reply === "CLUSTERDOWN Hash slot not served") return true;
-  return messageOf(error).startsWith(LAST_REPLY) && /^(TRYAGAIN|MOVED|ASK) /.test(reply);
+  return errorText(error).startsWith(LAST_REPLY) && /^(TRYAGAIN|MOVED|ASK) /.test(reply);
 }
 
 /** The error reply that an error stands for; undefined when Redis has not answered. */
 function replyOf(error: unknown): string | undefined {
-  const message = messageOf(error);
+  const message = errorText(error);
   if (message.startsWith(LAST_REPLY)) return message.slice(LAST_REPLY.length);
   return error instanceof Error && error.name === "ReplyError" ? message : undefined;
 }
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
