@@ -4,7 +4,7 @@
  * quiet minute then. Medians of `--starts N` (3), one after the other except for the first quiet minute.
  *
  * `--form checkout|package|executable|bare` (package and executable from `--dist DIR`, made by `npm run build`; `bare` is the bare
- * Node proxy); `--flags "..."` of Node, which the executable does not take; `--quiet S`: seconds without a request, 75 unless
+ * Node proxy); `--flags "..."` of Node, which the executable does not take; `--quiet S`: seconds without a request, 150 unless
  * given; `--idle`: the first two only; `--json`: each start's figures. The environment is passed on.
  */
 import { type ChildProcess, fork } from "node:child_process";
@@ -27,7 +27,7 @@ const { values } = parseArgs({
     flags: { type: "string", default: "" },
     starts: { type: "string", default: "3" },
     requests: { type: "string", default: "64000" },
-    quiet: { type: "string", default: "75" },
+    quiet: { type: "string", default: "150" },
     idle: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
