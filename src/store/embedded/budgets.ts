@@ -63,11 +63,12 @@ export function allBudgets(context: Context, tag: AccountTag): Readonly<Record<s
   return Object.fromEntries(rows.map((row) => [row.field as string, toCounts(context, tag, row)]));
 }
 
-/** Keeps the period in which a request begins to hold of a budget, unless it is the latest already. */
-export function openPeriod(context: Context, tag: AccountTag, field: string, counts: BudgetCounts): void {
-  const known = findBudget(context, tag, field);
-  if (known?.now.period === counts.now.period) return;
-  context.db.commitNormal(() => writeBudget(context.db, tag, field, counts));
+/** Keeps the period in which a request begins to hold of a budget, unless it is the latest already. @param counts as they are in it. */
+export function openPeriod(context: Context, tag: AccountTag, field: string, { now: { period } }: BudgetCounts): void {
+  const find = () => findBudget(context, tag, field);
+  if (find()?.now.period === period) return;
+  // Looked up again: settlements that cannot be committed first are taken back, and what they have spent with them.
+  context.db.commitNormal(() => writeBudget(context.db, tag, field, movedOn(find(), period)));
 }
 
 /** The limits of a key and of its account as they are now, not as they were when a request began. */

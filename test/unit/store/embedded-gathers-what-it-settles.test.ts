@@ -181,6 +181,27 @@ test("a batch that the disk has no room for leaves nothing behind, and the next 
   }
 });
 
+test("a period of a budget that is opened as a batch fails has nothing of it: what is taken back counts once", async () => {
+  const bench = new GatheringBench();
+  const { store, tag, settlements } = await furnished(bench, "Hugo");
+  const settle = () => settlements.map((one) => store.settle(one).then(({ outcome }) => outcome, String));
+  const failed = settle();
+  const other = bench.failCommit();
+  bench.setTime(bench.nowMs() + DAY_MS / 2);
+  const groups = [terms({ tokensPerMinute: 1_000 })];
+  admitted(await store.admit(admitAsk({ tag, requestId: ridOf(5), groups })));
+  await other;
+  for (const outcome of await Promise.all(failed)) assert.match(outcome, /StoreError|FOREIGN KEY/);
+  bench.end();
+  const again = settle();
+  bench.end();
+  assert.deepEqual(await Promise.all(again), ["settled", "settled", "settled"]);
+  const { budgets } = (await store.inspect(tag)) as AccountState;
+  const { now, before } = budgets["d/key_Hugo"] ?? assert.fail();
+  assert.deepEqual([now.spent, before.spent, before.held], [0n, 729n, 0n]);
+  await store.close();
+});
+
 test("one who reads is told when the batch cannot be written, and reads what there was", async () => {
   const bench = new GatheringBench();
   const { store, tag, settlements } = await furnished(bench, "Ida");
