@@ -2,6 +2,7 @@
  * JSON that is put together from pieces, to the letter as JSON.stringify would write it: what each request writes has the same
  * names in the same order each time, and half of JSON.stringify's time goes into finding them.
  */
+import { byText } from "./collections/by-text.ts";
 
 /** Texts that need no escapes: all but quotes, backslashes and what is beyond ASCII, which JSON.stringify is asked for. */
 const PLAIN = /^[ !#-[\]-~]*$/;
@@ -32,19 +33,8 @@ export function pieceOf(plain: string): TextPiece {
   return { plain, within: JSON.stringify(plain).slice(1, -1) };
 }
 
-/** There are fewer words unless a configuration is reloaded again and again. */
-const WORDS_MAX = 1_000;
-const words = new Map<string, TextPiece>();
-
 /** A name of the configuration, or a word of ours, quoted; remembered, so that it is looked through once. */
-export function word(text: string): TextPiece {
-  const known = words.get(text);
-  if (known) return known;
-  if (words.size >= WORDS_MAX) words.clear();
-  const piece = pieceOf(JSON.stringify(text));
-  words.set(text, piece);
-  return piece;
-}
+export const word = byText((text) => pieceOf(JSON.stringify(text)));
 
 /** What is written of an object and of what goes with it: mostly the same as last time, and then not written again. */
 export function remembered<T extends object, With>(write: (of: T, by: With) => string): (of: T, by: With) => TextPiece {

@@ -32,27 +32,27 @@ export type RequestLine = {
 /** The members as JSON, a comma before each. */
 export function lineText(line: RequestLine): string {
   return (
-    `,"request":"${line.request}"${word(',"trace":', line.trace)},"protocol":"${line.protocol}"` +
-    `${word(',"endpoint":', line.endpoint)},"status":${numeral(line.status)},"cause":"${line.cause}"` +
+    `,"request":"${line.request}"${plainMember(',"trace":', line.trace)},"protocol":"${line.protocol}"` +
+    `${plainMember(',"endpoint":', line.endpoint)},"status":${numeral(line.status)},"cause":"${line.cause}"` +
     text(',"model":', line.model) +
     text(',"group":', line.group) +
     text(',"upstream":', line.upstream) +
     text(',"answered_by":', line.answered_by) +
     `,"attempts":${numeral(line.attempts)},"attempt_reasons":${list(line.attempt_reasons)}` +
-    word(',"stream_end":', line.stream_end) +
+    plainMember(',"stream_end":', line.stream_end) +
     number(',"hold_extensions":', line.hold_extensions) +
     number(',"first_token_ms":', line.first_token_ms) +
     `,"duration_ms":${numeral(line.duration_ms)}` +
     number(',"input_tokens":', line.input_tokens) +
     number(',"output_tokens":', line.output_tokens) +
-    word(',"counted":', line.counted) +
+    plainMember(',"counted":', line.counted) +
     `,"unpaid_tool_calls":${list(line.unpaid_tool_calls)}` +
-    word(',"charged_nano_usd":', line.charged_nano_usd)
+    plainMember(',"charged_nano_usd":', line.charged_nano_usd)
   );
 }
 
 /** A word of our own, an id or an amount: it has nothing that takes an escape, and is not looked through for it. */
-function word(name: string, value: string | undefined): string {
+function plainMember(name: string, value: string | undefined): string {
   return value === undefined ? "" : `${name}"${value}"`;
 }
 

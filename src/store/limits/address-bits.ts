@@ -1,24 +1,14 @@
 /** IP addresses and CIDR blocks as texts of bits, which a store's script compares without knowing what an address is. */
 import { isIP } from "node:net";
+import { byText } from "../../values/collections/by-text.ts";
 
 const ADDRESS_BITS = 128;
 /** IPv4 addresses stand within `::ffff:0:0/96`, so that both spellings of one are the same bits (RFC 4291, 2.5.5.2). */
 const MAPPED_BITS = 96;
 const MAPPED_PREFIX = "0".repeat(80) + "1".repeat(16);
 
-/** Addresses are few and asked for with every request. */
-const REMEMBERED_MAX = 1_000;
-const remembered = new Map<string, string>();
-
 /** An address as 128 characters `0` and `1`; empty for a text that is no address. */
-export function addressBits(address: string): string {
-  const known = remembered.get(address);
-  if (known !== undefined) return known;
-  const bits = bitsOf(address);
-  if (remembered.size >= REMEMBERED_MAX) remembered.clear();
-  remembered.set(address, bits);
-  return bits;
-}
+export const addressBits = byText(bitsOf);
 
 /**
  * The bits that all addresses of a block begin with.

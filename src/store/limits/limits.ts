@@ -4,6 +4,7 @@
  * both allow is allowed, so the stricter figure of each counts.
  */
 
+import { byText } from "../../values/collections/by-text.ts";
 import { type NanoUsd, parseNano } from "../../values/money.ts";
 import { blockBits } from "./address-bits.ts";
 
@@ -56,20 +57,10 @@ export function limitsText(limits: LimitSet): string {
   return Object.keys(stored).length === 0 ? "" : JSON.stringify(stored);
 }
 
-/** Texts of keys in use; each request asks for its own. */
-const REMEMBERED_MAX = 1_000;
-const remembered = new Map<string, LimitSet>();
+const remembered = byText((text) => limitsOf(JSON.parse(text) as StoredLimits));
 
 /** Reads what `limitsText` has written. @throws TypeError, SyntaxError for another text. */
-export function readLimitsText(text: string): LimitSet {
-  if (text === "") return NO_LIMITS_SET;
-  const known = remembered.get(text);
-  if (known) return known;
-  const limits = limitsOf(JSON.parse(text) as StoredLimits);
-  if (remembered.size >= REMEMBERED_MAX) remembered.clear();
-  remembered.set(text, limits);
-  return limits;
-}
+export const readLimitsText = (text: string): LimitSet => (text === "" ? NO_LIMITS_SET : remembered(text));
 
 function limitsOf({ rpm, tpm, par, models, from, ...spans }: StoredLimits): LimitSet {
   const budgets = Object.fromEntries(

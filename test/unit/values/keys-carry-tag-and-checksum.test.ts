@@ -63,10 +63,9 @@ test("row 30: any one character changed is noise", () => {
     const other = text[i] === "x" ? "y" : "x";
     assert.equal(readKey(text.slice(0, i) + other + text.slice(i + 1)), "noise", `position ${i}`);
   }
-  assert.equal(
-    readKey(text.slice(0, 4) + text[5] + text[4] + text.slice(6)),
-    text[4] === text[5] ? readKey(text) : "noise",
-  );
+  // Two that change places are the same key where they are the same character.
+  const swapped = text.slice(0, 4) + text[5] + text[4] + text.slice(6);
+  assert.deepEqual(readKey(swapped), swapped === text ? readKey(text) : "noise");
 });
 
 test("rows 26 and 32: what has not the form is no key, and is not trimmed into one", () => {
