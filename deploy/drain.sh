@@ -8,7 +8,7 @@
 #   drain.sh envoy-back ADMIN
 #
 # Environment:
-#   NGINX         the command that speaks to nginx, default "nginx"; "-t" and "-s reload" are added to it
+#   NGINX_CMD     the command that speaks to nginx, default "nginx"; "-t" and "-s reload" are added to it
 #   FRONT_WAIT_S  pause between the word to the front and SIGTERM. Default 0 for nginx, which has stopped choosing the
 #                 process within drain.lame_duck (5 s); 10 for Envoy, whose balancer has to see /ready fail first
 #   WAIT_S        longest time to wait for the end of the process, default 660: more than drain.deadline (10 min)
@@ -25,7 +25,8 @@ usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 # back, so that nginx can be restarted at any time.
 mark_nginx() {
   file=$1 server=$2 state=$3
-  kept=$(mktemp "$file.XXXXXX")
+  # Hidden: `include folder/*` takes in what lies beside the file, but nothing with a dot in front.
+  kept=$(mktemp "$(dirname "$file")/.$(basename "$file").XXXXXX")
   cp -p "$file" "$kept"
   # In place, through the open file: it keeps its owner, mode and links.
   awk -v server="$server" -v state="$state" '
@@ -42,8 +43,8 @@ mark_nginx() {
     rm -f "$kept"
     fail "there is no line \`server $server\` in $file; nothing was changed"
   }
-  # shellcheck disable=SC2086 # NGINX is a command with its arguments.
-  if ! ${NGINX:-nginx} -t 2> "$kept.why"; then
+  # shellcheck disable=SC2086 # NGINX_CMD is a command with its arguments.
+  if ! ${NGINX_CMD:-nginx} -t 2> "$kept.why"; then
     cat "$kept" > "$file"
     why=$(cat "$kept.why")
     rm -f "$kept" "$kept.why"
@@ -51,7 +52,7 @@ mark_nginx() {
   fi
   rm -f "$kept" "$kept.why"
   # shellcheck disable=SC2086
-  ${NGINX:-nginx} -s reload || fail "nginx could not be reloaded; nothing was stopped"
+  ${NGINX_CMD:-nginx} -s reload || fail "nginx could not be reloaded; nothing was stopped"
   say "nginx: $server is $state"
 }
 

@@ -174,7 +174,11 @@ function digestOf({ text }: ConfigCopy): string {
 
 function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log): void {
   gateway.reloadFailed(problems);
-  log.error({ problems: problems.map(formatProblem) }, "configuration refused; the old one stays in force");
+  const found = problems.map(formatProblem);
+  log.error(
+    { event: "config_refused", reason: found.join("; "), problems: found },
+    "configuration refused; the old one stays in force",
+  );
 }
 
 /**

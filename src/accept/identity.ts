@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 import { normalIp, remembered } from "../wire/address.ts";
-import { cidrMatcher, rightmostUntrusted } from "../wire/header.ts";
+import { cidrMatcher, forwardedClient } from "../wire/header.ts";
 import type { RequestHeaders } from "./headers.ts";
 
 /** Gives the client's address, or undefined when none can be trusted. */
@@ -34,7 +34,7 @@ export function clientAddress(trustProxy: readonly string[]): ClientAddressOf {
     // Several headers are one list (RFC 9110 section 5.3); the front's own entry is the last of it.
     const forwarded = headers.all("x-forwarded-for").join(",");
     if (forwarded === "" || forwarded.length > FORWARDED_CHARS_MAX) return undefined;
-    return rightmostUntrusted(forwarded, trusts);
+    return forwardedClient(forwarded, trusts);
   };
 }
 

@@ -71,16 +71,17 @@ function addBlock(list: BlockList, block: string): void {
  * of it was written by that client and proves nothing.
  * @param forwardedFor several header lines joined by commas.
  * @param trusts whether an address is one of our own hops.
- * @returns undefined when all are trusted, or when one that is no address comes first.
+ * @returns the first of all where all are trusted, since one of our own hops has written that: a program on the front's own machine.
+ * Undefined when one that is no address comes first.
  */
-export function rightmostUntrusted(forwardedFor: string, trusts: (ip: string) => boolean): string | undefined {
+export function forwardedClient(forwardedFor: string, trusts: (ip: string) => boolean): string | undefined {
   const hops = forwardedFor.split(",");
+  let ip: string | undefined;
   for (let i = hops.length - 1; i >= 0; i--) {
-    const ip = normalIp(withoutPort((hops[i] as string).trim()));
-    if (ip === undefined) return undefined;
-    if (!trusts(ip)) return ip;
+    ip = normalIp(withoutPort((hops[i] as string).trim()));
+    if (ip === undefined || !trusts(ip)) return ip;
   }
-  return undefined;
+  return ip;
 }
 
 /** Some fronts write `1.2.3.4:5678` or `[::1]:5678`. */

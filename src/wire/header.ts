@@ -2,7 +2,7 @@
  * Header fields, read strictly: what a proxy must know of them and nothing more.
  */
 
-export { cidrMatcher, rightmostUntrusted } from "./address.ts";
+export { cidrMatcher, forwardedClient } from "./address.ts";
 
 /**
  * Fields that end at the next hop even if Connection does not name them (RFC 9110 section 7.6.1; RFC 2616 section

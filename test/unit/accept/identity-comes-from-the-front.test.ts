@@ -13,6 +13,7 @@ const CASES: readonly (readonly [readonly string[], readonly string[], string | 
   [["X-Forwarded-For: 6.6.6.6, 9.9.9.9"], ["127.0.0.1/32"], "9.9.9.9"],
   [["X-Forwarded-For: 6.6.6.6, 9.9.9.9, 10.0.0.2"], ["127.0.0.1/32", "10.0.0.0/8"], "9.9.9.9"],
   [["X-Forwarded-For: 6.6.6.6", "X-Forwarded-For: 9.9.9.9"], ["127.0.0.1/32"], "9.9.9.9"],
+  [["X-Forwarded-For: 127.0.0.1"], ["127.0.0.1/32"], "127.0.0.1"],
   [["X-Forwarded-For: nonsense"], ["127.0.0.1/32"], undefined],
   [["X-Real-IP: 6.6.6.6"], ["127.0.0.1/32"], undefined],
 ];

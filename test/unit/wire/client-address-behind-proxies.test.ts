@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { normalIp } from "../../../src/wire/address.ts";
-import { cidrMatcher, rightmostUntrusted } from "../../../src/wire/header.ts";
+import { cidrMatcher, forwardedClient } from "../../../src/wire/header.ts";
 
 test("addresses lie in blocks, whichever way they are spelled", () => {
   const trusts = cidrMatcher([
@@ -81,12 +81,14 @@ test("from the right, the first address that is not one of our hops is the clien
     ["[2001:DB8::9]:4711", "2001:db8::9"],
     ["[2001:db8::9]", "2001:db8::9"],
     ["2001:db8::9", "2001:db8::9"],
-    ["10.0.0.1, 127.0.0.1", undefined],
+    ["10.0.0.1, 127.0.0.1", "10.0.0.1"],
+    ["::ffff:127.0.0.1", "127.0.0.1"],
+    ["unknown, 10.0.0.1, 127.0.0.1", undefined],
     ["203.0.113.9, unknown", undefined],
     ["203.0.113.9, unknown, 10.0.0.1", undefined],
     ["203.0.113.9, ", undefined],
     ["_hidden", undefined],
     ["", undefined],
   ];
-  for (const [header, expected] of table) assert.equal(rightmostUntrusted(header, trusts), expected, header);
+  for (const [header, expected] of table) assert.equal(forwardedClient(header, trusts), expected, header);
 });

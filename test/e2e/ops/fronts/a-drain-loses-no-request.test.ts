@@ -62,7 +62,7 @@ interface DrainableFront extends Front {
 async function drainableNginx(gateways: readonly GatewayProcess[]): Promise<DrainableFront> {
   const server = (gateway: GatewayProcess) => new URL(gateway.url).host;
   const nginx = await startNginx({ servers: gateways.map(server) });
-  const env = { NGINX: nginx.command.join(" ") };
+  const env = { NGINX_CMD: nginx.command.join(" ") };
   return {
     ...nginx,
     out: (gateway) => ({ args: ["nginx", nginx.file, server(gateway), `${gateway.child.pid}`], env }),

@@ -91,9 +91,9 @@ test("drain.sh: the shell can read it, misuse is exit status 2, and a wrong serv
     const file = join(dir, "upstream.conf");
     const text = "upstream u {\n  server 127.0.0.1:8787 max_fails=1;\n  server 127.0.0.1:87870;\n}\n";
     writeFileSync(file, text);
-    assert.equal(drain(["nginx-back", file, "127.0.0.1:1"], { NGINX: "true" }).status, 1);
+    assert.equal(drain(["nginx-back", file, "127.0.0.1:1"], { NGINX_CMD: "true" }).status, 1);
     assert.equal(read(file), text);
-    assert.equal(drain(["nginx-back", file, "127.0.0.1:8787"], { NGINX: "false" }).status, 1, "nginx refuses");
+    assert.equal(drain(["nginx-back", file, "127.0.0.1:8787"], { NGINX_CMD: "false" }).status, 1, "nginx refuses");
     assert.equal(read(file), text);
   } finally {
     rmSync(dir, { recursive: true, force: true });
