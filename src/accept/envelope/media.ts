@@ -9,7 +9,7 @@ import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { MediaPiece } from "../../values/members/envelope.ts";
 import { charsetOf, decodeCharset, isReadAsUtf8 } from "../../wire/charset.ts";
 import { type Met, member } from "./conversation.ts";
-import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
+import { isPdf, pdfSize, type ReadingBudget, readingBudget, unpackedWithin } from "./pdf-size.ts";
 import { textTokens } from "./text-density.ts";
 
 /** Members that may hold media, or say where it is. */
@@ -66,7 +66,7 @@ export class MediaCount {
   /** Counts a member once, in however many words the body says what it is. */
   #add(kind: MediaPiece["kind"], holder: unknown, name: string, hint?: "audio"): void {
     const data = member(holder, name);
-    const encoded = base64Of(data, member(holder, "media_type"));
+    const encoded = this.#budget.files-- > 0 ? base64Of(data, member(holder, "media_type")) : undefined;
     if (encoded === undefined) {
       this.#unknown(kind);
       return;
@@ -435,8 +435,6 @@ function readEntry(zip: Buffer, at: number, budget: ReadingBudget): Buffer | und
   if (start + packedBytes > zip.length) return undefined;
   const packed = zip.subarray(start, start + packedBytes);
   if (method === STORED) return packed;
-  if (method !== DEFLATED || budget.bytes <= 0) return undefined;
-  const entry = inflateRawSync(packed, { maxOutputLength: budget.bytes });
-  budget.bytes -= entry.length;
-  return entry;
+  if (method !== DEFLATED) return undefined;
+  return unpackedWithin(budget, packedBytes, (maxOutputLength) => inflateRawSync(packed, { maxOutputLength }));
 }

@@ -12,9 +12,11 @@ interface PdfSize {
   readonly textBytes: number;
 }
 
-/** What all files of one request may cost to look at. About 30 ms at most. */
+/** What all files of one request may cost to look at. Some 100 ms at most; what is beyond it is not looked at. */
 export interface ReadingBudget {
-  /** Bytes that may come out of compressed streams. */
+  /** Files, and images and sounds, that may be looked at; each costs some 20 us. */
+  files: number;
+  /** Bytes that may come out of compressed streams, or be looked through for the end of one. */
   bytes: number;
   /** Marks of streams and names of pages that may be looked at; each costs some 20 us, or 1 us, however small it is. */
   streams: number;
@@ -24,7 +26,7 @@ export interface ReadingBudget {
 }
 
 export function readingBudget(): ReadingBudget {
-  return { bytes: 8 * 1024 * 1024, streams: 2_000, names: 100_000, windows: 500 };
+  return { files: 3_000, bytes: 8 * 1024 * 1024, streams: 2_000, names: 100_000, windows: 500 };
 }
 
 /** Whether these are the first bytes of a PDF; readers look for the mark within the first kilobyte. */
@@ -75,7 +77,23 @@ function plainNames(text: string): string {
   return text.replace(/#([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-const FILTER = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()%]+)/;
+// A list has no list within: from each of many that are never closed it would be looked for an end.
+const FILTER = /\/(?:Filter|F)\s*(\[[^[\]]*\]|\/[^\s/<>[\]()%]+)/y;
+/** Names of a dictionary that begin as the filter's; no program writes as many. */
+const FILTERS_MAX = 64;
+
+/** The filters of a stream, empty where it has none; undefined when there is too much that looks like it. */
+function filterOf(dictionary: string): string | undefined {
+  let at = dictionary.indexOf("/F");
+  for (let met = 0; at >= 0; at = dictionary.indexOf("/F", at + 2)) {
+    if (met++ === FILTERS_MAX) return undefined;
+    FILTER.lastIndex = at;
+    const found = FILTER.exec(dictionary)?.[1];
+    if (found !== undefined) return found;
+  }
+  return "";
+}
+
 /** Filters whose output is a picture: what follows them cannot be text. */
 const PICTURES = /\/(?:DCTDecode|DCT|JPXDecode|CCITTFaxDecode|CCF|JBIG2Decode)\b/;
 const ASCII85 = /^\[?\s*\/(?:ASCII85Decode|A85)\b/;
@@ -85,7 +103,8 @@ const NO_TEXT =
   /\/Subtype\s*\/(?:Image|Type1C|CIDFontType0C|OpenType|XML)\b|\/Type\s*\/XRef\b|\/Length1\b|\/Alternate\b/;
 
 function readStream(dictionary: string, data: Buffer, budget: ReadingBudget): Buffer | "hidden" | "no text" {
-  const filter = FILTER.exec(dictionary)?.[1] ?? "";
+  const filter = filterOf(dictionary);
+  if (filter === undefined) return "hidden";
   const packed = ASCII85.test(filter) ? ascii85(data, budget) : data;
   // What can be unpacked is unpacked, even against the dictionary: a comment in a dictionary may hide half of it.
   const isFlate = FLATE.test(filter) || beginsDeflated(packed);
@@ -96,10 +115,8 @@ function readStream(dictionary: string, data: Buffer, budget: ReadingBudget): Bu
   }
   if (isFlate) return unpacked(packed, budget) ?? "hidden";
   if (filter !== "" && packed === data && !claimsNoText) return "hidden";
-  const end = packed.subarray(0, budget.bytes).indexOf("endstream");
-  if (end < 0) return "hidden";
-  budget.bytes -= end;
-  return packed.subarray(0, end);
+  const end = endWithin(packed, "endstream", budget);
+  return end < 0 ? "hidden" : packed.subarray(0, end);
 }
 
 const SAMPLE_BYTES = 2_048;
@@ -109,21 +126,47 @@ function beginsDeflated(data: Buffer): boolean {
   return data.length > 2 && ((data[0] as number) & 0x0f) === 8 && data.readUInt16BE(0) % 31 === 0;
 }
 
+/** Where a word stands, within what may still be looked through; -1 when it does not. */
+function endWithin(data: Buffer, word: string, budget: ReadingBudget): number {
+  const within = data.subarray(0, Math.max(0, budget.bytes));
+  const end = within.indexOf(word);
+  budget.bytes -= end < 0 ? within.length : end;
+  return end;
+}
+
 /** A stream's own end is where its compression ends; a word in the file may lie about it. */
 function unpacked(data: Buffer, budget: ReadingBudget): Buffer | undefined {
+  const unpack = (maxOutputLength: number) =>
+    inflateSync(data, { maxOutputLength, finishFlush: constants.Z_SYNC_FLUSH });
+  return unpackedWithin(budget, data.length, unpack);
+}
+
+/** The most that Deflate makes of one byte (RFC 1951: 258 bytes of two bits). */
+const UNPACKED_MAX = 1_032;
+
+/**
+ * What comes out of a compressed stream; undefined when it is beyond the budget or damaged. How much came out until then nobody
+ * tells, so that a failure takes all that may have: else a thousand streams could each be unpacked up to the budget.
+ */
+export function unpackedWithin(
+  budget: ReadingBudget,
+  packedBytes: number,
+  unpack: (bytesMax: number) => Buffer,
+): Buffer | undefined {
   if (budget.bytes <= 0) return undefined;
   try {
-    const out = inflateSync(data, { maxOutputLength: budget.bytes, finishFlush: constants.Z_SYNC_FLUSH });
+    const out = unpack(budget.bytes);
     budget.bytes -= out.length;
     return out;
   } catch {
+    budget.bytes -= Math.min(budget.bytes, packedBytes * UNPACKED_MAX);
     return undefined;
   }
 }
 
 /** Base-85 as PostScript has it, up to its `~>`; other characters are skipped. */
 function ascii85(data: Buffer, budget: ReadingBudget): Buffer {
-  const end = data.subarray(0, budget.bytes).indexOf("~>");
+  const end = endWithin(data, "~>", budget);
   const digits = data.subarray(0, Math.max(0, end));
   const out = Buffer.alloc(digits.length * 4 + 4);
   let length = 0;
@@ -143,7 +186,6 @@ function ascii85(data: Buffer, budget: ReadingBudget): Buffer {
   }
   for (let i = count; count > 1 && i < 5; i++) group = group * 85 + 84;
   if (count > 1) length = out.writeUInt32BE(group % 2 ** 32, length) - (5 - count);
-  budget.bytes -= length;
   return out.subarray(0, length);
 }
 
@@ -161,8 +203,9 @@ function looksLikeText(sample: Buffer): boolean {
 function countPages(bytes: Buffer, budget: ReadingBudget): number | undefined {
   let objects = 0;
   let listed = 0;
-  for (let at = bytes.indexOf("/"); at >= 0; at = bytes.indexOf("/", at + 1)) {
-    if (!mayBeCounted(bytes[at + 1], bytes[at + 2])) continue;
+  // Byte by byte: a search for each of ten million slashes takes seconds, and a look at each byte 1 ns.
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] !== SLASH || !mayBeCounted(bytes[at + 1], bytes[at + 2])) continue;
     if (budget.names-- <= 0) return undefined;
     const name = NAME.exec(plainNames(bytes.toString("latin1", at + 1, at + NAME_BYTES)))?.[0];
     if (name === "Page") objects++;
@@ -184,6 +227,7 @@ function mayBeCounted(first: number | undefined, second: number | undefined): bo
   );
 }
 
+const SLASH = 0x2f;
 const LETTER_R = 0x52;
 const HASH = 0x23;
 /** Room for a name of four letters, each spelled as #xx, and for what follows it. */

@@ -284,6 +284,43 @@ test("what PDFs cost to look at is bounded for one request, however they are mad
   }
 });
 
+test("what cannot be unpacked to its end has cost what came out of it: a thousand such files cost no more than one", () => {
+  const plain = pdf({ pages: 1 });
+  for (const bad of [
+    pdf({ pages: 1, extra: stream(9, "", Buffer.alloc(9 * 1024 * 1024), "flate") }),
+    pdf({ pages: 1, extra: stream(9, "/Subtype /Image", deflateBomb(), "none") }),
+    pdf({
+      pages: 1,
+      extra: ["9 0 obj\n<< /Filter [/ASCII85Decode /FlateDecode] >>\nstream\n", Buffer.alloc(9 * 1024 * 1024, "z")],
+    }),
+    pdf({ pages: 1, extra: ["9 0 obj\n<< >>\nstream\n", Buffer.alloc(9 * 1024 * 1024, "(")] }),
+  ]) {
+    const budget = readingBudget();
+    for (let time = 0; time < 4; time++) pdfSize(bad, budget);
+    assert.equal(budget.bytes, 0);
+    assert.equal(pdfSize(plain, budget), undefined, "nothing more is unpacked");
+  }
+  const packed = zip([{ text: "x".repeat(9 * 1024 * 1024) }]);
+  const good = zip([{ text: "abc" }]);
+  assert.deepEqual(
+    piecesOf([file(good), file(packed), file(good)]).map(({ tokens }) => tokens),
+    [1, undefined, undefined],
+  );
+});
+
+test("a filter is found behind other names, and not believed where it is hidden behind very many", () => {
+  const behind = (names: number) =>
+    pdf({ pages: 1, extra: stream(9, "/F1 [ ".repeat(names), content(BOOK), "ascii85") });
+  assert.ok((tokensOf(file(behind(20))) ?? 0) >= 250_000);
+  assert.equal(tokensOf(file(behind(70))), undefined);
+});
+
+test("so many files of one request are looked at", () => {
+  const pieces = piecesOf(Array.from({ length: 3_001 }, () => image(png(100, 100))));
+  assert.ok(pieces.slice(0, 3_000).every(({ tokens }) => tokens === 16));
+  assert.equal(pieces[3_000]?.tokens, undefined);
+});
+
 function deflateBomb(): Buffer {
   return deflateSync(Buffer.alloc(64 * 1024 * 1024));
 }
