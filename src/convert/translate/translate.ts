@@ -44,6 +44,7 @@ import { ResponsesStreamDecoder } from "../responses/stream-decode.ts";
 import { ResponsesStreamEncoder } from "../responses/stream-encode.ts";
 import { translationHeader } from "../rules/losses.ts";
 import { refusedOff } from "../rules/thinking.ts";
+import { refusedArguments } from "../rules/tool-wrap.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";
 import { invalid } from "../watch.ts";
 import { stopReply } from "./stop-emulation.ts";
@@ -101,6 +102,8 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   const json = withDigits(listed.json, () => asBuffer(request.body).toString());
   const hub = CODECS[request.protocol].decodeRequest(json, request);
   if (isRefusal(hub)) return hub;
+  const tooMany = refusedArguments(hub.turns);
+  if (tooMany) return tooMany;
   const refused = refusedOff(hub.reasoning.off ? hub.reasoning.param : undefined, route);
   if (refused) return refused;
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
