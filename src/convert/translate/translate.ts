@@ -90,8 +90,15 @@ const CODECS: Readonly<Record<Protocol, Codec>> = {
   },
 };
 
+/**
+ * Values and names in a request that is translated, which is one turn of the event loop: 100 ms on a machine of today. A
+ * conversation of a million tokens with three hundred tools has half of it.
+ */
+const VALUES_MAX = 200_000;
+
 /** Opens an exchange on a route of another protocol than the client's, or says what it cannot carry. */
 export const openTranslation: OpenExchange = (request, route, permitted, context) => {
+  if (request.scan.tokens > VALUES_MAX) return refusal("body_too_large", { detail: TOO_MANY });
   const state = refusedStateMember(request);
   if (state) return state;
   // A translation carries listed members only; those that the upstream's configuration passes are left out too.
@@ -112,6 +119,8 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   const said = { ...encoded, dropped: [...lost, ...encoded.dropped] };
   return new Translation(said, listed.dropped, context, permitted.inputEstimate ?? 0);
 };
+
+const TOO_MANY = `It has more than ${VALUES_MAX} values and names, and the model is served in another protocol.`;
 
 function refuseStops(client: Protocol): Refusal {
   const param = client === "messages" ? "stop_sequences" : "stop";

@@ -58,6 +58,13 @@ test("a server of the client's own protocol gets them as they are", () => {
   assert.equal(refusalOf([numbers(60_000)], "chat"), undefined);
 });
 
+test("a request of very many values is not translated", () => {
+  const few = (count: number) => Array.from({ length: count }, () => "{}");
+  assert.equal(refusalOf(few(7_000), "messages"), undefined);
+  assert.equal(refusalOf(few(11_000), "messages"), "body_too_large");
+  assert.equal(refusalOf(few(11_000), "chat"), undefined);
+});
+
 test("those that a model has written stay a text beyond it", () => {
   const long = numbers(51_000);
   assert.deepEqual(parseArguments(long), { _raw_arguments: long });
