@@ -45,10 +45,16 @@ export function withDigits(read: JsonObject, text: () => string): JsonObject {
   return exact ? (grafted(read, exact, DEPTH_MAX) as JsonObject) : read;
 }
 
-/** Parses one JSON object of a server, with the digits that inputs of tools in it have; undefined when the text is not one. */
+/** No model writes as much as this; to read its numbers once more takes seconds where a server has filled it with them. */
+const EXACT_CHARS_MAX = 1024 * 1024;
+
+/**
+ * Parses one JSON object of a server, with the digits that inputs of tools in it have, up to EXACT_CHARS_MAX; undefined when the
+ * text is not one.
+ */
 export function parseWithDigits(text: string): JsonObject | undefined {
   const read = parseObject(text);
-  return read && mayHoldInput(text) ? withDigits(read, () => text) : read;
+  return read && text.length <= EXACT_CHARS_MAX && mayHoldInput(text) ? withDigits(read, () => text) : read;
 }
 
 /**

@@ -23,3 +23,9 @@ test("blanks around the colon of a server's input lose no digits", () => {
   const text = `{"content_block": {"type": "tool_use", "input" : ${WIDE}}}`;
   assert.match(JSON.stringify(parseWithDigits(text)), /:9007199254740993,/);
 });
+
+test("of a reply beyond a megabyte, which no model writes, numbers are read once", () => {
+  const text = `{"content_block":{"type":"tool_use","input":${WIDE}},"text":"${"x".repeat(1024 * 1024)}"}`;
+  const { content_block } = parseWithDigits(text) as { content_block: { input: { id: unknown } } };
+  assert.equal(content_block.input.id, Number("9007199254740993"));
+});
