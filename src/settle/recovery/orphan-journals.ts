@@ -31,7 +31,13 @@ export function takeOverJournals(parts: ChargingParts, workers: number): OrphanJ
   const { settings, clock, log } = parts;
   const open: Charging[] = [];
   const cancels = new Set<() => void>();
+  const running = new Set<Promise<void>>();
   let closed = false;
+
+  function begin(dir: string): void {
+    const taking = take(dir).finally(() => running.delete(taking));
+    running.add(taking);
+  }
 
   async function take(dir: string): Promise<void> {
     if (closed) return;
@@ -44,13 +50,13 @@ export function takeOverJournals(parts: ChargingParts, workers: number): OrphanJ
       else log.error({ dir, reason: String(error) }, "the journal of a worker that is no more cannot be opened");
       const cancel = clock.after(RETRY_MS, () => {
         cancels.delete(cancel);
-        running.push(take(dir));
+        begin(dir);
       });
       cancels.add(cancel);
     }
   }
 
-  const running = foldersOf(settings.dir, workers > 1 ? workers : 0).map(take);
+  for (const dir of foldersOf(settings.dir, workers > 1 ? workers : 0)) begin(dir);
   return {
     async close() {
       closed = true;
