@@ -3,6 +3,7 @@
  * the log, which is the record that lasts; the newest lines stay in memory for `GET /admin/v1/audit`.
  */
 import { randomBytes } from "node:crypto";
+import { withoutKey } from "../values/key-search.ts";
 import type { Clock } from "../values/time.ts";
 import { type AuditLineAnswer, AuditPage } from "./answers/answers.ts";
 import { readInstant, readLimit } from "./parameters.ts";
@@ -132,8 +133,11 @@ export class Audit {
   }
 
   /** Logs one line of what is no route: somebody signs in, or does not. */
-  note({ who, from, what, target, requestId }: Asked, { outcome, cause, facts }: Ended): void {
+  note({ who, from, what, target: typed, requestId }: Asked, { outcome, cause, facts: known }: Ended): void {
     const at = new Date(this.#clock.wallMs()).toISOString();
+    // Some type a key where a name, an id or a note is asked for, and the reader of the audit must not get it.
+    const target = withoutKey(typed);
+    const facts = Object.fromEntries(Object.entries(known).map(([name, text]) => [name, withoutKey(text)]));
     const entry = { at, request_id: requestId, who, from, what, target, outcome, cause: cause ?? null, facts };
     if (this.#passOn) this.#passOn(entry);
     else this.take(entry);

@@ -6,6 +6,7 @@ import { type Store, StoreAwayError } from "../store/contract.ts";
 import type { KeyUse } from "../store/records.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { AccountTag } from "../values/key.ts";
+import { containsKey } from "../values/key-search.ts";
 import type { Clock } from "../values/time.ts";
 
 /** How long a use waits for the others. */
@@ -14,6 +15,7 @@ const GATHER_MS = 60_000;
 const KEYS_MAX = 10_000;
 /** A program's name and version, as the first word of its `user-agent` says it. */
 const PROGRAM = /^[\w.@/+-]{1,64}/;
+const FIRST_WORD = /^\S*/;
 
 interface Noted {
   readonly tag: AccountTag;
@@ -75,6 +77,12 @@ export class KeyUses {
   /** No more than is of use. */
   #shown({ keyId, atMs, address, userAgent }: Noted): KeyUse {
     const from = address === undefined ? "" : this.#parts.bucketOf(address);
-    return { keyId, atMs, from, by: PROGRAM.exec(userAgent ?? "")?.[0] ?? "" };
+    return { keyId, atMs, from, by: programOf(userAgent ?? "") };
   }
+}
+
+/** Some clients put their key there, and who may look at the uses of a key must not get it: the word is searched before it is cut. */
+function programOf(userAgent: string): string {
+  const [word = ""] = FIRST_WORD.exec(userAgent) ?? [];
+  return containsKey(word) ? "" : (PROGRAM.exec(word)?.[0] ?? "");
 }

@@ -27,6 +27,11 @@ export function containsKey(text: string): boolean {
   return percentReadings(text).some((reading) => containsPlainKey(reading) || containsBase64Key(reading));
 }
 
+/** A text that somebody has typed, for whoever reads a log: `***` in the place of one that contains a key. */
+export function withoutKey(text: string): string {
+  return containsKey(text) ? "***" : text;
+}
+
 function containsPlainKey(text: string): boolean {
   for (const { 0: key, index } of text.matchAll(KEY)) {
     const glued = ALPHANUMERIC.test(text.charAt(index - 1)) || ALPHANUMERIC.test(text.charAt(index + key.length));

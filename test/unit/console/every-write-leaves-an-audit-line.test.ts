@@ -72,6 +72,28 @@ test("every write leaves one line that says who, what, to whom and how much", as
   assert.ok(!JSON.stringify(log).includes(ADMIN_TOKEN));
 });
 
+test("a key that was typed as a name, an id or a note is in no line, neither logged nor remembered", async (t) => {
+  const { ask, log } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const { key } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;
+  const coded = Buffer.from(key).toString("base64");
+  await ask("POST", `/admin/v1/accounts/${key}/topups`, { usd: "1.00", id: "pay_1" });
+  await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "1.00", id: key });
+  await ask("POST", "/admin/v1/accounts/alice/adjustments", { usd: "1.00", id: "adj_1", note: `for ${key}` });
+  await ask("POST", "/admin/v1/accounts/alice/adjustments", { usd: "1.00", id: "adj_2", note: `for ${coded}` });
+  await ask("POST", "/admin/v1/accounts", { name: key });
+  const shown = log.slice(2).map(({ what, target, id, note }) => [what, target, id, note]);
+  assert.deepEqual(shown, [
+    ["topup", "***", "pay_1", undefined],
+    ["topup", "alice", "***", undefined],
+    ["account.adjust", "alice", "adj_1", "***"],
+    ["account.adjust", "alice", "adj_2", "***"],
+    ["account.create", "***", undefined, undefined],
+  ]);
+  const remembered = JSON.stringify((await ask("GET", "/admin/v1/audit")).json);
+  for (const text of [key, coded]) assert.ok(!(JSON.stringify(log) + remembered).includes(text));
+});
+
 test("reading leaves no line", async (t) => {
   const { ask, log } = await startConsole(t);
   await ask("GET", "/admin/v1/accounts");

@@ -1,12 +1,13 @@
 // Nothing waits for it, it is bounded, and a store that is away loses none of it.
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { KeyUses } from "../../../src/request/key-uses.ts";
 import { StoreAwayError, StoreError } from "../../../src/store/contract.ts";
 import type { KeyUse } from "../../../src/store/records.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
-import type { AccountTag } from "../../../src/values/key.ts";
+import { type AccountTag, newKey } from "../../../src/values/key.ts";
 import { addressBucket } from "../../../src/wire/address.ts";
 import { FakeClock } from "../dispatch/rig.ts";
 
@@ -59,6 +60,18 @@ test("once a minute each account's keys are noted, with their latest use", async
   ]);
   await uses.close();
   assert.equal(taken.length, 2, "each is given once");
+});
+
+test("a key in the place of the program's name is not kept, nor a part of it", async () => {
+  const { taken, uses, note } = started();
+  const key = newKey(TAGS[0] as AccountTag, randomBytes).text;
+  const typed = [key, Buffer.from(key).toString("base64"), `${"x".repeat(40)}/${key}`, `curl/8.1 ${key}`];
+  for (const [n, userAgent] of typed.entries()) note(`key_${n}`, n, { userAgent });
+  await uses.close();
+  assert.deepEqual(
+    taken[0]?.[1].map(({ by }) => by),
+    ["", "", "", "curl/8.1"],
+  );
 });
 
 test("what a store that is away does not take waits for the next time", async () => {
