@@ -42,6 +42,8 @@ export class LiveFeed {
   #newest: string | undefined;
   #cancel = () => {};
   #isRunning = false;
+  /** The number of the loop of readings that goes on: another one stops when it sees it. */
+  #run = 0;
 
   constructor(parts: LiveParts) {
     this.#parts = parts;
@@ -60,7 +62,7 @@ export class LiveFeed {
     if (this.#newest !== undefined) give(watcher, this.#newest);
     if (!this.#isRunning) {
       this.#isRunning = true;
-      void this.#tick();
+      void this.#tick(this.#run);
     }
     return watcher.stream;
   }
@@ -70,9 +72,10 @@ export class LiveFeed {
     for (const watcher of [...this.#watchers]) this.#end(watcher);
   }
 
-  async #tick(): Promise<void> {
+  async #tick(run: number): Promise<void> {
     const figures = await this.#parts.figures().catch(() => undefined);
-    if (this.#watchers.size === 0) return this.#rest();
+    // Meanwhile the last watcher may have gone, and whoever has come since has a loop of its own.
+    if (run !== this.#run) return;
     if (figures !== undefined) {
       this.#readings.push({ atMs: this.#parts.clock.monotonicMs(), figures });
       if (this.#readings.length > WINDOW_READINGS + 1) this.#readings.shift();
@@ -83,7 +86,8 @@ export class LiveFeed {
         if (watcher.left <= 0) this.#end(watcher);
       }
     }
-    this.#cancel = this.#parts.clock.after(EVERY_MS, () => void this.#tick());
+    // What was given may have been the last that anybody was to get.
+    if (run === this.#run) this.#cancel = this.#parts.clock.after(EVERY_MS, () => void this.#tick(run));
   }
 
   #gone(watcher: LiveWatcher): void {
@@ -98,6 +102,7 @@ export class LiveFeed {
     this.#readings = [];
     this.#newest = undefined;
     this.#isRunning = false;
+    this.#run++;
   }
 
   #end(watcher: LiveWatcher): void {

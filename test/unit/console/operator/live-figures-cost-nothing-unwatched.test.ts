@@ -111,6 +111,30 @@ test("one reading serves all; the last to go ends the readings, and the next beg
   live.close();
 });
 
+test("a page that is loaded again and again, while a reading is under way, leaves one reading a second", async () => {
+  const clock = new HandClock();
+  const asked: PromiseWithResolvers<LiveFigures>[] = [];
+  const figures = () => {
+    const reading = Promise.withResolvers<LiveFigures>();
+    asked.push(reading);
+    return reading.promise;
+  };
+  const live = new LiveFeed({ clock, figures });
+  for (let n = 0; n < 3; n++) {
+    const gone = live.watch();
+    gone.destroy();
+    await once(gone, "close");
+  }
+  const begun = snapshot(live.watch());
+  for (const { resolve } of asked) resolve(NONE);
+  await begun;
+  await clock.timerOf(1_000);
+  const before = asked.length;
+  clock.advance(1_000);
+  assert.equal(asked.length - before, 1);
+  live.close();
+});
+
 test("a stream ends after what was asked for, and with the gateway; beyond a number of them there is no other", async () => {
   const { live } = world();
   const short = live.watch(1);
