@@ -56,7 +56,7 @@ export class GatewayQueue implements DirectQueue {
       this.#waiting.shift();
       metrics.noticesLost.inc({ cause: "dropped" });
     }
-    this.#add();
+    void this.#add();
   }
 
   read(): WaitingNotices {
@@ -71,33 +71,37 @@ export class GatewayQueue implements DirectQueue {
 
   /** Resolves when nothing is on its way to the store; a last try is made. */
   async stop(): Promise<void> {
-    this.#add();
+    const adding = this.#add();
     this.#stopped = true;
     this.#cancel();
+    await adding;
+  }
+
+  async #add(): Promise<void> {
+    this.#cancel();
+    this.#adding ??= this.#addAll().then((isTaken) => {
+      this.#adding = undefined;
+      if (this.#waiting.length === 0) return;
+      // What was noted after the last look at the line found this pass still under way, and began none.
+      if (isTaken) return this.#add();
+      if (!this.#stopped) this.#cancel = this.#parts.clock.after(AGAIN_AFTER_MS, () => void this.#add());
+    });
     await this.#adding;
   }
 
-  #add(): void {
-    this.#cancel();
-    this.#adding ??= this.#addAll().finally(() => {
-      this.#adding = undefined;
-    });
-  }
-
-  async #addAll(): Promise<void> {
+  /** @returns whether the store has taken all that it was asked to. */
+  async #addAll(): Promise<boolean> {
     for (let [first] = this.#waiting; first; [first] = this.#waiting) {
       const { atMs: _, ...notice } = first;
       try {
         await this.#parts.store.addNotice(GATEWAY_OUTBOX, notice);
       } catch (error) {
-        if (!(error instanceof StoreError && error.kind === "older")) {
-          if (!this.#stopped) this.#cancel = this.#parts.clock.after(AGAIN_AFTER_MS, () => this.#add());
-          return;
-        }
+        if (!(error instanceof StoreError && error.kind === "older")) return false;
         this.#keep(first);
       }
       this.#waiting = this.#waiting.filter((one) => one !== first);
     }
+    return true;
   }
 
   /** A process that delivers nothing leaves it to the one that does, which sees the same. */

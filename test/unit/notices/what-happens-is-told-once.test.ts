@@ -3,12 +3,15 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { budgetTeller } from "../../../src/notices/budget-teller.ts";
 import { watchCards } from "../../../src/notices/card-watch.ts";
+import { GatewayQueue } from "../../../src/notices/gateway-queue.ts";
 import type { AdmitRefused } from "../../../src/store/admission.ts";
 import { type Store, StoreError } from "../../../src/store/contract.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
+import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import type { NoticeSettings } from "../../../src/values/settings.ts";
 import { openStandingStore } from "../console/test-store.ts";
+import { ManualClock } from "../settle/rig.ts";
 import { cardTerms, makeAccount, ridOf, settleAsk, tagOf } from "../store/asks.ts";
 import { rest, startRig, until } from "./rig.ts";
 
@@ -255,6 +258,39 @@ test("what is found before there is a store is told when there is one", async (t
   await until(clock, () => receiver.log.length === 1);
   const { type, data } = bodyOf(receiver.log[0]?.body);
   assert.deepEqual([type, data.finding], ["books_off", "store_older"]);
+});
+
+test("what happens at the instant at which the store has taken, or not taken, the one before waits for no other", async () => {
+  for (const fails of [false, true]) {
+    for (const turns of [0, 1, 2, 3, 4]) {
+      const clock = new ManualClock();
+      const added: (string | undefined)[] = [];
+      const first = Promise.withResolvers<void>();
+      const queue = new GatewayQueue({
+        store: {
+          async addNotice(_outbox, { data }) {
+            added.push(data.upstream);
+            if (added.length === 1) await first.promise;
+            return "added";
+          },
+        },
+        settings: () => ({ kinds: new Set(["upstream_out"]) }) as unknown as NoticeSettings,
+        clock,
+        metrics: createMetrics(),
+        replica: { instance: "one" },
+        generation: () => 1,
+        onDirect: undefined,
+      });
+      queue.note("upstream_out", { upstream: "east" });
+      if (fails) first.reject(new StoreError("unavailable", "no"));
+      else first.resolve();
+      for (let turn = 0; turn < turns; turn++) await undefined;
+      queue.note("upstream_out", { upstream: "west" });
+      await rest(clock);
+      await clock.advance(2_000);
+      assert.deepEqual(added, ["east", ...(fails ? ["east"] : []), "west"], `${turns} turns, fails: ${fails}`);
+    }
+  }
 });
 
 test("a kind that nobody wants is not written", async (t) => {
