@@ -26,6 +26,8 @@ export class OidcHere {
   forges = false;
   /** Whether it refuses whoever comes. */
   refuses = false;
+  /** Whether what it says of itself lacks its endpoints, as of one that is about to be set up. */
+  isHalf = false;
   readonly #server: Server;
 
   constructor(server: Server) {
@@ -61,10 +63,15 @@ export class OidcHere {
     });
     const answer = provider.callback();
     this.#server.on("request", (request, response) => {
+      if (this.isHalf) return void response.setHeader("content-type", "application/json").end(this.#half);
       if (!request.url?.startsWith("/interaction/")) return void answer(request, response);
       const result = this.refuses ? { error: "access_denied" } : { login: { accountId: "person-1" } };
       provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
     });
+  }
+
+  get #half(): string {
+    return JSON.stringify({ issuer: this.issuer, jwks_uri: `${this.issuer}/jwks` });
   }
 
   async close(): Promise<void> {

@@ -50,21 +50,24 @@ export class OidcProvider {
       verifier: client.randomPKCECodeVerifier(),
       redirect,
     };
-    const location = client.buildAuthorizationUrl(config, {
-      redirect_uri: redirect,
-      scope: SCOPE,
-      state: flow.state,
-      nonce: flow.nonce,
-      code_challenge: await client.calculatePKCECodeChallenge(flow.verifier),
-      code_challenge_method: "S256",
-    });
+    const challenge = await client.calculatePKCECodeChallenge(flow.verifier);
+    const location = await this.#asking(async () =>
+      client.buildAuthorizationUrl(config, {
+        redirect_uri: redirect,
+        scope: SCOPE,
+        state: flow.state,
+        nonce: flow.nonce,
+        code_challenge: challenge,
+        code_challenge_method: "S256",
+      }),
+    );
     return { location: location.href, flow };
   }
 
   /** What the provider says of who has come back: the claims of the ID token, or of the userinfo where it lacks `claim`. @throws OidcFailure */
   async finish(query: string, { redirect, state, nonce, verifier }: OidcFlow, claim: string): Promise<Claims> {
     const config = await this.#discovered();
-    const tokens = await failing(
+    const tokens = await this.#asking(() =>
       client.authorizationCodeGrant(config, new URL(`${redirect}${query}`), {
         expectedState: state,
         expectedNonce: nonce,
@@ -75,23 +78,31 @@ export class OidcProvider {
     const claims = tokens.claims();
     if (claims === undefined) throw new OidcFailure("refused", "no_id_token");
     const isElsewhere = claims[claim] === undefined && config.serverMetadata().userinfo_endpoint !== undefined;
-    return isElsewhere ? failing(client.fetchUserInfo(config, tokens.access_token, claims.sub)) : claims;
+    if (!isElsewhere) return claims;
+    return this.#asking(() => client.fetchUserInfo(config, tokens.access_token, claims.sub));
   }
 
   /** What the provider says of itself, asked for once; after a failure again. */
   #discovered(): Promise<client.Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings;
     const isPlain = new URL(issuer).protocol === "http:";
-    this.#found ??= failing(
+    this.#found ??= this.#asking(() =>
       client.discovery(new URL(issuer), clientId, undefined, authentication(clientSecret.reveal()), {
         timeout: TIMEOUT_S,
         execute: [client.enableNonRepudiationChecks, ...(isPlain ? [client.allowInsecureRequests] : [])],
       }),
-    ).catch((error: unknown) => {
-      this.#found = undefined;
-      throw error;
-    });
+    );
     return this.#found;
+  }
+
+  /** Every failure of the package as one of ours. What the provider has said of itself may be what is wrong, and is not kept. */
+  async #asking<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#found = undefined;
+      throw failureOf(error);
+    }
   }
 }
 
@@ -104,17 +115,11 @@ function authentication(secret: string): client.ClientAuth {
   };
 }
 
-/** Every failure of the package as one of ours. */
-async function failing<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    const { error: said, code, name } = error as { error?: unknown; code?: unknown; name?: unknown };
-    const word = [said, code, name].find((one) => typeof one === "string" && WORD.test(one)) as string | undefined;
-    const isSilence =
-      name === "TypeError" || name === "TimeoutError" || code === "OAUTH_TIMEOUT" || isServerFault(error);
-    throw new OidcFailure(isSilence ? "unreachable" : "refused", word ?? "unknown");
-  }
+function failureOf(error: unknown): OidcFailure {
+  const { error: said, code, name } = error as { error?: unknown; code?: unknown; name?: unknown };
+  const word = [said, code, name].find((one) => typeof one === "string" && WORD.test(one)) as string | undefined;
+  const isSilence = name === "TypeError" || name === "TimeoutError" || code === "OAUTH_TIMEOUT" || isServerFault(error);
+  return new OidcFailure(isSilence ? "unreachable" : "refused", word ?? "unknown");
 }
 
 const WORD = /^[A-Za-z_]{1,64}$/;

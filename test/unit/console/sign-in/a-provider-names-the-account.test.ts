@@ -202,6 +202,17 @@ test("a provider that is away is said to be, and asked again", async (t) => {
   for (const _ of [1, 2]) assert.equal((await owners.browser().post("/sign-in/oidc")).code, "oidc_unreachable");
 });
 
+test("a provider that has not said where to go is refused in words, and asked again", async (t) => {
+  const { owners, oidc } = await start(t);
+  await owners.account("alice");
+  oidc.isHalf = true;
+  for (const _ of [1, 2]) assert.equal((await owners.browser().post("/sign-in/oidc")).code, "oidc_refused");
+  const [line] = owners.log.filter(({ event }) => event === "oidc_failed");
+  assert.equal(line?.reason, "OAUTH_MISSING_SERVER_METADATA");
+  oidc.isHalf = false;
+  assert.equal(await signIn(owners.browser()), "/console/");
+});
+
 test("a claim is a name to the letter, or none", () => {
   const claims = (value: unknown) => nameIn({ name: value }, "name");
   assert.deepEqual(claims("alice"), { name: "alice" });
