@@ -6,6 +6,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { RequestBody } from "./body.ts";
 import { framing } from "./framing.ts";
+import type { HttpLimits } from "./http-limits.ts";
 import { type ClientError, refusalOf } from "./raw-answer.ts";
 import type { Reply } from "./reply.ts";
 
@@ -23,17 +24,22 @@ export interface HttpExchange {
 export class ClientConnection {
   readonly #socket: Socket;
   readonly #answerRaw: (error: ClientError) => void;
-  readonly #pipelinedMax: number;
+  readonly #limits: Pick<HttpLimits, "pipelinedMax" | "requestsPerSocketMax">;
   readonly #waiting: HttpExchange[] = [];
   #current: HttpExchange | undefined;
   #last: HttpExchange | undefined;
   #broken: ClientError | undefined;
   #rawAnswered = false;
+  #requests = 0;
 
   /** @param answerRaw answers a failure of the parser on the bare socket. */
-  constructor(socket: Socket, pipelinedMax: number, answerRaw: (error: ClientError) => void) {
+  constructor(
+    socket: Socket,
+    limits: Pick<HttpLimits, "pipelinedMax" | "requestsPerSocketMax">,
+    answerRaw: (error: ClientError) => void,
+  ) {
     this.#socket = socket;
-    this.#pipelinedMax = pipelinedMax;
+    this.#limits = limits;
     this.#answerRaw = answerRaw;
   }
 
@@ -47,6 +53,12 @@ export class ClientConnection {
     return this.#current === undefined && this.#waiting.length === 0 && !this.#rawAnswered && !this.#broken;
   }
 
+  /** Counts a request. @returns whether it is the last that is served here. */
+  countsLast(): boolean {
+    this.#requests += 1;
+    return this.#requests >= this.#limits.requestsPerSocketMax;
+  }
+
   /** An answer has been sent on the bare socket; nothing that arrives later is read. */
   refused(): void {
     this.#rawAnswered = true;
@@ -57,7 +69,7 @@ export class ClientConnection {
     if (this.#rawAnswered || this.#broken) return;
     this.#last = exchange;
     if (this.#current === undefined) this.#start(exchange);
-    else if (this.#waiting.length < this.#pipelinedMax) this.#waiting.push(exchange);
+    else if (this.#waiting.length < this.#limits.pipelinedMax) this.#waiting.push(exchange);
     else exchange.refuse();
   }
 

@@ -167,7 +167,7 @@ export class Listener {
   #connectionOf(socket: Socket): ClientConnection {
     let connection = this.#connections.get(socket);
     if (connection === undefined) {
-      connection = new ClientConnection(socket, this.#limits.pipelinedMax, (error) =>
+      connection = new ClientConnection(socket, this.#limits, (error) =>
         this.#answerRaw(socket, refusalOf(error), protocolOfPacket(error.rawPacket)),
       );
       this.#connections.set(socket, connection);
@@ -192,9 +192,12 @@ export class Listener {
     const { body, protocol } = parsed;
     const { declaredBytes: declared } = body;
     const discardable = declared !== undefined && declared <= UNPROVEN_BYTES_MAX;
+    // Node says `connection: close` with the last one, too, but leaves the connection open, and answers what is pipelined behind it with
+    // a 503 of its own that explains nothing.
+    const isLast = connection.countsLast();
     const reply = this.#reply(parsed, res, {
       mustClose: () =>
-        this.#draining || connection.isSpent || this.#options.connectionGuard?.closesConnections() === true,
+        isLast || this.#draining || connection.isSpent || this.#options.connectionGuard?.closesConnections() === true,
       // A body that is held back for `100 Continue` may or may not come (RFC 9110 section 10.1.1).
       bodyPending: () => (!parsed.bodyComes() || !discardable) && !req.complete && !connection.isSpent,
       closed: () => {

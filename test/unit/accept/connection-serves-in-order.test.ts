@@ -78,6 +78,31 @@ test("row D6: more than a few waiting requests are refused", async (t) => {
   );
 });
 
+for (const [name, send] of [
+  ["pipelined", (client: RawSocket) => client.send(...Array.from({ length: 6 }, () => request({})))],
+  ["one by one", sendOneByOne],
+] as const) {
+  test(`row D6: the last request that a connection may bring closes it, and nothing behind it is answered: ${name}`, async (t) => {
+    const echo = await startEcho(t, { limits: { requestsPerSocketMax: 3 } });
+    const client = new RawSocket(echo.target);
+    await send(client);
+    const responses = await client.responsesUntilClosed();
+    assert.deepEqual(
+      responses.map(({ status, headers }) => [status, headers.connection]),
+      [
+        [200, "keep-alive"],
+        [200, "keep-alive"],
+        [200, "close"],
+      ],
+    );
+    assert.equal(echo.requests.length, 3);
+  });
+}
+
+async function sendOneByOne(client: RawSocket): Promise<void> {
+  for (let n = 1; n <= 3; n++) await client.send(request({})).responses(n);
+}
+
 test("row 19: 100 Continue is sent when the body is wanted", async (t) => {
   const echo = await startEcho(t);
   const bytes = request({
