@@ -223,7 +223,7 @@ async function check(options: RunOptions): Promise<number> {
       cards: cards.size,
       upstreams: loaded.settings.upstreams.size,
     };
-    const warnings = warningsOf(loaded.settings.catalog);
+    const warnings = warningsOf(loaded.settings);
     const words = Object.entries(counts).map(([what, count]) => `${count} ${count === 1 ? what.slice(0, -1) : what}`);
     process.stdout.write(
       options.json

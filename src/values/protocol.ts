@@ -93,3 +93,10 @@ const BY_PATH: ReadonlyMap<string, ProtocolFacts> = new Map(
 export function protocolOfPath(path: string): ProtocolFacts | undefined {
   return BY_PATH.get(path);
 }
+
+/** What is left of an upstream's `base_url` that ends in a path which is appended to it anyway; undefined of any other. */
+export function withoutEndpoint(baseUrl: string): string | undefined {
+  const bare = baseUrl.replace(/\/+$/, "");
+  const endpoint = Object.values(PROTOCOLS).find(({ upstreamPath }) => bare.endsWith(upstreamPath));
+  return endpoint && bare.slice(0, -endpoint.upstreamPath.length);
+}

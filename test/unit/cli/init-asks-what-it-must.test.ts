@@ -74,7 +74,7 @@ test("the commands for another terminal say where the gateway and its token are,
   assert.ok(anyPort.includes(`\n  ${COMMAND} account create me\n`), anyPort);
 });
 
-test("what a model server will be asked is said, and that an address without a path is seldom the right one", async (t) => {
+test("what a model server will be asked is said, and which addresses are seldom the right one", async (t) => {
   const asked = async (baseUrl: string, protocol: string) => {
     const { out, err, asked } = await init(t, ["--base-url", baseUrl, "--model", "m-1", "--protocol", protocol]);
     return { address: /^Wrote .*\. Requests will go to (\S+)\.$/m.exec(out)?.[1], hint: err || asked };
@@ -87,6 +87,10 @@ test("what a model server will be asked is said, and that an address without a p
     const { address, hint } = await asked(bare, "messages");
     assert.equal(address, "http://127.0.0.1:9/messages");
     assert.match(hint, /endpoints below \/v1\. If this one does, make it base_url: http:\/\/127\.0\.0\.1:9\/v1\n$/);
+  }
+  for (const endpoint of ["/chat/completions", "/messages/", "/responses"]) {
+    const { hint } = await asked(`http://127.0.0.1:9/v1${endpoint}`, "chat");
+    assert.match(hint, /endpoint is added to base_url .*\. Make it base_url: http:\/\/127\.0\.0\.1:9\/v1\n$/);
   }
 });
 
