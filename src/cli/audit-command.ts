@@ -9,7 +9,7 @@ import { CliFailure } from "./failure.ts";
 import { type Follower, following, pauseOf } from "./follow/follow.ts";
 import { instantOf } from "./instants.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
-import type { Column } from "./output/table.ts";
+import { type Column, many } from "./output/table.ts";
 
 const COLUMNS: readonly Column[] = [
   { title: "AT, UTC", member: "at" },
@@ -57,7 +57,7 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   "key.suspend": (id) => `suspend the key ${id}`,
   "key.resume": (id) => `resume the key ${id}`,
   "key.revoke": (id) => `revoke the key ${id}`,
-  "code.create": (card, of) => `make ${of("count")} codes for the card ${card}`,
+  "code.create": (card, of) => `make ${many(of("count"), "code")} for the card ${card}`,
   "code_batch.void": (id) => `void the codes of the batch ${id} that nobody has redeemed`,
   "card.gift": (name, of) => `give the account ${name} a ${of("card")} card`,
   "code.void": (id) => `void the code ${id}`,

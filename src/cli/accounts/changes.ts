@@ -5,7 +5,7 @@ import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, labelWords } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
-import { cell } from "../output/table.ts";
+import { cell, many } from "../output/table.ts";
 
 export async function renameAccount(admin: AdminClient, name: string, to: string): Promise<CommandResult> {
   const { body } = await admin.call("PUT", `/accounts/${segment(name)}/name`, { name: to });
@@ -49,8 +49,6 @@ export async function listSessions(admin: AdminClient, name: string): Promise<Co
   const text = lines.length > 0 ? lines.join("\n") : `Nobody is signed in to the account ${cell(body.account)}.`;
   return { json: body, text: `${text}\n` };
 }
-
-const many = (count: unknown, name: string): string => `${cell(count)} ${name}${count === 1 ? "" : "s"}`;
 
 /** @param options.passkeys whether they are removed, too. */
 export async function signOutAccount(

@@ -6,7 +6,7 @@ import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
-import { type Column, cell } from "../output/table.ts";
+import { type Column, cell, many } from "../output/table.ts";
 import { cardWords } from "./cards.ts";
 import { type CodeFormat, codesAsCsv, codesAsPage } from "./export.ts";
 import { OutputFile } from "./output-file.ts";
@@ -82,7 +82,7 @@ function exported(body: JsonObject, format: CodeFormat, file: OutputFile): Comma
   const hint = "The file is the only place that has the codes' text; only their hashes are stored.\n";
   return {
     json: { ...body, items, file: file.path },
-    text: `Wrote ${items.length} codes${batch} to ${file.path}.\n`,
+    text: `Wrote ${many(items.length, "code")}${batch} to ${file.path}.\n`,
     hint,
   };
 }

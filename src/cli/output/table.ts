@@ -59,3 +59,7 @@ export function cell(value: unknown): string {
   if (value === null || value === undefined || value === "") return "-";
   return String(value).replaceAll(/\p{C}/gu, "?");
 }
+
+/** A count with what is counted: `1 code`, `2 codes`. @param count a number, or one as text. */
+export const many = (count: unknown, name: string): string =>
+  `${cell(count)} ${name}${String(count) === "1" ? "" : "s"}`;

@@ -132,7 +132,7 @@ test("audit: what operators did, in words", async (t) => {
   const key = await made("key", "create", "--account", "alice", "--group", "big", "--idempotency-id", "first");
   await tollgate("key", "set-group", key as string, "cards");
   await tollgate("key", "revoke", key as string);
-  await tollgate("code", "create", "--card", "day", "--count", "2");
+  for (const count of ["1", "2"]) await tollgate("code", "create", "--card", "day", "--count", count);
   const { out } = await tollgate("audit");
   const [heading, ...lines] = out
     .trimEnd()
@@ -146,6 +146,7 @@ test("audit: what operators did, in words", async (t) => {
     lines.map(([, , happened]) => happened),
     [
       "Refused (unknown card): make 2 codes for the card day",
+      "Refused (unknown card): make 1 code for the card day",
       `Done: revoke the key ${key}`,
       `Done: move the key ${key} to the group cards`,
       `Done: create a key for alice in the group big; asked for with the id first; the key is ${key}`,

@@ -45,6 +45,12 @@ test("a table has each code with what it is; what may begin a formula is text", 
   }
 });
 
+test("one code is one code", async (t) => {
+  const { shop, place } = await open(t);
+  const ran = await shop.tollgate("code", "create", "--card", "day", "--count", "1", "--output", place("one.txt"));
+  assert.match(ran.out, /^Wrote 1 code to .*one\.txt\.\n$/);
+});
+
 test("a page is one file without scripts, and what people have typed is text in it", async (t) => {
   const { shop, place } = await open(t);
   const file = place("codes.html");
