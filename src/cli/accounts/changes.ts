@@ -26,12 +26,18 @@ export async function labelAccount(admin: AdminClient, name: string, pairs: read
   return { json: body, text: `The account ${cell(body.name)} has the labels: ${cell(labelWords(body.labels))}.\n` };
 }
 
+/** A host that a browser on another machine takes for its own. */
+const LOOPBACK = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
+const HERE_ONLY =
+  "The link's address is this machine's own: nobody elsewhere can open it. Set console.public_url to where owners find the console, and restart.\n";
+
 export async function inviteOwner(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/invitations`);
   const until = `It opens once, until ${cell(body.ends_at)}; who has it is in.`;
   return {
     json: body,
     text: `${cell(body.link)}\nSend this link to the owner of the account ${cell(body.account)}. ${until}\n`,
+    ...(LOOPBACK.test(new URL(String(body.link)).hostname) && { hint: HERE_ONLY }),
   };
 }
 

@@ -119,6 +119,22 @@ test("account list says how to get the next page", async (t) => {
   assert.doesNotMatch(second.out, /^alice /m);
 });
 
+test("account invite: a link that only this machine can open is said to be one", async (t) => {
+  let origin = "";
+  const { tollgate } = await startGateway(t, {
+    invitation: { lastsMs: 60_000, consoleUrl: () => `${origin}/console` },
+  });
+  await tollgate("account", "create", "alice");
+  for (const here of ["http://127.0.0.1:8787", "http://localhost:8787", "http://[::1]:8787"]) {
+    origin = here;
+    const { out, err } = await tollgate("account", "invite", "alice");
+    assert.ok(out.startsWith(`${here}/console/sign-in#`), out);
+    assert.match(err, /^The link's address is this machine's own: .* Set console\.public_url /);
+  }
+  origin = "https://gate.example";
+  assert.equal((await tollgate("account", "invite", "alice")).err, "");
+});
+
 test("audit: what operators did, in words", async (t) => {
   const { tollgate } = await startGateway(t);
   assert.equal((await tollgate("audit")).out, "No writes since the gateway began.\n");
