@@ -1,0 +1,67 @@
+/**
+ * A stream that is over leaves nothing at what outlives it: no listener at the signal of a drain, no timer, and no place among
+ * the streams that are read on.
+ */
+import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
+import test from "node:test";
+import { Relayed } from "./rig.ts";
+
+const READ_ON = { forMs: Number.POSITIVE_INFINITY, bytesMax: 1_000, doubt: undefined, covers: () => true };
+
+test("a hundred streams, ended in every way, listen to the signal of a drain no more", async () => {
+  const { signal } = new AbortController();
+  const streams = Array.from({ length: 100 }, () => new Relayed({ cut: signal }));
+  assert.equal(getEventListeners(signal, "abort").length, 100);
+  for (const [at, stream] of streams.entries()) {
+    stream.final = at % 2 === 0;
+    if (at % 3 === 0) stream.clientLeaves();
+    else stream.upstreamEnds();
+  }
+  const ends = await Promise.all(streams.map(({ ended }) => ended));
+  assert.deepEqual([...new Set(ends.map(({ reason }) => reason))].sort(), [
+    "client_gone",
+    "complete",
+    "upstream_invalid",
+  ]);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+});
+
+test("one that was read on says once that it is over, and looks at itself no more", async () => {
+  let begun = 0;
+  let done = 0;
+  const leaving = {
+    ...READ_ON,
+    begun: () => {
+      begun++;
+      return () => void done++;
+    },
+  };
+  const stream = new Relayed({ leaving });
+  stream.clientLeaves();
+  assert.deepEqual([begun, done, stream.settled.length], [1, 0, 0]);
+  stream.final = true;
+  stream.say();
+  assert.equal((await stream.ended).counts.final, true);
+  stream.upstreamEnds();
+  assert.deepEqual([begun, done, stream.clock.pending], [1, 1, 0]);
+});
+
+test("one whose client leaves in its drain is read on for as long as it takes, and waits for no marker", async () => {
+  const stream = new Relayed({ leaving: { ...READ_ON, begun: () => () => {} } });
+  // Its count seems complete, and then it goes on after a stop string.
+  stream.final = true;
+  stream.say();
+  stream.final = false;
+  stream.draining = true;
+  stream.say();
+  assert.equal(stream.clock.pending, 3, "for its heartbeat, for its drain, and for its marker");
+  stream.clientLeaves();
+  assert.equal(stream.clock.pending, 1, "to look at what is read on");
+  for (let seconds = 0; seconds < 30; seconds++) stream.clock.advance(1_000);
+  assert.deepEqual([stream.aborted, stream.settled], [false, []]);
+  stream.final = true;
+  stream.say();
+  const { reason, stopped } = await stream.ended;
+  assert.deepEqual([reason, stopped], ["client_gone", false]);
+});

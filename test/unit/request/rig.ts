@@ -1,0 +1,95 @@
+/** A relayed stream without a server: the test moves its time, its client, its upstream and what its converter knows. */
+import type { ClientFrames, StreamConverter } from "../../../src/convert/exchange.ts";
+import type { BodySink } from "../../../src/dispatch/ask.ts";
+import type { Leaving } from "../../../src/request/leaving.ts";
+import { relayStream, type StreamEnd } from "../../../src/request/relay.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
+import { FakeClock } from "../dispatch/rig.ts";
+
+interface RelayedOptions {
+  readonly cut?: AbortSignal;
+  /** How it is read on when its client leaves; undefined: it is stopped. */
+  readonly leaving?: Leaving;
+  /** Whether its frames are of the model's making. */
+  readonly semantic?: boolean;
+}
+
+/** A stream that has begun with one frame. */
+export class Relayed {
+  readonly clock = new FakeClock();
+  readonly ended: Promise<StreamEnd>;
+  /** The ends that its bill was told of. */
+  readonly settled: StreamEnd[] = [];
+  /** Whether its converter has the upstream's last count, and only the terminal marker is missing. */
+  final = false;
+  /** Whether the client's answer is complete and the upstream is read on for its usage. */
+  draining = false;
+  aborted = false;
+  #sink: BodySink | undefined;
+  #leave = () => {};
+
+  constructor({ cut = new AbortController().signal, leaving, semantic = true }: RelayedOptions = {}) {
+    const frame = { bytes: Buffer.from("a"), semantic, terminal: false };
+    this.ended = relayStream({
+      clock: this.clock,
+      askedAtMs: this.clock.monotonicMs(),
+      heartbeatMs: 60_000,
+      headers: {},
+      first: [frame],
+      reply: {
+        ...{ gone: false, open() {}, write: () => true, end() {}, onDrain() {} },
+        onGone: (task) => {
+          this.#leave = task;
+        },
+      },
+      converter: this.#converter(frame),
+      body: {
+        ...{ pause() {}, resume() {}, letGo() {}, bytesReceived: 0 },
+        abort: () => {
+          this.aborted = true;
+        },
+        consume: (sink) => {
+          this.#sink = sink;
+        },
+      },
+      bill: {
+        ...{ holdExtension: undefined, thinks: false, checkpoint() {}, leaving: () => leaving },
+        settle: async (end) => void this.settled.push(end),
+      },
+      failure: () => Buffer.from("failed"),
+      onFirstToken() {},
+      cut,
+    });
+  }
+
+  /** Gives a frame for each piece; its end is the terminal frame where it has the upstream's count by then. */
+  #converter(frame: ClientFrames): StreamConverter {
+    const isDraining = () => this.draining;
+    const converter = {
+      ...{ fault: undefined, ended: false, heartbeat: () => undefined },
+      get draining() {
+        return isDraining();
+      },
+      push: () => [frame],
+      end: () => (this.final ? [{ ...frame, semantic: false, terminal: true }] : []),
+      counts: () => ({
+        ...{ usage: this.final ? { ...NO_USAGE, input: 1, output: 1 } : undefined, final: this.final },
+        produced: { bytes: 1, tokens: 1, deltas: 1 },
+      }),
+    };
+    return converter as unknown as StreamConverter;
+  }
+
+  /** The upstream says something. */
+  say(): void {
+    this.#sink?.data(Buffer.from("b"));
+  }
+
+  upstreamEnds(): void {
+    this.#sink?.end();
+  }
+
+  clientLeaves(): void {
+    this.#leave();
+  }
+}
