@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { FairQueue } from "../../../src/dispatch/upstream/fair-queue.ts";
+import { Slots } from "../../../src/dispatch/upstream/slots.ts";
 import { answerOf } from "../../../src/values/errors.ts";
 import { ask, assertAnswered, FakeClock, heldServer, refusalIn, rig, route, settled, upstream } from "./rig.ts";
 
@@ -104,6 +105,21 @@ test("at the end of the wait, and when the line is full, the answer is 429 with 
   assert.equal(dispatcher.report()[0]?.queued, 0);
   held.answer();
   assertAnswered(await first);
+});
+
+test("the time that requests take is that of the ones that run, and not of those before them", () => {
+  const clock = new FakeClock();
+  const slots = new Slots(1, { max: 0, waitMs: 0 }, clock);
+  for (let at = 0; at < 5; at++) {
+    const slot = slots.take();
+    clock.advance(1_000);
+    slot.release();
+  }
+  assert.equal(slots.retryAfterS(), 1);
+  const slot = slots.take();
+  clock.advance(9_000);
+  assert.equal(slots.retryAfterS(), 9);
+  slot.release();
 });
 
 test("a wait never outlasts the request's own deadline", async (t) => {

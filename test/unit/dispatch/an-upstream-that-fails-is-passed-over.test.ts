@@ -175,6 +175,24 @@ test("a retry-after is obeyed within the longest cool-down: a 429's for its mode
   assert.deepEqual(ejections, []);
 });
 
+test("a shorter pause takes nothing from a longer one that a model was asked for before", () => {
+  const { health, tell, clock } = watched();
+  tell("rate_limited", { retryAfterS: 10 });
+  clock.advance(1_000);
+  tell("rate_limited", { retryAfterS: 1 });
+  assert.equal(health.restMs("m"), 9_000);
+  tell("rate_limited", { retryAfterS: 20 });
+  assert.equal(health.restMs("m"), 20_000);
+});
+
+test("a server that counts our requests can be reached: what failed on our side before it is in a row no more", () => {
+  const { health, tell, ejections } = watched();
+  for (const kind of ["local", "local", "rate_limited", "local", "local"] as const) tell(kind);
+  assert.deepEqual([health.standing("other"), ejections], ["healthy", []]);
+  tell("local");
+  assert.deepEqual([health.standing("other"), ejections.length], ["ejected", 1]);
+});
+
 test("a pause of milliseconds is kept to the millisecond", () => {
   const { health, tell, clock } = watched();
   tell("rate_limited", { retryAfterS: 0.251 });

@@ -47,6 +47,37 @@ test("of many that fail at once only the budget's share is tried again", async (
   assertAnswered(await later);
 });
 
+test("what a retry took is given back however it ends, and what no retry came of at once", async (t) => {
+  const [bad, worse, good] = [await heldServer(t), await heldServer(t), await heldServer(t)];
+  const { dispatcher } = rig(t, [
+    upstream("bad", bad.base),
+    upstream("worse", worse.base),
+    upstream("good", good.base),
+  ]);
+  const run = (second: string, more = {}) =>
+    dispatcher.run(ask([route("bad"), route(second, { priority: 1 })], { stream: false, ...more }));
+  // One at a time, so that three of them are all that the budget has.
+  for (let at = 0; at < 4; at++) {
+    const refused = run("good");
+    (await bad.next()).answer(400);
+    assert.equal((await refused).attempts.length, 1, "its own fault is tried nowhere else");
+    const failing = run("worse");
+    (await bad.next()).answer(500);
+    (await worse.next()).answer(500);
+    assert.equal((await failing).attempts.length, 2);
+    const client = new AbortController();
+    const leaving = run("worse", { signal: client.signal });
+    (await bad.next()).answer(500);
+    await worse.next();
+    client.abort();
+    assert.equal((await leaving).attempts.length, 2);
+  }
+  const later = run("good");
+  (await bad.next()).answer(500);
+  (await good.next()).answer();
+  assertAnswered(await later);
+});
+
 test("whose reasoning was refused is asked again without it: the budget does not count it, and it waits for a slot", async (t) => {
   const bound = await heldServer(t);
   const other = await heldServer(t);

@@ -2,7 +2,24 @@
 import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
 import test from "node:test";
-import { ask, assertAnswered, chunked, closing, listening, rawServer, rig, route, SSE_HEAD, upstream } from "./rig.ts";
+import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
+import {
+  ask,
+  assertAnswered,
+  byName,
+  chunked,
+  closing,
+  FakeClock,
+  HEALTH,
+  heldServer,
+  listening,
+  rawServer,
+  refusalIn,
+  rig,
+  route,
+  SSE_HEAD,
+  upstream,
+} from "./rig.ts";
 
 test("D1: gone while the upstream thinks: its connection closes and no other is tried", async (t) => {
   const asked = Promise.withResolvers<Socket>();
@@ -122,4 +139,49 @@ test("D1: gone while a long request is still being written to a server that does
   assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
   socket.resume();
   await closed;
+});
+
+test("who leaves in the turn that makes it the probe leaves the probe to the next", async (t) => {
+  const east = await heldServer(t);
+  const clock = new FakeClock();
+  const client = new AbortController();
+  const returned: string[] = [];
+  const settings = upstream("east", east.base, {
+    ...{ maxConcurrency: 1, queue: { max: 3, waitMs: 60_000 } },
+    health: { ...HEALTH, failures: 1, coolDownMs: 4_000 },
+  });
+  const dispatcher = createDispatcher({
+    ...{ upstreams: byName([settings]), clock, random: () => 0.5, onWarning() {} },
+    // Between the grant of its slot and its first step.
+    onWaited: () => client.abort(),
+    onReturned: (name) => returned.push(name),
+  });
+  t.after(() => dispatcher.close());
+  const run = (more = {}) =>
+    dispatcher.run(
+      ask([route("east")], {
+        ...{ stream: false, deadlineMs: 1_000_000, owner: { account: "a", key: "a1" }, ...more },
+      }),
+    );
+  const standing = () => dispatcher.report()[0]?.standing;
+  const failing = run();
+  // There is no other route, so it is asked though it rests, and that is no probe.
+  for (let at = 0; at < 2; at++) (await east.next()).answer(500);
+  refusalIn(await failing);
+  const asked = run();
+  const held = await east.next();
+  clock.advance(4_000);
+  const waiting = run({ signal: client.signal });
+  assert.deepEqual([standing(), dispatcher.report()[0]?.queued], ["probe", 1]);
+  held.answer();
+  assertAnswered(await asked);
+  const left = await waiting;
+  assert.ok(!left.answered && left.clientGone);
+  assert.deepEqual([left.attempts.length, standing(), dispatcher.inFlight().get("east")], [0, "probe", 0]);
+  const probing = run();
+  const probe = await east.next();
+  assert.equal(standing(), "ejected");
+  probe.answer();
+  assertAnswered(await probing);
+  assert.deepEqual([standing(), returned], ["healthy", ["east"]]);
 });
