@@ -23,8 +23,11 @@ const FACTS: Envelope = {
   hasOwnTools: true,
 };
 
-/** Asks a store that answers so each time. @returns what it was asked, and what was given up. */
-async function asked(answer: AdmitRefusalCause | StoreError, { isPending }: { readonly isPending: boolean }) {
+/** Asks a store that answers so each time, or so the second time. @returns what it was asked, and what was given up. */
+async function asked(
+  answer: AdmitRefusalCause | StoreError,
+  { isPending, then = answer }: { readonly isPending: boolean; readonly then?: StoreError | AdmitRefusalCause },
+) {
   const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
   assert.ok(typeof key === "object");
   const asks: AdmitAsk[] = [];
@@ -49,9 +52,10 @@ async function asked(answer: AdmitRefusalCause | StoreError, { isPending }: { re
       async admit(ask) {
         assert.equal(isSettled, asks.length === 1, "the second time what was unsettled is settled");
         asks.push(ask);
-        if (answer instanceof StoreError) throw answer;
+        const now = asks.length === 1 ? answer : then;
+        if (now instanceof StoreError) throw now;
         const limits = { requests: undefined, tokens: undefined };
-        return { outcome: "refused", cause: answer, group: "money", retryAfterMs: undefined, limits };
+        return { outcome: "refused", cause: now, group: "money", retryAfterMs: undefined, limits };
       },
     },
   });
@@ -93,6 +97,16 @@ test("an admission without an answer is given up, but where the store was not as
   assert.equal(await abandonedFor(new StoreError("unavailable", "no reply")), 1);
   assert.equal(await abandonedFor(new StoreError("unavailable", "not connected", { outcome: "unsent" })), 0);
   assert.equal(await abandonedFor(new StoreError("older", "the store lost data")), 0);
+});
+
+test("so is one that was asked once more, once", async () => {
+  const abandonedFor = async (then: StoreError) => {
+    const { again, abandoned } = await asked("insufficient_balance", { isPending: true, then });
+    return [again.length, abandoned];
+  };
+  assert.deepEqual(await abandonedFor(new StoreError("unavailable", "no reply")), [2, 1]);
+  assert.deepEqual(await abandonedFor(new StoreError("unavailable", "not connected", { outcome: "unsent" })), [2, 0]);
+  assert.deepEqual(await abandonedFor(new StoreError("older", "the store lost data")), [2, 0]);
 });
 
 test("only the first ask with an id says that the store cannot know it", async () => {

@@ -68,3 +68,29 @@ test("a server that never says what its user may do is asked again by the script
   assert.equal(asked, 2);
   assert.equal(rights.pass("k"), undefined, "known from then on");
 });
+
+test("a connection that was made anew may be another user's: what was known before it is asked again", async () => {
+  let losses = 0;
+  let lacking: string[] = [];
+  let asked = 0;
+  const connection = {
+    losses: () => losses,
+    nodeOf: () => "",
+    primaries: () => [""],
+    async runOn() {
+      asked++;
+      return ["", lacking];
+    },
+  } as unknown as RedisConnection;
+  const rights = new Rights(connection, [{ command: "ZREM", key: "a" }], {} as Script);
+  await rights.pass("k");
+  assert.deepEqual([rights.pass("k"), asked], [undefined, 1]);
+  losses = 1;
+  lacking = ["1"];
+  await assert.rejects(rights.pass("k") ?? Promise.resolve(), /may not ZREM on a/);
+  assert.equal(asked, 2);
+  losses = 2;
+  lacking = [];
+  await rights.pass("k");
+  assert.deepEqual([rights.pass("k"), asked], [undefined, 3]);
+});

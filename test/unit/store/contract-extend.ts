@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
+import { SWEEP_MAX } from "../../../src/store/settlement.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { admitAsk, admitted, cardTerms, DAY_MS, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
@@ -120,6 +121,19 @@ export function extensionTests(ask: Ask): void {
 
 /** Where the store's clock can be set. */
 export function extensionTimeTests(ask: Ask): void {
+  test("a hold that a sweep has left, as it lets only so many go, is expired all the same", async () => {
+    const { store, nowMs, setTime } = ask();
+    const startMs = nowMs();
+    const tag = await makeAccount(store, "Xswept", { funds: 10_000n });
+    for (let rid = 1; rid <= SWEEP_MAX + 4; rid++)
+      admitted(await store.admit(admitAsk({ tag, requestId: ridOf(rid), holdTtlMs: 1_000 + rid })));
+    setTime(startMs + 2_000);
+    for (const held of [400n, 0n]) {
+      assert.deepEqual(await raise(store, tag, SWEEP_MAX + 4, 200n), { outcome: "gone" });
+      assert.equal((await stateOf(store, tag)).account.held, held);
+    }
+  });
+
   test("an expired hold is not raised, and raising does not lengthen its life (invariant 9)", async () => {
     const { store, nowMs, setTime } = ask();
     const startMs = nowMs();
