@@ -234,3 +234,27 @@ test("a store that is away is an error of the store, whatever its outcome", asyn
   await clock.advance(100);
   assert.deepEqual([letters, store.settled.size], [[], 1]);
 });
+
+test("an account is unsettled until each of its charges is answered, and another is not", async () => {
+  const { store, settler } = bench();
+  const answers = new Map([3, 6].map((number) => [idOf(number), Promise.withResolvers<void>()]));
+  const settle = store.settle.bind(store);
+  store.settle = async (ask) => {
+    await answers.get(ask.requestId)?.promise;
+    return settle(ask);
+  };
+  const { tag } = askOf(3);
+  assert.equal(settler.unsettled(tag), undefined);
+  await Promise.all([3, 6].map((number) => settler.settle(askOf(number))));
+  let isSettled = false;
+  void settler.unsettled(tag)?.then(() => {
+    isSettled = true;
+  });
+  assert.equal(settler.unsettled(askOf(1).tag), undefined);
+  answers.get(idOf(6))?.resolve();
+  await turns(5);
+  assert.deepEqual([isSettled, settler.pending(), store.settled.has(idOf(6))], [false, 1, true]);
+  answers.get(idOf(3))?.resolve();
+  await turns(5);
+  assert.deepEqual([isSettled, settler.pending(), settler.unsettled(tag)], [true, 0, undefined]);
+});

@@ -1,6 +1,9 @@
 /** Records that wait for a segment: a limit that is told, and nothing of a request that runs is dropped at it. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { RECORD } from "../../../src/settle/journal/frame.ts";
+import { decodeCharge } from "../../../src/settle/journal/payload.ts";
+import { scan } from "../../../src/settle/journal/segments.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { askOf, idOf, ManualClock, openOn, turns, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
@@ -38,6 +41,32 @@ test("an ACK, an OPEN and a FINAL that come while 10,000 records wait for a segm
   assert.equal(left.size, number - 10 + 2);
   await journal.close();
   await assert.rejects(journal.final(askOf(4)), /closed/);
+});
+
+test("checkpoints that come meanwhile are not kept for the disk: each request has its newest one in memory", async () => {
+  const disk = new SimDisk();
+  const clock = new ManualClock();
+  const { journal } = await openOn(disk, clock, { bytesMax: BYTES_MAX });
+  const release = holdCreation(disk);
+  let number = 0;
+  for (let time = 0; time < 2; time++) {
+    while (journal.health().usable && number < 40_000) journal.open({ voided: voidOf(++number), hold: nanoUsd(1n) });
+    await turns(3);
+  }
+  assert.match(journal.health().reason ?? "", /too slow/);
+  for (let time = 0; time < 100; time++) journal.checkpoint(askOf(number));
+  release();
+  for (let step = 0; step < 6; step++) await clock.advance(200);
+  assert.equal(journal.health().reason, undefined);
+  journal.checkpoint(askOf(number - 1));
+  await clock.advance(200);
+  const checkpoints = disk
+    .segments()
+    .flatMap((name) => scan(disk.bytesOf(name)).frames)
+    .filter(({ type }) => type === RECORD.checkpoint)
+    .map(({ payload }) => decodeCharge(payload)?.ask.requestId);
+  assert.deepEqual(checkpoints, [idOf(number - 1)]);
+  await journal.close();
 });
 
 /** The next segment is made when the caller says so. */

@@ -7,6 +7,8 @@ import test from "node:test";
 import { giveBack, SENT_AT_ONCE, type Verified } from "../../../src/settle/journal/give-back.ts";
 import type { PlacedCharge } from "../../../src/settle/journal/set-aside.ts";
 import { Records } from "./records.ts";
+import { askOf, idOf, ManualClock, openOn } from "./rig.ts";
+import { SimDisk } from "./sim-disk.ts";
 
 const SECOND_MS = 1_000;
 /** When the charges of these tests begin. */
@@ -145,4 +147,28 @@ test("writes are done again in the order in which they were made, over all segme
     .admin("key", at(3));
   const { writes } = await walk(records);
   assert.deepEqual(writes, ["account", "topup", "key"]);
+});
+
+test("what was given back is looked for as what was acknowledged then, however old it is", async () => {
+  const clock = new ManualClock();
+  const { journal, log } = await openOn(new SimDisk(), clock);
+  // The first and the last of them are not in one segment.
+  for (const number of numbers(1, 40)) {
+    const final = journal.final(askOf(number));
+    await clock.advance(5);
+    await final;
+    journal.ack(idOf(number), "settled");
+    await clock.advance(10_000);
+  }
+  log.restored(idOf(1));
+  await clock.advance(10_000);
+  const sent: string[] = [];
+  const verify = async ({ charge }: PlacedCharge): Promise<Verified> => {
+    sent.push(charge.requestId);
+    return charge.requestId === idOf(1) ? "restored" : "present";
+  };
+  await giveBack(clock.nowMs, { log, verify, verifyAdmin: async () => {}, shardOf: undefined, isWhole: false });
+  assert.ok(sent.length < 40, "it ends before the oldest");
+  assert.ok(sent.includes(idOf(1)), "it was given back to a server that may have lost it again");
+  await journal.close();
 });

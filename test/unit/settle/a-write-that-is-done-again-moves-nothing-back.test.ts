@@ -371,3 +371,24 @@ test("a change of a key by a version that knew of no limits leaves them as they 
   const [key] = await store.listKeys(TAG);
   assert.deepEqual([key?.name, key?.limits, key?.caps], ["renamed", limits, limits]);
 });
+
+test("the plan that an account had when it was renamed is not undone by an older change that comes after it", async (t) => {
+  const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
+  const journals: AdminRecord[][] = [[], []];
+  const [first, second] = journals.map((records) => {
+    const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
+    return journaledStore(store, journal, (_, error) => assert.fail(String(error)));
+  }) as [Store, Store];
+  await first.createAccount({ tag: TAG, name: "alice", plan: "free" });
+  await first.setPlan(TAG, "pro");
+  // By a gateway that is gone with its journal.
+  await store.setPlan(TAG, "free");
+  await second.renameAccount(TAG, "bob");
+  for (const records of journals.toReversed()) for (const record of records) await replay(record, emptied);
+  const facts = async (of: Store) => {
+    const { name, plan, planRevision } = (await of.getAccount(TAG)) ?? assert.fail();
+    return { name, plan, planRevision };
+  };
+  assert.deepEqual(await facts(emptied), await facts(store));
+  assert.deepEqual([(await facts(store)).name, (await facts(store)).plan], ["bob", "free"]);
+});
