@@ -113,9 +113,9 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   }
 
   function isWorthSaving(): boolean {
-    return [...known].some(([part, { id, base, count }]) => {
+    return [...known].some(([part, { id, times, count }]) => {
       const on = saved.get(part);
-      return on?.id !== id || on.base !== base || count - on.count >= SAVE_EVERY_S;
+      return on?.id !== id || on.times !== times || count - on.count >= SAVE_EVERY_S;
     });
   }
 
@@ -196,7 +196,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   function name(): void {
     const parts = Array.from({ length: store.epochParts }, (_, part) => known.get(part));
     names.history = hashOf(parts.map((epoch) => epoch?.id ?? "").join(" "));
-    names.life = hashOf(parts.map((epoch) => `${epoch?.id}@${epoch?.base}`).join(" "));
+    names.life = hashOf(parts.map(lifeOf).join(" "));
   }
   name();
 
@@ -220,6 +220,12 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
       if (known.size > 0) await save();
     },
   };
+}
+
+/** A part's second return to the same place is another life than the first; what its base says alone has the name that it had. */
+function lifeOf(epoch: KnownEpoch | undefined): string {
+  const place = `${epoch?.id}@${epoch?.base}`;
+  return epoch?.times !== undefined && epoch.times > saidByBase(epoch) ? `${place}*${epoch.times}` : place;
 }
 
 /** Each request asks three times, and mostly there are none. */
@@ -292,7 +298,7 @@ function parse(text: string): Map<number, KnownEpoch> | undefined {
 function isPart(value: unknown): value is [number, KnownEpoch] {
   if (!Array.isArray(value)) return false;
   const [part, known] = value as [unknown, Partial<KnownEpoch> | undefined];
-  const counts = [part, known?.count, known?.base];
+  const counts = [part, known?.count, known?.base, known?.times ?? 0];
   return counts.every(Number.isSafeInteger) && typeof known?.id === "string" && Array.isArray(known.past);
 }
 
@@ -314,6 +320,8 @@ export interface KnownEpoch {
   readonly count: number;
   /** The count at which the part last went back, within what is allowed; 0 when it never did. */
   readonly base: number;
+  /** How often it did; undefined when it never did, and where a file says nothing of it. */
+  readonly times?: number;
   readonly past: readonly string[];
 }
 
@@ -341,8 +349,16 @@ export function judgeEpoch(known: KnownEpoch | undefined, found: EpochMark | und
   if (known && !isSame && !past.includes(known.id)) return { loss: known.past.includes(id) ? "older" : "another" };
   if (known && isSame && count < known.count - LOSS_ALLOWED_S) return { loss: "older" };
   if (stopped) return { loss: "told" };
-  const base = !known || !isSame ? 0 : count < known.count ? count : known.base;
-  return { known: { id, count, base, past } };
+  if (!known || !isSame) return { known: { id, count, base: 0, past } };
+  if (count < known.count)
+    return { known: { id, count, base: count, times: (known.times ?? saidByBase(known)) + 1, past } };
+  const { base, times } = known;
+  return { known: { id, count, base, ...(times !== undefined && { times }), past } };
+}
+
+/** How often a part went back as far as its base says it: that is all that a file of a version has which did not count. */
+function saidByBase({ base }: KnownEpoch): number {
+  return base > 0 ? 1 : 0;
 }
 
 /** Whether the history that is there is ours, so that other gateways of ours must learn of the loss. */

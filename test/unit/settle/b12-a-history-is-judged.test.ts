@@ -7,8 +7,17 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { epochFile, judgeEpoch, type KnownEpoch, LOSS_ALLOWED_S, pastOf } from "../../../src/settle/recovery/epoch.ts";
-import type { EpochMark } from "../../../src/store/epoch.ts";
+import {
+  type EpochFile,
+  epochFile,
+  judgeEpoch,
+  type KnownEpoch,
+  LOSS_ALLOWED_S,
+  openStoreEpoch,
+  pastOf,
+} from "../../../src/settle/recovery/epoch.ts";
+import type { EpochMark, Epochs } from "../../../src/store/epoch.ts";
+import { ManualClock } from "./rig.ts";
 
 const known = (id: string, count: number, past: string[] = []): KnownEpoch => ({ id, count, base: 0, past });
 const mark = (id: string, count: number, past: string[] = [], stopped = false): EpochMark => ({
@@ -55,6 +64,77 @@ test("what is remembered outlives the process; a file that says nothing readable
   const parts = new Map([[0, known("a", 7, ["z"])]]);
   await file.save(parts);
   assert.deepEqual(await epochFile(dir).load(), parts);
+  const counted = new Map([[0, { ...known("a", 7, ["z"]), base: 5, times: 2 }]]);
+  await file.save(counted);
+  assert.deepEqual(await epochFile(dir).load(), counted);
   writeFileSync(join(dir, "store-epoch.json"), '{"parts":[[0,{"id":"a"}]]}');
   await assert.rejects(file.load(), /store-epoch\.json cannot be read, .* then remove the file/);
+});
+
+/** What a gateway knows of a store of one part that shows what the test says. @param file what it knew before. */
+async function watching(file: ReadonlyMap<number, KnownEpoch>) {
+  const saved: KnownEpoch[] = [];
+  const shown = { mark: mark("a", 1) };
+  const store: Epochs = {
+    epochParts: 1,
+    epochPartOf: () => 0,
+    countEpoch: async () => shown.mark,
+    stopEpoch: async () => {},
+    renewEpoch: async () => assert.fail("nobody confirms"),
+  };
+  const kept: EpochFile = {
+    load: async () => file,
+    save: async (now) => void saved.push(now.get(0) ?? assert.fail()),
+  };
+  const epoch = await openStoreEpoch({
+    ...{ store, file: kept, clock: new ManualClock(), log: { warn() {}, error() {} } as never, onChange() {} },
+    random: (bytes) => Buffer.alloc(bytes),
+  });
+  /** One look. @returns which life of the history it has found. */
+  const look = async (count: number) => {
+    shown.mark = mark("a", count);
+    await epoch.check();
+    return epoch.life();
+  };
+  return { look, saved };
+}
+
+test("a history that went back is on the disk with the look that finds it, however few its seconds are", async () => {
+  const { look, saved } = await watching(new Map());
+  for (const count of [100, 104]) await look(count);
+  assert.deepEqual(saved, [known("a", 100)]);
+  await look(95);
+  assert.deepEqual(saved.slice(1), [{ ...known("a", 95), base: 95, times: 1 }]);
+});
+
+test("each return is another life, also one to the same place, and a look that finds none is not", async () => {
+  const { look, saved } = await watching(new Map());
+  const lives = [await look(9)];
+  for (let time = 1; time <= 3; time++) {
+    lives.push(await look(5));
+    for (const count of [5, 7, 9]) assert.equal(await look(count), lives.at(-1));
+  }
+  assert.equal(new Set(lives).size, 4);
+  assert.deepEqual(
+    saved.slice(1).map(({ base, times }) => [base, times]),
+    [1, 2, 3].map((times) => [5, times]),
+  );
+});
+
+test("so is one to the very beginning, where an emptied store begins by its operator's word", async () => {
+  const { look } = await watching(new Map());
+  const lives = [await look(0), await look(2), await look(0), await look(2), await look(0)];
+  assert.equal(new Set(lives).size, 3);
+});
+
+test("a restart begins no life; what a file says that does not count returns is one of them", async () => {
+  const before = new Map([[0, { ...known("a", 9), base: 5 }]]);
+  const { look } = await watching(before);
+  const first = await look(9);
+  const second = await look(5);
+  assert.notEqual(second, first);
+  const again = await watching(new Map([[0, { ...known("a", 9), base: 5, times: 2 }]]));
+  assert.equal(await again.look(9), second);
+  const older = await watching(new Map([[0, { ...known("a", 9), base: 5, times: 1 }]]));
+  assert.equal(await older.look(9), first);
 });
