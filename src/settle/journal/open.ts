@@ -27,6 +27,8 @@ interface JournalParts {
   readonly clock: Clock;
   readonly fsync: "group" | "always";
   readonly bytesMax: number;
+  /** Requests without an ACK, running ones too, from which on no new one is taken; `UNSETTLED_MAX` unless given. */
+  readonly unsettledMax?: number;
   /** Called for damage and for a disk that fails, with the `event` of docs/log.md where it has one. */
   readonly alarm: (message: string, error?: unknown, event?: string) => void;
 }
@@ -88,7 +90,7 @@ function takeFolder(dir: string): () => void {
 
 /** The journal over any disk; the caller sees to it that nobody else has the folder. */
 export async function createJournal(parts: JournalParts): Promise<OpenedJournal> {
-  const { disk, clock, fsync, bytesMax, alarm } = parts;
+  const { disk, clock, fsync, bytesMax, unsettledMax = UNSETTLED_MAX, alarm } = parts;
   const found = await readFolder(disk, alarm);
   const { unsettled } = found;
   const segments: Segment[] = [...found.segments];
@@ -126,7 +128,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     const reason =
       writer.problem ??
       (fillRatio >= FULL_RATIO ? "the journal is full of charges that the store has not taken" : undefined) ??
-      (unsettled.count >= UNSETTLED_MAX ? "too many charges wait for the store" : undefined);
+      (unsettled.count >= unsettledMax ? "too many charges wait for the store" : undefined);
     const oldestMs = unsettled.oldestMs;
     return {
       usable: reason === undefined,

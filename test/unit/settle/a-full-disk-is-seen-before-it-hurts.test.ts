@@ -4,10 +4,21 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { createJournal } from "../../../src/settle/journal/open.ts";
 import { createSettler } from "../../../src/settle/settler.ts";
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { askOf, ForgetfulStore, HurriedClock, idOf, ManualClock, openOn, turns, voidOf } from "./rig.ts";
+import {
+  askOf,
+  ForgetfulStore,
+  HurriedClock,
+  idOf,
+  ManualClock,
+  openOn,
+  SMALL_BYTES_MAX,
+  turns,
+  voidOf,
+} from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
 function settlerOn(journal: Parameters<typeof createSettler>[0]["journal"], store: ForgetfulStore, clock: ManualClock) {
@@ -129,4 +140,22 @@ test("at 80 % of bytes_max new requests stop, and a full journal still opens and
   assert.ok(again.journal.health().fillRatio < 0.75);
   assert.equal(again.journal.health().usable, true);
   await again.journal.close();
+});
+
+test("so do they at so many requests that wait for the store or may come to, as each is kept in memory", async () => {
+  const clock = new ManualClock();
+  const parts = { disk: new SimDisk(), clock, fsync: "group", bytesMax: SMALL_BYTES_MAX, alarm() {} } as const;
+  const { journal } = await createJournal({ ...parts, unsettledMax: 4 });
+  for (const number of [1, 2, 3]) journal.open({ voided: voidOf(number), hold: nanoUsd(1n) });
+  const final = journal.final(askOf(3));
+  await clock.advance(5);
+  await final;
+  assert.deepEqual([journal.health().reason, journal.health().unsettled], [undefined, 1]);
+  // Its stream runs still.
+  journal.open({ voided: voidOf(4), hold: nanoUsd(1n) });
+  assert.match(journal.health().reason ?? "", /too many charges wait/);
+  assert.equal(journal.health().usable, false);
+  journal.ack(idOf(3), "settled");
+  assert.equal(journal.health().usable, true);
+  await journal.close();
 });
