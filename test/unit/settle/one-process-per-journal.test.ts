@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import test, { type TestContext } from "node:test";
 import { openJournal } from "../../../src/settle/journal/open.ts";
+import { type ChargingParts, openCharging } from "../../../src/settle/recovery/charging.ts";
 import { systemClock } from "../../../src/values/time.ts";
 
 const OPEN = new URL("../../../src/settle/journal/open.ts", import.meta.url).href;
@@ -79,6 +80,17 @@ test("one process cannot have a folder twice", async (t) => {
   await journal.close();
   await (await open(dir)).journal.close();
 });
+
+for (const name of ["dead-letters.jsonl", "store-epoch.json"]) {
+  test(`a process that cannot read ${name} gives the folder back`, async (t) => {
+    const dir = folder(t);
+    mkdirSync(join(dir, name));
+    const settings = { dir, fsync: "group", bytesMax: 1_048_576 };
+    const parts = { settings, clock: systemClock, log: { error: assert.fail }, store: { store: {} } };
+    await assert.rejects(openCharging(parts as unknown as ChargingParts), { code: "EISDIR" });
+    await (await open(dir)).journal.close();
+  });
+}
 
 test("a process keeps the folder while it stands still, and not when it was killed", async (t) => {
   const dir = folder(t);

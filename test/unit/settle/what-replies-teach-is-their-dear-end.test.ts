@@ -1,10 +1,15 @@
 // What replies teach of a model's pace prices those whose count never came: by the dear end of what was seen, within bounds.
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { Permit } from "../../../src/admit/permit.ts";
 import { learn } from "../../../src/request/leaving.ts";
+import type { PipelineParts, Run } from "../../../src/request/run.ts";
+import { settleRequest } from "../../../src/request/settlement.ts";
 import { HIDDEN_PER_S_DEFAULT, Observed, REPLIES_TO_BELIEVE } from "../../../src/settle/observed.ts";
 import type { Route } from "../../../src/values/catalog.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
 import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
+import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const PLACE = { upstream: "up", upstreamModel: "m" };
 
@@ -57,4 +62,36 @@ test("half a count does not teach that a model shows all that it writes", () => 
   assert.equal(thinksAfter({ ...NO_USAGE, input: 50 }), "unknown");
   // A reply without a word is no proof either.
   assert.equal(thinksAfter({ ...NO_USAGE, input: 50 }, { bytes: 0, tokens: 0, deltas: 0 }), "unknown");
+});
+
+test("what another endpoint of a model answers says nothing of how the model writes", async () => {
+  const [route] = MODEL.routes;
+  assert.ok(route);
+  const permit = {
+    ...{ requestId: "r", tag: "t", keyId: "key", model: MODEL, group: CATALOG.groups.get("money") },
+    terms: { inputTokens: 10, inputEstimate: 8, choices: 1, tier: undefined, tools: [], options: [] },
+    ...{ tokensTaken: 10, hold: nanoUsd(900_000_000n), outputMost: 100, unmetered: false, storeTimeMs: 0, limits: {} },
+  } as unknown as Permit;
+  const thinksAfter = async (pathSuffix: string | undefined) => {
+    const observed = new Observed();
+    let settled = 0;
+    const parts = {
+      ...{ observed, cut: new AbortController().signal, settings: () => ({ leftAllowanceNano: 0 }) },
+      settler: { settle: async () => void settled++ },
+    } as unknown as PipelineParts;
+    for (let i = 0; i < REPLIES_TO_BELIEVE; i++) {
+      const run = {
+        ...{ permit, attempts: [], settled: false, asksToThink: false, streamed: false, endpoint: { pathSuffix } },
+        record: { answeredBy() {}, charged() {}, settled() {} },
+      } as unknown as Run;
+      const measured = { usage: { ...NO_USAGE, input: 50, output: 100 }, final: true, silentMs: 0 };
+      const produced = { bytes: 400, tokens: 100, deltas: 100 };
+      const ending = { ...{ delivered: true, complete: true, cause: "complete", route, tier: undefined } };
+      await settleRequest(run, { ...ending, attempts: [], measured: { ...measured, produced } }, parts);
+    }
+    assert.equal(settled, REPLIES_TO_BELIEVE);
+    return observed.paceOf(route, false).thinks;
+  };
+  assert.equal(await thinksAfter(undefined), "no");
+  assert.equal(await thinksAfter("/compact"), "unknown");
 });
