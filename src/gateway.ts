@@ -47,6 +47,7 @@ import { figuresOf, liveMetrics } from "./telemetry/live-figures.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { NO_TRACING, type Tracing } from "./telemetry/traces.ts";
+import { closeAll } from "./values/program/closing.ts";
 import { errorStack } from "./values/program/error-text.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
@@ -179,17 +180,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const journaled = (open: Store) => journaledStore(open, journal, toldTo(log));
   // One process of several does what is needed once.
   const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
-  const ledgerWatch =
-    serves === "clients"
-      ? undefined
-      : watchLedger({
-          store,
-          clock,
-          metrics,
-          log,
-          onUnbalanced: (account, findings) =>
-            notices.note("books_off", { finding: "ledger_unbalanced", account_id: account, findings: `${findings}` }),
-        });
+  const ledgerWatch = serves === "clients" ? undefined : booksWatched({ store, clock, metrics, log }, notices);
   const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
@@ -298,18 +289,22 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   });
 
   let closing: Promise<void> | undefined;
-  const shutDown = async () => {
-    await charging.drain(SETTLE_GRACE_MS);
-    await keyUses.close();
-    stopWatching();
-    await Promise.all([claims?.stop(), ledgerWatch?.stop()]);
-    await notices.stop();
-    await Promise.all([console.close(), dispatcher.close(), tracing.close()]);
-    overload.stop();
-    await orphanJournals?.close();
-    await charging.close();
-    await store.close();
-  };
+  const shutDown = () =>
+    closeAll(
+      [
+        () => charging.drain(SETTLE_GRACE_MS),
+        () => keyUses.close(),
+        stopWatching,
+        [() => claims?.stop(), () => ledgerWatch?.stop()],
+        () => notices.stop(),
+        [() => console.close(), () => dispatcher.close(), () => tracing.close()],
+        () => overload.stop(),
+        () => orphanJournals?.close(),
+        () => charging.close(),
+        () => store.close(),
+      ],
+      notClosed(log),
+    );
   const apply = (next: Settings) => {
     const kept = keepUntilRestart(started, next);
     dispatcher.replace(kept.upstreams); // Throws before anything has changed.
@@ -374,11 +369,21 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
             : await listenAt(console, adminAddress).catch(said("admin", adminAddress));
         return { ...prepared, listen, admin };
       } catch (error) {
-        await prepared.close();
+        // What could not be closed is in the log; why it did not start is what its caller must know.
+        await prepared.close().catch(() => {});
         throw error;
       }
     },
   };
+}
+
+/** Looks whether accounts are what their ledgers say, and has the operator told of one that is not. */
+function booksWatched(parts: Omit<Parameters<typeof watchLedger>[0], "onUnbalanced">, notices: Notices) {
+  return watchLedger({
+    ...parts,
+    onUnbalanced: (account, findings) =>
+      notices.note("books_off", { finding: "ledger_unbalanced", account_id: account, findings: `${findings}` }),
+  });
 }
 
 /** The console of owners, where the configuration has one. */
@@ -389,6 +394,12 @@ function ownersConsole(
 ): OwnerConsole | undefined {
   const explain: OwnExplain = (ask, own) => explainToOwner(ask, own, parts);
   return settings && createOwnerConsole({ ...consoleParts, settings, sealer: parts.sealing, explain });
+}
+
+/** Tells of a part that could not be closed. */
+function notClosed(log: Log): (error: unknown) => void {
+  return (error) =>
+    log.error({ event: "close_failed", reason: errorStack(error) }, "a part could not be closed; the others are");
 }
 
 /** Tells of a write that the journal has not taken. */

@@ -15,6 +15,8 @@ export interface HttpExchange {
   readonly req: IncomingMessage;
   readonly body: RequestBody;
   readonly reply: Reply;
+  /** When its head was complete, by the monotonic clock. */
+  readonly receivedAtMs: number;
   /** Begins to serve it. */
   readonly start: () => void;
   /** Answers at once that too many requests wait on this connection. */
@@ -57,6 +59,14 @@ export class ClientConnection {
   countsLast(): boolean {
     this.#requests += 1;
     return this.#requests >= this.#limits.requestsPerSocketMax;
+  }
+
+  /** What the client has still to send: a head, or the body of a request that came at `sinceMs`. */
+  get due(): "head" | { readonly sinceMs: number } | undefined {
+    if (this.#rawAnswered || this.#broken) return undefined;
+    const last = this.#last;
+    if (last !== undefined && !last.req.complete) return { sinceMs: last.receivedAtMs };
+    return this.#current === undefined ? "head" : undefined;
   }
 
   /** An answer has been sent on the bare socket; nothing that arrives later is read. */

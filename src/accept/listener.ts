@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { TransientList } from "../values/collections/transient.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Address } from "../values/settings.ts";
@@ -22,6 +23,7 @@ import { framing, framingFault } from "./framing.ts";
 import { HTTP_LIMITS, type HttpLimits, withinShares } from "./http-limits.ts";
 import { type ClientAddressOf, clientAddress, frontMatcher, traceparentOf } from "./identity.ts";
 import { type KeyReader, keyOf, rememberingReader } from "./key.ts";
+import { LateRequests } from "./late-requests.ts";
 import { answerRaw, BareResponse, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
 import { Reply, type ReplyContext, standardHeaders } from "./reply.ts";
 import { routeOf } from "./routes.ts";
@@ -48,7 +50,9 @@ export class Listener {
   readonly #readKey: KeyReader;
   readonly #site: Site;
   readonly #connections = new WeakMap<Socket, ClientConnection>();
-  #openConnections = 0;
+  readonly #open = new TransientList<Socket>();
+  readonly #upgraded = new WeakSet<Socket>();
+  readonly #late: LateRequests;
   #draining = false;
   #closing = false;
 
@@ -66,12 +70,17 @@ export class Listener {
       lingerMs: this.#limits.lingerMs,
       refuse: handlers.onRefusal,
     });
+    this.#late = new LateRequests({
+      clock: options.clock,
+      limits: this.#limits,
+      connections: () => this.#readConnections(),
+    });
     this.#server = this.#createServer();
   }
 
   /** Client connections open now. */
   get openConnections(): number {
-    return this.#openConnections;
+    return this.#open.size;
   }
 
   /**
@@ -109,7 +118,9 @@ export class Listener {
     this.#closing = true;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
+    this.#late.watch();
     await promise;
+    this.#late.stop();
   }
 
   /** Cuts every connection; for the end of a drain whose deadline has passed. */
@@ -153,15 +164,19 @@ export class Listener {
   }
 
   #onConnection(socket: Socket): void {
-    this.#openConnections += 1;
-    socket.on("close", () => {
-      this.#openConnections -= 1;
-    });
+    const place = this.#open.add(socket);
+    socket.on("close", () => this.#open.delete(place));
     const { connectionGuard } = this.#options;
-    if (this.#openConnections <= this.#limits.connectionsMax && !connectionGuard?.refusesConnections()) return;
+    if (this.#open.size <= this.#limits.connectionsMax && !connectionGuard?.refusesConnections()) return;
     connectionGuard?.refused();
     this.#connectionOf(socket).refused();
     this.#answerRaw(socket, refusal("overloaded"), "chat");
+  }
+
+  /** Those that speak HTTP: an upgraded connection owes no request any more. */
+  #readConnections(): ClientConnection[] {
+    const read = this.#open.values().filter((socket) => !this.#upgraded.has(socket));
+    return read.map((socket) => this.#connectionOf(socket));
   }
 
   #connectionOf(socket: Socket): ClientConnection {
@@ -189,7 +204,7 @@ export class Listener {
   #onRequest(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
     const connection = this.#connectionOf(req.socket);
     const parsed = parseRequest(req, res, this.#options, awaitsContinue);
-    const { body, protocol } = parsed;
+    const { body, protocol, receivedAtMs } = parsed;
     const { declaredBytes: declared } = body;
     const discardable = declared !== undefined && declared <= UNPROVEN_BYTES_MAX;
     // Node says `connection: close` with the last one, too, but leaves the connection open, and answers what is pipelined behind it with
@@ -211,6 +226,7 @@ export class Listener {
       req,
       body,
       reply,
+      receivedAtMs,
       start: () => this.#guard(reply, protocol, () => this.#serve(parsed, reply)),
       refuse: () =>
         this.#guard(reply, protocol, () =>
@@ -222,6 +238,7 @@ export class Listener {
 
   /** A connection that Node has released, since `takesUpgrade` said so. */
   #onUpgrade(req: IncomingMessage, socket: Socket, first: Uint8Array): void {
+    this.#upgraded.add(socket);
     const res = new BareResponse(req, socket, this.#limits.lingerMs);
     const parsed = parseRequest(req, res, this.#options, false);
     const reply = this.#reply(parsed, res, { mustClose: () => true, bodyPending: () => false, closed: () => {} });

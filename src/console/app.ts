@@ -26,6 +26,8 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
 /** Connections to a listener at once; further ones are closed. */
 const CONNECTIONS_MAX = 256;
+/** How long answers that are under way may take while the listener closes, and requests of which a part has come. */
+const CLOSE_GRACE_MS = 5_000;
 /** Longest path parameter, percent-encoding included, before the schemas look at it. */
 const PARAM_LENGTH_MAX = 256;
 
@@ -78,7 +80,16 @@ export function createApp(parts: AppParts): App {
     else app.getDefaultJsonParser("error", "error")(request, body as string, done);
   });
   app.setErrorHandler<FastifyError>((error, request, reply) => refuse(parts, error, request, reply));
+  cutLateOnes(app, parts.clock);
   return app;
+}
+
+/** Node ends its check of requests that do not come when the server closes: half a request would hold it for good. */
+function cutLateOnes(app: App, clock: Clock): void {
+  app.addHook("preClose", async () => {
+    const cancel = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
+    app.server.once("close", cancel);
+  });
 }
 
 /** How an application runs its routes. */

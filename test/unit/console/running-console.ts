@@ -46,6 +46,7 @@ export interface RunningConsole {
   readonly log: readonly Record<string, unknown>[];
   /** Asks with the admin token, unless `headers` says otherwise; `body` is sent as JSON, a string as it is. */
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
+  close(): Promise<void>;
 }
 
 /** Starts a console; everything is closed when the test ends. */
@@ -70,6 +71,7 @@ export async function startConsole(t: TestContext, changes: Partial<ConsoleOptio
     url,
     store,
     log,
+    close: async () => app.close(),
     async ask(method, path, body, headers = {}) {
       const response = await fetch(url + path, {
         method,

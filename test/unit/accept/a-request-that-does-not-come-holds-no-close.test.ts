@@ -1,0 +1,69 @@
+/** docs/failure-model.md row D5, while the listener closes: half a request is cut as it is at any other time. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import test from "node:test";
+import { exchange, RawSocket, type Target } from "../../rig/raw-socket.ts";
+import { FakeClock } from "../dispatch/rig.ts";
+import { echo as answer, causeOf, request, startEcho } from "./echo.ts";
+
+const LIMITS = { headersTimeoutMs: 10_000, requestTimeoutMs: 60_000, checkingIntervalMs: 1_000, lingerMs: 50 };
+
+/** A visit to the site on another connection: when it is answered, all that was sent before it has been parsed. */
+async function roundTrip(target: Target): Promise<void> {
+  await exchange(target, request({ line: "GET / HTTP/1.1", headers: [], body: "" }));
+}
+
+/** A client that has sent these bytes to a listener that closes since. */
+async function closingOn(t: test.TestContext, bytes: string | Buffer) {
+  const clock = new FakeClock();
+  const echo = await startEcho(t, { clock, limits: LIMITS });
+  const client = new RawSocket(echo.target);
+  t.after(() => client.close());
+  await once(client.socket, "connect");
+  client.send(bytes);
+  await roundTrip(echo.target);
+  return { clock, echo, client, closed: echo.listener.close() };
+}
+
+test("row D5: half a head holds a close up to the limit on heads", async (t) => {
+  const { clock, client, closed } = await closingOn(t, "POST /v1/messages HTTP/1.1\r\nHo");
+  clock.advance(LIMITS.headersTimeoutMs - 1);
+  assert.equal(client.text, "");
+  clock.advance(LIMITS.checkingIntervalMs);
+  const [response] = await client.responsesUntilClosed();
+  assert.equal(response?.status, 408);
+  assert.equal(causeOf(response.body), "request_timeout");
+  await closed;
+});
+
+test("row D5: half a body holds a close up to the limit on requests, by when its head came", async (t) => {
+  const bytes = request({ headers: ["Content-Type: application/json", "Content-Length: 10"], body: "{" });
+  const { clock, client, closed } = await closingOn(t, bytes);
+  clock.advance(LIMITS.requestTimeoutMs - 1);
+  assert.equal(client.text, "");
+  clock.advance(LIMITS.checkingIntervalMs);
+  const [response] = await client.responsesUntilClosed();
+  assert.equal(response?.status, 408);
+  assert.equal(causeOf(response.body), "request_timeout");
+  await closed;
+});
+
+test("a request that is whole is waited for, however long its answer takes", async (t) => {
+  const clock = new FakeClock();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: started, resolve: start } = Promise.withResolvers<void>();
+  const echo = await startEcho(t, { clock, limits: LIMITS }, async (accepted, reply) => {
+    start();
+    await released;
+    return answer(accepted, reply);
+  });
+  const client = new RawSocket(echo.target).send(request({}));
+  await started;
+  await roundTrip(echo.target);
+  const closed = echo.listener.close();
+  clock.advance(10 * LIMITS.requestTimeoutMs);
+  release();
+  const [response] = await client.responsesUntilClosed();
+  assert.equal(response?.status, 200);
+  await closed;
+});

@@ -1,0 +1,34 @@
+/** docs/failure-model.md row D5, at the admin listener: Node ends its own check of slow senders when a server closes. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import test, { type TestContext } from "node:test";
+import { type Clock, systemClock } from "../../../src/values/time.ts";
+import { RawSocket } from "../../rig/raw-socket.ts";
+import { startConsole } from "./running-console.ts";
+
+/** After which `src/console/app.ts` cuts. */
+const CLOSE_GRACE_MS = 5_000;
+
+for (const [name, half] of [
+  ["half a head", "GET /healthz HTTP/1.1\r\nhost: x\r\n"],
+  ["half a body", "POST /admin/v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{"],
+] as const) {
+  test(`${name} without a token is cut a few seconds after the listener begins to close`, async (t: TestContext) => {
+    const { promise: armed, resolve: arm } = Promise.withResolvers<() => void>();
+    const after: Clock["after"] = (ms, task) => {
+      if (ms !== CLOSE_GRACE_MS) return systemClock.after(ms, task);
+      arm(task);
+      return () => {};
+    };
+    const console = await startConsole(t, { clock: { ...systemClock, after } });
+    const client = new RawSocket({ port: Number(new URL(console.url).port) });
+    t.after(() => client.close());
+    await once(client.socket, "connect");
+    client.send(half);
+    // Answered: what was sent before it has been read.
+    assert.equal((await console.ask("GET", "/healthz")).status, 200);
+    const closed = console.close();
+    (await armed)();
+    await Promise.all([closed, client.closed]);
+  });
+}
