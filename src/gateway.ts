@@ -47,7 +47,7 @@ import { figuresOf, liveMetrics } from "./telemetry/live-figures.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { NO_TRACING, type Tracing } from "./telemetry/traces.ts";
-import { closeAll } from "./values/program/closing.ts";
+import { type ClosingStep, closeAll } from "./values/program/closing.ts";
 import { errorStack } from "./values/program/error-text.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
@@ -125,11 +125,26 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
 /** The first half of a start: everything but the listeners. Rejects with the reason when it cannot. */
 export async function prepareGateway(options: GatewayOptions): Promise<PreparedGateway> {
-  const { clock = systemClock, serves, settings: started } = options;
+  const log = options.log ?? createLog({ level: options.settings.log.level });
+  const opened: ClosingStep[] = [];
+  try {
+    return await prepare({ ...options, log }, opened);
+  } catch (error) {
+    // What could not be closed is in the log; why it did not start is what its caller must know.
+    await closeAll(opened.reverse(), notClosed(log)).catch(() => {});
+    throw error;
+  }
+}
+
+/** @param opened gets what closes each part, in the order in which they are opened. */
+async function prepare(
+  options: GatewayOptions & { readonly log: Log },
+  opened: ClosingStep[],
+): Promise<PreparedGateway> {
+  const { clock = systemClock, serves, settings: started, log } = options;
   let settings = started;
   let generation = 1;
   const reloads = new Reloads(clock);
-  const log = options.log ?? createLog({ level: settings.log.level });
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
   const away = new AwayLog(clock, log);
@@ -144,21 +159,22 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     jitter: Math.random,
     fetch,
   });
-  const opened = await openStore(settings.store, {
+  const bare = await openStore(settings.store, {
     warn: (message) => log.warn({}, message),
     onConnectionFailed: (reason) => away.failed(reason),
     notices: notices.writer,
     ...options.storeTimes,
   });
-  await demandFitness(opened, away);
+  opened.push(() => bare.close());
+  await demandFitness(bare, away);
   const remote = settings.store.kind !== "embedded";
-  const composed = composeStore(opened, { clock, random: Math.random, metrics, log, remote });
+  const composed = composeStore(bare, { clock, random: Math.random, metrics, log, remote });
   const { store } = composed;
   const health = watchHealth({ store, clock, metrics, log, away });
-  const stopWatching = () => {
-    health.stop();
-    composed.stop();
-  };
+  opened.push(
+    () => composed.stop(),
+    () => health.stop(),
+  );
   const chargingParts = {
     settings: settings.journal,
     store: composed,
@@ -170,25 +186,28 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
       if (isOlder && serves !== "clients") notices.note("books_off", { finding: "store_older" });
     },
   };
-  const charging = await openCharging(chargingParts).catch(async (error) => {
-    stopWatching();
-    await store.close();
-    throw error;
-  });
+  const charging = await openCharging(chargingParts);
+  opened.push(() => charging.close());
   const { journal, settler } = charging;
   notices.start(charging.store);
+  opened.push(() => notices.stop());
   const journaled = (open: Store) => journaledStore(open, journal, toldTo(log));
   // One process of several does what is needed once.
   const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
+  opened.push(() => claims?.stop());
   const ledgerWatch = serves === "clients" ? undefined : booksWatched({ store, clock, metrics, log }, notices);
+  opened.push(() => ledgerWatch?.stop());
   const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
+  opened.push(() => orphanJournals?.close());
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
     random: Math.random,
     ...watchUpstreams({ metrics, log, tell: (kind, data) => notices.note(kind, data) }),
   });
+  opened.push(() => dispatcher.close());
   const tracing = await tracingOf(settings);
+  opened.push(() => tracing.close());
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
   const overload = createOverload({
@@ -197,6 +216,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
     clock,
     metrics,
   });
+  opened.push(() => overload.stop());
   const seenKeys = createSeenKeys(clock);
   const keyUses = new KeyUses({ clock, log, store, bucketOf: addressBucket });
   const left = new LeftStreams();
@@ -246,6 +266,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   const ownerParts = { ...consoleParts, upstreams, warnsAt: () => settings.notices };
   const owners = ownersConsole(ownerParts, settings.console, parts);
   const listener = publicListener(parts, charging.store, log, serves === "clients", owners);
+  // After store and journal, which know better words for a folder that cannot be used.
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let listening = settings.listen;
   let draining = false;
@@ -291,18 +312,7 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   let closing: Promise<void> | undefined;
   const shutDown = () =>
     closeAll(
-      [
-        () => charging.drain(SETTLE_GRACE_MS),
-        () => keyUses.close(),
-        stopWatching,
-        [() => claims?.stop(), () => ledgerWatch?.stop()],
-        () => notices.stop(),
-        [() => console.close(), () => dispatcher.close(), () => tracing.close()],
-        () => overload.stop(),
-        () => orphanJournals?.close(),
-        () => charging.close(),
-        () => store.close(),
-      ],
+      [() => charging.drain(SETTLE_GRACE_MS), () => keyUses.close(), () => console.close(), ...opened.reverse()],
       notClosed(log),
     );
   const apply = (next: Settings) => {

@@ -276,13 +276,19 @@ function endWithReader(error: NodeJS.ErrnoException): void {
 
 process.stdout.on("error", endWithReader);
 
+/** A gateway that ends, or has never begun, leaves: what it could not close would keep the process. */
+let wasToServe = false;
+
 // exitCode and not exit(): what is still to be written to a pipe must leave first.
 void runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: environment(),
   fetch,
-  serve: (options) => serve(options),
+  serve(options) {
+    wasToServe = true;
+    return serve(options);
+  },
   check,
   simulate: async (port) => (await import("./simulator/program.ts")).runSimulator(port),
   schema: async () => (await import("./config/schema/file.ts")).schemaFileText(),
@@ -299,4 +305,5 @@ void runCli(process.argv.slice(2), {
   },
 }).then((status) => {
   process.exitCode ||= status;
+  return wasToServe ? leave() : undefined;
 });

@@ -67,14 +67,11 @@ export function watchHealth(parts: {
 }
 
 /** For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11). */
-export async function demandFitness(store: Store, away: AwayLog): Promise<void> {
+export async function demandFitness(store: Pick<Store, "check">, away: AwayLog): Promise<void> {
   try {
     await store.check();
   } catch (error) {
-    if (error instanceof StoreError && error.outcome === "refused") {
-      await store.close();
-      throw error;
-    }
+    if (error instanceof StoreError && error.outcome === "refused") throw error;
     away.away(error);
   }
 }

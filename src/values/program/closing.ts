@@ -1,25 +1,21 @@
 /** How a program of several parts ends: none of them keeps another one open. */
 
 /** Closes one part. */
-type ClosingStep = () => unknown;
+export type ClosingStep = () => unknown;
 
 /**
- * Takes steps one after another, those of one list at once, whatever became of the ones before.
+ * Takes steps one after another, whatever became of the ones before.
  * @param onFailure gets each failure as it comes.
  * @throws the first failure, once every step has been taken.
  */
-export async function closeAll(
-  steps: readonly (ClosingStep | readonly ClosingStep[])[],
-  onFailure: (error: unknown) => void,
-): Promise<void> {
+export async function closeAll(steps: readonly ClosingStep[], onFailure: (error: unknown) => void): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {
-    const atOnce = typeof step === "function" ? [step] : step;
-    // Within a promise also what throws before it waits.
-    for (const result of await Promise.allSettled(atOnce.map(async (one) => one()))) {
-      if (result.status === "fulfilled") continue;
-      failures.push(result.reason);
-      onFailure(result.reason);
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
+      onFailure(error);
     }
   }
   if (failures.length > 0) throw failures[0];

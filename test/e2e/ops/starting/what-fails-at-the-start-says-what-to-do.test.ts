@@ -11,7 +11,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
-import { BARE_ENV, PROGRAM, spawnGateway } from "../../../rig/gateway.ts";
+import { startGateway } from "../../../../src/gateway.ts";
+import { createLog } from "../../../../src/telemetry/log.ts";
+import { BARE_ENV, PROGRAM, settingsOf, spawnGateway } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import { untilStatus } from "../workers/rig.ts";
 
@@ -166,6 +168,30 @@ test("a folder that cannot be written, without a configuration: start it elsewhe
   const env = { TOLLGATE_LISTEN: "127.0.0.1:0", TOLLGATE_ADMIN: "127.0.0.1:0" };
   const said = await refusalOf([], { cwd: dir, env, unprivileged: true });
   assert.match(said, /EACCES.*\. Without a tollgate\.yaml the data goes below this folder: start it elsewhere\n$/);
+});
+
+test("a start over Redis that fails when store and journal are open says why, and the process ends", async (t) => {
+  const dir = folder(t);
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  mkdirSync(join(dir, "data"));
+  const token = join(dir, "data/admin-token");
+  writeFileSync(token, "");
+  const said = await refusalOf(["--config", configured(dir, { store: `${redis.url}/0` })]);
+  assert.equal(said, `tollgate: ${token} is empty; remove it so that it is made again\n`);
+});
+
+test("a start that fails late closes what it has opened: the next one of the same process has folder and journal", async (t) => {
+  const dir = folder(t);
+  mkdirSync(join(dir, "data"));
+  const token = join(dir, "data/admin-token");
+  writeFileSync(token, "");
+  const settings = settingsOf(configuration(dir, {}));
+  const log = createLog({ level: "error" });
+  await assert.rejects(startGateway({ settings, log }), /admin-token is empty/);
+  rmSync(token);
+  const gateway = await startGateway({ settings, log });
+  await gateway.close();
 });
 
 test("a file that is not there is named, and the option that names another", async (t) => {
