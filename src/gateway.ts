@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { FailedKeys } from "./accept/failed-keys.ts";
+import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
 import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
@@ -376,7 +377,7 @@ async function prepare(
         const admin =
           serves === "clients"
             ? adminAddress
-            : await listenAt(console, adminAddress).catch(said("admin", adminAddress));
+            : await listenToOperators(console, adminAddress).catch(said("admin", adminAddress));
         return { ...prepared, listen, admin };
       } catch (error) {
         // What could not be closed is in the log; why it did not start is what its caller must know.
@@ -385,6 +386,15 @@ async function prepare(
       }
     },
   };
+}
+
+/** Has the admin API listen; a socket's file is taken and restricted as that of the clients' listener is. */
+async function listenToOperators(console: Parameters<typeof listenAt>[0], address: Address): Promise<Address> {
+  if (address.kind === "tcp") return listenAt(console, address);
+  await removeStaleSocket(address.path);
+  const listening = await listenAt(console, address);
+  await restrictSocket(address.path);
+  return listening;
 }
 
 /** Looks whether accounts are what their ledgers say, and has the operator told of one that is not. */
