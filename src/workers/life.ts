@@ -80,7 +80,8 @@ export class WorkerLife {
     this.#wanted ??= how;
     if (!this.#gateway || this.#isEnding) return;
     this.#isEnding = true;
-    void this.#stop(this.#gateway, this.#wanted, code);
+    // What could not be closed would keep the process, which nobody would end any more.
+    this.#stop(this.#gateway, this.#wanted, code).catch((error: unknown) => this.#fail(error));
   }
 
   /** Something is wrong with this process: it serves what runs to its end, and gives its place to another one. */

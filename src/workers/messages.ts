@@ -56,7 +56,7 @@ export type FromWorker =
   | { readonly kind: "prepared"; readonly generation: number }
   /** Clients are served at this address. */
   | { readonly kind: "serving"; readonly listen: Address }
-  /** It cannot start. */
+  /** It cannot start, or could not end in good order. */
   | { readonly kind: "failed"; readonly reason: string }
   /** This configuration is in force for every request from now on. */
   | { readonly kind: "configured"; readonly generation: number }
