@@ -57,6 +57,11 @@ const SYNTAX: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: "this does not belong here; a quote, a bracket or the indentation before it may be wrong",
 };
 
+/** Tags that the parser knows without being asked to: they make bytes, dates and sets, which no setting is. */
+const FOREIGN_TAGS: ReadonlySet<string | undefined> = new Set(
+  ["binary", "omap", "pairs", "set", "timestamp"].map((name) => `tag:yaml.org,2002:${name}`),
+);
+
 /** Reads the text; `problems` holds every fault of notation, and `value` is undefined when there is any but doubles. */
 export function readDocument(text: string): ConfigDocument {
   const problems = new Problems();
@@ -160,6 +165,11 @@ function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, 
       return undefined;
     }
     const range = (node as Node | null)?.range;
+    if (FOREIGN_TAGS.has((node as Node | null)?.tag)) {
+      hopeless = true;
+      walk.problems.add(path, `not valid YAML: ${SYNTAX.TAG_RESOLVE_FAILED}`, walk.spotAt(range?.[0] ?? 0));
+      return undefined;
+    }
     walk.places.set(JSON.stringify(path), {
       keyOffset,
       valueOffset: isScalar(node) && node.value === null && !node.source ? undefined : (range?.[0] ?? undefined),

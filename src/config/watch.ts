@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
+import { errorText } from "../values/program/error-text.ts";
 import type { Settings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 import type { Sources } from "./expand.ts";
@@ -80,18 +81,21 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
   const load = (seen: ReadonlyMap<string, WatchedContent>): void => {
     changed = undefined;
     tried = new Map();
-    const loaded = loadFile(file, {
-      env,
-      readFile(path) {
-        const found = seen.get(path) ?? findNow(path, options.readFile, readOnce);
-        if (!readOnce.has(path)) tried.set(path, digest(found));
-        if ("text" in found) return found.text;
-        throw Object.assign(new Error(found.code), { code: found.code });
-      },
-    });
+    const read = (path: string): string => {
+      const found = seen.get(path) ?? findNow(path, options.readFile, readOnce);
+      if (!readOnce.has(path)) tried.set(path, digest(found));
+      if ("text" in found) return found.text;
+      throw Object.assign(new Error(found.code), { code: found.code });
+    };
     lookIn(LOOK_EVERY_MS);
-    if ("settings" in loaded) options.onSettings(loaded.settings, loaded.copy);
-    else options.onProblems(loaded.problems);
+    try {
+      const loaded = loadFile(file, { env, readFile: read });
+      if ("settings" in loaded) options.onSettings(loaded.settings, loaded.copy);
+      else options.onProblems(loaded.problems);
+    } catch (error) {
+      // A defect that one file meets must not end a gateway that serves by another.
+      options.onProblems([{ file, line: 1, column: 1, key: "", message: `it cannot be taken: ${errorText(error)}` }]);
+    }
   };
   for (const [path, text] of [[file, copy.text] as const, ...copy.files]) {
     if (isReadable(path)) tried.set(path, digest({ text }));

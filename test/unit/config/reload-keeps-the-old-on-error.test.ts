@@ -51,6 +51,33 @@ test("reload reads at once, even an unchanged file; a missing one is a problem",
   assert.deepEqual([settings.length, problems.length], [2, 1], "nothing after close");
 });
 
+test("a defect of loading, or of who takes the settings, is a problem like others, and the watch goes on", async (t) => {
+  const env = {
+    get BROKEN(): string {
+      throw new Error("a defect");
+    },
+  };
+  const defects = ["another defect"];
+  const { file, settings, problems, watch, look } = await watched(t, {
+    env,
+    onSettings() {
+      const defect = defects.pop();
+      if (defect) throw new Error(defect);
+    },
+  });
+  writeFileSync(file, `${good}heartbeat: "\${BROKEN}"\n`);
+  await look(3);
+  watch.reload();
+  writeFileSync(file, better);
+  await look(2);
+  watch.reload();
+  assert.deepEqual(
+    problems.map(([problem]) => problem?.message),
+    ["it cannot be taken: a defect", "it cannot be taken: a defect", "it cannot be taken: another defect"],
+  );
+  assert.equal(settings.length, 2);
+});
+
 const settingsOf = (text: string): Settings => {
   const loaded = loadConfig({ text, env: {} });
   assert.ok("settings" in loaded, JSON.stringify(loaded));

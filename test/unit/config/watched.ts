@@ -41,7 +41,19 @@ class HeldClock extends EventEmitter implements Clock {
  */
 export async function watched(
   t: TestContext,
-  { text = good, place }: { text?: string; place?: (folder: string, text: string) => string } = {},
+  {
+    text = good,
+    place,
+    env = {},
+    onSettings = () => {},
+  }: {
+    text?: string;
+    place?: (folder: string, text: string) => string;
+    /** What is read once it is watched. */
+    env?: Record<string, string | undefined>;
+    /** Called beside what is noted. */
+    onSettings?: () => void;
+  } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), "tollgate-config-"));
   const file = place?.(folder, text) ?? join(folder, "tollgate.yaml");
@@ -55,11 +67,12 @@ export async function watched(
   const watch = watchConfig({
     file,
     copy: loaded.copy,
-    env: {},
+    env,
     clock,
     onSettings(next, copy) {
       settings.push(next);
       copies.push(copy);
+      onSettings();
     },
     onProblems: (found) => problems.push(found),
   });
