@@ -56,6 +56,8 @@ const LAST_CHUNK: Uint8Array = Buffer.from("0\r\n\r\n");
 const COPIED_BYTES_MAX = 1_024;
 /** With its head it is below the 16 KB up to which Node writes a text without allocating for it. */
 const ONE_PIECE_BYTES_MAX = 12_288;
+/** A client that takes less than this in `writeStallMs` does not read. */
+const SLICE_BYTES = 65_536;
 
 export class Reply {
   /** As printed in `x-request-id`. */
@@ -114,8 +116,32 @@ export class Reply {
     if (this.#gone) return;
     this.#writtenBytes += body.length;
     if (bodyPending) this.#endAfterLinger(body);
+    else if (body.length > SLICE_BYTES) this.#endInSlices(body);
     else this.#endInOnePiece(body);
     this.#watchStall();
+  }
+
+  /**
+   * As the client takes it: of one write Node says nothing before the whole of it is taken, and who reads it slowly would look like
+   * one who does not read.
+   */
+  #endInSlices(body: Uint8Array): void {
+    let sent = 0;
+    const feed = (): void => {
+      while (body.length - sent > SLICE_BYTES) {
+        const slice = body.subarray(sent, sent + SLICE_BYTES);
+        sent += slice.length;
+        if (this.#res.write(slice)) continue;
+        this.#watchStall();
+        return;
+      }
+      this.#res.off("drain", feed);
+      this.#res.end(body.subarray(sent));
+      this.#watchStall();
+    };
+    this.#watchDrain();
+    this.#res.on("drain", feed);
+    feed();
   }
 
   /** Node puts a head and a text into one write, and makes a gathered one of a head and bytes. */
@@ -290,7 +316,7 @@ export class Reply {
     this.#stallTimer = setTimeout(() => this.#res.destroy(), this.#context.limits.writeStallMs).unref();
   }
 
-  /** Not for an answer in one piece: Node says nothing of one that has been ended but that it has left. */
+  /** Not for an answer in one write: Node says nothing of one that has been ended but that it has left. */
   #watchDrain(): void {
     this.#res.on("drain", () => clearTimeout(this.#stallTimer));
   }
