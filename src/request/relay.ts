@@ -98,6 +98,8 @@ class StreamRelay {
   /** Whether any frame was handed to a socket not known to be closed. */
   #handed = false;
   #ending = false;
+  /** What was known of the stream when the last frames were handed over. */
+  #seen: SeenCounts | undefined;
   /** Set when the client has brought the end about: by a stop string after which the upstream went on for too long. */
   #stopped = false;
   /** Set when the client can have brought a failure about. */
@@ -194,8 +196,21 @@ class StreamRelay {
     const { body, bill } = this.#parts;
     body.abort();
     const reject = () => this.#reject(error);
-    const counts = this.#watch.counts();
+    const counts = this.#countsOrSeen();
+    if (!counts) {
+      reject();
+      return;
+    }
     bill.settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
+  }
+
+  /** The counts of a stream that met a defect: they may be what has it. */
+  #countsOrSeen(): SeenCounts | undefined {
+    try {
+      return this.#watch.counts();
+    } catch {
+      return this.#seen;
+    }
   }
 
   #push(chunk: Uint8Array): void {
@@ -260,6 +275,7 @@ class StreamRelay {
 
   /** Hands frames to the socket; true when they held the terminal frame. @param counts what is known of the stream with them. */
   #send(frames: readonly ClientFrames[], counts: SeenCounts, nowMs = this.#parts.clock.monotonicMs()): boolean {
+    this.#seen = counts;
     for (const frame of frames) {
       if (frame.terminal) {
         this.#complete(frame, frames.slice(frames.indexOf(frame) + 1));
@@ -353,8 +369,12 @@ class StreamRelay {
     const [stopped, askedFor] = [this.#stopped, this.#askedFor];
     const end: StreamEnd = { reason, complete, delivered: this.#delivered, stopped, askedFor, counts };
     this.#parts.bill.settle(end).then(() => {
-      if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
-      this.#resolve(end);
+      try {
+        if (!this.#parts.reply.gone && last) this.#parts.reply.end(last);
+        this.#resolve(end);
+      } catch (error) {
+        this.#reject(error);
+      }
     }, this.#reject);
   }
 

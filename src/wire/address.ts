@@ -71,17 +71,18 @@ function addBlock(list: BlockList, block: string): void {
  * of it was written by that client and proves nothing.
  * @param forwardedFor several header lines joined by commas.
  * @param trusts whether an address is one of our own hops.
- * @returns the first of all where all are trusted, since one of our own hops has written that: a program on the front's own machine.
- * Undefined when one that is no address comes first.
+ * @returns the last of all where all are trusted: a program on a front's own machine, as the hop next to us saw it. What stands left of
+ * it may be made up by a client within a block that is trusted. Undefined when one that is no address comes first.
  */
 export function forwardedClient(forwardedFor: string, trusts: (ip: string) => boolean): string | undefined {
   const hops = forwardedFor.split(",");
-  let ip: string | undefined;
+  let nearest: string | undefined;
   for (let i = hops.length - 1; i >= 0; i--) {
-    ip = normalIp(withoutPort((hops[i] as string).trim()));
+    const ip = normalIp(withoutPort((hops[i] as string).trim()));
     if (ip === undefined || !trusts(ip)) return ip;
+    nearest ??= ip;
   }
-  return ip;
+  return nearest;
 }
 
 /** Some fronts write `1.2.3.4:5678` or `[::1]:5678`. */

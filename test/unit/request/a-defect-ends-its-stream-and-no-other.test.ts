@@ -7,10 +7,12 @@ import { turns } from "../settle/rig.ts";
 type StreamParts = Parameters<typeof relayStream>[0];
 
 /** A stream that has begun. @param defects what fails of it. */
-function begun(defects: { leaving?: () => never; failure?: () => never; resume?: () => never }) {
+function begun(defects: { leaving?: () => never; failure?: () => never; resume?: () => never; end?: () => never }) {
   const calls: Record<"gone" | "drain", () => void> = { gone: () => {}, drain: () => {} };
   const settled: string[] = [];
   const cut = new AbortController();
+  /** Set once its counts cannot be read any more. */
+  const broken = { counts: false };
   const noCounts = { usage: undefined, final: false, produced: { bytes: 0, tokens: 0, deltas: 0 } };
   const frame = { bytes: new Uint8Array(1), semantic: true };
   const parts = {
@@ -26,7 +28,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
       gone: false,
       open() {},
       write: () => false,
-      end() {},
+      end: defects.end ?? (() => {}),
       onDrain(then: () => void) {
         calls.drain = then;
       },
@@ -34,7 +36,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
         calls.gone = then;
       },
     },
-    converter: { fault: undefined, draining: false, counts: () => noCounts },
+    converter: { fault: undefined, draining: false, counts: () => (broken.counts ? defect() : noCounts) },
     body: { consume() {}, abort() {}, pause() {}, resume: defects.resume ?? (() => {}), letGo() {} },
     bill: {
       holdExtension: undefined,
@@ -48,7 +50,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
     ({ reason }) => reason,
     (error: Error) => error.message,
   );
-  return { ...calls, calls, cut, settled, ended };
+  return { calls, cut, settled, ended, broken };
 }
 
 const defect = (): never => {
@@ -79,4 +81,19 @@ test("as the client reads again", async () => {
   calls.drain();
   assert.equal(await ended, "a defect");
   assert.deepEqual(settled, ["internal"]);
+});
+
+test("as its counts are read, once and again: it is charged for what was known before", async () => {
+  const { calls, settled, ended, broken } = begun({});
+  broken.counts = true;
+  calls.gone();
+  assert.equal(await ended, "a defect");
+  assert.deepEqual(settled, ["internal"]);
+});
+
+test("as its last bytes are handed over, after its charge", async () => {
+  const { cut, settled, ended } = begun({ end: defect });
+  cut.abort();
+  assert.equal(await ended, "a defect");
+  assert.deepEqual(settled, ["draining"]);
 });

@@ -81,7 +81,7 @@ test("from the right, the first address that is not one of our hops is the clien
     ["[2001:DB8::9]:4711", "2001:db8::9"],
     ["[2001:db8::9]", "2001:db8::9"],
     ["2001:db8::9", "2001:db8::9"],
-    ["10.0.0.1, 127.0.0.1", "10.0.0.1"],
+    ["10.0.0.1, 127.0.0.1", "127.0.0.1"],
     ["::ffff:127.0.0.1", "127.0.0.1"],
     ["unknown, 10.0.0.1, 127.0.0.1", undefined],
     ["203.0.113.9, unknown", undefined],
