@@ -156,9 +156,9 @@ for (const kind of ["embedded", "redis"] as const) {
     await second.stop();
     const { amount, memo } = chargedOnce(await state());
     assert.deepEqual([memo.ended, memo.counted], ["orphaned", "estimate"]);
-    // 5,000 bytes were produced, and every 2,048 there is a checkpoint.
-    assert.ok(Number(memo.output) >= 1_000 && Number(memo.output) <= 1_250, `${memo.output}`);
-    assert.ok(amount > 10_000_000n && amount <= BigInt(memo.hold as string), "far above the first hold");
+    // 5,000 bytes were produced, and there is a checkpoint within the last 2,048: how many come at once is the machine's affair.
+    assert.ok(Number(memo.output) > (5_000 - 2_048) / 4 && Number(memo.output) <= 1_250, `${memo.output}`);
+    assert.ok(amount > 7_000_000n && amount <= BigInt(memo.hold as string), "far above the first hold");
   });
 
   test(`${kind}: killed before anything came back: the hold is given back, nothing is charged`, async (t) => {
