@@ -107,7 +107,8 @@ export class Produced {
       const next = pending.pop();
       if (typeof next === "string") found = (next.startsWith(DATA_URL) ? this.media(next) : this.text(next)) || found;
       else if (Array.isArray(next)) {
-        for (let i = next.length - 1; i >= 0; i--) pending.push(typeof next[i] === "number" ? `${next[i]} ` : next[i]);
+        const last = Math.min(next.length, VALUES_MAX - looked) - 1;
+        for (let i = last; i >= 0; i--) pending.push(typeof next[i] === "number" ? `${next[i]} ` : next[i]);
       } else {
         const object = objectOf(next);
         if (object) for (const name of Object.keys(object).reverse()) if (!isLabel(name)) pending.push(object[name]);

@@ -7,16 +7,16 @@
 import { arrayOf, type JsonObject, objectOf, objectsIn } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { decodeUtf8 } from "../wire/json.ts";
 import { sseFrame } from "../wire/sse.ts";
 import { messageOf } from "./chat/produced.ts";
 import { deltaOf } from "./chat/reply-decode.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "./exchange.ts";
 import { parseWithDigits } from "./json-exact.ts";
 import { nestsWithin } from "./reply/depth.ts";
+import { parseReply } from "./reply/parse.ts";
 import type { Emit } from "./responses/item-writer.ts";
 import { UNFINISHED } from "./responses/reply-decode.ts";
-import { beyondLimit, invalid } from "./watch.ts";
+import { beyondLimit } from "./watch.ts";
 
 /** The longest object that is read in place of a stream; whole replies that were asked for may be as long. */
 const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
@@ -55,10 +55,9 @@ export class StreamOrWhole implements StreamConverter {
 
   end(): readonly ClientFrames[] {
     if (this.#form !== "whole" || this.#fault) return this.#stream.end();
-    const text = decodeUtf8(Buffer.concat(this.#pieces));
-    const json = text === undefined ? undefined : parseWithDigits(text);
+    const { json, fault } = parseReply(Buffer.concat(this.#pieces), parseWithDigits);
     this.#pieces = [];
-    if (!json) this.#fault = invalid("the body is neither a stream nor a JSON object");
+    if (fault) this.#fault = fault;
     else if (!nestsWithin(json)) this.#fault = beyondLimit("the reply nests too deep");
     if (!json || this.#fault) return [];
     return [...this.#stream.push(Buffer.concat(FRAMES[this.#protocol](json))), ...this.#stream.end()];

@@ -6,6 +6,7 @@ import type { JsonMember, JsonScan } from "./json-scan.ts";
 import { asBuffer } from "./utf8.ts";
 
 export { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
+export { hasMoreNames, type NameLimits } from "./json-names.ts";
 export {
   elementSpans,
   findNested,

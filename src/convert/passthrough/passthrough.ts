@@ -7,7 +7,7 @@ import { isRefusal } from "../../values/errors.ts";
 import { type JsonObject, objectOf, parseObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
-import { decodeUtf8, spliceNested } from "../../wire/json.ts";
+import { spliceNested } from "../../wire/json.ts";
 import { SSE_EVENT_BYTES_MAX, type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
@@ -34,6 +34,7 @@ import type {
 import { countContent } from "../messages/produced.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
+import { parseReply } from "../reply/parse.ts";
 import { countOutput } from "../responses/produced.ts";
 import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references/sealing.ts";
 import { faultOf } from "../responses/reply-decode.ts";
@@ -101,9 +102,8 @@ class Passthrough implements Exchange {
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
-    const text = decodeUtf8(body);
-    const json = text === undefined ? undefined : parseObject(text);
-    if (!json) return invalid("the body is not a JSON object in UTF-8");
+    const { json, fault } = parseReply(body, parseObject);
+    if (fault) return fault;
     const read = READ_WHOLE[this.#request.protocol](json);
     if ("reason" in read) return withCount(read, this.#request.protocol, json);
     const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));

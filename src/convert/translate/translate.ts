@@ -7,7 +7,6 @@ import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { billedUsage } from "../../values/tokens/usage.ts";
-import { decodeUtf8 } from "../../wire/json.ts";
 import { asBuffer } from "../../wire/utf8.ts";
 import { AnsweredModel } from "../answered-model.ts";
 import { decodeReply as decodeChatReply } from "../chat/reply-decode.ts";
@@ -36,6 +35,7 @@ import { MessagesStreamEncoder } from "../messages/stream-encode.ts";
 import { refusedStateMember } from "../passthrough/request.ts";
 import { withoutUnlisted } from "../passthrough/unlisted.ts";
 import type { DecodedReply } from "../reply/decoder.ts";
+import { parseReply } from "../reply/parse.ts";
 import { lostReferences } from "../responses/references/opening.ts";
 import { decodeReply as decodeResponsesReply } from "../responses/reply-decode.ts";
 import { encodeReply as encodeResponsesReply } from "../responses/reply-encode.ts";
@@ -46,7 +46,6 @@ import { translationHeader } from "../rules/losses.ts";
 import { refusedOff } from "../rules/thinking.ts";
 import { refusedArguments } from "../rules/tool-wrap.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";
-import { invalid } from "../watch.ts";
 import { stopReply } from "./stop-emulation.ts";
 import { areWatchable } from "./stop-matcher.ts";
 import { type ReplyDecoder, TranslatedStream } from "./stream.ts";
@@ -150,9 +149,8 @@ class Translation implements Exchange {
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
-    const text = decodeUtf8(body);
-    const json = text === undefined ? undefined : parseWithDigits(text);
-    if (!json) return invalid("the body is not a JSON object in UTF-8");
+    const { json, fault } = parseReply(body, parseWithDigits);
+    if (fault) return fault;
     const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
     if ("reason" in decoded) return withCount(decoded, this.#plan.upstream, json);
     const reply = stopReply(decoded.reply, this.#plan.emulateStop);

@@ -1,0 +1,44 @@
+/**
+ * How many names a JSON text has. To JSON.parse it is the names that are dear: each one that has not been there before costs some
+ * microseconds, where one that is there again, a number or a byte of text costs some nanoseconds.
+ */
+
+/** Names of members in a text, and how many of them are different; what is left over is not looked at. */
+export interface NameLimits {
+  readonly names: number;
+  /** Far below the places of the table that they are counted by, so that few fall onto one another. */
+  readonly different: number;
+}
+
+const TABLE_BITS = 18;
+const FNV_BASIS = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+const [QUOTE, BACKSLASH, COLON, SPACE] = [0x22, 0x5c, 0x3a, 0x20];
+
+/**
+ * Whether a text has more names than that. Of a text that is no JSON it says something, too.
+ * A byte takes 1 to 2 ns: it is to be asked of long texts only.
+ */
+export function hasMoreNames(json: Uint8Array, limits: NameLimits): boolean {
+  const seen = new Uint8Array(1 << TABLE_BITS);
+  let names = 0;
+  let different = 0;
+  for (let at = 0; at < json.length; at++) {
+    if (json[at] !== QUOTE) continue;
+    // By FNV-1a, of the bytes as they are written.
+    let hash = FNV_BASIS;
+    for (at++; at < json.length && json[at] !== QUOTE; at++) {
+      if (json[at] === BACKSLASH) at++;
+      hash = Math.imul(hash ^ (json[at] as number), FNV_PRIME);
+    }
+    let next = at + 1;
+    while ((json[next] as number) <= SPACE) next++;
+    if (json[next] !== COLON) continue;
+    if (++names > limits.names) return true;
+    const place = (hash ^ (hash >>> TABLE_BITS)) & ((1 << TABLE_BITS) - 1);
+    if (seen[place] === 1) continue;
+    seen[place] = 1;
+    if (++different > limits.different) return true;
+  }
+  return false;
+}

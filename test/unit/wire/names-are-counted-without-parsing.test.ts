@@ -1,0 +1,47 @@
+/** How many names a text has, as JSON.parse would find them. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import { hasMoreNames } from "../../../src/wire/json.ts";
+
+/** The exact counts that `hasMoreNames` has for a text, found by its limits. */
+function counts(text: string): { names: number; different: number } {
+  const body = Buffer.from(text);
+  const least = (exceeds: (limit: number) => boolean): number => {
+    let limit = 0;
+    while (exceeds(limit)) limit++;
+    return limit;
+  };
+  return {
+    names: least((names) => hasMoreNames(body, { names, different: 1_000 })),
+    different: least((different) => hasMoreNames(body, { names: 1_000, different })),
+  };
+}
+
+test("names are counted, and no text that looks like one", () => {
+  assert.deepEqual(counts("{}"), { names: 0, different: 0 });
+  assert.deepEqual(counts('{"a":1,"b" :2,"c"\n\t:{"a":["b",":"]}}'), { names: 4, different: 3 });
+  assert.deepEqual(counts(String.raw`["a\":1,\"b\\","\\",{"\\":1,"\"":2}]`), { names: 2, different: 2 });
+  assert.deepEqual(counts(' {"":0,"é":1,"\u{1f600}":2} '), { names: 3, different: 3 });
+});
+
+test("any object has the names that JSON.parse finds", () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 4 }), fc.constantFrom(undefined, 1), (text, indent) => {
+      const found: string[] = [];
+      const value = JSON.parse(text, function (this: unknown, name, member) {
+        if (!Array.isArray(this)) found.push(name);
+        return member;
+      });
+      found.pop(); // The reviver's name for the whole.
+      const body = JSON.stringify(value, undefined, indent);
+      assert.deepEqual(counts(body), { names: found.length, different: new Set(found).size });
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("what is broken off or no JSON ends the count where it ends", () => {
+  for (const text of ["", '"', '{"a', '{"a"', '{"a" ', '"\\', "no JSON", '{"a":"\\'])
+    assert.equal(hasMoreNames(Buffer.from(text), { names: 1, different: 1 }), false);
+});
