@@ -1,9 +1,10 @@
 /** Accounts that are renamed, labelled, suspended, resumed and closed. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { TOTAL_MAX } from "../../../src/store/checks.ts";
 import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import { type AccountChange, LABELS_MAX } from "../../../src/store/records.ts";
-import { nanoUsd } from "../../../src/values/money.ts";
+import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
 import { auditToEnd } from "../../rig/audit-to-end.ts";
 import {
   admitAsk,
@@ -16,6 +17,7 @@ import {
   ridOf,
   settleAsk,
   tagOf,
+  terms,
 } from "./asks.ts";
 import type { Ask } from "./contract.ts";
 
@@ -220,5 +222,27 @@ export function accountTests(ask: Ask): void {
     await store.closeAccount(tag, 5);
     await store.renameAccount(tag, "A last", laterMs + 9);
     assert.deepEqual(await seen(), ["A last", "closed", { b: "2" }], "a name from before the end");
+  });
+
+  test("what an account has been paid in all stays below 2^63, however much of it is spent", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Aended", { funds: 0n });
+    const pay = async (id: string, amount: bigint) =>
+      (await store.credit(tag, { id, amount: nanoUsd(amount), kind: "topup", note: "" })).outcome;
+    const spend = async (number: number) => {
+      const running = admitAsk({
+        tag,
+        requestId: ridOf(number),
+        groups: [terms({ holdFull: NANO_USD_MAX, holdMin: 1n })],
+      });
+      await store.settle(settleAsk(running, admitted(await store.admit(running)), { amount: NANO_USD_MAX }));
+    };
+    for (let paid = 0n; paid < TOTAL_MAX; paid += NANO_USD_MAX) {
+      assert.equal(await pay(`p${paid}`, NANO_USD_MAX), "credited");
+      await spend(Number(paid / NANO_USD_MAX));
+    }
+    assert.deepEqual([await pay("one", 1n), await pay("most", NANO_USD_MAX)], ["refused", "refused"]);
+    const account = await store.getAccount(tag);
+    assert.deepEqual([account?.balance, account?.spent], [0n, TOTAL_MAX]);
   });
 }
