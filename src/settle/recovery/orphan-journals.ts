@@ -10,7 +10,8 @@ import { type Charging, type ChargingParts, openCharging } from "./charging.ts";
 const FOLDER = /^worker-([1-9][0-9]{0,3})$/;
 /** Another gateway that is still draining may have the folder; it is asked for again. */
 const RETRY_MS = 30_000;
-const SETTLE_GRACE_MS = 10_000;
+/** How long a close waits for charges that the store is asked to take; the next start goes on with what is left. */
+export const SETTLE_GRACE_MS = 10_000;
 
 /** The journal's folder of a worker, by its number from 1 on. */
 export function workerJournal(dir: string, worker: number): string {
