@@ -225,3 +225,20 @@ function failSyncOf(disk: SimDisk, name: string): void {
     },
   });
 }
+
+test("what is written again keeps its order: a charge that the store has taken meanwhile is not asked for again", async () => {
+  const scene = await open();
+  const { disk, journal, clock } = scene;
+  await charge(scene, 1);
+  journal.open({ voided: voidOf(2), hold: nanoUsd(1n) });
+  disk.fault = { at: disk.calls + 1, times: 1, code: "EIO" };
+  // The store may be quicker than the disk.
+  const written = journal.final(askOf(2));
+  journal.ack(idOf(2), "settled");
+  await turns(3);
+  await clock.advance(5);
+  await written;
+  await clock.advance(200);
+  assert.deepEqual([scene.alarms.length, journal.health().usable], [1, true], "it was written to another segment");
+  assert.deepEqual(await leftAfterKill(disk), new Set([idOf(1)]));
+});
