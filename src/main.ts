@@ -78,6 +78,7 @@ async function serve(options: RunOptions): Promise<void> {
   onHup();
   await end(gateway, await stopped, log);
   watch.close();
+  log.info({ event: "stopped" }, "tollgate has stopped");
   await leave();
 }
 
@@ -207,7 +208,7 @@ function stopSignal(log: Log): Promise<"drain" | "close"> {
 }
 
 async function end(gateway: Pick<RunningGateway, "drain" | "close">, how: "drain" | "close", log: Log): Promise<void> {
-  log.info({ how }, "stopping");
+  log.info({ event: "stopping", how }, "tollgate stops");
   await (how === "drain" ? gateway.drain() : gateway.close());
 }
 

@@ -24,7 +24,8 @@ export class RetiredMetrics {
   /** Takes the last figures of a process, at once, so that the next reader finds them here. */
   add(last: MetricsSnapshot): void {
     this.#snapshots.push(last.filter(({ type }) => LASTING.has(String(type))));
-    if (!this.#isSumming) void this.#sum();
+    // Snapshots that cannot be summed up stay as they are: the page says why.
+    if (!this.#isSumming) void this.#sum().catch(() => {});
   }
 
   /** To be summed up with those of the living. */
@@ -35,13 +36,16 @@ export class RetiredMetrics {
   /** Makes one snapshot of many, so that they do not grow in number with every restart. */
   async #sum(): Promise<void> {
     this.#isSumming = true;
-    while (this.#snapshots.length > 1) {
-      const summed = [...this.#snapshots];
-      const sum = await AggregatorRegistry.aggregate(summed).getMetricsAsJSON();
-      // Others may have come meanwhile, after these.
-      this.#snapshots = [sum, ...this.#snapshots.slice(summed.length)];
+    try {
+      while (this.#snapshots.length > 1) {
+        const summed = [...this.#snapshots];
+        const sum = await AggregatorRegistry.aggregate(summed).getMetricsAsJSON();
+        // Others may have come meanwhile, after these.
+        this.#snapshots = [sum, ...this.#snapshots.slice(summed.length)];
+      }
+    } finally {
+      this.#isSumming = false;
     }
-    this.#isSumming = false;
   }
 }
 

@@ -58,9 +58,11 @@ export async function showBatch(admin: AdminClient, id: string): Promise<Command
 export async function voidBatch(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/code-batches/${segment(id)}/void`);
   const now = body.repeated === true ? "nothing changed" : `${cell(body.voided_now)} of them from now on`;
+  const codes = body.made === 1 ? "code" : "codes";
+  const are = body.void === 1 ? "is" : "are";
   const text =
-    `Of the ${cell(body.made)} codes of the batch ${cell(body.id)} (${cell(body.label)}) ${cell(body.void)} are void, ${now}; ` +
-    `${cell(body.redeemed)} were redeemed already.\n`;
+    `${cell(body.void)} of ${cell(body.made)} ${codes} of the batch ${cell(body.id)} (${cell(body.label)}) ${are} void, ${now}; ` +
+    `${cell(body.redeemed)} ${body.redeemed === 1 ? "was" : "were"} redeemed already.\n`;
   return { json: body, text };
 }
 

@@ -45,6 +45,11 @@ test("row 81: a process without __proto__ serves all three protocols", async () 
       }
     }
     assert.equal(await gateway.stop("SIGINT"), 0);
+    assert.match(
+      gateway.output(),
+      /"event":"stopping"[^\n]*\n(.*\n)*.*"event":"stopped"[^\n]*\n$/,
+      "the last line says so",
+    );
   } finally {
     await gateway.stop("SIGKILL");
     await simulator.close();
