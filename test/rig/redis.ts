@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { freePorts } from "./ports.ts";
 
 /** The system calls of the rig go through real time: a server that does not come up fails the test. */
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 10;
 /** Above the time that Redis gives a handshake of a cluster's nodes, a second at the least. */
 const MEET_AGAIN_MS = 2_000;

@@ -15,7 +15,7 @@ const SMALL: readonly { form: Form; faults: number; seed: number }[] = [
 const SIZE = { requests: 200, seconds: 30, clients: 6, untilHoldsEnd: false };
 
 for (const { form, faults, seed } of SMALL) {
-  test(`${form}: ${faults} faults`, { timeout: 140_000 }, async (t) => {
+  test(`${form}: ${faults} faults`, { timeout: 280_000 }, async (t) => {
     const { report, good, details } = await soak({ form, faults, seed, ...SIZE }, t.signal);
     t.diagnostic(JSON.stringify(report));
     assert.ok(good, [JSON.stringify(report), ...details].join("\n"));

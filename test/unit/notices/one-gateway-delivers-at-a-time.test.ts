@@ -11,6 +11,7 @@ import { systemClock } from "../../../src/values/time.ts";
 import { type Receiver, startReceiver, webhookSecret } from "../../e2e/money/notices/receiver.ts";
 import { startRedis } from "../../rig/redis.ts";
 import { makeAccount } from "../store/asks.ts";
+import { PATIENT } from "../store/benches.ts";
 import { settingsOf } from "./rig.ts";
 
 async function gateway(t: TestContext, url: string, receiver: Receiver, name: string) {
@@ -25,7 +26,7 @@ async function gateway(t: TestContext, url: string, receiver: Receiver, name: st
     jitter: () => 0.5,
     fetch,
   });
-  const store = await openStore({ kind: "redis", url: new Secret(url) }, { notices: notices.writer });
+  const store = await openStore({ kind: "redis", url: new Secret(url) }, { ...PATIENT, notices: notices.writer });
   await store.check();
   t.after(async () => {
     await notices.stop();

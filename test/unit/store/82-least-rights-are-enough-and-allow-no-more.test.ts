@@ -12,7 +12,7 @@ import { openStore } from "../../../src/store/open.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { startRedis, startRedisCluster } from "../../rig/redis.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
-import { redisBench } from "./benches.ts";
+import { PATIENT, redisBench } from "./benches.ts";
 import { keepsTheContract } from "./contract.ts";
 
 const PASSWORD = "secret";
@@ -31,7 +31,7 @@ test("in a cluster, too", async () => {
   const cluster = await startRedisCluster(ARGS);
   const { nodes } = cluster;
   const password = new Secret(PASSWORD);
-  const store = await openStore({ kind: "redis-cluster", nodes, tls: false, username: "tollgate", password });
+  const store = await openStore({ kind: "redis-cluster", nodes, tls: false, username: "tollgate", password }, PATIENT);
   try {
     await store.check();
     const mark = await store.countEpoch(0, undefined, "fresh");

@@ -32,7 +32,7 @@ function holdTheLoop(port: number, scripts: number): void {
 
 test("a reply that lies in the socket when its time is up is an answer", async () => {
   const redis = await startRedis();
-  const store = await openUrl(redis);
+  const store = await openUrl(redis, {});
   try {
     const tag = await makeAccount(store, "Held", { funds: 100_000n });
     // Nothing is answered before the loop is held, and all of it while it is.

@@ -22,7 +22,8 @@ export const NOTICES: NoticeWriter = {
   noted: () => undefined,
 };
 
-export const openUrl = (redis: TestRedis, options: OpenOptions = {}): Promise<Store> =>
+/** @param options those of a test that is not about time, unless it says others. */
+export const openUrl = (redis: TestRedis, options: OpenOptions = PATIENT): Promise<Store> =>
   openStore({ kind: "redis", url: new Secret(redis.url) }, options);
 
 export async function embeddedBench(): Promise<Bench & { readonly dir: string }> {

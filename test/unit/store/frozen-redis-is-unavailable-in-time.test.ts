@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
 import { startRedis } from "../../rig/redis.ts";
+import { stopwatch } from "../../rig/stopwatch.ts";
 import { admitAsk, causeOf, makeAccount, ridOf } from "./asks.ts";
 import { openUrl } from "./benches.ts";
 
@@ -11,14 +12,14 @@ const LIMIT_MS = 600;
 
 test("a Redis that does not reply is unavailable within 500 ms, and answers as before when it goes on", async () => {
   const redis = await startRedis();
-  const store = await openUrl(redis);
+  const store = await openUrl(redis, {});
   try {
     const tag = await makeAccount(store, "Frozen", { funds: 100_000n });
     redis.freeze();
-    const startMs = performance.now();
+    const timed = stopwatch();
     const tries = Array.from({ length: 50 }, (_, i) => store.admit(admitAsk({ tag, requestId: ridOf(i + 1) })));
     const answers = await Promise.allSettled(tries);
-    const tookMs = performance.now() - startMs;
+    const tookMs = timed();
     for (const answer of answers) {
       assert.equal(answer.status, "rejected");
       assert.ok(answer.reason instanceof StoreError && answer.reason.kind === "unavailable");
@@ -37,13 +38,13 @@ test("a Redis that does not reply is unavailable within 500 ms, and answers as b
 
 test("a Redis that is not there is unavailable at once, and never an unknown key", async () => {
   const redis = await startRedis();
-  const store = await openUrl(redis);
+  const store = await openUrl(redis, {});
   const tag = await makeAccount(store, "Gone");
   await redis.stop();
   try {
-    const startMs = performance.now();
+    const timed = stopwatch();
     await assert.rejects(store.admit(admitAsk({ tag, requestId: ridOf(1) })), StoreError);
-    assert.ok(performance.now() - startMs < LIMIT_MS);
+    assert.ok(timed() < LIMIT_MS);
   } finally {
     await store.close();
   }

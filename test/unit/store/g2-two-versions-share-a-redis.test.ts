@@ -22,7 +22,7 @@ import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { startRedis, type TestRedis } from "../../rig/redis.ts";
 import { startScriptStopper } from "../../rig/script-stopper.ts";
 import { admitAsk, admitted, cardTerms, codeHashOf, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
-import { openUrl } from "./benches.ts";
+import { openUrl, PATIENT } from "./benches.ts";
 
 const sourceOf = (name: string) => readFileSync(new URL(`previous/${name}.lua`, import.meta.url), "utf8");
 const ADMIT = sourceOf("admit");
@@ -235,7 +235,7 @@ test("what a script of today has begun, and the previous version has overtaken, 
   const { redis, store, admitBefore, settleBefore } = await fleet(t);
   const stopper = await startScriptStopper(redis.port, Object.values(loadScripts()));
   t.after(() => stopper.close());
-  const stopped = await openStore({ kind: "redis", url: new Secret(stopper.url) });
+  const stopped = await openStore({ kind: "redis", url: new Secret(stopper.url) }, PATIENT);
   t.after(() => stopped.close());
   const charge = { amount: 30n, tokensTaken: 50, tokensUsed: 40, memo: "{}" };
   const attempts = [{ upstream: "east", cause: "upstream_timeout", amount: nanoUsd(3n), memo: "{}" }];

@@ -4,10 +4,16 @@ import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { startRedisCluster, type TestRedis } from "../../rig/redis.ts";
+import { stopwatch } from "../../rig/stopwatch.ts";
 import { admitAsk, causeOf, makeAccount, ridOf } from "./asks.ts";
 
 const ACCOUNTS = 24;
 const LIMIT_MS = 600;
+
+function onlyAway(error: unknown): "" {
+  assert.ok(error instanceof StoreError, String(error));
+  return "";
+}
 
 test("with one primary of three away, its accounts are unavailable in time and all others are served", async () => {
   const cluster = await startRedisCluster();
@@ -26,14 +32,17 @@ test("with one primary of three away, its accounts are unavailable in time and a
     const outcomes = { served: 0, away: 0 };
     for (const tag of tags) {
       const slot = Number((await survivor.command("CLUSTER", "KEYSLOT", `{a:${tag}}`)).slice(1));
-      const startMs = performance.now();
-      const answer = store.admit(admitAsk({ tag, requestId: ridOf(1) }));
+      const timed = stopwatch();
+      const ask = () => store.admit(admitAsk({ tag, requestId: ridOf(1) }));
       if (slot >= 10_922) {
-        await assert.rejects(answer, StoreError);
-        assert.ok(performance.now() - startMs < LIMIT_MS);
+        await assert.rejects(ask(), StoreError);
+        assert.ok(timed() < LIMIT_MS);
         outcomes.away++;
       } else {
-        assert.equal(causeOf(await answer), "admitted");
+        // Those that live vote on the lost one meanwhile: one that is busy with it is asked again, as by the same request.
+        let cause = "";
+        while (cause === "") cause = await ask().then(causeOf, onlyAway);
+        assert.equal(cause, "admitted");
         outcomes.served++;
       }
     }

@@ -8,6 +8,7 @@ import test from "node:test";
 import fc from "fast-check";
 import { newAccountTag, newKey, randomBase62 } from "../../../src/values/key.ts";
 import { containsKey } from "../../../src/values/key-search.ts";
+import { workTimer } from "../../rig/stopwatch.ts";
 
 const seeded = (seed: number) => (count: number) =>
   Uint8Array.from({ length: count }, (_, at) => (seed * (at + 7)) % 248);
@@ -63,8 +64,8 @@ test("row 59: 100 kB of anything are searched at once", () => {
   const texts = ["A", "%25", "sk-", `sk-${"A".repeat(48)}`, `${"x".repeat(67)}.`, "c2st", "%", "NrL/"];
   for (const piece of texts) {
     const text = piece.repeat(100_000 / piece.length);
-    const began = performance.now();
+    const worked = workTimer();
     containsKey(text);
-    assert.ok(performance.now() - began < 1_000, piece);
+    assert.ok(worked() < 1_000, piece);
   }
 });

@@ -53,7 +53,7 @@ async function change(house: House, client: Client, step: number): Promise<boole
 }
 
 test("1,000 changes of group, suspensions of accounts and revocations: 1,000 decided on the new value", {
-  timeout: 60_000,
+  timeout: 200_000,
 }, async () => {
   const house = await startHouse({ store: "redis", gateways: 4 });
   try {

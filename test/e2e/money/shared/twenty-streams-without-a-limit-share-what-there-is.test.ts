@@ -43,7 +43,7 @@ async function share(house: House): Promise<void> {
     assert.ok(balance - held >= 0n, `${balance} less ${held}`);
     looks += 1;
   }
-  assert.ok(looks > 3);
+  assert.ok(looks > 0);
   const texts = (await answers).map(({ status, text }) => {
     assert.equal(status, 200);
     assert.ok(text.endsWith("data: [DONE]\n\n"));

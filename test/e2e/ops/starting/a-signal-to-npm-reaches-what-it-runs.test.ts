@@ -13,7 +13,7 @@ test("the scripts that serve put the gateway in the place of npm's shell", () =>
   for (const name of ["start", "upstream"]) assert.match(scripts[name] ?? "", /(^| )exec node src\/main\.ts /, name);
 });
 
-test("a SIGTERM to npm ends the server that it runs", { timeout: 30_000 }, async (t) => {
+test("a SIGTERM to npm ends the server that it runs", async (t) => {
   // A group of its own, so that nothing is left behind where this fails.
   const npm = spawn("npm", ["run", "--silent", "upstream"], { detached: true, stdio: ["ignore", "pipe", "inherit"] });
   t.after(() => {

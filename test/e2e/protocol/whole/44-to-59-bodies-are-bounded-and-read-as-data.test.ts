@@ -3,12 +3,13 @@
  * nothing.
  */
 import assert from "node:assert/strict";
-import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import test, { after, afterEach, before } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { RawSocket } from "../../../rig/raw-socket.ts";
+import { workTimer } from "../../../rig/stopwatch.ts";
 import { ask, assertAtRest, bodyOf, errorOf, type Fields, LIMIT_FIELD, PROTOCOL_LIST } from "./asking.ts";
 
 let here: GatewayHere;
@@ -38,9 +39,9 @@ test("row 44: nesting beyond reason is refused at once", async () => {
   for (const depth of [5_000, 5_000_000]) {
     for (const open of ["[", '{"a":']) {
       const raw = Buffer.from(`{"model":"chat-1","messages":${open.repeat(depth)}`);
-      const startedMs = performance.now();
+      const worked = workTimer();
       assert.equal(await refused("chat", raw), "400 not_json");
-      assert.ok(performance.now() - startedMs < 2_000, "the refusal does not wait for a parser");
+      assert.ok(worked() < 2_000, "the refusal does not wait for a parser");
     }
   }
 });
@@ -280,7 +281,7 @@ test("row 59: no text makes a pattern of ours slow", async () => {
     "data:".repeat(size / 5),
     `data:image/png;base64,${"A".repeat(size)}!`,
   ]) {
-    const startedMs = performance.now();
+    const worked = workTimer();
     const content = [
       { type: "image_url", image_url: { url: text } },
       { type: "text", text },
@@ -289,6 +290,6 @@ test("row 59: no text makes a pattern of ours slow", async () => {
     await reply.text();
     await (await ask(here, "chat", account.key, { messages: [{ role: "user", content }] })).text();
     await (await ask(here, "chat", text.trim().slice(0, 15_000))).text();
-    assert.ok(performance.now() - startedMs < 3_000, text.slice(0, 10));
+    assert.ok(worked() < 3_000, text.slice(0, 10));
   }
 });

@@ -1,8 +1,8 @@
 /** docs/failure-model.md rows C11, 60 to 62 and 65 to 69, client and upstream of one protocol. */
 import assert from "node:assert/strict";
-import { performance } from "node:perf_hooks";
 import test, { after, afterEach, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import { workTimer } from "../../../rig/stopwatch.ts";
 import { ask, assertAtRest, errorOf, framesOf, PROTOCOL_LIST } from "./asking.ts";
 
 let here: GatewayHere;
@@ -71,14 +71,14 @@ for (const protocol of PROTOCOL_LIST) {
 
   test(`${protocol}: row 65, floods of events cost linear time and no charge goes missing`, async () => {
     const account = await here.account();
-    const startedMs = performance.now();
+    const worked = workTimer();
     here.simulator.program({ fault: { emptyEvents: 200_000 } });
     const flooded = await ask(here, protocol, account.key, { stream: true });
     await flooded.text();
     here.simulator.program({ fault: { hugeEvent: 10 * 1024 * 1024 } });
     const huge = await ask(here, protocol, account.key, { stream: true });
     assert.ok((await huge.text()).length < 2 * 1024 * 1024, "an event over the limit is not passed on");
-    assert.ok(performance.now() - startedMs < 8_000);
+    assert.ok(worked() < 8_000);
     await assertAtRest(here, account);
   });
 
@@ -109,13 +109,13 @@ for (const protocol of PROTOCOL_LIST) {
     const account = await here.account();
     const broken = '{"a": [1, 2, "unfinished';
     const tools = Array.from({ length: 2_000 }, () => ({ name: "f", arguments: broken }));
-    const startedMs = performance.now();
+    const worked = workTimer();
     here.simulator.program({ tools, ignoreLimit: true });
     const reply = await ask(here, protocol, account.key, { stream: true });
     const received = await reply.text();
     assert.equal(reply.status, 200);
     assert.ok(received.includes("unfinished"));
-    assert.ok(performance.now() - startedMs < 10_000);
+    assert.ok(worked() < 10_000);
     await assertAtRest(here, account);
   });
 
