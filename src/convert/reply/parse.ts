@@ -4,14 +4,14 @@ import { decodeUtf8, hasMoreNames, type NameLimits } from "../../wire/json.ts";
 import type { UpstreamFault } from "../exchange.ts";
 import { beyondLimit, invalid } from "../watch.ts";
 
-/** Bytes of a reply that can hold nothing that would keep others waiting for long. */
+/** So few bytes have no room for that many names. */
 const SURE_BYTES = 256 * 1024;
 
 /**
- * The probabilities of twenty words for each of 16,000 tokens are a million names, and three different ones. An input of a tool that
- * a model has written has some thousands.
+ * The probabilities of twenty words for each of 16,000 tokens are a million names, and three different ones. Those of a prompt, as vLLM
+ * gives them, are named by the numbers of their tokens: thousands. An input of a tool that a model has written has fewer.
  */
-const NAMES_MAX: NameLimits = { names: 1_000_000, different: 20_000 };
+const NAMES_MAX: NameLimits = { names: 1_000_000, different: 50_000 };
 
 type ParsedReply =
   | { readonly json: JsonObject; readonly fault?: undefined }
