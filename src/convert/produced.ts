@@ -101,17 +101,25 @@ export class Produced {
    * @returns whether anything in it is output.
    */
   unknown(value: unknown): boolean {
-    const pending: unknown[] = [value];
+    // What is being looked at, the innermost last: nothing is copied that is not looked at.
+    const open: { readonly values: readonly unknown[]; readonly isList: boolean; at: number }[] = [];
+    open.push({ values: [value], isList: false, at: 0 });
     let found = false;
-    for (let looked = 0; pending.length > 0 && looked < VALUES_MAX; looked++) {
-      const next = pending.pop();
+    for (let looked = 0; looked < VALUES_MAX; looked++) {
+      let inner = open.at(-1);
+      while (inner && inner.at === inner.values.length) {
+        open.pop();
+        inner = open.at(-1);
+      }
+      if (!inner) break;
+      const next = inner.values[inner.at++];
       if (typeof next === "string") found = (next.startsWith(DATA_URL) ? this.media(next) : this.text(next)) || found;
-      else if (Array.isArray(next)) {
-        const last = Math.min(next.length, VALUES_MAX - looked) - 1;
-        for (let i = last; i >= 0; i--) pending.push(typeof next[i] === "number" ? `${next[i]} ` : next[i]);
-      } else {
+      else if (typeof next === "number") found = (inner.isList && this.text(`${next} `)) || found;
+      else if (Array.isArray(next)) open.push({ values: next, isList: true, at: 0 });
+      else {
         const object = objectOf(next);
-        if (object) for (const name of Object.keys(object).reverse()) if (!isLabel(name)) pending.push(object[name]);
+        const names = object ? Object.keys(object).filter((name) => !isLabel(name)) : [];
+        if (object) open.push({ values: names.map((name) => object[name]), isList: false, at: 0 });
       }
     }
     return found;

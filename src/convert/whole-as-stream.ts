@@ -55,7 +55,7 @@ export class StreamOrWhole implements StreamConverter {
 
   end(): readonly ClientFrames[] {
     if (this.#form !== "whole" || this.#fault) return this.#stream.end();
-    const { json, fault } = parseReply(Buffer.concat(this.#pieces), parseWithDigits);
+    const { json, fault } = parseReply(Buffer.concat(this.#pieces), this.#protocol, parseWithDigits);
     this.#pieces = [];
     if (fault) this.#fault = fault;
     else if (!nestsWithin(json)) this.#fault = beyondLimit("the reply nests too deep");

@@ -1,7 +1,8 @@
 /**
- * How many names a JSON text has. To JSON.parse it is the names that are dear: each one that has not been there before costs some
- * microseconds, where one that is there again, a number or a byte of text costs some nanoseconds.
+ * How many names a JSON text has. To JSON.parse it is the names that are dear, and above all those that have not been there before:
+ * half a million of them take a second, where as many numbers take 20 ms.
  */
+import { randomInt } from "node:crypto";
 
 /** Names of members in a text, and how many of them are different; what is left over is not looked at. */
 export interface NameLimits {
@@ -11,8 +12,9 @@ export interface NameLimits {
 }
 
 const TABLE_BITS = 18;
-const FNV_BASIS = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
+/** Another one in each process, so that nobody knows which names fall onto one another. */
+const BASIS = randomInt(2 ** 32);
 const [QUOTE, BACKSLASH, COLON, SPACE] = [0x22, 0x5c, 0x3a, 0x20];
 
 /**
@@ -25,11 +27,11 @@ export function hasMoreNames(json: Uint8Array, limits: NameLimits): boolean {
   let different = 0;
   for (let at = 0; at < json.length; at++) {
     if (json[at] !== QUOTE) continue;
-    // By FNV-1a, of the bytes as they are written.
-    let hash = FNV_BASIS;
+    // By FNV-1a, of the bytes as they are written, escapes too.
+    let hash = BASIS;
     for (at++; at < json.length && json[at] !== QUOTE; at++) {
-      if (json[at] === BACKSLASH) at++;
       hash = Math.imul(hash ^ (json[at] as number), FNV_PRIME);
+      if (json[at] === BACKSLASH) hash = Math.imul(hash ^ (json[++at] as number), FNV_PRIME);
     }
     let next = at + 1;
     while ((json[next] as number) <= SPACE) next++;

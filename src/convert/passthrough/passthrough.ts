@@ -102,7 +102,7 @@ class Passthrough implements Exchange {
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
-    const { json, fault } = parseReply(body, parseObject);
+    const { json, fault } = parseReply(body, this.#request.protocol, parseObject);
     if (fault) return fault;
     const read = READ_WHOLE[this.#request.protocol](json);
     if ("reason" in read) return withCount(read, this.#request.protocol, json);

@@ -149,7 +149,7 @@ class Translation implements Exchange {
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
-    const { json, fault } = parseReply(body, parseWithDigits);
+    const { json, fault } = parseReply(body, this.#plan.upstream, parseWithDigits);
     if (fault) return fault;
     const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
     if ("reason" in decoded) return withCount(decoded, this.#plan.upstream, json);

@@ -11,7 +11,7 @@ import { stopwatch } from "../../../rig/stopwatch.ts";
 import { ask, errorOf } from "../../protocol/whole/asking.ts";
 import { REFUSED_WITHIN_MS, settledState } from "./rig.ts";
 
-const ARGS = ["--cluster-node-timeout", "2000", "--appendonly", "yes", "--appendfsync", "everysec"];
+const ARGS = ["--cluster-node-timeout", "2000", "--appendonly", "yes", "--appendfsync", "always"];
 /** Longer than it takes the other nodes to give the lost one up. */
 const OUTAGE_MS = 3_500;
 const LOST_FROM_SLOT = 10_922;

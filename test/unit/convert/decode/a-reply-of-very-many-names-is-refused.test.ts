@@ -40,14 +40,14 @@ for (const [way, read] of Object.entries(READ)) {
     assert.equal(read(answer(`,"unheard_of":[${list(60_000, (at) => `{"name${at}":0}`)}]`)), TOO_MANY);
   });
 
-  test(`${way}: a reply of a million names is refused, though they are the same`, () => {
-    assert.equal(read(answer(`,"unheard_of":[${list(1_000_001, () => '{"a":0}')}]`)), TOO_MANY);
+  test(`${way}: a reply of more than a million names is refused, though they are the same`, () => {
+    assert.equal(read(answer(`,"unheard_of":[${list(1_200_001, () => '{"a":0}')}]`)), TOO_MANY);
   });
 }
 
 test("the probabilities of a long answer, a large input and a text like names are read", () => {
   const top = list(20, (at) => `{"token":"t${at}","logprob":-${at}.5,"bytes":[116]}`);
-  const tokens = list(8_000, (at) => `{"token":"w${at}","logprob":-0.5,"bytes":[119],"top_logprobs":[${top}]}`);
+  const tokens = list(16_384, (at) => `{"token":"w${at}","logprob":-0.5,"bytes":[119],"top_logprobs":[${top}]}`);
   const probable = answer("", `,"logprobs":{"content":[${tokens}]}`);
   const named = answer(
     `,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":${JSON.stringify(
@@ -57,6 +57,20 @@ test("the probabilities of a long answer, a large input and a text like names ar
   const wide = answer(`,"unheard_of":{${list(49_000, (at) => `"a longer name of a member, number ${at}":0`)}}`);
   for (const body of [probable, named, wide]) {
     assert.ok(body.length > 512 * 1024 && parseObject(body.toString()));
+    for (const [way, read] of Object.entries(READ)) assert.notEqual(read(body), TOO_MANY, way);
     assert.equal(READ["in its own protocol"](body), undefined);
   }
+});
+
+test("its fault has the count of its server, which need not be parsed with the rest", () => {
+  const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
+  const text = answer(`,"unheard_of":[${list(60_000, (at) => `{"name${at}":0}`)}]`).toString();
+  const body = Buffer.from(`${text.slice(0, -1)},"usage":${JSON.stringify(usage)}}`);
+  for (const client of ["chat", "messages"] as const) {
+    const fault = exchangeOf(client, smallBody(client), routeOf("chat")).whole(body);
+    assert.ok(isFault(fault) && fault.reason === TOO_MANY && fault.canBeAskedFor);
+    assert.deepEqual([fault.usage?.input, fault.usage?.output], [7, 5]);
+  }
+  const cut = exchangeOf("chat", smallBody("chat"), routeOf("chat")).whole(body.subarray(0, -40));
+  assert.ok(isFault(cut) && cut.reason === TOO_MANY && cut.usage === undefined);
 });
