@@ -34,7 +34,7 @@ import { journaledStore } from "./settle/journal/journaled-store.ts";
 import { LeftStreams } from "./settle/left-streams.ts";
 import { abandoned } from "./settle/lines.ts";
 import { Observed } from "./settle/observed.ts";
-import { openCharging } from "./settle/recovery/charging.ts";
+import { openCharging, SETTLE_GRACE_MS } from "./settle/recovery/charging.ts";
 import { takeOverJournals } from "./settle/recovery/orphan-journals.ts";
 import type { Store } from "./store/contract.ts";
 import { inTime } from "./store/middleware/breakers.ts";
@@ -116,8 +116,6 @@ interface PreparedGateway {
 const UNSETTLED_WAIT_MS = 400;
 /** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
 const ABANDONED_MAX = 1_000;
-/** How long settlements may take after the last answer before the process gives up on them. */
-const SETTLE_GRACE_MS = 10_000;
 
 /** Starts a gateway: store, journal, listeners. Rejects with the reason when it cannot. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {

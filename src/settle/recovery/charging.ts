@@ -53,6 +53,9 @@ interface ChargingMachine {
 
 const MACHINE: ChargingMachine = { open: openJournal, epochFile, random: randomBytes, jitter: Math.random };
 
+/** How long a process that ends waits for charges that the store is asked to take; the next start goes on with what is left. */
+export const SETTLE_GRACE_MS = 10_000;
+
 export interface Charging {
   readonly journal: Journal;
   readonly settler: Settler;

@@ -5,13 +5,11 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { FolderTakenError, makeFolder } from "../../store/folder-lock.ts";
-import { type Charging, type ChargingParts, openCharging } from "./charging.ts";
+import { type Charging, type ChargingParts, openCharging, SETTLE_GRACE_MS } from "./charging.ts";
 
 const FOLDER = /^worker-([1-9][0-9]{0,3})$/;
 /** Another gateway that is still draining may have the folder; it is asked for again. */
 const RETRY_MS = 30_000;
-/** How long a close waits for charges that the store is asked to take; the next start goes on with what is left. */
-export const SETTLE_GRACE_MS = 10_000;
 
 /** The journal's folder of a worker, by its number from 1 on. */
 export function workerJournal(dir: string, worker: number): string {
