@@ -4,7 +4,7 @@
  *     node bench/run.ts [--rounds N] [--json FILE] [--cases TEXT,...] [--subjects TEXT,...] [--cpu-prof DIR] [--smoke]
  *         [--compare FILE]
  *
- * `--cases` and `--subjects` choose by a part of the name, or by whole names with semicolons between them. `--smoke` does a little of everything and asserts nothing
+ * `--cases` and `--subjects` choose by a part of the name, or by whole names with a semicolon after each. `--smoke` does a little of everything and asserts nothing
  * about time: it shows that the benchmark works. `--compare` reads an earlier run's JSON and fails where the CPU time as a
  * multiple of the bare Node proxy's has grown by more than 15 %. How to read the figures: docs/benchmarks.md.
  */
@@ -72,7 +72,8 @@ const plan: Plan = {
 };
 
 function chosen<T extends { readonly name: string }>(all: readonly T[], parts: string): readonly T[] {
-  const wanted = parts.split(parts.includes(";") ? ";" : ",");
+  const named = parts.split(parts.includes(";") ? ";" : ",").filter((part) => part !== "");
+  const wanted = named.length > 0 ? named : [""];
   const isWanted = (name: string, part: string) =>
     all.some((one) => one.name === part) ? name === part : name.includes(part);
   const found = all.filter(({ name }) => wanted.some((part) => isWanted(name, part)));

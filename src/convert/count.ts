@@ -16,6 +16,7 @@ import type { ClientRequest, RouteFacts } from "./exchange.ts";
 import { withoutEnvelopes } from "./passthrough/own-envelopes.ts";
 import { refusedState } from "./passthrough/request.ts";
 import { withoutUnlisted } from "./passthrough/unlisted.ts";
+import { hasTooManyNames } from "./reply/parse.ts";
 import { type StoredRoute, storedSplices } from "./responses/stored/request.ts";
 
 /** The protocols that have an endpoint for counting. */
@@ -168,6 +169,7 @@ export function countFault(request: ClientRequest, route?: StoredRoute): Refusal
 
 /** Whether an upstream's reply is a count. */
 export function isCount(body: Uint8Array): boolean {
+  if (hasTooManyNames(body)) return false;
   const text = decodeUtf8(body);
   const count = text === undefined ? undefined : parseObject(text)?.input_tokens;
   return typeof count === "number" && Number.isSafeInteger(count) && count >= 0;

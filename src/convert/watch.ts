@@ -67,6 +67,8 @@ export function beyondLimit(reason: string): UpstreamFault {
 
 export const OVERSIZED: UpstreamFault = Object.freeze(beyondLimit("an event is over the size limit"));
 
+export const TOO_MANY_NAMES: UpstreamFault = Object.freeze(beyondLimit("an event has too many names"));
+
 /** A body that ended before its stop reason. */
 export const TRUNCATED: UpstreamFault = Object.freeze({
   cause: "upstream_invalid",

@@ -4,9 +4,10 @@
  * key's group and plan must still have the model (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import type { AcceptedRequest } from "../accept/listener.ts";
+import { hasTooManyNames } from "../convert/reply/parse.ts";
 import { withWrappedIds } from "../convert/responses/stored/reply.ts";
 import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
-import type { Inspector } from "../dispatch/ask.ts";
+import type { Inspector, ReplyFault } from "../dispatch/ask.ts";
 import { contextOf } from "../request/context.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { PipelineParts } from "../request/run.ts";
@@ -114,10 +115,15 @@ const inspector: Inspector<FoundReply> = {
     throw STREAMED;
   },
   whole(token, body) {
+    if (hasTooManyNames(body)) return unreadable("the reply has too many names");
     const text = decodeUtf8(body);
     const json = text === undefined ? undefined : parseObject(text);
-    if (!json) return { cause: "upstream_invalid", code: undefined, reason: "the reply is not a JSON object" };
+    if (!json) return unreadable("the reply is not a JSON object");
     token.reply = { body, json };
     return "accept";
   },
 };
+
+function unreadable(reason: string): ReplyFault {
+  return { cause: "upstream_invalid", code: undefined, reason };
+}

@@ -8,6 +8,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { objectOf } from "../values/json-object.ts";
 import { type Protocol, protocolOfPath } from "../values/protocol.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import { answerModel, sendError } from "./answer.ts";
@@ -243,8 +244,12 @@ async function route(world: World, req: IncomingMessage, arrival: Arrival): Prom
   return sendError(res, { protocol: errorShape, seed }, 404, { message });
 }
 
-function storedBody({ kept }: World, { seen, path }: Arrival): object | "not_cancellable" | undefined {
-  return kept?.answer(seen.method, path, new URLSearchParams(seen.path.split("?")[1]));
+/** What is said of a kept response; a program for such requests may dictate another `body`. */
+function storedBody({ kept, programs }: World, { seen, path }: Arrival): object | "not_cancellable" | undefined {
+  const answer = kept?.answer(seen.method, path, new URLSearchParams(seen.path.split("?")[1]));
+  if (typeof answer !== "object") return answer;
+  const { once, always } = programs.take(seen, false);
+  return objectOf((once ?? always)?.body) ?? answer;
 }
 
 /** The answer of an endpoint beside the three paths, or undefined when there is none. */

@@ -34,7 +34,7 @@ import type {
 import { countContent } from "../messages/produced.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
-import { parseReply } from "../reply/parse.ts";
+import { hasTooManyNames, parseReply } from "../reply/parse.ts";
 import { countOutput } from "../responses/produced.ts";
 import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references/sealing.ts";
 import { faultOf } from "../responses/reply-decode.ts";
@@ -52,6 +52,7 @@ import {
   OVERSIZED,
   reported,
   type SeenEvent,
+  TOO_MANY_NAMES,
   type Untold,
   type Watcher,
 } from "../watch.ts";
@@ -211,6 +212,7 @@ class PassthroughStream implements StreamConverter {
   #template: DeltaTemplate | undefined;
   /** Templates in a row that no frame has matched. */
   #misses = 0;
+  #isOverNamed = false;
   #ended = false;
   #opened = false;
 
@@ -220,6 +222,7 @@ class PassthroughStream implements StreamConverter {
   }
 
   get fault(): UpstreamFault | undefined {
+    if (this.#isOverNamed) return TOO_MANY_NAMES;
     return this.#watcher.fault ?? (this.#reader.overflowed ? OVERSIZED : undefined);
   }
 
@@ -259,6 +262,8 @@ class PassthroughStream implements StreamConverter {
     let semantic = first !== undefined;
     let terminal: SeenEvent | undefined;
     for (let event = this.#next(rest); event; event = this.#next(rest)) {
+      this.#isOverNamed = event.data !== undefined && hasTooManyNames(event.data);
+      if (this.#isOverNamed) break;
       const seen: SeenEvent = this.#watcher.see(event);
       if (this.#watcher.fault) break;
       if (seen.terminal) {

@@ -9,8 +9,9 @@ import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { type HubReply, type ReplyEvent, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
 import { parseWithDigits } from "../json-exact.ts";
 import type { StreamOutput } from "../produced.ts";
-import { beyondLimit, brokenOff, invalid, reported, TRUNCATED } from "../watch.ts";
+import { beyondLimit, brokenOff, invalid, reported, TOO_MANY_NAMES, TRUNCATED } from "../watch.ts";
 import { settledStop } from "./facts.ts";
+import { hasTooManyNames } from "./parse.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
 import type { Ids } from "./tool-call.ts";
 
@@ -69,6 +70,10 @@ export abstract class StreamDecoder {
   /** Takes one frame. Comments, and frames without data, say nothing. */
   push(event: SseEvent): readonly ReplyEvent[] {
     if (this.#ended || event.data === undefined || event.data.length === 0) return NOTHING;
+    if (hasTooManyNames(event.data)) {
+      this.refuse(TOO_MANY_NAMES);
+      return this.#taken();
+    }
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text.trim() === DONE) this.readDone();
     else {

@@ -1,4 +1,4 @@
-/** What a server has answered as one JSON object. */
+/** What a server has answered as one JSON object, and whether that may be parsed at all. */
 import { type JsonObject, parseObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { decodeUtf8, findNested, hasMoreNames, type NameLimits } from "../../wire/json.ts";
@@ -34,12 +34,17 @@ export function parseReply(
   protocol: Protocol,
   parse: (text: string) => JsonObject | undefined,
 ): ParsedReply {
-  if (body.length > SURE_BYTES && hasMoreNames(body, NAMES_MAX)) {
+  if (hasTooManyNames(body)) {
     return { fault: withCount(beyondLimit("the reply has too many names"), protocol, { usage: usageIn(body) }) };
   }
   const text = decodeUtf8(body);
   const json = text === undefined ? undefined : parse(text);
   return json ? { json } : { fault: invalid("the body is not a JSON object in UTF-8") };
+}
+
+/** Whether a server's JSON, a whole reply or an event, would take seconds to parse (docs/failure-model.md row C4). */
+export function hasTooManyNames(json: Uint8Array): boolean {
+  return json.length > SURE_BYTES && hasMoreNames(json, NAMES_MAX);
 }
 
 /** The count alone, of a reply that is not parsed. */

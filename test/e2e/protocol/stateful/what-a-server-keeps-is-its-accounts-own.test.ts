@@ -265,6 +265,16 @@ test("a model with several routes: what is kept at one goes there, and nowhere e
   }
 });
 
+test("a kept response that would take seconds to read is refused", async () => {
+  const { id } = await given(own.key);
+  const names = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`name${at}`, 0]));
+  const body = { id, object: "response", more: names };
+  here.simulator.program({ body }, { when: ({ path }) => path.startsWith("/v1/responses/") });
+  const read = await at(here, own.key, "GET", id);
+  assert.deepEqual([read.status, (await errorOf(read)).cause], [403, "upstream_invalid"]);
+  assert.equal((await at(here, own.key, "GET", id)).status, 200);
+});
+
 test("where nothing is kept, the refusal names the settings that help", async () => {
   const { id } = await given(own.key);
   for (const model of ["plain-1", "chat-1", "messages-1"]) {
