@@ -7,7 +7,15 @@ import cluster from "node:cluster";
 /** Set by build/warm.cjs only: called when all code of a start has been read, in place of the program. */
 const { tollgateRead } = globalThis as { tollgateRead?: () => void };
 
-if (tollgateRead) {
-  const parts = [import("../src/cli/cli.ts"), import("../src/config/config.ts"), import("../src/gateway.ts")];
-  void Promise.all([...parts, import("../src/demo.ts"), import("../src/workers/workers.ts")]).then(tollgateRead);
-} else void (cluster.isWorker ? import("../src/worker.ts") : import("../src/main.ts"));
+/** Reads all code of a start, and a configuration: its parser and schema are a good part of what a start compiles. */
+async function readAll(): Promise<void> {
+  const config = import("../src/config/config.ts");
+  const parts = [import("../src/cli/cli.ts"), config, import("../src/gateway.ts")];
+  await Promise.all([...parts, import("../src/demo.ts"), import("../src/workers/workers.ts")]);
+  const { demoConfig, loadConfig } = await config;
+  const text = demoConfig({ upstreamUrl: "http://127.0.0.1:9", dataDir: "data", listen: "127.0.0.1:8787" });
+  loadConfig({ text, env: {} });
+}
+
+if (tollgateRead) void readAll().then(tollgateRead);
+else void (cluster.isWorker ? import("../src/worker.ts") : import("../src/main.ts"));

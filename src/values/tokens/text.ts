@@ -98,20 +98,13 @@ const FIRST_REPEATED = 2;
 const SECOND_REPEATED = 1;
 const PAIR_BITS = 2 * KIND_BITS + 2;
 const PAIRS = new Uint16Array(1 << (STATE_BITS + PAIR_BITS));
-for (let state = 0; state < 1 << STATE_BITS; state++) {
-  for (const one of ALL_KINDS) for (const two of ALL_KINDS) fillPairs(state, one, two);
-}
-
-function fillPairs(state: number, one: number, two: number): void {
-  for (const first of [0, FIRST_REPEATED]) {
-    const step = (first === 0 ? STEPS : STEPS_REPEATED)[(state << KIND_BITS) | one] as number;
-    const next = ((step & STATE_MASK) << KIND_BITS) | two;
-    for (const second of [0, SECOND_REPEATED]) {
-      const further = (second === 0 ? STEPS : STEPS_REPEATED)[next] as number;
-      const at = (state << PAIR_BITS) | (one << FIRST_SHIFT) | (two << SECOND_SHIFT) | first | second;
-      PAIRS[at] = (step & ~STATE_MASK) + further;
-    }
-  }
+for (let at = 0; at < PAIRS.length; at++) {
+  const first = (at & FIRST_REPEATED) === 0 ? STEPS : STEPS_REPEATED;
+  const second = (at & SECOND_REPEATED) === 0 ? STEPS : STEPS_REPEATED;
+  const step = first[at >> FIRST_SHIFT] as number;
+  const two = (at >> SECOND_SHIFT) & ((1 << KIND_BITS) - 1);
+  const further = second[((step & STATE_MASK) << KIND_BITS) | two] as number;
+  PAIRS[at] = (step & ~STATE_MASK) + further;
 }
 
 /** Whether a row of letters, or of digits, goes on. */
