@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../../rig/gateway.ts";
 import { startRedis } from "../../rig/redis.ts";
+import { PATIENT } from "../store/benches.ts";
 import {
   admin,
   balanced,
@@ -29,7 +30,7 @@ for (const [form, args] of [
   test(`an older copy of ${form}: nobody is admitted until the operator's word, then the last day is back`, async (t) => {
     const redis = await startRedis({ args });
     t.after(() => redis.stop());
-    const here = await startGatewayHere({ store: redis.url });
+    const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
     t.after(() => here.close());
     await here.logged((line) => line.msg === FOLLOWED);
     const key = await openAccount(here.adminUrl, "backed-up");
@@ -49,7 +50,7 @@ for (const [form, args] of [
     assert.deepEqual([charged(older).length, older.payments], [1, ["pay-backed-up"]]);
 
     // It has never seen this store before, and holds no memory against it.
-    const newcomer = await startGatewayHere({ store: redis.url });
+    const newcomer = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
     t.after(() => newcomer.close());
     const told = await newcomer.logged((line) => LOST.test(String(line.msg)));
     assert.deepEqual(told.losses, [{ part: 0, kind: "told" }]);
@@ -73,7 +74,7 @@ for (const [form, args] of [
 test("a loss of a few seconds is no matter for an operator: nobody is refused, and the journal gives it back", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
-  const here = await startGatewayHere({ store: redis.url });
+  const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
   t.after(() => here.close());
   await here.logged((line) => line.msg === FOLLOWED);
   const key = await openAccount(here.adminUrl, "short");
@@ -110,7 +111,7 @@ for (const [what, [broken, mended]] of Object.entries(BREAKS)) {
   test(`an account that is broken in the copy (${what}) does not keep all others waiting for what they lost`, async (t) => {
     const redis = await startRedis();
     t.after(() => redis.stop());
-    const here = await startGatewayHere({ store: redis.url });
+    const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
     t.after(() => here.close());
     await here.logged((line) => line.msg === FOLLOWED);
     const keys = [await openAccount(here.adminUrl, "whole"), await openAccount(here.adminUrl, "broken")];

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../../rig/gateway.ts";
 import { startRedis } from "../../rig/redis.ts";
+import { PATIENT } from "../store/benches.ts";
 import { admin, balanced, charged, chat, LOST, openAccount, readiness, tollgate, untilSettled } from "./lossy-scene.ts";
 
 const CLIENTS = 4;
@@ -14,7 +15,7 @@ const FOLLOWED = "the journal follows this store";
 test("FLUSHALL under load: 503 and not 401, nothing is made again, and after the confirmation all of it is", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
-  const here = await startGatewayHere({ store: redis.url });
+  const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
   t.after(() => here.close());
   await here.logged((line) => line.msg === FOLLOWED);
   const key = await openAccount(here.adminUrl, "loaded");

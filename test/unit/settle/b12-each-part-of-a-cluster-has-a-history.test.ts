@@ -7,6 +7,7 @@ import test from "node:test";
 import { slotOf, tagsOverSlots } from "../../../src/store/redis/connection/slots.ts";
 import { startGatewayHere } from "../../rig/gateway.ts";
 import { startRedisCluster } from "../../rig/redis.ts";
+import { PATIENT } from "../store/benches.ts";
 import { balanced, charged, chat, confirmStore, LOST, openAccount, untilSettled } from "./lossy-scene.ts";
 
 const FOLLOWED = "the journal follows this store";
@@ -15,7 +16,7 @@ test("a primary that was emptied stops admission, and after the operator's word 
   const cluster = await startRedisCluster();
   t.after(() => cluster.stop());
   const nodes = cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(",");
-  const here = await startGatewayHere({ store: `redis-cluster://${nodes}` });
+  const here = await startGatewayHere({ store: `redis-cluster://${nodes}`, storeTimes: PATIENT });
   t.after(() => here.close());
   await here.logged((line) => line.msg === FOLLOWED);
   const names = ["one", "two", "three", "four", "five", "six"];

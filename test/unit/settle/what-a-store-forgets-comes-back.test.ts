@@ -10,6 +10,7 @@ import type { AccountState } from "../../../src/store/records.ts";
 import { auditToEnd } from "../../rig/audit-to-end.ts";
 import { type GatewayHere, settledMetrics, startGatewayHere } from "../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../rig/redis.ts";
+import { PATIENT } from "../store/benches.ts";
 
 const RESTORED = "the store had lost a charge and has it again";
 const NEW_SERVER = "another server answers for the store; what it lacks is sent";
@@ -31,7 +32,7 @@ interface Scene {
 async function scene(t: TestContext): Promise<Scene> {
   const redis = await startRedis();
   t.after(() => redis.stop());
-  const here = await startGatewayHere({ store: redis.url });
+  const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
   t.after(() => here.close());
   await here.logged((line) => line.msg === FOLLOWED);
   const followed = () => here.log.filter((line) => line.msg === FOLLOWED).length;

@@ -9,7 +9,7 @@ import { Secret } from "../../../../src/values/secret.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import { makeAccount } from "../../../unit/store/asks.ts";
-import { openUrl } from "../../../unit/store/benches.ts";
+import { openUrl, PATIENT } from "../../../unit/store/benches.ts";
 import { sell } from "./house.ts";
 
 const FOLLOWED = "the journal follows this store";
@@ -23,7 +23,7 @@ test("what the sweep has credited comes back with the account that had claimed i
   const [code] = await sell(store, 1);
   assert.ok(code);
   // The store has its mark before the copy is kept, so that the loss is one of seconds.
-  await (await startGatewayHere({ store: redis.url })).close();
+  await (await startGatewayHere({ store: redis.url, storeTimes: PATIENT })).close();
   const restore = await redis.keepRdb();
   const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => undefined);
   t.after(() => connection.close());
@@ -31,7 +31,7 @@ test("what the sweep has credited comes back with the account that had claimed i
   await noteClaim(runner, loadScripts(), code.hash);
   await claim(runner, loadScripts(), code.hash, tag);
 
-  const here = await startGatewayHere({ store: redis.url });
+  const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
   t.after(() => here.close());
   await here.logged((line) => line.codes === 1);
   await here.logged((line) => line.msg === FOLLOWED);

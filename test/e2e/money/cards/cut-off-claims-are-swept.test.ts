@@ -12,7 +12,7 @@ import { Secret } from "../../../../src/values/secret.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import { makeAccount } from "../../../unit/store/asks.ts";
-import { openUrl } from "../../../unit/store/benches.ts";
+import { openUrl, PATIENT } from "../../../unit/store/benches.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { sell } from "./house.ts";
 
@@ -28,7 +28,7 @@ test("a claim that another process left is credited when a gateway starts", asyn
     await noteClaim(runner, loadScripts(), code.hash);
     await claim(runner, loadScripts(), code.hash, tag);
     assert.equal((await store.listCards(tag))?.cards.length, 0);
-    const here = await startGatewayHere({ store: redis.url });
+    const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
     await here.logged((line) => line.codes === 1);
     await here.close();
     assert.deepEqual(

@@ -13,6 +13,7 @@ import { newRequestId } from "../../../../src/values/request-id.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 import { admitAsk, admitted, settleAsk, terms } from "../../../unit/store/asks.ts";
+import { PATIENT } from "../../../unit/store/benches.ts";
 import { sell } from "../cards/house.ts";
 import { served, tollgate } from "./house.ts";
 
@@ -344,7 +345,7 @@ describe("on Redis", () => {
   let here: GatewayHere;
   before(async () => {
     redis = await startRedis({ args: ["--appendonly", "yes", "--maxmemory-policy", "noeviction"] });
-    here = await startGatewayHere({ store: redis.url });
+    here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
   });
   after(async () => {
     await here.close();

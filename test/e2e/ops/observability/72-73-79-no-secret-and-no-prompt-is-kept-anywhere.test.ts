@@ -13,6 +13,7 @@ import { buffer } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
+import { PATIENT } from "../../../unit/store/benches.ts";
 import { ask, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 
 const PROMPT = "prompt-canary-7f3a9c";
@@ -94,7 +95,11 @@ test("rows 72, 73, 79: nothing that is written holds a key, a prompt, an answer 
   t.after(() => redis.stop());
   const sink = await spanSink(t);
   const traces = `traces: {endpoint: "${sink.url}", sample: 1, headers: {authorization: upstream-canary-collector}}\n`;
-  const here = await startGatewayHere({ store: redis.url, config: (places) => testConfig(places) + traces });
+  const here = await startGatewayHere({
+    store: redis.url,
+    storeTimes: PATIENT,
+    config: (places) => testConfig(places) + traces,
+  });
   let closed = false;
   t.after(async () => {
     if (!closed) await here.close();

@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
-import { openUrl } from "../../../unit/store/benches.ts";
+import { openUrl, PATIENT } from "../../../unit/store/benches.ts";
 import { ask } from "../../protocol/whole/asking.ts";
 
 test("what a key was last used for is in the store when its gateway has ended", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
-  const here = await startGatewayHere({ store: redis.url });
+  const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
   t.after(() => here.close());
   const used = await here.account();
   const idle = await here.account();
