@@ -14,10 +14,13 @@ exports.wrapped = (code) => `(function (exports, require, module, __filename, __
 /** @param cachedData what `createCachedData` of the same text gave, under the same V8 and the same flags of it. */
 exports.scriptOf = (text, cachedData) => new Script(text, { filename: "tollgate.cjs", cachedData });
 
-/** What is appended to a file: the parts, then how many bytes each has, as this machine writes 32 bits. */
+/** The last four bytes, by which a file that was cut, or that `strip` has gone over, is known. */
+const MARK = 0x74676c31;
+
+/** What is appended to a file: the parts, then as 32 bits each of this machine's how many bytes they have, and the mark. */
 exports.appended = (parts) => {
-  const lengths = Uint32Array.from(parts, ({ length }) => length);
-  return Buffer.concat([...parts, Buffer.from(lengths.buffer)]);
+  const ends = Uint32Array.of(...parts.map(({ length }) => length), MARK);
+  return Buffer.concat([...parts, Buffer.from(ends.buffer)]);
 };
 
 /**
@@ -27,10 +30,11 @@ exports.appended = (parts) => {
 function partsOf(file, count) {
   const fd = openSync(file, "r");
   try {
-    const lengths = new Uint32Array(count);
-    let at = fstatSync(fd).size - lengths.byteLength;
-    readSync(fd, lengths, 0, lengths.byteLength, at);
-    const parts = Array.from(lengths, (length) => Buffer.allocUnsafeSlow(length));
+    const ends = new Uint32Array(count + 1);
+    let at = fstatSync(fd).size - ends.byteLength;
+    readSync(fd, ends, 0, ends.byteLength, at);
+    if (ends[count] !== MARK) throw new Error("The executable is not whole: it was cut, or stripped. Copy it again.");
+    const parts = Array.from(ends.subarray(0, count), (length) => Buffer.allocUnsafeSlow(length));
     at -= parts.reduce((sum, { length }) => sum + length, 0);
     for (const part of parts) at += readSync(fd, part, 0, part.length, at);
     return parts;

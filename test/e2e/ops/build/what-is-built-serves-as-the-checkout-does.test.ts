@@ -5,7 +5,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -203,6 +213,15 @@ test("the image's file system is enough: the executable serves in it, as a user 
   const wrote = globSync("**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile()).length;
   const kept = globSync("var/lib/tollgate/**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile());
   assert.equal(wrote, files.length + 1 + kept.length, "the configuration, and what is in the volume");
+});
+
+test("a file that was cut says so, and runs nothing", async () => {
+  const file = join(place("cut"), "tollgate");
+  copyFileSync(ONE, file);
+  truncateSync(file, statSync(file).size - 1);
+  const { status, out, err } = await run([file, "--version"], WITHOUT_NODE);
+  assert.deepEqual([status, out], [1, ""]);
+  assert.match(err, /The executable is not whole: it was cut, or stripped\. Copy it again\./);
 });
 
 test("a build is upgraded in place under a stream, with workers that stay what their parent is", async (t) => {
