@@ -21,8 +21,11 @@ export interface StepLimits {
 
 /** Pause before the second try, with jitter. */
 const PAUSE_MS = 10;
-/** How long the second try waits for a connection that was lost: a reset is over in so long, an outage is not. */
-const RECONNECT_MS = 200;
+/**
+ * How long the second try waits for a connection that was lost, as a part of the first try's time (200 of 400 ms): a reset is over in so
+ * long, an outage is not.
+ */
+const RECONNECT_SHARE = 0.5;
 /** Steps that wait for Redis at one time; beyond it they are refused at once, so that a slow Redis costs no memory. */
 const STEPS_IN_FLIGHT_MAX = 10_000;
 
@@ -84,11 +87,11 @@ export class Runner {
     // By so much this process was late itself: after a long turn of the event loop timers come before the replies that lie in
     // its sockets. It is not taken from the second try.
     const heldUpMs = Math.max(0, performance.now() - dueMs);
-    const { totalMs } = this.#limits;
+    const { tryMs, totalMs } = this.#limits;
     const leftMs = (): number => Math.max(1, totalMs + heldUpMs - (performance.now() - startMs));
     await pause(PAUSE_MS * (0.5 + Math.random()));
     try {
-      await within(Math.min(RECONNECT_MS, leftMs()), () => this.connection.ready());
+      await within(Math.min(RECONNECT_SHARE * tryMs, leftMs()), () => this.connection.ready());
       return await within(leftMs(), () => work(this.connection));
     } catch (error) {
       refuseDefect(error);
