@@ -9,6 +9,7 @@ export { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
 export { hasMoreNames, type NameLimits } from "./json-names.ts";
 export {
   elementSpans,
+  findMembers,
   findNested,
   type JsonSpan,
   type MemberSpan,

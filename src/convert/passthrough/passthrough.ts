@@ -34,6 +34,7 @@ import type {
 import { countContent } from "../messages/produced.ts";
 import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
+import { outlineOf } from "../reply/outline.ts";
 import { hasTooManyNames, parseReply } from "../reply/parse.ts";
 import { countOutput } from "../responses/produced.ts";
 import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references/sealing.ts";
@@ -262,8 +263,10 @@ class PassthroughStream implements StreamConverter {
     let semantic = first !== undefined;
     let terminal: SeenEvent | undefined;
     for (let event = this.#next(rest); event; event = this.#next(rest)) {
-      this.#isOverNamed = event.data !== undefined && hasTooManyNames(event.data);
-      if (this.#isOverNamed) break;
+      if (event.data !== undefined && hasTooManyNames(event.data)) {
+        this.#refuse(event, event.data);
+        break;
+      }
       const seen: SeenEvent = this.#watcher.see(event);
       if (this.#watcher.fault) break;
       if (seen.terminal) {
@@ -284,6 +287,13 @@ class PassthroughStream implements StreamConverter {
     if (pieces.length > 0) frames.push({ bytes: join(pieces), semantic, terminal: false });
     if (terminal?.bytes) frames.push({ bytes: terminal.bytes, semantic: terminal.semantic, terminal: true });
     return frames;
+  }
+
+  /** Ends the stream for an event that is not parsed; what it counts is noted, and the client gets nothing of it. */
+  #refuse(event: SseEvent, data: Uint8Array): void {
+    this.#isOverNamed = true;
+    const outline = outlineOf(data);
+    if (outline) this.#watcher.see({ ...event, data: Buffer.from(JSON.stringify(outline)) });
   }
 
   #next(rest: SseEvent[] | undefined): SseEvent | undefined {

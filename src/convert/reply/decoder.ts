@@ -11,6 +11,7 @@ import { parseWithDigits } from "../json-exact.ts";
 import type { StreamOutput } from "../produced.ts";
 import { beyondLimit, brokenOff, invalid, reported, TOO_MANY_NAMES, TRUNCATED } from "../watch.ts";
 import { settledStop } from "./facts.ts";
+import { outlineOf } from "./outline.ts";
 import { hasTooManyNames } from "./parse.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
 import type { Ids } from "./tool-call.ts";
@@ -71,7 +72,7 @@ export abstract class StreamDecoder {
   push(event: SseEvent): readonly ReplyEvent[] {
     if (this.#ended || event.data === undefined || event.data.length === 0) return NOTHING;
     if (hasTooManyNames(event.data)) {
-      this.refuse(TOO_MANY_NAMES);
+      this.#refuseUnparsed(event, event.data);
       return this.#taken();
     }
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
@@ -86,6 +87,17 @@ export abstract class StreamDecoder {
       } else this.refuse(invalid("an event is not a JSON object"));
     }
     return this.#taken();
+  }
+
+  /** Ends the reply for an event that is not parsed; what it counts is noted, and the client is told nothing of it. */
+  #refuseUnparsed({ event }: SseEvent, data: Uint8Array): void {
+    const outline = outlineOf(data);
+    if (outline) {
+      this.read(outline, event);
+      this.sink.take();
+    }
+    this.#ended = false;
+    this.refuse(TOO_MANY_NAMES);
   }
 
   /**

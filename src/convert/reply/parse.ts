@@ -1,22 +1,21 @@
 /** What a server has answered as one JSON object, and whether that may be parsed at all. */
-import { type JsonObject, parseObject } from "../../values/json-object.ts";
+import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import { decodeUtf8, findNested, hasMoreNames, type NameLimits } from "../../wire/json.ts";
+import { decodeUtf8, hasMoreNames, type NameLimits } from "../../wire/json.ts";
 import { withCount } from "../counted-fault.ts";
 import type { UpstreamFault } from "../exchange.ts";
 import { beyondLimit, invalid } from "../watch.ts";
+import { outlineOf } from "./outline.ts";
 
 /** So few bytes have no room for that many names. */
 const SURE_BYTES = 256 * 1024;
 
 /**
  * The probabilities of twenty words for each of 16,384 tokens are 1,050,000 names, and a few different ones. Those of a prompt, as vLLM
- * gives them, are named by the numbers of their tokens: thousands. An input of a tool that a model has written has fewer.
+ * gives them, have four names for each word, one of which is the number of its token: there is room for twenty words for each of 14,000
+ * tokens. An input of a tool that a model has written has fewer.
  */
 const NAMES_MAX: NameLimits = { names: 1_200_000, different: 50_000 };
-
-/** The longest forms have a dozen members. */
-const USAGE_BYTES_MAX = 16 * 1024;
 
 type ParsedReply =
   | { readonly json: JsonObject; readonly fault?: undefined }
@@ -35,7 +34,7 @@ export function parseReply(
   parse: (text: string) => JsonObject | undefined,
 ): ParsedReply {
   if (hasTooManyNames(body)) {
-    return { fault: withCount(beyondLimit("the reply has too many names"), protocol, { usage: usageIn(body) }) };
+    return { fault: withCount(beyondLimit("the reply has too many names"), protocol, outlineOf(body) ?? {}) };
   }
   const text = decodeUtf8(body);
   const json = text === undefined ? undefined : parse(text);
@@ -45,12 +44,4 @@ export function parseReply(
 /** Whether a server's JSON, a whole reply or an event, would take seconds to parse (docs/failure-model.md row C4). */
 export function hasTooManyNames(json: Uint8Array): boolean {
   return json.length > SURE_BYTES && hasMoreNames(json, NAMES_MAX);
-}
-
-/** The count alone, of a reply that is not parsed. */
-function usageIn(body: Uint8Array): JsonObject | undefined {
-  const span = findNested(body, ["usage"]);
-  if (!span || span.end - span.start > USAGE_BYTES_MAX) return undefined;
-  const text = decodeUtf8(body.subarray(span.start, span.end));
-  return text === undefined ? undefined : parseObject(text);
 }

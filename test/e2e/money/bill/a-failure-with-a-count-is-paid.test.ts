@@ -232,6 +232,26 @@ for (const [client, upstream] of DIRECTIONS) {
   }
 }
 
+/** The last event of each protocol, with more names than a gateway reads. */
+const names = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`name${at}`, 0]));
+const UNREAD = {
+  chat: chunk({ choices: choice({}, "stop"), ...counted, unheard_of: names }),
+  messages: { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: used, unheard_of: names },
+  responses: { type: "response.completed", sequence_number: 3, ...response("completed", { usage: used, echo: names }) },
+};
+
+for (const [client, upstream] of DIRECTIONS) {
+  test(`${client} on ${upstream}: what a last event counts that is not read is charged`, async () => {
+    const account = await here.account();
+    const greeting = GREETINGS[upstream] ?? FAILED.chat?.slice(0, 1) ?? [];
+    here.simulator.program({ frames: [...greeting, frame(UNREAD[upstream])] });
+    const { text } = await asked(here, client, account, limited(client, upstream, 8_000, { stream: true }));
+    assert.match(text, /error/);
+    const { usd, memo } = await billed(here, account);
+    assert.deepEqual([usd, memo.input, memo.output, memo.counted], ["0.078", 1_000, 5_000, "upstream"]);
+  });
+}
+
 test("a stream that begins with an error and counts nothing is on nobody's bill", async () => {
   const account = await here.account();
   for (const usage of [undefined, { input_tokens: 0, output_tokens: 0 }]) {

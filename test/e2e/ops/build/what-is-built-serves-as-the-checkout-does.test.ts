@@ -221,7 +221,7 @@ test("a file that was cut says so, and runs nothing", async () => {
   truncateSync(file, statSync(file).size - 1);
   const { status, out, err } = await run([file, "--version"], WITHOUT_NODE);
   assert.deepEqual([status, out], [1, ""]);
-  assert.match(err, /The executable is not whole: it was cut, or stripped\. Copy it again\./);
+  assert.match(err, /^The executable's end is not its own: it was cut, or something was appended\. Copy it again\.\n$/);
 });
 
 test("a build is upgraded in place under a stream, with workers that stay what their parent is", async (t) => {

@@ -4,6 +4,7 @@ import test from "node:test";
 import { isCount } from "../../../../src/convert/count.ts";
 import { type Exchange, isFault } from "../../../../src/convert/exchange.ts";
 import { openPassthrough } from "../../../../src/convert/passthrough/passthrough.ts";
+import { outlineOf } from "../../../../src/convert/reply/outline.ts";
 import { StreamOrWhole } from "../../../../src/convert/whole-as-stream.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { parseObject } from "../../../../src/values/json-object.ts";
@@ -129,24 +130,120 @@ const BEGUN = {
   ],
 } as const;
 
+/** The events after those, the first of which counts and gets the names. */
+const ENDING = {
+  chat: [
+    {
+      id: "c",
+      object: "chat.completion.chunk",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
+      usage: { prompt_tokens: 111, completion_tokens: 222, total_tokens: 333 },
+    },
+    "[DONE]",
+  ],
+  messages: [
+    {
+      type: "message_delta",
+      delta: { stop_reason: "end_turn", stop_sequence: null },
+      usage: { input_tokens: 111, output_tokens: 222 },
+    },
+    { type: "message_stop" },
+  ],
+  responses: [
+    {
+      type: "response.completed",
+      sequence_number: 3,
+      response: {
+        id: "r",
+        object: "response",
+        status: "completed",
+        output: [],
+        usage: { input_tokens: 111, output_tokens: 222, total_tokens: 333 },
+      },
+    },
+  ],
+} as const;
+
+const named = (event: object, count: number) => {
+  const names = list(count, (at) => `"a name of ${at}":0`);
+  return `data: ${JSON.stringify(event).slice(0, -1)},"unheard_of":{${names}}}\n\n`;
+};
+
 for (const upstream of PROTOCOL_NAMES) {
   for (const client of PROTOCOL_NAMES) {
-    test(`${upstream} to ${client}: an event of many different names ends the stream, and those of few do not`, () => {
-      const begun = sse(upstream, BEGUN[upstream]);
-      const fresh = () => opened(client, upstream, { stream: true });
-      const events = (count: number) => {
-        const names = list(count, (at) => `"a name of ${at}":0`);
-        const { [BEGUN[upstream].length - 1]: last } = BEGUN[upstream];
-        return Buffer.from(`${begun}data: ${JSON.stringify(last).slice(0, -1)},"unheard_of":{${names}}}\n\n`);
-      };
-      const many = tell(fresh(), [events(60_000)]);
+    const told = (...events: string[]) => {
+      const exchange = opened(client, upstream, { stream: true });
+      const { text, fault, converter } = tell(exchange, [
+        Buffer.from(sse(upstream, BEGUN[upstream]) + events.join("")),
+      ]);
+      const { usage, final } = converter.counts();
+      return { text, fault, converter, counted: [usage?.input, usage?.output, final] };
+    };
+    const ended = (count: number) => {
+      const [first, ...rest] = ENDING[upstream];
+      return told(named(first, count), sse(upstream, rest));
+    };
+
+    test(`${upstream} to ${client}: an event of many different names ends the stream, with its count`, () => {
+      const few = ended(40_000);
+      assert.deepEqual([few.fault, few.counted], [undefined, [111, 222, true]]);
+      assert.ok(few.text.includes("said"));
+      const many = ended(60_000);
       assert.deepEqual([many.fault?.reason, many.fault?.canBeAskedFor], ["an event has too many names", true]);
-      assert.ok(many.text.includes("said") && !many.text.includes("a name of"));
-      assert.deepEqual(many.converter.push(Buffer.from(begun)), [], "nothing comes after it");
-      assert.notEqual(tell(fresh(), [events(40_000)]).fault?.reason, many.fault?.reason);
+      assert.deepEqual(many.counted, few.counted);
+      assert.ok(many.text.includes("said") && many.text.includes("error") && !many.text.includes("a name of"));
+      assert.deepEqual(many.converter.push(Buffer.from("data: {}\n\n")), [], "nothing comes after it");
+    });
+
+    test(`${upstream} to ${client}: such an event in the middle counts nothing for good`, () => {
+      const { [BEGUN[upstream].length - 1]: last } = BEGUN[upstream];
+      const { fault, counted } = told(named(last as object, 60_000));
+      assert.deepEqual([fault?.reason, counted[2]], ["an event has too many names", false]);
     });
   }
 }
+
+test("what an event counts is found wherever a server puts it, and nothing where it counts nothing", () => {
+  const found = (event: object | string) =>
+    outlineOf(Buffer.from(typeof event === "string" ? event : JSON.stringify(event)));
+  const usage = { prompt_tokens: 1 };
+  const long = { content: "x".repeat(20_000) };
+  assert.deepEqual(found({ choices: [{ index: 1, delta: long, finish_reason: "stop", usage }], more: long }), {
+    choices: [{ index: 1, finish_reason: "stop", usage, delta: {} }],
+  });
+  assert.deepEqual(found({ x_groq: { usage, id: "r" } }), { x_groq: { usage } });
+  assert.deepEqual(found({ timings: { predicted_n: 3 } }), { timings: { predicted_n: 3 } });
+  assert.deepEqual(found({ type: "response.incomplete", response: { usage, output: [long], status: "incomplete" } }), {
+    type: "response.incomplete",
+    response: { usage, status: "incomplete" },
+  });
+  for (const nothing of [
+    { choices: [{ index: 0, finish_reason: "stop" }] },
+    { usage: null },
+    { usage: long },
+    "[1]",
+    "{",
+    "",
+  ])
+    assert.equal(found(nothing), undefined);
+});
+
+test("a text that is cut or broken anywhere has a count or none, and is soon gone through", () => {
+  const text = JSON.stringify({
+    ...ENDING.chat[0],
+    x_groq: { usage: {} },
+    response: { usage: {} },
+    delta: { stop_reason: "x" },
+  });
+  for (let at = 0; at < text.length; at++) {
+    outlineOf(Buffer.from(text.slice(0, at)));
+    for (const broken of ["{", "}", "[", "]", ",", ":", '"', "\\", "x"]) {
+      outlineOf(Buffer.from(text.slice(0, at) + broken + text.slice(at + 1)));
+    }
+  }
+});
 
 test("a count of many names is none", () => {
   const count = (names: number) => Buffer.from(`{"input_tokens":7,"more":{${list(names, (at) => `"name${at}":0`)}}}`);
