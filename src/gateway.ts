@@ -11,15 +11,15 @@ import { createSeenKeys } from "./admit/seen-keys.ts";
 import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
-import { Audit, type AuditEntry } from "./console/audit.ts";
+import { Audit, type AuditEntry } from "./console/audit/audit.ts";
+import { type AdminListener, adminListener } from "./console/listener.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import type { OwnExplain } from "./console/owner/help.ts";
 import { createOwnerConsole, type OwnerConsole } from "./console/owner/owner.ts";
-import { type RefusedSettings, Reloads } from "./console/routes/configuration.ts";
+import { type RefusedSettings, Reloads } from "./console/reloads.ts";
 import type { Inviter } from "./console/routes/invitations.ts";
-import { storeKeeper } from "./console/routes/store.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
-import { createConsole, listenAt } from "./console/server.ts";
+import { storeKeeper } from "./console/store-keeper.ts";
 import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { measureUpstreams, watchUpstreams } from "./dispatch/upstream/watch.ts";
 import { drainListener, publicListener } from "./endpoints/endpoints.ts";
@@ -286,7 +286,7 @@ async function prepare(
     measure();
     return metrics.snapshot();
   };
-  const console = createConsole({
+  const operators = adminListener({
     ...consoleParts,
     ...storeKeeper(charging),
     running: () => ({ ...BUILD, node: process.versions.node, generation }),
@@ -311,7 +311,7 @@ async function prepare(
   let closing: Promise<void> | undefined;
   const shutDown = () =>
     closeAll(
-      [() => charging.drain(SETTLE_GRACE_MS), () => keyUses.close(), () => console.close(), ...opened.reverse()],
+      [() => charging.drain(SETTLE_GRACE_MS), () => keyUses.close(), () => operators.close(), ...opened.reverse()],
       notClosed(log),
     );
   const apply = (next: Settings) => {
@@ -375,7 +375,7 @@ async function prepare(
         const admin =
           serves === "clients"
             ? adminAddress
-            : await listenToOperators(console, adminAddress).catch(said("admin", adminAddress));
+            : await listenToOperators(operators, adminAddress).catch(said("admin", adminAddress));
         return { ...prepared, listen, admin };
       } catch (error) {
         // What could not be closed is in the log; why it did not start is what its caller must know.
@@ -387,10 +387,10 @@ async function prepare(
 }
 
 /** Has the admin API listen; a socket's file is taken and restricted as that of the clients' listener is. */
-async function listenToOperators(console: Parameters<typeof listenAt>[0], address: Address): Promise<Address> {
-  if (address.kind === "tcp") return listenAt(console, address);
+async function listenToOperators(operators: AdminListener, address: Address): Promise<Address> {
+  if (address.kind === "tcp") return operators.listen(address);
   await removeStaleSocket(address.path);
-  const listening = await listenAt(console, address);
+  const listening = await operators.listen(address);
   await restrictSocket(address.path);
   return listening;
 }

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import process from "node:process";
 import { type ConfigCopy, formatProblem, keepUntilRestart, loadCopy } from "./config/config.ts";
-import type { AuditEntry } from "./console/audit.ts";
+import type { AuditEntry } from "./console/audit/audit.ts";
 import { prepareGateway } from "./gateway.ts";
 import { workerJournal } from "./settle/recovery/orphan-journals.ts";
 import { tendHeap, tuneHeap } from "./telemetry/heap.ts";

@@ -1,17 +1,24 @@
 /**
- * An application on fastify as both listeners have one: JSON in, JSON out, refusals in one form. The only file that imports
- * fastify; what is asked of it is in `routes/`.
+ * An application on fastify as both listeners have one: JSON in, JSON out, refusals in one form. It listens nowhere itself. The
+ * only file that imports fastify; what is asked of it is in `routes/`.
  */
 import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { StoreError } from "../store/contract.ts";
 import type { RandomBytes } from "../values/key.ts";
 import { newRequestId, printRequestId } from "../values/request-id.ts";
 import type { Clock } from "../values/time.ts";
-import type { Asker, Audit } from "./audit.ts";
+import type { Asker, Audit } from "./audit/audit.ts";
 import type { DescribedRoute } from "./openapi.ts";
-import { AdminRefusal, complain, refusalBody, type SchemaFinding, storeRefusal } from "./refusal.ts";
+import {
+  AdminRefusal,
+  complain,
+  defectLine,
+  INTERNAL,
+  refusalBody,
+  type SchemaFinding,
+  storeRefusal,
+} from "./refusal.ts";
 import type { ConsoleAnswer, ConsoleRoute, RouteInput } from "./routes/contract.ts";
 import { compileOnDemand } from "./validation.ts";
 
@@ -21,13 +28,6 @@ export type AppReply = FastifyReply;
 
 /** The largest body of a request. */
 const BODY_BYTES_MAX = 64 * 1024;
-/** How long a request may take to arrive whole. */
-const REQUEST_TIMEOUT_MS = 30_000;
-const KEEP_ALIVE_TIMEOUT_MS = 10_000;
-/** Connections to a listener at once; further ones are closed. */
-const CONNECTIONS_MAX = 256;
-/** How long answers that are under way may take while the listener closes, and requests of which a part has come. */
-const CLOSE_GRACE_MS = 5_000;
 /** Longest path parameter, percent-encoding included, before the schemas look at it. */
 const PARAM_LENGTH_MAX = 256;
 
@@ -62,17 +62,12 @@ declare module "fastify" {
 export function createApp(parts: AppParts): App {
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    forceCloseConnections: "idle",
     genReqId: () => printRequestId(newRequestId(parts.clock.wallMs(), parts.random)),
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
     ajv: { customOptions: VALIDATION },
     schemaController: { compilersFactory: { buildValidator: compileOnDemand } },
-    clientErrorHandler: refuseMalformedHttp,
     frameworkErrors: (error, request, reply) => refuse(parts, error, request, reply),
   });
-  app.server.maxConnections = CONNECTIONS_MAX;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     // A POST without a body may still carry the header, as many clients always send it.
@@ -80,16 +75,7 @@ export function createApp(parts: AppParts): App {
     else app.getDefaultJsonParser("error", "error")(request, body as string, done);
   });
   app.setErrorHandler<FastifyError>((error, request, reply) => refuse(parts, error, request, reply));
-  cutLateOnes(app, parts.clock);
   return app;
-}
-
-/** Node ends its check of requests that do not come when the server closes: half a request would hold it for good. */
-function cutLateOnes(app: App, clock: Clock): void {
-  app.addHook("preClose", async () => {
-    const cancel = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
-    app.server.once("close", cancel);
-  });
 }
 
 /** How an application runs its routes. */
@@ -141,9 +127,7 @@ function refuse({ log }: AppParts, error: FastifyError, request: FastifyRequest,
   const refusal = refusalFor(error);
   if (refusal.status === 500) {
     // Paths of this listener carry names and ids at most; the body, which may carry more, is not logged.
-    const { method, routeOptions } = request;
-    const stack = (error.stack ?? error.message).replaceAll(URL_CREDENTIALS, "//***@");
-    log({ event: "console_defect", method, route: routeOptions?.url, stack });
+    log(defectLine(error, request.method, request.routeOptions?.url));
   }
   reply.code(refusal.status).headers(refusal.headers).type("application/json; charset=utf-8");
   if (refusal.status === 401) reply.header("www-authenticate", 'Bearer realm="tollgate-admin"');
@@ -156,16 +140,6 @@ function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > BODY_BYTES_MAX;
 }
-
-/** The credentials of an address, which messages of drivers like to repeat (docs/failure-model.md row 79). */
-const URL_CREDENTIALS = /\/\/[^/@\s]+@/g;
-
-const INTERNAL = new AdminRefusal(
-  500,
-  "internal",
-  "The gateway failed at this; the log says more.",
-  "Look for console_defect in the gateway's log.",
-);
 
 /** Fastify's own refusals of a request, in our words. */
 const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, message: string, remedy: string]>> = {
@@ -186,22 +160,4 @@ function refusalFor(error: FastifyError): AdminRefusal {
     return complain(error.validationContext ?? "body", error.validation as readonly SchemaFinding[]);
   const words = FRAMEWORK_REFUSALS[error.statusCode ?? 500];
   return words === undefined ? INTERNAL : new AdminRefusal(error.statusCode as number, ...words);
-}
-
-/** Answers bytes that are not HTTP, where there is no request yet. */
-function refuseMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, reason] =
-    error.code === "HPE_HEADER_OVERFLOW"
-      ? [431, "Request Header Fields Too Large"]
-      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? [408, "Request Timeout"]
-        : [400, "Bad Request"];
-  const refusal = new AdminRefusal(status as number, "framing", "The HTTP request is malformed.", "Send HTTP/1.1.");
-  const body = JSON.stringify(refusalBody(refusal));
-  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\nconnection: close\r\n`;
-  socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }

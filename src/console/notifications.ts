@@ -1,13 +1,13 @@
 /** Logs and counts what the admin API refuses. */
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { ConsoleOptions } from "./server.ts";
+import type { AdminListenerOptions } from "./listener.ts";
 
 /** The functions that the console calls to log and to count. */
 export function notificationsTo(
   log: Log,
   metrics: Metrics,
-): Pick<ConsoleOptions, "log" | "onAccessRefused" | "onTokenGuesses" | "onCodeFailure"> {
+): Pick<AdminListenerOptions, "log" | "onAccessRefused" | "onTokenGuesses" | "onCodeFailure"> {
   return {
     log: (line) => log.info(line, "admin"),
     onAccessRefused: (reason) => metrics.adminRefusals.inc({ reason }),

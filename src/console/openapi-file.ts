@@ -5,19 +5,21 @@ import { writeFileSync } from "node:fs";
 import type { Store } from "../store/contract.ts";
 import type { Catalog } from "../values/catalog.ts";
 import { systemClock } from "../values/time.ts";
-import { createConsole } from "./server.ts";
+import { makeAccess } from "./access.ts";
+import { adminApp } from "./admin-app.ts";
 
 /** The text of `docs/openapi.json`: every route, on a server that is never asked anything. */
 export async function openApiFileText(): Promise<string> {
   const nobody = (): never => {
     throw new Error("nobody is asked for the document");
   };
-  const app = createConsole({
+  const app = adminApp({
     store: {} as Store,
     catalog: (): Catalog => nobody(),
     random: nobody,
     clock: systemClock,
-    adminToken: undefined,
+    access: makeAccess(undefined),
+    isUnix: false,
     metrics: nobody,
     readiness: nobody,
     log: nobody,

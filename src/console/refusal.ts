@@ -6,7 +6,7 @@
 import type { StoreError } from "../store/contract.ts";
 import type { AdminErrorAnswer } from "./answers/answers.ts";
 
-/** An answer that is not the one asked for. Thrown by routes and access checks, written by `server.ts`. */
+/** An answer that is not the one asked for. Thrown by routes and access checks, written by `app.ts` and `listener.ts`. */
 export class AdminRefusal extends Error {
   override readonly name = "Refusal";
   /** HTTP status of the answer. */
@@ -35,6 +35,23 @@ export class AdminRefusal extends Error {
 /** The JSON of a refusal. */
 export function refusalBody(refusal: AdminRefusal): AdminErrorAnswer {
   return { error: { code: refusal.code, message: refusal.message, remedy: refusal.remedy } };
+}
+
+/** 500: what the caller is told of a defect. */
+export const INTERNAL = new AdminRefusal(
+  500,
+  "internal",
+  "The gateway failed at this; the log says more.",
+  "Look for console_defect in the gateway's log.",
+);
+
+/** The credentials of an address, which messages of drivers like to repeat (docs/failure-model.md row 79). */
+const URL_CREDENTIALS = /\/\/[^/@\s]+@/g;
+
+/** What the log says of a defect. */
+export function defectLine(error: Error, method: string | undefined, route: string | undefined): object {
+  const stack = (error.stack ?? error.message).replaceAll(URL_CREDENTIALS, "//***@");
+  return { event: "console_defect", method, route, stack };
 }
 
 /** 400: a member, parameter or path part does not have the form it must have. */

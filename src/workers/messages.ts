@@ -4,7 +4,7 @@
  * time.
  */
 import type { ConfigCopy } from "../config/config.ts";
-import type { AuditEntry } from "../console/audit.ts";
+import type { AuditEntry } from "../console/audit/audit.ts";
 import type { UpstreamState } from "../console/routes/upstreams.ts";
 import type { MetricsSnapshot } from "../telemetry/metrics.ts";
 import type { Address } from "../values/settings.ts";

@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { ConfigCopy } from "../config/config.ts";
-import type { AuditEntry } from "../console/audit.ts";
+import type { AuditEntry } from "../console/audit/audit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { MetricsSnapshot, WorkerEnd } from "../telemetry/metrics.ts";
 import { RetiredMetrics } from "../telemetry/summed-metrics.ts";

@@ -4,7 +4,7 @@
  * since it owns the place's journal. `pool.ts` does what concerns all places together.
  */
 import type { ChildProcess } from "node:child_process";
-import type { AuditEntry } from "../console/audit.ts";
+import type { AuditEntry } from "../console/audit/audit.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { WorkerEnd } from "../telemetry/metrics.ts";
 import type { Address } from "../values/settings.ts";

@@ -10,7 +10,7 @@ import type { Clock } from "../../values/time.ts";
 import type { Access, AccessReason } from "../access.ts";
 import type { OperatorAnswer } from "../answers/session.ts";
 import type { App, AppRequest } from "../app.ts";
-import type { Audit } from "../audit.ts";
+import type { Audit } from "../audit/audit.ts";
 import { ADMIN_PREFIX, addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { AuditFacts, ConsoleParts } from "../routes/contract.ts";
@@ -55,6 +55,8 @@ interface OperatorParts extends OperatorPages {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly access: Access;
+  /** Whether it is asked over a unix socket. */
+  readonly isUnix: boolean;
   readonly audit: Audit;
   readonly log: (line: object) => void;
   readonly onAccessRefused?: ((reason: AccessReason) => void) | undefined;
@@ -119,8 +121,7 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
       app.post(`${ADMIN_PREFIX}/session`, open, async (request, reply) => {
         refusalsTold(parts, () => assertSameOrigin(request.headers, parts.oidc?.publicUrl, BEHIND_A_FRONT));
         const { token } = request.body as Static<typeof ShownToken>;
-        const unix = typeof app.server.address() === "string";
-        const peer = { address: request.socket.remoteAddress, unix, headers: request.headers };
+        const peer = { address: request.socket.remoteAddress, unix: parts.isUnix, headers: request.headers };
         refusalsTold(parts, () => access.signIn(peer, token));
         await told(parts.audit, request, "operator.sign_in", async () => {
           reply.header("set-cookie", await sessions().begin("operator", "token"));

@@ -1,36 +1,10 @@
 /**
  * The console of those who own keys: pages and an API of their own on the address where clients connect, for one account
- * each. It does what the admin API does, by the same routes, and for nothing but the account that has signed in.
+ * each. Its application is read and made for the first who comes: most gateways never need it.
  */
-import cookies from "@fastify/cookie";
-import type { Store } from "../../store/contract.ts";
-import type { AccountTag } from "../../values/key.ts";
-import type { ConsoleSettings } from "../../values/settings.ts";
-import { type App, type AppRequest, addRoute, createApp } from "../app.ts";
-import type { Audit } from "../audit.ts";
-import { addPages } from "../page-routes.ts";
-import { AdminRefusal } from "../refusal.ts";
-import type { ConsoleAnswer } from "../routes/contract.ts";
-import { Attempts, NO_ADDRESS, SessionRates } from "../sign-in/attempts.ts";
-import { Challenges } from "../sign-in/challenges.ts";
-import { assertSameOrigin } from "../sign-in/same-origin.ts";
-import { type Sealer, Sessions } from "../sign-in/sessions.ts";
-import { siteOf } from "../sign-in/site.ts";
-import type { OwnerParts } from "./contract.ts";
-import type { OwnExplain } from "./help.ts";
-import { addOidcSignIn } from "./oidc-sign-in.ts";
-import { OwnScope, ownStore, type SignedIn } from "./own-store.ts";
-import { ownerRoutes } from "./routes.ts";
-import { addSignIn, namedByFront } from "./sign-in.ts";
-
-interface OwnerConsoleOptions extends OwnerParts {
-  readonly sealer: Sealer;
-  readonly audit: Audit;
-  /** Says what would become of a request of an own key. */
-  readonly explain: OwnExplain;
-  /** Takes reports of defects, flat objects without secrets. */
-  readonly log: (line: object) => void;
-}
+import type { App } from "../app.ts";
+import { NO_ADDRESS } from "../sign-in/attempts.ts";
+import type { OwnerConsoleOptions } from "./contract.ts";
 
 /** A request as the public listener has judged it. */
 interface OwnerRequest {
@@ -50,17 +24,16 @@ interface OwnerAnswer {
   readonly body: Uint8Array;
 }
 
-const COOKIE_NAME = "__Host-tollgate-owner";
-
 /** Gives the console's answer to a request. Never rejects for a caller's fault. */
 export type OwnerConsole = (request: OwnerRequest) => Promise<OwnerAnswer>;
 
 /** Nothing of it is made before the first request. */
 export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
-  let app: App | undefined;
+  let made: Promise<App> | undefined;
   const { trustedHeader = "" } = options.settings;
   return async ({ method, target, headers, body, clientAddress, throughFront }) => {
-    app ??= ownerApp(options);
+    made ??= import("./owner-app.ts").then(({ ownerApp }) => ownerApp(options));
+    const app = await made;
     // Anybody can write a header: only a front that the operator trusts is believed, and what it said twice says nothing.
     const { [trustedHeader]: named, ...others } = headers;
     const answer = await app.inject({
@@ -72,91 +45,6 @@ export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
     });
     return { status: answer.statusCode, headers: single(answer.headers), body: answer.rawPayload };
   };
-}
-
-function ownerApp(options: OwnerConsoleOptions): App {
-  const { settings, store, clock, random, sealer, audit } = options;
-  const { path, publicUrl, sessionMs } = settings;
-  const api = `${path}/api`;
-  const sessions = new Sessions({ store, clock, random, sealer, lastsMs: sessionMs, cookieName: COOKIE_NAME });
-  const challenges = new Challenges({ store, clock, random, sealer });
-  const doors = { store, settings, sessions, rates: new SessionRates(clock) };
-  const scope = new OwnScope();
-  const owners = new WeakMap<AppRequest, SignedIn>();
-  const ownerOf = (request: AppRequest) => owners.get(request) as SignedIn;
-  const askerOf = (request: AppRequest) => ({
-    who: whoOf(ownerOf(request)),
-    from: request.ip,
-    requestId: request.id,
-  });
-  const app = createApp(options);
-  app.register(cookies);
-  app.addHook("onRequest", async (request, reply) => {
-    reply.header("x-request-id", request.id);
-    if (request.routeOptions.config.access === "anyone") return;
-    reply.headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
-    assertSameOrigin(request.headers, publicUrl, "the operator has to set console.public_url");
-    if (request.url.startsWith(`${api}/sign-in/`)) return;
-    owners.set(request, await signedIn(request, doors));
-  });
-  const refuseUnknown = () => {
-    throw new AdminRefusal(404, "unknown_path", "There is nothing at this path and method.", `Go to ${path}/.`);
-  };
-  app.setNotFoundHandler(refuseUnknown);
-  app.register(async (routed) => {
-    const signIn = { ...options, sessions, challenges, attempts: new Attempts(clock) };
-    addSignIn(routed, api, signIn);
-    addOidcSignIn(routed, api, signIn);
-    routed.post(`${api}/sign-out`, async (request, reply) => {
-      const { account, session } = ownerOf(request);
-      const gone = await sessions.end(session);
-      const asked = { ...askerOf(request), what: "session.end", target: account.name };
-      audit.note(asked, { outcome: "done", facts: { session_id: session.id } });
-      return reply.header("set-cookie", gone).send({ signed_out: true });
-    });
-    const own = ownStore(store, scope);
-    const ownParts = { ...options, store: own, challenges: new Challenges({ store: own, clock, random, sealer }) };
-    for (const route of ownerRoutes(ownParts, scope)) {
-      const within = (request: AppRequest, work: () => Promise<ConsoleAnswer>) => scope.run(ownerOf(request), work);
-      addRoute(routed, api, route, { audit, askerOf, within });
-    }
-    // Any other path is a page's.
-    routed.get(`${api}/*`, refuseUnknown);
-    addPages(routed, path, "owner");
-  });
-  return app;
-}
-
-/** What a session is judged by. */
-interface Doors {
-  readonly store: Store;
-  readonly settings: ConsoleSettings;
-  readonly sessions: Sessions;
-  readonly rates: SessionRates;
-}
-
-/** @throws AdminRefusal 401 without a session that counts, 429 beyond what one may ask. @throws StoreError */
-async function signedIn(request: AppRequest, { sessions, rates, store, settings }: Doors): Promise<SignedIn> {
-  const session = sessions.named(request.cookies);
-  if (session !== undefined) rates.take(session.id);
-  const isRunning = session !== undefined && (await sessions.isRunning(session));
-  const account = isRunning ? await store.getAccount(session.owner as AccountTag) : undefined;
-  // Who came by a front is in for as long as the front says so.
-  const isNamed = session?.way !== "front" || namedByFront(request, settings) === account?.name;
-  if (session === undefined || account === undefined || !isNamed) throw signedOut();
-  rates.takeOfAccount(account.tag);
-  return { session, account, site: siteOf(request.headers, settings.publicUrl) };
-}
-
-const whoOf = ({ account, session }: SignedIn): string => `owner:${account.name}:${session.way}`;
-
-function signedOut(): AdminRefusal {
-  return new AdminRefusal(
-    401,
-    "signed_out",
-    "Nobody is signed in, or not any more.",
-    "Sign in again: with a passkey, or with a link from your operator.",
-  );
 }
 
 /** A header that is there twice would be the last one here: the console sends none of that kind. */

@@ -8,7 +8,7 @@ import type { ConsoleSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import type { SignInWaysAnswer } from "../answers/session.ts";
 import type { App, AppReply, AppRequest } from "../app.ts";
-import type { Audit } from "../audit.ts";
+import type { Audit } from "../audit/audit.ts";
 import { AdminRefusal, storeRefusal } from "../refusal.ts";
 import type { Attempts } from "../sign-in/attempts.ts";
 import { LinkToken, PasskeyAnswer } from "../sign-in/bodies.ts";

@@ -2,12 +2,12 @@
 import { giftId } from "../../values/code.ts";
 import { CardList, GiftShape } from "../answers/answers.ts";
 import { showCards, showEntitlement } from "../answers/present.ts";
-import { KeyedQueue } from "../keyed-queue.ts";
 import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, Configured, closed, type Static, Type } from "../vocabulary.ts";
 import { accountNamed } from "./accounts.ts";
 import { worthOf } from "./codes.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { KeyedQueue } from "./parts/keyed-queue.ts";
 
 const NewGift = Type.Object(
   {

@@ -17,7 +17,6 @@ import {
 } from "../answers/answers.ts";
 import { showCode, showEntitlement, showLastDay } from "../answers/present.ts";
 import { GuessBudget } from "../guess-budget.ts";
-import { KeyedQueue } from "../keyed-queue.ts";
 import { readLimit } from "../parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
@@ -36,6 +35,7 @@ import {
 } from "../vocabulary.ts";
 import { accountNamed } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { KeyedQueue } from "./parts/keyed-queue.ts";
 
 const CodeId = Type.String({
   pattern: "^code_[0-9A-Za-z]{16}$",

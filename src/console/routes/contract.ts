@@ -1,5 +1,5 @@
 /**
- * A route of the admin API as a value: where it is, what it takes, what it does. Knows no HTTP framework; `server.ts`
+ * A route of the admin API as a value: where it is, what it takes, what it does. Knows no HTTP framework; `app.ts`
  * hangs the routes on one, after the schemas have judged the input.
  */
 
@@ -111,6 +111,6 @@ export function route<
     readonly handle: (input: TypedInput<P, Q, B>) => Promise<AnswerOf<A>>;
   },
 ): ConsoleRoute {
-  // The one place where the schemas' verdict becomes a type: `server.ts` calls `handle` with validated input only.
+  // The one place where the schemas' verdict becomes a type: `app.ts` calls `handle` with validated input only.
   return spec as unknown as ConsoleRoute;
 }

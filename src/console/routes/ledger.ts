@@ -11,12 +11,12 @@ import { formatUsd } from "../../values/money.ts";
 import type { Clock } from "../../values/time.ts";
 import { type VerificationAnswer, VerificationPage, type VerificationPageAnswer } from "../answers/ledger.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
-import { type KeptAudit, KeptAudits } from "../kept-audits.ts";
 import { readLimit } from "../parameters.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
 import { closed, Name, Place, type Static, Type, wholeNumber } from "../vocabulary.ts";
 import { nextAccountName } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { type KeptAudit, KeptAudits } from "./parts/kept-audits.ts";
 
 /** Accounts that one page of a verification looks at, at most. */
 const VERIFY_PAGE_MAX = 200;

@@ -9,11 +9,11 @@ import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 import { type MarkAnswer, MarksPage, type MarksPageAnswer } from "../answers/ledger.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
-import { KeptAudits } from "../kept-audits.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
 import { closed, Name, Place, type Static, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { ANSWER_MS, auditId, pauseAfter } from "./ledger.ts";
+import { KeptAudits } from "./parts/kept-audits.ts";
 
 const MarksQuery = Type.Object({ account: Type.Optional(Name), cursor: Type.Optional(Place) }, closed);
 

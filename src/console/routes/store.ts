@@ -4,9 +4,9 @@
  * caller's to bring.
  */
 
-import type { Charging } from "../../settle/recovery/charging.ts";
-import { type StoreAnswer, StoreShape } from "../answers/answers.ts";
+import { StoreShape } from "../answers/answers.ts";
 import { AdminRefusal } from "../refusal.ts";
+import type { StoreKeeper } from "../store-keeper.ts";
 import { closed, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
@@ -21,12 +21,6 @@ const StoreConfirmation = Type.Object(
   },
   closed,
 );
-
-export interface StoreKeeper {
-  /** Throws StoreError when the store does not answer. */
-  readonly storeStatus?: () => Promise<StoreAnswer>;
-  readonly confirmStore?: (token: string) => Promise<"confirmed" | "changed" | "nothing">;
-}
 
 export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreKeeper): readonly ConsoleRoute[] {
   if (!storeStatus || !confirmStore) return [];
@@ -68,34 +62,4 @@ function changed(): AdminRefusal {
     "What was to be confirmed is not what the store shows now; nothing is changed.",
     "Look again (tollgate store status), and confirm what you see there.",
   );
-}
-
-/* What the admin API shows of the store's history, and how an operator confirms it. */
-
-/** @returns the operations that the routes of the store call. */
-export function storeKeeper(charging: Charging): Required<StoreKeeper> {
-  const { epoch, journal } = charging;
-  const show = (seen: { readonly id: string; readonly count: number } | undefined) =>
-    seen ? { id: seen.id, counted_seconds: seen.count } : null;
-  const state = (): StoreAnswer["state"] => {
-    if (epoch.losses().length > 0) return "stopped";
-    if (!epoch.checked) return "unknown";
-    return charging.isRestoring() ? "restoring" : "good";
-  };
-  return {
-    async storeStatus() {
-      return {
-        state: state(),
-        waiting_charges: journal.health().unsettled,
-        differences: epoch.losses().map(({ part, kind, known, found }) => ({
-          part,
-          finding: kind,
-          remembered: show(known),
-          found: show(found),
-        })),
-        confirm: epoch.token() ?? null,
-      };
-    },
-    confirmStore: (token) => epoch.confirm(token),
-  };
 }

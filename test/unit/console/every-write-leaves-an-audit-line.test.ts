@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
-import { Audit } from "../../../src/console/audit.ts";
+import { Audit } from "../../../src/console/audit/audit.ts";
 import type { ConsoleRoute } from "../../../src/console/routes/contract.ts";
 import { systemClock } from "../../../src/values/time.ts";
 import { ADMIN_TOKEN, startConsole } from "./running-console.ts";

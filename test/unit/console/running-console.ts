@@ -2,13 +2,13 @@
  * A real admin listener on a free port of 127.0.0.1 with a real embedded store in a folder of its own, for tests.
  */
 import { randomBytes } from "node:crypto";
-import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { type ConsoleOptions, createConsole } from "../../../src/console/server.ts";
+import { type AdminListenerOptions, adminListener } from "../../../src/console/listener.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import type { Catalog, Group } from "../../../src/values/catalog.ts";
 import { MULTIPLIER_ONE } from "../../../src/values/price.ts";
 import { Secret } from "../../../src/values/secret.ts";
+import { urlOf } from "../../../src/values/settings.ts";
 import { systemClock } from "../../../src/values/time.ts";
 import { openTestStore } from "./test-store.ts";
 
@@ -50,10 +50,13 @@ export interface RunningConsole {
 }
 
 /** Starts a console; everything is closed when the test ends. */
-export async function startConsole(t: TestContext, changes: Partial<ConsoleOptions> = {}): Promise<RunningConsole> {
+export async function startConsole(
+  t: TestContext,
+  changes: Partial<AdminListenerOptions> = {},
+): Promise<RunningConsole> {
   const store = changes.store ?? (await openTestStore(t));
   const log: Record<string, unknown>[] = [];
-  const app = createConsole({
+  const listener = adminListener({
     store,
     catalog: () => CATALOG,
     adminToken: new Secret(ADMIN_TOKEN),
@@ -64,14 +67,13 @@ export async function startConsole(t: TestContext, changes: Partial<ConsoleOptio
     log: (line) => log.push(line as Record<string, unknown>),
     ...changes,
   });
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  t.after(() => app.close());
-  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const url = urlOf(await listener.listen({ kind: "tcp", host: "127.0.0.1", port: 0 }));
+  t.after(() => listener.close());
   return {
     url,
     store,
     log,
-    close: async () => app.close(),
+    close: () => listener.close(),
     async ask(method, path, body, headers = {}) {
       const response = await fetch(url + path, {
         method,

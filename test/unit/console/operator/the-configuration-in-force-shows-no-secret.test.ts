@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { loadConfig } from "../../../../src/config/config.ts";
-import { Reloads } from "../../../../src/console/routes/configuration.ts";
+import { Reloads } from "../../../../src/console/reloads.ts";
 import { HandClock } from "../../../e2e/protocol/whole/hand-clock.ts";
 import { testConfig } from "../../../rig/config.ts";
 import { startConsole } from "../running-console.ts";

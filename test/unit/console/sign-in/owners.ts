@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { Audit } from "../../../../src/console/audit.ts";
+import { Audit } from "../../../../src/console/audit/audit.ts";
 import { createOwnerConsole, type OwnerConsole } from "../../../../src/console/owner/owner.ts";
 import { makeLink } from "../../../../src/console/sign-in/links.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";

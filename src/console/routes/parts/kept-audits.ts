@@ -2,9 +2,9 @@
  * Audits that an answer has left unfinished, for the next one to go on with. They are only a memory of work that was done:
  * one that is gone begins anew, and nothing else is different.
  */
-import type { AuditProgress, AuditSteps } from "../store/ledger/audit.ts";
-import type { AccountName } from "../store/records.ts";
-import type { Clock } from "../values/time.ts";
+import type { AuditProgress, AuditSteps } from "../../../store/ledger/audit.ts";
+import type { AccountName } from "../../../store/records.ts";
+import type { Clock } from "../../../values/time.ts";
 
 /** Audits that are kept at most; the one that nobody has asked after for longest goes first. */
 const KEPT_MAX = 8;

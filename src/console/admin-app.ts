@@ -1,19 +1,17 @@
-/** The admin listener: health, readiness, metrics and the admin API, whose routes are in `routes/`. */
-import type { AddressInfo } from "node:net";
+/** The application of the admin listener (`listener.ts`): the admin API, whose routes are in `routes/`, and the operator's console. */
 import type { LiveFigures } from "../telemetry/live-figures.ts";
-import type { Secret } from "../values/secret.ts";
-import type { Address } from "../values/settings.ts";
-import { type Access, type AccessCheck, type AccessReason, makeAccess } from "./access.ts";
-import { Health, Readiness, type ReadinessAnswer } from "./answers/answers.ts";
+import type { Access, AccessCheck, AccessReason } from "./access.ts";
+import { Health, Readiness } from "./answers/answers.ts";
 import { LiveShape } from "./answers/live.ts";
 import { text } from "./answers/shape.ts";
 import { type App, type AppRequest, addRoute, createApp } from "./app.ts";
-import { Audit, auditRoutes } from "./audit.ts";
-import { GuessBudget, TOKEN_GUESS_LIMITS } from "./guess-budget.ts";
+import { Audit } from "./audit/audit.ts";
+import { auditRoutes } from "./audit/audit-routes.ts";
 import { type DescribedRoute, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
 import { LiveFeed } from "./operator/live.ts";
 import { type OperatorConsole, type OperatorPages, operatorConsole } from "./operator/operator.ts";
 import { ADMIN_PREFIX } from "./page-routes.ts";
+import { PROBES, type ProbeParts } from "./probes.ts";
 import { AdminRefusal } from "./refusal.ts";
 import { accountRoutes } from "./routes/accounts.ts";
 import { archiveRoutes } from "./routes/archive.ts";
@@ -31,10 +29,11 @@ import { limitRoutes } from "./routes/limits.ts";
 import { markRoutes } from "./routes/marks.ts";
 import { type NoticeSender, noticeRoutes } from "./routes/notices.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
-import { type StoreKeeper, storeRoutes } from "./routes/store.ts";
+import { storeRoutes } from "./routes/store.ts";
 import { type UpstreamWatcher, upstreamRoutes } from "./routes/upstreams.ts";
 import { usageRoutes } from "./routes/usage.ts";
 import { type Identity, versionRoutes } from "./routes/version.ts";
+import type { StoreKeeper } from "./store-keeper.ts";
 import { closed, type Static, Type, wholeNumber } from "./vocabulary.ts";
 
 /** How many snapshots of a stream are wanted. */
@@ -43,11 +42,12 @@ const LiveQuery = Type.Object(
   closed,
 );
 
-export interface ConsoleOptions
+export interface AdminAppOptions
   extends ConsoleParts,
     Explainer,
     Inviter,
     NoticeSender,
+    ProbeParts,
     StoreKeeper,
     UpstreamWatcher,
     Configured,
@@ -58,30 +58,25 @@ export interface ConsoleOptions
   readonly figures?: () => Promise<LiveFigures>;
   /** Has a line of every write; its own when left out. */
   readonly audit?: Audit;
-  /** Undefined: only programs on this machine may administer. */
-  readonly adminToken: Secret | undefined;
-  /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
-  readonly metrics: (accept: string | undefined) => Promise<{ contentType: string; body: string }>;
-  /** Whether the gateway should get traffic, and if not, why. */
-  readonly readiness: () => ReadinessAnswer;
   /** Called for everybody who was refused. */
   readonly onAccessRefused?: (reason: AccessReason) => void;
-  /** Called with an address, or an IPv6 network, that has sent too many wrong tokens. */
-  readonly onTokenGuesses?: (from: string) => void;
+  /** Who is let in; it may have other askers than those of the application. */
+  readonly access: Access;
+  /** Whether it is asked over a unix socket. */
+  readonly isUnix: boolean;
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
   readonly log: (line: object) => void;
 }
 
 /**
- * Builds the admin listener. The caller listens and closes; nothing is bound here.
+ * Builds the application. The caller has it answer requests, and closes it.
  * Every answer but the metrics page is JSON; every refusal is `{error: {code, message, remedy}}`.
  */
-export function createConsole(options: ConsoleOptions): App {
+export function adminApp(options: AdminAppOptions): App {
   const app = createApp(options);
-  const budget = new GuessBudget(options.clock, TOKEN_GUESS_LIMITS);
-  const access = makeAccess(options.adminToken, { budget, onTooMany: (from) => options.onTokenGuesses?.(from) });
+  const { access } = options;
   const { audit = new Audit(options.clock, options.log) } = options;
-  const pages = options.pages && operatorConsole({ ...options, ...options.pages, access, audit });
+  const pages = options.pages && operatorConsole({ ...options, ...options.pages, audit });
   guard(app, options, access, pages);
   app.setNotFoundHandler(() => {
     throw new AdminRefusal(
@@ -94,7 +89,7 @@ export function createConsole(options: ConsoleOptions): App {
   app.register(openApiPlugin, OPEN_API_OPTIONS);
   // After the plugin, which looks at each route as it is added.
   app.register(async (routed) => {
-    addPublicRoutes(routed, options);
+    addProbes(routed, options);
     addAdminRoutes(routed, { ...options, audit }, access, pages);
     addLive(routed, options);
     pages?.add(routed);
@@ -102,7 +97,7 @@ export function createConsole(options: ConsoleOptions): App {
   return app;
 }
 
-function addAdminRoutes(app: App, options: ConsoleOptions, { who }: Access, pages: OperatorConsole | undefined): void {
+function addAdminRoutes(app: App, options: AdminAppOptions, { who }: Access, pages: OperatorConsole | undefined): void {
   const { audit = new Audit(options.clock, options.log) } = options;
   const routes = [
     accountRoutes,
@@ -138,18 +133,8 @@ function addAdminRoutes(app: App, options: ConsoleOptions, { who }: Access, page
   }
 }
 
-/** Begins to listen. @returns the address, with the port that the system chose for port 0. Rejects as node:net does. */
-export async function listenAt(app: App, address: Address): Promise<Address> {
-  if (address.kind === "unix") {
-    await app.listen({ path: address.path });
-    return address;
-  }
-  await app.listen({ host: address.host, port: address.port });
-  return { ...address, port: (app.server.address() as AddressInfo).port };
-}
-
 /** Checks access before the body is read, for unknown paths too, so that no route can forget it. */
-function guard(app: App, options: ConsoleOptions, access: Access, pages: OperatorConsole | undefined): void {
+function guard(app: App, options: AdminAppOptions, access: Access, pages: OperatorConsole | undefined): void {
   const checkFor = (request: AppRequest): AccessCheck | undefined => {
     if (request.routeOptions.config.access === "metrics") return access.metrics;
     return request.routeOptions.config.access === "anyone" ? undefined : access.admin;
@@ -158,11 +143,10 @@ function guard(app: App, options: ConsoleOptions, access: Access, pages: Operato
     reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
     reply.header("x-request-id", request.id);
     if (pages?.isVisit(request)) return reply.redirect("/console/");
-    const unix = typeof app.server.address() === "string";
     try {
       const check = checkFor(request);
       if (check === access.admin && (await pages?.lets(request))) return;
-      check?.({ address: request.socket.remoteAddress, unix, headers: request.headers });
+      check?.({ address: request.socket.remoteAddress, unix: options.isUnix, headers: request.headers });
     } catch (error) {
       if (error instanceof AdminRefusal) options.onAccessRefused?.(error.code as AccessReason);
       throw error;
@@ -171,7 +155,7 @@ function guard(app: App, options: ConsoleOptions, access: Access, pages: Operato
 }
 
 /** `GET /admin/v1/live`: what no other route does, an answer that goes on. */
-function addLive(app: App, { figures, clock }: ConsoleOptions): void {
+function addLive(app: App, { figures, clock }: AdminAppOptions): void {
   if (!figures) return;
   const live = new LiveFeed({ figures, clock });
   app.addHook("preClose", async () => live.close());
@@ -196,37 +180,35 @@ const LIVE = {
   refusals: { 429: "`too_many_watchers`, or `too_many_wrong_tokens`." },
 } as const satisfies DescribedRoute;
 
-function addPublicRoutes(app: App, options: ConsoleOptions): void {
-  app.get("/healthz", { config: { access: "anyone", described: OPEN.healthz } }, async () => ({ alive: true }));
-  app.get("/readyz", { config: { access: "anyone", described: OPEN.readyz } }, async (_request, reply) => {
-    const readiness = options.readiness();
-    return reply.code(readiness.ready ? 200 : 503).send(readiness);
-  });
-  app.get("/metrics", { config: { access: "metrics", described: OPEN.metrics } }, async (request, reply) => {
-    const { contentType, body } = await options.metrics(request.headers.accept);
-    return reply.header("content-type", contentType).send(body);
-  });
+/** Most who ask for these are answered by the listener itself. */
+function addProbes(app: App, options: AdminAppOptions): void {
+  for (const [path, probe] of Object.entries(PROBES)) {
+    const config = { access: probe.access, described: DESCRIBED[path as keyof typeof PROBES] };
+    app.get(path, { config }, async (request, reply) => {
+      const { status, contentType, body } = await probe.answer(options, request.headers.accept);
+      return reply.code(status).header("content-type", contentType).send(body);
+    });
+  }
 }
 
-/** The routes beside the admin API, for monitoring. */
-const OPEN = {
-  healthz: {
+const DESCRIBED = {
+  "/healthz": {
     id: "healthz",
     summary: "Whether the process is alive",
     answers: { 200: Health },
     access: "anyone",
   },
-  readyz: {
+  "/readyz": {
     id: "readyz",
     summary: "Whether the gateway should get traffic",
     answers: { 200: Readiness, 503: Readiness },
     access: "anyone",
   },
-  metrics: {
+  "/metrics": {
     id: "metrics",
     summary: "Metrics, for Prometheus; without a token for programs on the gateway's machine",
     answers: { 200: text("The exposition format of Prometheus.", "tollgate_store_up 1") },
     mediaType: "text/plain",
     access: "metrics",
   },
-} as const satisfies Record<string, DescribedRoute>;
+} as const satisfies Record<keyof typeof PROBES, DescribedRoute>;

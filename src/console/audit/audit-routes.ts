@@ -1,0 +1,66 @@
+/** `GET /admin/v1/audit`: who did what. */
+import { AuditPage } from "../answers/answers.ts";
+import { readInstant, readLimit } from "../parameters.ts";
+import { malformed } from "../refusal.ts";
+import { type ConsoleRoute, route } from "../routes/contract.ts";
+import { closed, Instant, type Static, Type, wholeNumber } from "../vocabulary.ts";
+import { AUDIT_LINES_MAX, type Audit } from "./audit.ts";
+
+/** Audit lines on one page at most. */
+const AUDIT_PAGE_MAX = 200;
+
+const AuditQuery = Type.Object(
+  {
+    cursor: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
+    since: Type.Optional(Instant),
+    after: Type.Optional(wholeNumber(15, "the number of a line: those that came behind it, oldest first")),
+    run: Type.Optional(
+      Type.String({
+        pattern: "^[0-9a-f]{12}$",
+        description: "with after, the `run` of the answer that the number is from",
+        "x-remedy": "Leave it out, or take it from an earlier answer.",
+      }),
+    ),
+    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${AUDIT_PAGE_MAX}`)),
+  },
+  closed,
+);
+
+export function auditRoutes(audit: Audit): readonly ConsoleRoute[] {
+  return [
+    route({
+      method: "GET",
+      path: "/audit",
+      id: "listAudit",
+      summary: "The newest writes of operators and owners, newest first",
+      description:
+        `At most ${AUDIT_LINES_MAX} lines since this process began; the log has them all. \`since\` leaves out what is older. With ` +
+        "`after` those that came behind that line, oldest first: with the `run` of the answer that the number is from, another " +
+        "process begins with its first line.",
+      query: AuditQuery,
+      answers: { 200: AuditPage },
+      async handle({ query }) {
+        const limit = readLimit(query.limit, AUDIT_PAGE_MAX);
+        assertOneDirection(query);
+        const { runId: run, newest } = audit;
+        if (query.after !== undefined) {
+          const after = (query.run ?? run) === run ? Number(query.after) : 0;
+          return { status: 200, body: { items: audit.behind(after, limit), next: null, run, newest } };
+        }
+        const sinceMs = query.since === undefined ? 0 : readInstant("since", query.since);
+        const before = query.cursor === undefined ? Number.POSITIVE_INFINITY : Number(query.cursor);
+        const { items, next } = audit.page(before, limit, sinceMs);
+        const body = { items, next: next === null ? null : String(next), run, newest };
+        return { status: 200, body };
+      },
+    }),
+  ];
+}
+
+/** @throws AdminRefusal 400 for members that the other direction has. */
+function assertOneDirection({ after, run, cursor, since }: Static<typeof AuditQuery>): void {
+  const others = after === undefined ? { run } : { cursor, since };
+  const [name] = Object.entries(others).find(([, typed]) => typed !== undefined) ?? [];
+  if (name === undefined) return;
+  throw malformed(name, after === undefined ? "left out without after" : "left out with after", "Ask for one of them.");
+}

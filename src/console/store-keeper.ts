@@ -1,0 +1,37 @@
+/** What the admin API shows of the store's history, and how an operator confirms it. */
+import type { Charging } from "../settle/recovery/charging.ts";
+import type { StoreAnswer } from "./answers/answers.ts";
+
+export interface StoreKeeper {
+  /** Throws StoreError when the store does not answer. */
+  readonly storeStatus?: () => Promise<StoreAnswer>;
+  readonly confirmStore?: (token: string) => Promise<"confirmed" | "changed" | "nothing">;
+}
+
+/** @returns the operations that the routes of the store call. */
+export function storeKeeper(charging: Charging): Required<StoreKeeper> {
+  const { epoch, journal } = charging;
+  const show = (seen: { readonly id: string; readonly count: number } | undefined) =>
+    seen ? { id: seen.id, counted_seconds: seen.count } : null;
+  const state = (): StoreAnswer["state"] => {
+    if (epoch.losses().length > 0) return "stopped";
+    if (!epoch.checked) return "unknown";
+    return charging.isRestoring() ? "restoring" : "good";
+  };
+  return {
+    async storeStatus() {
+      return {
+        state: state(),
+        waiting_charges: journal.health().unsettled,
+        differences: epoch.losses().map(({ part, kind, known, found }) => ({
+          part,
+          finding: kind,
+          remembered: show(known),
+          found: show(found),
+        })),
+        confirm: epoch.token() ?? null,
+      };
+    },
+    confirmStore: (token) => epoch.confirm(token),
+  };
+}
