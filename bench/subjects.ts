@@ -2,7 +2,7 @@
  * What is measured: servers between the load and the upstream. Each is started on free ports of 127.0.0.1 in a folder of
  * its own, and says which processes its CPU time is read from.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -117,7 +117,8 @@ async function startNginx({ upstreamPort }: StartOptions): Promise<Running> {
   writeFileSync(file, nginxConfig(dir, port, upstreamPort));
   const child = spawn("nginx", ["-p", dir, "-c", file], { stdio: ["ignore", "inherit", "inherit"] });
   await until(() => answers(port), "nginx");
-  const stop = stopper(child, dir);
+  const end = stopper(child);
+  const stop = () => end().finally(() => rmSync(dir, { recursive: true, force: true }));
   return { url: `http://127.0.0.1:${port}`, key: "none", pids: childrenOf(pidOf(child)), behind: [], stop };
 }
 
@@ -198,22 +199,30 @@ async function startGateway(options: StartOptions, store: string | undefined, mo
   const { shape = {} } = options;
   writeFileSync(file, gatewayConfig(dir, options.upstreamPort, store, shape) + more);
   await addAccounts(shape.moreAccounts ?? 0, store ?? `embedded:${dir}/data`);
-  const descriptor = openSync(log, "w");
   const profile = options.profileDir ? ["--cpu-prof", `--cpu-prof-dir=${options.profileDir}`] : [];
-  const [program = "", ...args] = options.command ?? [process.execPath, ...profile, MAIN];
-  const child = spawn(program, [...args, "serve", "--config", file], {
-    cwd: dir,
-    stdio: ["ignore", descriptor, descriptor],
-  });
-  closeSync(descriptor);
-  const stop = stopper(child, dir);
+  const run = async (command: readonly string[] = [process.execPath, ...profile, MAIN]) => {
+    const [program = "", ...args] = command;
+    const descriptor = openSync(log, "w");
+    const stdio = ["ignore", descriptor, descriptor] satisfies StdioOptions;
+    const child = spawn(program, [...args, "serve", "--config", file], { cwd: dir, stdio });
+    closeSync(descriptor);
+    const end = stopper(child);
+    try {
+      return { ...(await serving(child, log)), pid: pidOf(child), end };
+    } catch (error) {
+      await end();
+      throw error;
+    }
+  };
   try {
-    const { listen, admin } = await serving(child, log);
-    const { keys, limitedKey } = await makeKeys(admin, shape.payers ?? 1);
-    const pid = pidOf(child);
+    // By a process of its own: one that an operator has asked holds more for as long as it lasts.
+    const asked = await run(options.command ?? [process.execPath, MAIN]);
+    const { keys, limitedKey } = await makeKeys(asked.admin, shape.payers ?? 1).finally(asked.end);
+    const { listen, pid, end } = await run(options.command);
+    const stop = () => end().finally(() => rmSync(dir, { recursive: true, force: true }));
     return { url: listen, key: keys[0] as string, keys, limitedKey, pids: [pid, ...childrenOf(pid)], behind: [], stop };
   } catch (error) {
-    await stop();
+    rmSync(dir, { recursive: true, force: true });
     throw error;
   }
 }
@@ -309,12 +318,11 @@ function pidOf(child: ChildProcess): number {
   return child.pid;
 }
 
-function stopper(child: ChildProcess, dir: string): () => Promise<void> {
+function stopper(child: ChildProcess): () => Promise<void> {
   const exited = once(child, "exit").catch(() => {});
   return async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGINT");
     await exited;
-    rmSync(dir, { recursive: true, force: true });
   };
 }
 

@@ -25,18 +25,18 @@ const { values } = parseArgs({
 });
 const { out, only } = values;
 
-const { code, build, packages } = await bundle(ROOT, values.build);
+const { scripts, build, packages } = await bundle(ROOT, values.build);
 const notices = noticesOf(packages);
 mkdirSync(out, { recursive: true });
 console.log(`build ${build}`);
-if (only !== "executable") say(makePackage(ROOT, code, notices, out));
+if (only !== "executable") say(makePackage(ROOT, scripts, notices, out));
 if (only !== "package") {
   if (process.platform !== "linux" || process.arch !== "x64") {
     throw new Error("the executable is for Linux x64 and is made there; --only package makes the package");
   }
   writeFileSync(join(out, "THIRD-PARTY.txt"), notices);
   const file = join(out, "tollgate");
-  makeExecutable(code, file);
+  makeExecutable(scripts, file);
   // To compress it takes a third of the build; who makes the executable alone hardly wants to know.
   const compressed = () => `, ${megabytes(gzipSync(readFileSync(file), { level: 6 }).length)} compressed`;
   say(file, only === undefined ? compressed() : "");

@@ -1,5 +1,5 @@
 /**
- * The program as one script: the sources and the packages that they import. And packages as a few files, for the test suite.
+ * The program as a few scripts: the sources and the packages that they import. And packages as a few files, for the test suite.
  * By rolldown; the only file that imports it.
  */
 import { execFileSync } from "node:child_process";
@@ -8,10 +8,11 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { BUNDLED_PREFIX, checkedOut } from "../src/console/page-files.ts";
+import launcher from "./launcher.cjs";
 
 export interface BundleOutput {
-  /** A CommonJS script in ASCII: V8 keeps such a text in one byte per character. */
-  readonly code: string;
+  /** CommonJS scripts in ASCII, which V8 keeps in one byte per character, by their names (build/launcher.cjs has which these are). */
+  readonly scripts: ReadonlyMap<string, string>;
   /** What `--version --json` calls `build`. */
   readonly build: string;
   /** Folders of the packages whose code is in it. */
@@ -22,38 +23,81 @@ export interface BundleOutput {
 const TARGET = "node24";
 const DIGEST_CHARS = 12;
 
+/** What a start of a gateway reads, whatever it is. */
+const START_SCRIPT = "start.cjs";
+/** All else, read when it is first needed: most gateways never hold it in memory. */
+const LATER_SCRIPT = "later.cjs";
+
 /**
  * Bundles the sources below `root`. The same sources and name give the same bytes.
  * @param named what to call the build; the commit of a clean checkout, else a digest of the code, when left out.
  */
 export async function bundle(root: string, named: string | undefined): Promise<BundleOutput> {
+  const entry = join(root, "build/program.ts");
+  const first = new Set<string>();
   const bundled = await rolldown({
-    input: join(root, "build/program.ts"),
+    input: entry,
     cwd: root,
     platform: "node",
     tsconfig: false,
+    plugins: [
+      {
+        name: "first",
+        buildEnd() {
+          const add = (id: string): void => {
+            if (first.has(id)) return;
+            first.add(id);
+            for (const imported of this.getModuleInfo(id)?.importedIds ?? []) add(imported);
+          };
+          // What build/program.ts imports is what it reads for a start.
+          for (const read of this.getModuleInfo(entry)?.dynamicallyImportedIds ?? []) add(read);
+        },
+      },
+    ],
     // A file that can also be run by itself (npm run schema) is never that in a bundle.
     transform: { target: TARGET, define: { "import.meta.main": "false" } },
     onLog(level, log) {
       // Its path is read in a checkout only: src/values/program/program.ts.
       if (log.code === "EMPTY_IMPORT_META") return;
+      // What a start reads is imported dynamically by build/program.ts, for it to be known.
+      if (log.code === "INEFFECTIVE_DYNAMIC_IMPORT") return;
       if (level === "warn") throw new Error(`the bundler warns: ${log.message}`);
     },
   });
   const { output } = await bundled.generate({
     format: "cjs",
-    codeSplitting: false,
+    codeSplitting: {
+      groups: [
+        { name: "start", test: (id) => first.has(id) },
+        { name: "later", test: (id) => id !== entry && !first.has(id) },
+      ],
+    },
+    entryFileNames: "[name].cjs",
+    chunkFileNames: "[name].cjs",
+    // Modules of one script that are imported dynamically run when they are, not with the script.
+    strictExecutionOrder: true,
     dynamicImportInCjs: false,
-    // White space only: names stay, so that the stack of a defect can be read.
-    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+    // Names of functions and classes stay, so that the stack of a defect can be read.
+    minify: {
+      compress: false,
+      mangle: { keepNames: { function: true, class: true } },
+      codegen: { removeWhitespace: true },
+    },
     comments: { legal: false },
   });
   await bundled.close();
-  const [chunk, ...others] = output;
-  if (others.length > 0) throw new Error("the bundle is more than one file");
-  const build = named ?? commitOf(root) ?? digestOf(chunk.code);
-  const intro = `const TOLLGATE_BUNDLE=${JSON.stringify({ build, files: filesOf(root) })};`;
-  return { code: asAscii(`${intro}${chunk.code}`), build, packages: packagesOf(root, chunk.moduleIds) };
+  const chunks = new Map(output.filter((one) => one.type === "chunk").map((chunk) => [chunk.fileName, chunk]));
+  const missing = new Set(chunks.keys()).symmetricDifference(new Set(launcher.names));
+  if (missing.size > 0) throw new Error(`the bundle's scripts are not those of build/launcher.cjs: ${[...missing]}`);
+  if (first.has(join(root, "src/values/program/files.ts"))) throw new Error("a start reads the texts of all files");
+  const build = named ?? commitOf(root) ?? digestOf([...chunks.values()].map(({ code }) => code).join(""));
+  const intros: Readonly<Record<string, string>> = {
+    [START_SCRIPT]: `const TOLLGATE_BUILD=${JSON.stringify(build)};`,
+    [LATER_SCRIPT]: `const TOLLGATE_FILES=${JSON.stringify(filesOf(root))};`,
+  };
+  const scripts = launcher.names.map((name) => [name, asAscii((intros[name] ?? "") + chunks.get(name)?.code)] as const);
+  const modules = [...chunks.values()].flatMap(({ moduleIds }) => moduleIds);
+  return { scripts: new Map(scripts), build, packages: packagesOf(root, modules) };
 }
 
 /** A module of a package as `bundlePackages` is to make it. */

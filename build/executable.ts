@@ -1,5 +1,5 @@
 /**
- * One file that is Node and the program: a single executable application of Node with the bundle and V8's code cache of it.
+ * One file that is Node and the program: a single executable application of Node with the two scripts and V8's code caches of them.
  * docs/decisions/one-file-of-code-is-the-program.md has why it is made this way, and figures.
  */
 import { execFileSync } from "node:child_process";
@@ -14,15 +14,15 @@ import warm from "./warm.cjs";
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /** Makes the executable of this code at `output`, by the Node that runs this, which becomes a part of it. */
-export function makeExecutable(code: string, output: string): void {
+export function makeExecutable(scripts: ReadonlyMap<string, string>, output: string): void {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-build-"));
   // Relative names, since Node writes them into the executable: the same sources give the same bytes in any folder.
   const node = (...args: string[]) =>
     execFileSync(process.execPath, args, { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
   try {
-    writeFileSync(join(dir, "program"), launcher.wrapped(code), "latin1");
-    node(...warm.flags, here("warm.cjs"), "program", "cache");
-    node(here("warm.cjs"), "program", "cache", "check");
+    for (const [name, code] of scripts) writeFileSync(join(dir, name), launcher.wrapped(code), "latin1");
+    node(...warm.flags, here("warm.cjs"));
+    node(here("warm.cjs"), "check");
     copyFileSync(process.execPath, join(dir, "node"));
     // Symbols and line numbers of Node's C++: a quarter of the file, of use to a debugger of Node itself only.
     execFileSync("strip", ["--strip-all", "node"], { cwd: dir });
@@ -37,7 +37,9 @@ export function makeExecutable(code: string, output: string): void {
       }),
     );
     node("--build-sea", "sea.json");
-    const parts = ["program", "cache"].map((name) => readFileSync(join(dir, name)));
+    const parts = launcher.names
+      .flatMap((name) => [name, `${name}.cache`])
+      .map((file) => readFileSync(join(dir, file)));
     appendFileSync(join(dir, "tollgate"), launcher.appended(parts));
     mkdirSync(dirname(resolve(output)), { recursive: true });
     copyFileSync(join(dir, "tollgate"), output);

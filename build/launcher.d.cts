@@ -1,9 +1,10 @@
 import type { Script } from "node:vm";
 
 declare const launcher: {
+  readonly names: readonly string[];
   wrapped(code: string): string;
-  scriptOf(text: string, cachedData: Buffer | undefined): Script;
+  scriptOf(name: string, text: string, cachedData: Buffer | undefined): Script;
   appended(parts: readonly Buffer[]): Buffer;
-  run(script: Script, file: string): void;
+  run(scriptNamed: (name: string) => Script, file: string): void;
 };
 export = launcher;

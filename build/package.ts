@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import launcher from "./launcher.cjs";
 
 /** Files of the repository that belong to it as they are. */
 const FILES = ["README.md", "LICENSE", "CHANGELOG.md", "tollgate.example.yaml", "tollgate.schema.json"];
@@ -18,7 +19,7 @@ interface Manifest {
  * Stages `out/package` and packs it.
  * @returns the path of the tarball.
  */
-export function makePackage(root: string, code: string, notices: string, out: string): string {
+export function makePackage(root: string, scripts: ReadonlyMap<string, string>, notices: string, out: string): string {
   const dir = join(out, "package");
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(join(dir, "bin"), { recursive: true });
@@ -39,7 +40,7 @@ export function makePackage(root: string, code: string, notices: string, out: st
   for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text);
   for (const file of FILES) copyFileSync(join(root, file), join(dir, file));
   writeFileSync(join(dir, "bin/tollgate.cjs"), startOf(engines.node), { mode: 0o755 });
-  writeFileSync(join(dir, "bin/program.cjs"), code);
+  for (const [name, code] of scripts) writeFileSync(join(dir, "bin", name), code);
   const args = ["pack", "--silent", "--pack-destination", resolve(out)];
   const packed = execFileSync("npm", args, { cwd: dir, encoding: "utf8" });
   return join(out, packed.trim());
@@ -56,6 +57,6 @@ if (differing >= 0 && here[differing] < least[differing]) {
   console.error("Tollgate needs Node ${least} or later; this is " + process.version + ". The executable needs none.");
   process.exit(1);
 }
-require("./program.cjs");
+require("./${launcher.names[0]}");
 `;
 }

@@ -3,9 +3,13 @@
  * as a worker (node:cluster says which one this is), and everything else is the command line.
  */
 import cluster from "node:cluster";
+import { tuneHeap } from "../src/telemetry/heap.ts";
 
-/** Set by build/warm.cjs only: called when all code of a start has been read, in place of the program. */
-const { tollgateRead } = globalThis as { tollgateRead?: () => void };
+/**
+ * Set by build/warm.cjs only: called when all code of a start has been read, in place of the program, with what the program
+ * does before it reads more.
+ */
+const { tollgateRead } = globalThis as { tollgateRead?: (tune: () => void) => void };
 
 /** Reads all code of a start, and a configuration: its parser and schema are a good part of what a start compiles. */
 async function readAll(): Promise<void> {
@@ -17,5 +21,5 @@ async function readAll(): Promise<void> {
   loadConfig({ text, env: {} });
 }
 
-if (tollgateRead) void readAll().then(tollgateRead);
+if (tollgateRead) void readAll().then(() => tollgateRead(tuneHeap));
 else void (cluster.isWorker ? import("../src/worker.ts") : import("../src/main.ts"));

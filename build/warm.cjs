@@ -1,14 +1,14 @@
 /**
- * Run by build/executable.ts in the Node of the executable, with `flags` below: reads the wrapped program (first
- * argument) with all modules of a gateway, and writes what V8 has compiled for that to a file (second argument). With a
- * third argument it only says whether V8 takes what was written.
+ * Run by build/executable.ts in the Node of the executable, with `flags` below, in a folder with the wrapped scripts: reads all
+ * modules of a gateway, and writes what V8 has compiled of each script for that to a file beside it. With an argument it only says
+ * whether V8 takes what was written.
  *
  * Reading modules is the larger part of a start, and happens in one order. To start a gateway would compile a little
  * more (a start would take a tenth less), but in an order that the disk decides, and two builds would differ.
  */
 const { readFileSync, writeFileSync } = require("node:fs");
 const { setFlagsFromString } = require("node:v8");
-const { run, scriptOf } = require("./launcher.cjs");
+const { names, run, scriptOf } = require("./launcher.cjs");
 
 /** Each: what makes two runs alike, and its opposite, since V8 refuses what was compiled under other flags than its own. */
 const FLAGS = [
@@ -24,17 +24,25 @@ const FLAGS = [
 exports.flags = FLAGS.map(([flag]) => flag);
 
 if (require.main === module) {
-  const [, , program, cache, isCheck] = process.argv;
-  const text = readFileSync(program, "latin1");
-  if (isCheck) {
-    if (scriptOf(text, readFileSync(cache)).cachedDataRejected) throw new Error("V8 does not take its own code cache");
-  } else {
-    const script = scriptOf(text, undefined);
-    globalThis.tollgateRead = () => {
-      for (const [, usual] of FLAGS) setFlagsFromString(usual);
-      writeFileSync(cache, script.createCachedData());
-      process.exit(0);
-    };
-    run(script, program);
-  }
+  const isCheck = process.argv.length > 2;
+  const cacheOf = (name) => `${name}.cache`;
+  const later = names.at(-1);
+  const scripts = new Map();
+  const scriptNamed = (name) => {
+    const script = scriptOf(name, readFileSync(name, "latin1"), isCheck ? readFileSync(cacheOf(name)) : undefined);
+    scripts.set(name, script);
+    if (script.cachedDataRejected) throw new Error(`V8 does not take its own code cache of ${name}`);
+    return script;
+  };
+  const keep = (name) => isCheck || writeFileSync(cacheOf(name), scripts.get(name).createCachedData());
+  globalThis.tollgateRead = (tune) => {
+    if (!isCheck) scriptNamed(later);
+    for (const [, usual] of isCheck ? [] : FLAGS) setFlagsFromString(usual);
+    for (const name of names.slice(0, -1)) keep(name);
+    tune();
+    if (isCheck) scriptNamed(later);
+    keep(later);
+    process.exit(0);
+  };
+  run(scriptNamed, names[0]);
 }

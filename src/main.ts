@@ -49,7 +49,6 @@ async function serve(options: RunOptions): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = await openLog(settings.log.level, options.pretty);
-  tuneHeap();
   log.info({ event: "starting", ...BUILD, generation: 1, sha256: digestOf(copy) }, "tollgate starts");
   // What only a gateway needs is read here, so that the other commands start in half the time.
   const [{ startGateway }, { startWorkers }] = await Promise.all([
@@ -102,7 +101,6 @@ async function leave(): Promise<never> {
 }
 
 async function serveDemo(): Promise<void> {
-  tuneHeap();
   const [{ startGateway }, { demoKey, demoWelcome, startDemo }] = await Promise.all([
     import("./gateway.ts"),
     import("./demo.ts"),
@@ -276,6 +274,9 @@ function endWithReader(error: NodeJS.ErrnoException): void {
 }
 
 process.stdout.on("error", endWithReader);
+
+// Every command: V8 takes the code cache of what is read later under these settings only (build/warm.cjs).
+tuneHeap();
 
 /** A gateway that ends, or has never begun, leaves: what it could not close would keep the process. */
 let wasToServe = false;

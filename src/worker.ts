@@ -38,6 +38,8 @@ function settingsOf(file: string, copy: ConfigCopy): Settings {
 /** What owners do in the console of this worker goes to its parent, which answers operators who ask for the audit. */
 const passAudit = (entry: AuditEntry) => void tell({ kind: "audited", entry });
 
+tuneHeap();
+
 let log: Log = createLog({ level: "error" });
 
 async function prepare({ worker, workers, file, started, newest, pretty }: WorkerStart): Promise<LifeGateway> {
@@ -49,7 +51,6 @@ async function prepare({ worker, workers, file, started, newest, pretty }: Worke
     // Nobody asks a worker as an operator; without a token it would make one, and beside its own journal.
     adminToken: new Secret(randomBytes(32).toString("base64url")),
   };
-  tuneHeap();
   log = ofWorker(await openLog(own.log.level, pretty), worker);
   const settings = keepUntilRestart(own, settingsOf(file, newest.copy));
   const gateway = await prepareGateway({ settings, log, serves: "clients", passAudit });

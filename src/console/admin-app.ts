@@ -1,4 +1,5 @@
 /** The application of the admin listener (`listener.ts`): the admin API, whose routes are in `routes/`, and the operator's console. */
+import { setImmediate } from "node:timers/promises";
 import type { LiveFigures } from "../telemetry/live-figures.ts";
 import type { Access, AccessCheck, AccessReason } from "./access.ts";
 import { Health, Readiness } from "./answers/answers.ts";
@@ -90,14 +91,19 @@ export function adminApp(options: AdminAppOptions): App {
   // After the plugin, which looks at each route as it is added.
   app.register(async (routed) => {
     addProbes(routed, options);
-    addAdminRoutes(routed, { ...options, audit }, access, pages);
+    await addAdminRoutes(routed, { ...options, audit }, access, pages);
     addLive(routed, options);
     pages?.add(routed);
   });
   return app;
 }
 
-function addAdminRoutes(app: App, options: AdminAppOptions, { who }: Access, pages: OperatorConsole | undefined): void {
+async function addAdminRoutes(
+  app: App,
+  options: AdminAppOptions,
+  { who }: Access,
+  pages: OperatorConsole | undefined,
+): Promise<void> {
   const { audit = new Audit(options.clock, options.log) } = options;
   const routes = [
     accountRoutes,
@@ -122,6 +128,8 @@ function addAdminRoutes(app: App, options: AdminAppOptions, { who }: Access, pag
   ].flatMap((make) => make(options));
   const document = () => app.swagger();
   for (const route of [...routes, ...auditRoutes(audit), ...openApiRoutes(document)]) {
+    // Each takes half a millisecond, and requests of clients are under way.
+    await setImmediate();
     addRoute(app, ADMIN_PREFIX, route, {
       audit,
       askerOf: (request) => ({

@@ -67,7 +67,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
       send(response, status, { "content-type": contentType }, body);
     } catch (error) {
       if (error instanceof AdminRefusal) options.onAccessRefused?.(error.code as AccessReason);
-      else options.log(defectLine(error as Error, request.method, undefined));
+      else options.log(defectLine(error as Error, request.method, isProbe(request) ? request.url : undefined));
       sendRefusal(response, error instanceof AdminRefusal ? error : INTERNAL);
     }
   }
@@ -80,7 +80,11 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
     },
     async close() {
       const closed = servers.close(clock);
-      await (await made)?.close();
+      // One that could not be made has been logged, for each who asked.
+      await made?.then(
+        (app) => app.close(),
+        () => {},
+      );
       await closed;
     },
   };
@@ -132,7 +136,7 @@ class Servers {
 }
 
 async function makeApp(options: AdminAppOptions): Promise<App> {
-  // Read in two turns of the loop, so that those in between do not wait for all of it.
+  // Read in several turns of the loop, so that requests of clients do not wait for all of it.
   await import("./app.ts");
   await setImmediate();
   const { adminApp } = await import("./admin-app.ts");

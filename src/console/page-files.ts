@@ -9,7 +9,7 @@ import { stripTypeScriptTypes } from "node:module";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { BUNDLE } from "../values/program/program.ts";
+import { BUNDLED_FILES } from "../values/program/files.ts";
 
 /** One file as it is sent. */
 interface PageFile {
@@ -52,7 +52,7 @@ let made: PageFiles | undefined;
 
 /** The files, the same for every call. */
 export function pageFiles(): PageFiles {
-  made ??= make(BUNDLE ? bundled(BUNDLE.files) : checkedOut());
+  made ??= make(BUNDLED_FILES ? bundled(BUNDLED_FILES) : checkedOut());
   return made;
 }
 

@@ -8,7 +8,8 @@ import { setFlagsFromString } from "node:v8";
 import { type Clock, systemClock } from "../values/time.ts";
 
 /**
- * Sets V8 up for a process that serves; before it begins to.
+ * Sets V8 up for a process that serves; before it begins to. V8 takes no code cache that was made under other settings
+ * (build/warm.cjs).
  *
  * What is made is put among the young objects, wherever in the code that is. V8 would make the arrays and objects of a place
  * old from the beginning, once most of those that it looked at there had outlived a collection, as those of 32 requests at once

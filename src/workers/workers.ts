@@ -16,7 +16,7 @@ import { liveMetrics } from "../telemetry/live-figures.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics, MetricsPage, MetricsSnapshot } from "../telemetry/metrics.ts";
 import { summedPage, summedSnapshot } from "../telemetry/summed-metrics.ts";
-import { BUNDLE } from "../values/program/program.ts";
+import { IS_BUNDLE } from "../values/program/program.ts";
 import type { Address, Settings } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import { forkWorker } from "./handed-over.ts";
@@ -24,7 +24,7 @@ import type { StopMode } from "./messages.ts";
 import { WorkerPool } from "./pool.ts";
 
 /** A bundle is one program for both: it asks node:cluster which of them it is (build/program.ts). */
-const PROGRAM = BUNDLE ? (process.argv[1] as string) : fileURLToPath(new URL("../worker.ts", import.meta.url));
+const PROGRAM = IS_BUNDLE ? (process.argv[1] as string) : fileURLToPath(new URL("../worker.ts", import.meta.url));
 /** Beyond the deadline of a drain: time for proper ends and for settlements. */
 const KILL_GRACE_MS = 30_000;
 /** How often the workers' figures are fetched, so that little is lost of one that is killed. */

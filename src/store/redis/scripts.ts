@@ -1,7 +1,7 @@
 /** The Lua scripts: read from `lua/` once, each with the parts that it uses in front, and their SHA-1 for EVALSHA. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { BUNDLE } from "../../values/program/program.ts";
+import { BUNDLED_FILES } from "../../values/program/files.ts";
 
 export interface Script {
   readonly name: string;
@@ -99,6 +99,6 @@ function loadScript(name: string, parts: readonly string[]): Script {
 }
 
 function readLua(name: string): string {
-  const bundled = BUNDLE?.files[`store/redis/lua/${name}.lua`];
+  const bundled = BUNDLED_FILES?.[`store/redis/lua/${name}.lua`];
   return bundled ?? readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
 }

@@ -53,6 +53,7 @@ export interface RunningConsole {
 export async function startConsole(
   t: TestContext,
   changes: Partial<AdminListenerOptions> = {},
+  host = "127.0.0.1",
 ): Promise<RunningConsole> {
   const store = changes.store ?? (await openTestStore(t));
   const log: Record<string, unknown>[] = [];
@@ -67,7 +68,7 @@ export async function startConsole(
     log: (line) => log.push(line as Record<string, unknown>),
     ...changes,
   });
-  const url = urlOf(await listener.listen({ kind: "tcp", host: "127.0.0.1", port: 0 }));
+  const url = urlOf(await listener.listen({ kind: "tcp", host, port: 0 }));
   t.after(() => listener.close());
   return {
     url,

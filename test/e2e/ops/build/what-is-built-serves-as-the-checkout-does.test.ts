@@ -8,10 +8,12 @@ import { once } from "node:events";
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   globSync,
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
@@ -316,6 +318,26 @@ test("the package installs without a registry, for a user and in a project, and 
   assert.equal(added.status, 0, added.err);
   const asked = await run(["npx", "--no-install", "tollgate", "--version"], WITH_NODE, project);
   assert.deepEqual([asked.status, asked.out], [0, `${version}\n`]);
+});
+
+test("a start, clients and monitoring need nothing of the script that is read later", async (t) => {
+  const own = place("least");
+  cpSync(join(dir, "one", "package"), own, { recursive: true });
+  const program = [process.execPath, join(own, "bin", "tollgate.cjs")];
+  const text = testConfig({ upstreamUrl: await simulator(t), dir: place("least-data") });
+  const whole = await serve(t, program, text, WITH_NODE);
+  const key = await keyOf(whole, "dave");
+  assert.equal(await whole.stop("SIGTERM"), 0);
+
+  rmSync(join(own, "bin", "later.cjs"));
+  const least = await serve(t, program, text, WITH_NODE);
+  await servesAll(least, key);
+  const statusOf = async (path: string) => (await fetch(least.adminUrl + path)).status;
+  assert.deepEqual(await Promise.all(["/healthz", "/readyz", "/metrics"].map(statusOf)), [200, 200, 200]);
+  // So it is what was taken away that has the rest.
+  assert.equal(await statusOf("/admin/v1/accounts"), 500);
+  await servesAll(least, key);
+  assert.equal(await least.stop("SIGTERM"), 0);
 });
 
 test("a Node that is too old is told so, and is not given syntax that it cannot read", async () => {
