@@ -5,7 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
@@ -23,7 +23,8 @@ const { values } = parseArgs({
 const dist = resolve(values.dist);
 interface Subject {
   readonly command: readonly string[];
-  readonly file?: string;
+  /** What its size is the size of. */
+  readonly files?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -35,9 +36,9 @@ const SUBJECTS: Readonly<Record<string, Subject>> = {
   "checkout, by npm start": { command: CHECKOUT, env: COMPILED },
   package: {
     command: [process.execPath, join(dist, "package/bin/tollgate.cjs")],
-    file: join(dist, "package/bin/program.cjs"),
+    files: globSync(join(dist, "package/bin/*.cjs")),
   },
-  executable: { command: [join(dist, "tollgate")], file: join(dist, "tollgate") },
+  executable: { command: [join(dist, "tollgate")], files: [join(dist, "tollgate")] },
 };
 
 interface Start {
@@ -82,8 +83,8 @@ for (const [name, measured] of starts) {
     const sorted = measured.map(of).sort((a, b) => a - b);
     return `${Math.round(sorted[sorted.length >> 1] as number)} (${Math.round(sorted[0] as number)})`;
   };
-  const file = SUBJECTS[name]?.file;
-  const size = file ? (statSync(file).size / 1e6).toFixed(1) : "-";
+  const bytes = SUBJECTS[name]?.files?.reduce((sum, file) => sum + statSync(file).size, 0);
+  const size = bytes === undefined ? "-" : (bytes / 1e6).toFixed(1);
   const figures = [figure((one) => one.readyMs), figure((one) => one.cpuMs), figure((one) => one.idleMb), size];
   console.log(`| ${name} | ${figures.join(" | ")} |`);
 }
