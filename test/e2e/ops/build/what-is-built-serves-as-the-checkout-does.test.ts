@@ -320,6 +320,18 @@ test("the package installs without a registry, for a user and in a project, and 
   assert.deepEqual([asked.status, asked.out], [0, `${version}\n`]);
 });
 
+test("what is read later is of the build that runs, whatever is renamed over its file", async (t) => {
+  const file = join(place("renamed"), "tollgate");
+  copyFileSync(ONE, file);
+  const text = testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir: place("renamed-data") });
+  const gateway = await serve(t, [file], text);
+  copyFileSync(TWO, `${file}.new`);
+  renameSync(`${file}.new`, file);
+  const { build: answered } = (await adminGet(gateway, "/version")) as { build: string };
+  assert.equal(answered, "one");
+  await servesPages({ url: gateway.adminUrl });
+});
+
 test("a start, clients and monitoring need nothing of the script that is read later", async (t) => {
   const own = place("least");
   cpSync(join(dir, "one", "package"), own, { recursive: true });
