@@ -3,7 +3,8 @@
  * ten a second each. Resident memory idle, per open stream, and after `--requests N` whole replies; CPU time per event and as a share
  * of one core; streams that were refused or cut (any of them ends the run).
  *
- * `--streams N`, `--requests N`; `--translated`: the clients speak messages, the upstream chat completions.
+ * `--streams N`, `--requests N`; `--translated`: the clients speak messages, the upstream chat completions. `--executable FILE`
+ * (of `npm run build`) in place of the checkout.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     streams: { type: "string", default: "2000" },
     requests: { type: "string", default: "50000" },
     translated: { type: "boolean", default: false },
+    executable: { type: "string" },
   },
 });
 const STREAMS = Number(values.streams);
@@ -68,7 +70,8 @@ try {
     const subject = SUBJECTS.find((one) => one.name === name);
     if (!subject) throw new Error(`no subject is called "${name}"`);
     const shape = { payers: PAYERS, concurrency: Math.max(STREAMS, WARM_UP) };
-    const running = await subject.start({ upstreamPort: port, profileDir: undefined, shape });
+    const command = values.executable === undefined ? {} : { command: [values.executable] };
+    const running = await subject.start({ upstreamPort: port, profileDir: undefined, shape, ...command });
     try {
       rows.push(await measured(name, running));
     } finally {

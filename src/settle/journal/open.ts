@@ -173,11 +173,11 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       writer.append(entry);
     },
     checkpoint(ask) {
-      const entry = made(RECORD.checkpoint, encodeCharge(ask, {}));
+      const payload = encodeCharge(ask, {});
       // The one before it, or the OPEN, stands.
-      if (isTooLong(entry.payload) || !unsettled.isRunning(ask.requestId)) return;
-      unsettled.add(ask.requestId, entry);
-      writer.append(entry);
+      if (isTooLong(payload)) return;
+      const entry = unsettled.checkpoint(ask.requestId, clock.wallMs(), payload);
+      if (entry) writer.append(entry);
     },
     final(ask, orphan = false) {
       const entry = made(RECORD.final, encodeCharge(ask, orphan ? { orphan } : {}));
