@@ -94,6 +94,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
 class Servers {
   readonly #answer: (request: IncomingMessage, response: ServerResponse) => void;
   readonly #bound: Server[] = [];
+  #isClosing = false;
 
   constructor(answer: (request: IncomingMessage, response: ServerResponse) => void) {
     this.#answer = answer;
@@ -114,6 +115,7 @@ class Servers {
   }
 
   async close(clock: Clock): Promise<void> {
+    this.#isClosing = true;
     const closed = this.#bound.map((server) => new Promise((resolve) => server.close(resolve)));
     // Node ends its check of requests that do not come when the server closes: half a request would hold it for good.
     const cancel = clock.after(CLOSE_GRACE_MS, () => {
@@ -125,7 +127,13 @@ class Servers {
 
   async #bind(where: ListenOptions): Promise<AddressInfo | string | null> {
     const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS };
-    const server = createServer(timeouts, this.#answer);
+    const server = createServer(timeouts, (request, response) => {
+      response.once("close", () => {
+        // One that was under way as the server began to close would keep its connection.
+        if (this.#isClosing) server.closeIdleConnections();
+      });
+      this.#answer(request, response);
+    });
     server.maxConnections = CONNECTIONS_MAX;
     server.on("clientError", refuseMalformedHttp);
     server.listen(where);

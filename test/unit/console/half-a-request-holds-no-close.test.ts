@@ -32,3 +32,33 @@ for (const [name, half] of [
     await Promise.all([closed, client.closed]);
   });
 }
+
+for (const [name, path] of [
+  ["a probe", "/metrics"],
+  ["a question to the application", "/metrics?by=the-application"],
+] as const) {
+  // Node itself closes it, 10 seconds after the answer.
+  test(`${name} that is answered while the listener closes holds its connection no longer`, {
+    timeout: 8_000,
+  }, async (t: TestContext) => {
+    const page = Promise.withResolvers<{ contentType: string; body: string }>();
+    const asked = Promise.withResolvers<void>();
+    // Nobody is cut.
+    const after: Clock["after"] = (ms, task) => (ms === CLOSE_GRACE_MS ? () => {} : systemClock.after(ms, task));
+    const console = await startConsole(t, {
+      clock: { ...systemClock, after },
+      metrics() {
+        asked.resolve();
+        return page.promise;
+      },
+    });
+    const client = new RawSocket({ port: Number(new URL(console.url).port) });
+    client.send(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
+    await asked.promise;
+    const closed = console.close();
+    page.resolve({ contentType: "text/plain", body: "up 1\n" });
+    const [response] = await client.responsesUntilClosed();
+    assert.deepEqual([response?.status, response?.body, response?.complete], [200, "up 1\n", true]);
+    await closed;
+  });
+}
