@@ -48,6 +48,15 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   let isUnix = false;
   let made: Promise<App> | undefined;
 
+  /** One that could not be made, for want of descriptors perhaps, is tried again for the next who asks. */
+  function application(): Promise<App> {
+    made ??= makeApp({ ...options, access, isUnix }).catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  }
+
   async function probe(path: keyof typeof PROBES, { socket, headers }: IncomingMessage): Promise<ProbeAnswer> {
     const { access: asked, answer } = PROBES[path];
     if (asked === "metrics") access.metrics({ address: socket.remoteAddress, unix: isUnix, headers });
@@ -57,8 +66,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       if (!isProbe(request)) {
-        made ??= makeApp({ ...options, access, isUnix });
-        (await made).routing(request, response);
+        (await application()).routing(request, response);
         return;
       }
       for (const [name, value] of PROBE_HEADERS) response.setHeader(name, value);
@@ -68,7 +76,8 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
     } catch (error) {
       if (error instanceof AdminRefusal) options.onAccessRefused?.(error.code as AccessReason);
       else options.log(defectLine(error as Error, request.method, isProbe(request) ? request.url : undefined));
-      sendRefusal(response, error instanceof AdminRefusal ? error : INTERNAL);
+      if (response.headersSent) response.destroy();
+      else sendRefusal(response, error instanceof AdminRefusal ? error : INTERNAL);
     }
   }
 

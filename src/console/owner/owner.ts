@@ -32,7 +32,11 @@ export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
   let made: Promise<App> | undefined;
   const { trustedHeader = "" } = options.settings;
   return async ({ method, target, headers, body, clientAddress, throughFront }) => {
-    made ??= import("./owner-app.ts").then(({ ownerApp }) => ownerApp(options));
+    // One that could not be made is tried again for the next who comes.
+    made ??= makeApp(options).catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
     const app = await made;
     // Anybody can write a header: only a front that the operator trusts is believed, and what it said twice says nothing.
     const { [trustedHeader]: named, ...others } = headers;
@@ -45,6 +49,13 @@ export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
     });
     return { status: answer.statusCode, headers: single(answer.headers), body: answer.rawPayload };
   };
+}
+
+async function makeApp(options: OwnerConsoleOptions): Promise<App> {
+  const { ownerApp } = await import("./owner-app.ts");
+  const app = ownerApp(options);
+  await app.ready();
+  return app;
 }
 
 /** A header that is there twice would be the last one here: the console sends none of that kind. */

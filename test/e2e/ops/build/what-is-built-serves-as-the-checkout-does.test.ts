@@ -13,7 +13,6 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
@@ -341,13 +340,16 @@ test("a start, clients and monitoring need nothing of the script that is read la
   const key = await keyOf(whole, "dave");
   assert.equal(await whole.stop("SIGTERM"), 0);
 
-  rmSync(join(own, "bin", "later.cjs"));
+  const [later, elsewhere] = [join(own, "bin", "later.cjs"), join(own, "later.cjs")];
+  renameSync(later, elsewhere);
   const least = await serve(t, program, text, WITH_NODE);
   await servesAll(least, key);
   const statusOf = async (path: string) => (await fetch(least.adminUrl + path)).status;
   assert.deepEqual(await Promise.all(["/healthz", "/readyz", "/metrics"].map(statusOf)), [200, 200, 200]);
   // So it is what was taken away that has the rest.
   assert.equal(await statusOf("/admin/v1/accounts"), 500);
+  renameSync(elsewhere, later);
+  assert.equal(await statusOf("/admin/v1/accounts"), 401);
   await servesAll(least, key);
   assert.equal(await least.stop("SIGTERM"), 0);
 });
