@@ -124,19 +124,26 @@ test("calls of hosted tools and extras are held beside the tokens, and no output
   assert.equal(affordableLimit({ ...terms, choices: 4 }, paying, paying.holdFull), 25);
 });
 
-test("of a request that may be charged at several tiers the dearest is held, and funds buy what it costs", () => {
-  const fast = { ...PRICE, output: 20_000_000n };
-  const model = { ...PRICED, price: { ...PRICED.price, tiers: new Map([["fast", fast]]) } };
-  const [route] = model.routes;
-  assert.ok(route);
-  const routes = [{ ...route, protocol: "messages" as const }];
-  const quote = measure({ ...FACTS, serviceTier: "fast", tierParam: "speed" }, { ...model, routes }, CATALOG);
-  assert.ok("groups" in quote);
-  const paying = quote.groups.find(({ group }) => group === "money");
-  assert.ok(paying);
-  assert.equal(paying.holdFull, 1_000n * INPUT + 100n * 20n);
-  assert.equal(affordableLimit(quote.terms, paying, paying.holdFull), 100);
-});
+for (const [name, output] of [
+  ["dearer", 20n],
+  ["cheaper", 1n],
+] as const) {
+  test(`of a request that may be charged at several tiers the dearest is held, where its own is ${name}`, () => {
+    const fast = { ...PRICE, output: output * 1_000_000n };
+    const model = { ...PRICED, price: { ...PRICED.price, tiers: new Map([["fast", fast]]) } };
+    const [route] = model.routes;
+    assert.ok(route);
+    // Another protocol: the server may not know the tier, and charge the usual price.
+    const routes = [{ ...route, protocol: "messages" as const }];
+    const quote = measure({ ...FACTS, serviceTier: "fast", tierParam: "speed" }, { ...model, routes }, CATALOG);
+    assert.ok("groups" in quote);
+    const paying = quote.groups.find(({ group }) => group === "money");
+    assert.ok(paying);
+    const dearest = output > OUTPUT ? output : OUTPUT;
+    assert.equal(paying.holdFull, 1_000n * INPUT + 100n * dearest);
+    assert.equal(affordableLimit(quote.terms, paying, paying.holdFull), 100);
+  });
+}
 
 test("the part of a tool that is less than a nano-dollar is held as a whole one", () => {
   const groups = [...CATALOG.groups.values()].map((group) => [
