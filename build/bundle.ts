@@ -57,7 +57,7 @@ export async function bundle(root: string, named: string | undefined): Promise<B
     // A file that can also be run by itself (npm run schema) is never that in a bundle.
     transform: { target: TARGET, define: { "import.meta.main": "false" } },
     onLog(level, log) {
-      // Its path is read in a checkout only: src/values/program/program.ts.
+      // Paths beside a source are read in a checkout only: src/values/program/files.ts.
       if (log.code === "EMPTY_IMPORT_META") return;
       // What a start reads is imported dynamically by build/program.ts, for it to be known.
       if (log.code === "INEFFECTIVE_DYNAMIC_IMPORT") return;
@@ -92,12 +92,18 @@ export async function bundle(root: string, named: string | undefined): Promise<B
   if (first.has(join(root, "src/values/program/files.ts"))) throw new Error("a start reads the texts of all files");
   const build = named ?? commitOf(root) ?? digestOf([...chunks.values()].map(({ code }) => code).join(""));
   const intros: Readonly<Record<string, string>> = {
-    [START_SCRIPT]: `const TOLLGATE_BUILD=${JSON.stringify(build)};`,
-    [LATER_SCRIPT]: `const TOLLGATE_FILES=${JSON.stringify(filesOf(root))};`,
+    [START_SCRIPT]: `const TOLLGATE_BUILD=${JSON.stringify(build)};exports.tollgateBuild=TOLLGATE_BUILD;`,
+    [LATER_SCRIPT]: `${demandBuild(build)}const TOLLGATE_FILES=${JSON.stringify(filesOf(root))};`,
   };
   const scripts = launcher.names.map((name) => [name, asAscii((intros[name] ?? "") + chunks.get(name)?.code)] as const);
   const modules = [...chunks.values()].flatMap(({ moduleIds }) => moduleIds);
   return { scripts: new Map(scripts), build, packages: packagesOf(root, modules) };
+}
+
+/** What scripts know each other by has another meaning in each build: one that a package's files have been replaced by is refused. */
+function demandBuild(build: string): string {
+  const message = "another build has taken the place of the one that runs: restart it";
+  return `if(require("./${START_SCRIPT}").tollgateBuild!==${JSON.stringify(build)})throw new Error(${JSON.stringify(message)});`;
 }
 
 /** A module of a package as `bundlePackages` is to make it. */

@@ -1,5 +1,5 @@
 /**
- * One file that is Node and the program: a single executable application of Node with the two scripts and V8's code caches of them.
+ * One file that is Node and the program: a single executable application of Node with the scripts and V8's code caches of them.
  * docs/decisions/one-file-of-code-is-the-program.md has why it is made this way, and figures.
  */
 import { execFileSync } from "node:child_process";

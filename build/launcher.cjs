@@ -76,7 +76,13 @@ exports.run = (scriptNamed, file) => {
     const module = { exports: {} };
     modules.set(name, module);
     const required = (wanted) => (NAMES.includes(basename(wanted)) ? load(basename(wanted)) : require(wanted));
-    scriptNamed(name).runInThisContext()(module.exports, required, module, file, dirname(file));
+    try {
+      scriptNamed(name).runInThisContext()(module.exports, required, module, file, dirname(file));
+    } catch (error) {
+      // As Node's require does: half a module is none, and the next who wants it tries again.
+      modules.delete(name);
+      throw error;
+    }
     return module.exports;
   };
   load(NAMES[0]);

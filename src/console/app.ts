@@ -62,6 +62,8 @@ declare module "fastify" {
 export function createApp(parts: AppParts): App {
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
+    // Routes are added in turns of the loop, which take as long as requests of clients do.
+    pluginTimeout: 0,
     genReqId: () => printRequestId(newRequestId(parts.clock.wallMs(), parts.random)),
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
     ajv: { customOptions: VALIDATION },

@@ -103,6 +103,8 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
 class Servers {
   readonly #answer: (request: IncomingMessage, response: ServerResponse) => void;
   readonly #bound: Server[] = [];
+  /** How many requests of a connection have not been answered to their end. */
+  readonly #underWay = new WeakMap<Socket, number>();
   #isClosing = false;
 
   constructor(answer: (request: IncomingMessage, response: ServerResponse) => void) {
@@ -134,13 +136,20 @@ class Servers {
     cancel();
   }
 
+  /** Node would keep the connection of an answer that was under way as the server began to close. */
+  #follow(socket: Socket, response: ServerResponse): void {
+    this.#underWay.set(socket, (this.#underWay.get(socket) ?? 0) + 1);
+    response.once("close", () => {
+      const left = (this.#underWay.get(socket) ?? 0) - 1;
+      this.#underWay.set(socket, left);
+      if (this.#isClosing && left === 0) socket.destroySoon();
+    });
+  }
+
   async #bind(where: ListenOptions): Promise<AddressInfo | string | null> {
     const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS };
     const server = createServer(timeouts, (request, response) => {
-      response.once("close", () => {
-        // One that was under way as the server began to close would keep its connection.
-        if (this.#isClosing) server.closeIdleConnections();
-      });
+      this.#follow(request.socket, response);
       this.#answer(request, response);
     });
     server.maxConnections = CONNECTIONS_MAX;

@@ -1,6 +1,7 @@
 /** docs/failure-model.md row D5, at the admin listener: Node ends its own check of slow senders when a server closes. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { connect } from "node:net";
 import test, { type TestContext } from "node:test";
 import { type Clock, systemClock } from "../../../src/values/time.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
@@ -62,3 +63,32 @@ for (const [name, path] of [
     await closed;
   });
 }
+
+test("an answer that its client has not read to the end is not cut by the end of another one", async (t) => {
+  const large = "x".repeat(32 * 1024 * 1024);
+  const pages = new Map(["large", "small"].map((name) => [name, Promise.withResolvers<string>()]));
+  const bothAsked = Promise.withResolvers<void>();
+  let asked = 0;
+  const after: Clock["after"] = (ms, task) => (ms === CLOSE_GRACE_MS ? () => {} : systemClock.after(ms, task));
+  const console = await startConsole(t, {
+    clock: { ...systemClock, after },
+    async metrics(accept = "") {
+      if (++asked === pages.size) bothAsked.resolve();
+      return { contentType: "text/plain", body: (await pages.get(accept)?.promise) ?? "" };
+    },
+  });
+  const port = Number(new URL(console.url).port);
+  const request = (accept: string) => `GET /metrics HTTP/1.1\r\nhost: localhost\r\naccept: ${accept}\r\n\r\n`;
+  const slow = connect(port, "127.0.0.1");
+  slow.write(request("large"));
+  const other = new RawSocket({ port }).send(request("small"));
+  await bothAsked.promise;
+  const closed = console.close();
+  pages.get("large")?.resolve(large);
+  pages.get("small")?.resolve("up 1\n");
+  assert.equal((await other.responsesUntilClosed())[0]?.complete, true);
+  let bytes = 0;
+  for await (const piece of slow) bytes += (piece as Buffer).length;
+  assert.ok(bytes > large.length, `${bytes} bytes`);
+  await closed;
+});

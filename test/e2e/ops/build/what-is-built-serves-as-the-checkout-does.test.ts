@@ -348,6 +348,13 @@ test("a start, clients and monitoring need nothing of the script that is read la
   assert.deepEqual(await Promise.all(["/healthz", "/readyz", "/metrics"].map(statusOf)), [200, 200, 200]);
   // So it is what was taken away that has the rest.
   assert.equal(await statusOf("/admin/v1/accounts"), 500);
+  // Another build's, whose names for things would be others.
+  writeFileSync(later, readFileSync(elsewhere, "latin1").replace('!=="one"', '!=="two"'), "latin1");
+  assert.equal(await statusOf("/admin/v1/accounts"), 500);
+  assert.match(
+    await least.line('"event":"console_defect"', 2),
+    /another build has taken the place of the one that runs/,
+  );
   renameSync(elsewhere, later);
   assert.equal(await statusOf("/admin/v1/accounts"), 401);
   await servesAll(least, key);
