@@ -23,6 +23,9 @@ export interface BundleOutput {
 const TARGET = "node24";
 const DIGEST_CHARS = 12;
 
+/** Large packages that most gateways never need. */
+const NOT_IN_A_START = /[\\/]node_modules[\\/](?:fastify|@fastify|ioredis|openid-client|@simplewebauthn)[\\/]/;
+
 /** What a start of a gateway reads, whatever it is. */
 const START_SCRIPT = "start.cjs";
 /** All else, read when it is first needed: most gateways never hold it in memory. */
@@ -89,6 +92,8 @@ export async function bundle(root: string, named: string | undefined): Promise<B
   const chunks = new Map(output.filter((one) => one.type === "chunk").map((chunk) => [chunk.fileName, chunk]));
   const missing = new Set(chunks.keys()).symmetricDifference(new Set(launcher.names));
   if (missing.size > 0) throw new Error(`the bundle's scripts are not those of build/launcher.cjs: ${[...missing]}`);
+  const early = [...first].find((id) => NOT_IN_A_START.test(id));
+  if (early) throw new Error(`a start reads ${early}: import it when it is needed`);
   if (first.has(join(root, "src/values/program/files.ts"))) throw new Error("a start reads the texts of all files");
   const build = named ?? commitOf(root) ?? digestOf([...chunks.values()].map(({ code }) => code).join(""));
   const intros: Readonly<Record<string, string>> = {

@@ -46,6 +46,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   const budget = new GuessBudget(clock, TOKEN_GUESS_LIMITS);
   const access = makeAccess(options.adminToken, { budget, onTooMany: (from) => options.onTokenGuesses?.(from) });
   let isUnix = false;
+  let isClosing = false;
   let made: Promise<App> | undefined;
 
   /** One that could not be made, for want of descriptors perhaps, is tried again for the next who asks. */
@@ -66,19 +67,33 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       if (!isProbe(request)) {
+        // An application that is made now would be closed by nobody.
+        if (isClosing) throw closing();
         (await application()).routing(request, response);
         return;
       }
-      for (const [name, value] of PROBE_HEADERS) response.setHeader(name, value);
-      response.setHeader("x-request-id", printRequestId(newRequestId(clock.wallMs(), options.random)));
       const { status, contentType, body } = await probe(request.url as keyof typeof PROBES, request);
       send(response, status, { "content-type": contentType }, body);
     } catch (error) {
-      if (error instanceof AdminRefusal) options.onAccessRefused?.(error.code as AccessReason);
-      else options.log(defectLine(error as Error, request.method, isProbe(request) ? request.url : undefined));
+      const isRefused = error instanceof AdminRefusal;
+      if (!isRefused) options.log(defectLine(error, request.method, isProbe(request) ? request.url : undefined));
+      else if (error.status !== 503) options.onAccessRefused?.(error.code as AccessReason);
       if (response.headersSent) response.destroy();
-      else sendRefusal(response, error instanceof AdminRefusal ? error : INTERNAL);
+      else refuse(response, isRefused ? error : FAILED);
     }
+  }
+
+  /** @param headers beside those that every answer has. */
+  function send(response: ServerResponse, status: number, headers: Record<string, string>, body: string): void {
+    const id = printRequestId(newRequestId(clock.wallMs(), options.random));
+    const length = Buffer.byteLength(body);
+    response.writeHead(status, { ...HEADERS, "x-request-id": id, ...headers, "content-length": length });
+    response.end(body);
+  }
+
+  function refuse(response: ServerResponse, refusal: AdminRefusal): void {
+    const headers = { ...refusal.headers, "content-type": "application/json; charset=utf-8" };
+    send(response, refusal.status, headers, JSON.stringify(refusalBody(refusal)));
   }
 
   const servers = new Servers((request, response) => void answer(request, response));
@@ -88,6 +103,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
       return servers.listen(address);
     },
     async close() {
+      isClosing = true;
       const closed = servers.close(clock);
       // One that could not be made has been logged, for each who asked.
       await made?.then(
@@ -172,25 +188,22 @@ async function makeApp(options: AdminAppOptions): Promise<App> {
   return app;
 }
 
-const PROBE_HEADERS = [
-  ["cache-control", "no-store"],
-  ["x-content-type-options", "nosniff"],
-] as const;
+const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
+/** A body that nobody will read may be on its way. */
+const FAILED = new AdminRefusal(INTERNAL.status, INTERNAL.code, INTERNAL.message, INTERNAL.remedy, {
+  connection: "close",
+});
+
+function closing(): AdminRefusal {
+  const headers = { connection: "close", "retry-after": "1" };
+  return new AdminRefusal(503, "closing", "The gateway closes.", "Ask again when it runs.", headers);
+}
 
 /** Any other form of such a request, as HEAD or one with a body, is left to the application. */
 function isProbe({ method, url = "", headers }: IncomingMessage): boolean {
   if (method !== "GET" || !Object.hasOwn(PROBES, url)) return false;
   return headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
-}
-
-function send(response: ServerResponse, status: number, headers: Record<string, string>, body: string): void {
-  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-  response.end(body);
-}
-
-function sendRefusal(response: ServerResponse, refusal: AdminRefusal): void {
-  const headers = { ...refusal.headers, "content-type": "application/json; charset=utf-8" };
-  send(response, refusal.status, headers, JSON.stringify(refusalBody(refusal)));
 }
 
 /** Answers bytes that are not HTTP, where there is no request yet. */

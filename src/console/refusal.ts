@@ -4,6 +4,7 @@
  */
 
 import type { StoreError } from "../store/contract.ts";
+import { errorStack } from "../values/program/error-text.ts";
 import type { AdminErrorAnswer } from "./answers/answers.ts";
 
 /** An answer that is not the one asked for. Thrown by routes and access checks, written by `app.ts` and `listener.ts`. */
@@ -49,8 +50,8 @@ export const INTERNAL = new AdminRefusal(
 const URL_CREDENTIALS = /\/\/[^/@\s]+@/g;
 
 /** What the log says of a defect. */
-export function defectLine(error: Error, method: string | undefined, route: string | undefined): object {
-  const stack = (error.stack ?? error.message).replaceAll(URL_CREDENTIALS, "//***@");
+export function defectLine(error: unknown, method: string | undefined, route: string | undefined): object {
+  const stack = errorStack(error).replaceAll(URL_CREDENTIALS, "//***@");
   return { event: "console_defect", method, route, stack };
 }
 

@@ -2,6 +2,7 @@
  * The application of the owners' console: the admin API's own routes, for nothing but the account that has signed in, the ways
  * to sign in, and the pages.
  */
+import { setImmediate } from "node:timers/promises";
 import cookies from "@fastify/cookie";
 import type { Store } from "../../store/contract.ts";
 import type { AccountTag } from "../../values/key.ts";
@@ -67,6 +68,8 @@ export function ownerApp(options: OwnerConsoleOptions): App {
     const own = ownStore(store, scope);
     const ownParts = { ...options, store: own, challenges: new Challenges({ store: own, clock, random, sealer }) };
     for (const route of ownerRoutes(ownParts, scope)) {
+      // As the admin application's are.
+      await setImmediate();
       const within = (request: AppRequest, work: () => Promise<ConsoleAnswer>) => scope.run(ownerOf(request), work);
       addRoute(routed, api, route, { audit, askerOf, within });
     }

@@ -2,6 +2,7 @@
  * The console of those who own keys: pages and an API of their own on the address where clients connect, for one account
  * each. Its application is read and made for the first who comes: most gateways never need it.
  */
+import { setImmediate } from "node:timers/promises";
 import type { App } from "../app.ts";
 import { NO_ADDRESS } from "../sign-in/attempts.ts";
 import type { OwnerConsoleOptions } from "./contract.ts";
@@ -52,7 +53,11 @@ export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
 }
 
 async function makeApp(options: OwnerConsoleOptions): Promise<App> {
+  // Read in several turns of the loop, so that requests of clients do not wait for all of it.
+  await import("../app.ts");
+  await setImmediate();
   const { ownerApp } = await import("./owner-app.ts");
+  await setImmediate();
   const app = ownerApp(options);
   await app.ready();
   return app;

@@ -92,3 +92,20 @@ test("an answer that its client has not read to the end is not cut by the end of
   assert.ok(bytes > large.length, `${bytes} bytes`);
   await closed;
 });
+
+test("who asks while it closes is told so, and no application is made for that", async (t) => {
+  const after: Clock["after"] = (ms, task) => (ms === CLOSE_GRACE_MS ? () => {} : systemClock.after(ms, task));
+  const console = await startConsole(t, { clock: { ...systemClock, after } });
+  const client = new RawSocket({ port: Number(new URL(console.url).port) });
+  client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  assert.equal((await client.next())?.status, 200);
+  // Half a head keeps the connection.
+  client.send("GET /admin/v1/accounts HTTP/1.1\r\nhost: localhost\r\n");
+  assert.equal((await console.ask("GET", "/healthz")).status, 200);
+  const closed = console.close();
+  client.send("\r\n");
+  const [response] = await client.responsesUntilClosed();
+  assert.deepEqual([response?.status, response?.headers.connection], [503, "close"]);
+  assert.match(response?.headers["x-request-id"] ?? "", /^\S+$/);
+  await closed;
+});

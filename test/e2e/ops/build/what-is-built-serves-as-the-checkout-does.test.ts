@@ -347,7 +347,11 @@ test("a start, clients and monitoring need nothing of the script that is read la
   const statusOf = async (path: string) => (await fetch(least.adminUrl + path)).status;
   assert.deepEqual(await Promise.all(["/healthz", "/readyz", "/metrics"].map(statusOf)), [200, 200, 200]);
   // So it is what was taken away that has the rest.
-  assert.equal(await statusOf("/admin/v1/accounts"), 500);
+  const failed = await fetch(`${least.adminUrl}/admin/v1/accounts`);
+  assert.equal(failed.status, 500);
+  const saidBeside = ["x-request-id", "cache-control", "connection"].map((name) => failed.headers.get(name));
+  assert.deepEqual(saidBeside.slice(1), ["no-store", "close"]);
+  assert.ok(saidBeside[0]);
   // Another build's, whose names for things would be others.
   writeFileSync(later, readFileSync(elsewhere, "latin1").replace('!=="one"', '!=="two"'), "latin1");
   assert.equal(await statusOf("/admin/v1/accounts"), 500);
