@@ -177,7 +177,7 @@ async function prepare(
   const chargingParts = {
     settings: settings.journal,
     store: composed,
-    sharded: settings.store.kind === "redis-cluster",
+    storeKind: settings.store.kind,
     clock,
     metrics,
     log,

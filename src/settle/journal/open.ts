@@ -35,6 +35,8 @@ interface JournalParts {
 
 /** What verification reads of the journal. */
 export interface JournalLog {
+  /** The number of the first segment that this process writes. */
+  readonly firstOwn: number;
   segments(): readonly Segment[];
   read(segment: number, offset: number, bytes: number): Promise<Buffer>;
   /** As the last process left it. */
@@ -96,7 +98,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
   const segments: Segment[] = [...found.segments];
   const leftovers = leftoversOf(unsettled);
   let { progress } = found;
-  let started = false;
+  let [started, told] = [false, false];
   const segmentBytes = segmentBytesFor(bytesMax);
   /** Kept as segments come and go: each request asks, and to add up a day's 180 takes 0.2 us, or 3 with cold caches. */
   let bytesOfSegments = segments.reduce((sum, segment) => sum + segment.bytes, 0);
@@ -139,7 +141,6 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     };
   }
 
-  let told = false;
   async function clean(verifiedBefore: number): Promise<void> {
     const { remove, early, carry } = judge({
       segments,
@@ -193,6 +194,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     close: () => writer.close(),
   };
   const log: JournalLog = {
+    firstOwn: found.next,
     segments: () => segments,
     read: (segment: number, offset: number, bytes: number) => disk.read(segmentName(segment), offset, bytes),
     progress: found.progress,

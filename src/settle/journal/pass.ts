@@ -10,7 +10,7 @@ import type { AdminRecord } from "../journal.ts";
 import { HEAD_BYTES, type JournalFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
 import { decodeAck, decodeAdmin, type JournalPosition, readCharge } from "./payload.ts";
-import { scan } from "./segments.ts";
+import { type Segment, scan } from "./segments.ts";
 import type { PlacedCharge } from "./set-aside.ts";
 
 const CHUNK_BYTES = 256 * 1024;
@@ -24,13 +24,15 @@ interface PassParts {
   /** Of at most SETTLED_IDS_MAX charges. Rejects with StoreError while the store is away: the pass then stays where it is. */
   readonly verify: (charges: readonly PlacedCharge[]) => Promise<void>;
   readonly verifyAdmin: (record: AdminRecord, segment: number) => Promise<void>;
+  /** From this segment on nothing is looked at: what is acknowledged there cannot be lost while this process lasts. */
+  readonly sureFrom?: number | undefined;
 }
 
 export class VerifyPass {
   readonly #parts: PassParts;
   #place: JournalPosition;
   /** FINALs whose ACK comes later. */
-  readonly #open = new TransientMap<RequestId, PlacedCharge>();
+  #open = new TransientMap<RequestId, PlacedCharge>();
   #dueAtMs = 0;
   #count = 0;
 
@@ -67,6 +69,7 @@ export class VerifyPass {
     const segments = this.#parts.log.segments();
     const segment = segments.find(({ number }) => number >= this.#place.segment);
     if (!segment) return false;
+    if (segment.number >= (this.#parts.sureFrom ?? Number.POSITIVE_INFINITY)) return this.#passOver(segments, nowMs);
     const offset = segment.number === this.#place.segment ? this.#place.offset : 0;
     if (offset >= segment.end) {
       if (segment === segments.at(-1)) return false;
@@ -82,6 +85,20 @@ export class VerifyPass {
     const read = later ? later.from : isLast ? segment.end - offset : Math.max(end, bytes.length - FRAME_BYTES_MAX);
     this.#place = { segment: segment.number, offset: offset + read };
     return later === undefined;
+  }
+
+  /**
+   * A later process looks at what is younger than the age of this pass, as it would behind one that had looked at the rest: from the
+   * start of a segment, and of the one before it, where the FINAL of its first ACKs is.
+   */
+  #passOver(segments: readonly Segment[], nowMs: number): false {
+    if (this.#open.size > 0) this.#open = new TransientMap();
+    const { sureFrom = 0, delayMs } = this.#parts;
+    const own = segments.filter(({ number }) => number >= sureFrom);
+    const young = own.findIndex(({ lastAtMs }) => lastAtMs + delayMs > nowMs);
+    const segment = own[(young < 0 ? own.length - 1 : young) - 1] ?? own[0];
+    if (segment && segment.number > this.#place.segment) this.#place = { segment: segment.number, offset: 0 };
+    return false;
   }
 
   /** Only ACKs and administrative writes wait. A record from the future means that the clock went back. */

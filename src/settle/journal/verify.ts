@@ -1,9 +1,9 @@
 /**
  * Acknowledged charges are looked for in the store once at 30 seconds and once at 10 minutes, and those that it does not
- * prove to have are sent again; when another server answers for the store, all that it may have lost is (`give-back.ts`).
- * That is what survives a failover that lost its last second (docs/failure-model.md row B6, invariant 2). What cannot be
- * brought to an end for reasons of its own account is set aside and holds up nobody. What has been verified twice and is a
- * day old is dropped.
+ * prove to have are sent again; a store of the process's own is asked for those of earlier processes only. When another
+ * server answers for the store, all that it may have lost is sent (`give-back.ts`). That is what survives a failover that
+ * lost its last second (docs/failure-model.md row B6, invariant 2). What cannot be brought to an end for reasons of its own
+ * account is set aside and holds up nobody. What has been verified twice and is a day old is dropped.
  */
 
 import { StoreError } from "../../store/contract.ts";
@@ -25,6 +25,11 @@ interface VerifierParts extends Omit<ResendParts, "isFollowed"> {
   /** Which server, and which of its lives, answers for the store; undefined when that is unknown. */
   readonly storeIdentity: () => Promise<string | undefined>;
   readonly shardOf?: ShardOf;
+  /**
+   * Whether the store is of this process alone, so that it cannot lack what it has acknowledged since the process began: there is no
+   * server that another could take the place of, and what a machine that loses power takes, it takes with the process.
+   */
+  readonly ownStore?: boolean;
   /** Whether a change from one identity to the other may have lost more than the end: then all that is kept is sent. */
   readonly isWholeLoss?: (before: string, now: string) => boolean;
   /** While true nothing is sent and nothing is dropped. */
@@ -53,7 +58,8 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const aside = new SetAside(clock);
   const passes = DELAYS_MS.map((delayMs, index) => {
     const from = log.progress.verified[index] ?? { segment: 0, offset: 0 };
-    return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin }, from);
+    const sureFrom = parts.ownStore ? log.firstOwn : undefined;
+    return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin, sureFrom }, from);
   });
   let { identity, sureAtMs } = log.progress;
   /** The server that was last seen to answer; the one that is followed but for the time of a walk. */

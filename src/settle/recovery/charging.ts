@@ -12,7 +12,7 @@ import { type Log, sparingly } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { errorStack } from "../../values/program/error-text.ts";
-import type { JournalSettings } from "../../values/settings.ts";
+import type { JournalSettings, StoreSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { type DeadLetter, openDeadLetters } from "../journal/dead-letters.ts";
 import { openJournal } from "../journal/open.ts";
@@ -30,8 +30,7 @@ const MS_PER_S = 1_000;
 export interface ChargingParts {
   readonly settings: JournalSettings;
   readonly store: ComposedStore;
-  /** Whether accounts are on several servers, each with a history of its own. */
-  readonly sharded: boolean;
+  readonly storeKind: StoreSettings["kind"];
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -145,7 +144,8 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     isWholeLoss: (before, now) => historyOf(before) !== undefined && historyOf(before) !== historyOf(now),
     isPaused: () => epoch.losses().length > 0,
     // Each account counts as a history of its own, so that the walk goes through all that is kept.
-    ...(parts.sharded ? { shardOf: (tag: string) => tag } : {}),
+    ...(parts.storeKind === "redis-cluster" ? { shardOf: (tag: string) => tag } : {}),
+    ownStore: parts.storeKind === "embedded",
     async applyAdmin(record) {
       await epoch.check();
       const notTaken = await replay(record, replayStore);

@@ -14,6 +14,7 @@ import { composeStore } from "../../../src/store/middleware/compose.ts";
 import { overlay } from "../../../src/store/overlay.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
 import type { Metrics } from "../../../src/telemetry/metrics.ts";
+import type { StoreSettings } from "../../../src/values/settings.ts";
 import type { Clock } from "../../../src/values/time.ts";
 import { SimDisk } from "../../unit/settle/sim-disk.ts";
 import { CATALOG } from "./catalog.ts";
@@ -30,7 +31,7 @@ export interface GatewayParts {
   readonly truth: Truth;
   /** The store as this process has it. */
   readonly storeFor: (process: Process) => Store;
-  readonly sharded: boolean;
+  readonly storeKind: StoreSettings["kind"];
   readonly bytesMax: number;
   readonly fsync: "group" | "always";
   /** A number that the test wants to see at the end. */
@@ -126,7 +127,7 @@ export class Gateway {
   }
 
   async #open(process: Process): Promise<void> {
-    const { storeFor, sharded, note, chance, bytesMax, fsync } = this.#parts;
+    const { storeFor, storeKind, note, chance, bytesMax, fsync } = this.#parts;
     const clock = this.machine.of(process);
     const disk = diskOf(process, this.disk, chance);
     const open = storeFor(process);
@@ -148,7 +149,7 @@ export class Gateway {
       const charging = await openCharging({
         settings: { dir: "journal", fsync, bytesMax },
         store: composed,
-        sharded,
+        storeKind,
         clock,
         metrics: METRICS,
         log: this.#log(process),

@@ -30,6 +30,8 @@ export interface Result {
   readonly counts: ReadonlyMap<string, number>;
 }
 
+/** Forms of a store, and what a gateway takes each for. */
+const KINDS = { replicated: "redis", sharded: "redis-cluster", embedded: "embedded" } as const;
 const HOLD_TTL_MS = 70_000;
 /** How long an embedded store's last commits may be away from the disk: what Linux lets a dirty page wait. */
 const DIRTY_MS = 35_000;
@@ -53,7 +55,7 @@ class World {
   readonly #operator: Operator;
   readonly #counts = new Map<string, number>();
   readonly #violations: Violation[] = [];
-  readonly #form: "replicated" | "sharded" | "embedded";
+  readonly #form: keyof typeof KINDS;
   #losses = 0;
   #isOver = false;
 
@@ -129,7 +131,7 @@ class World {
               weather: this.#weather,
               count: this.#count,
             }),
-      sharded: this.#form === "sharded",
+      storeKind: KINDS[this.#form],
       bytesMax,
       fsync,
       count: this.#count,

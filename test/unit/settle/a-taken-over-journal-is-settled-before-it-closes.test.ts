@@ -48,7 +48,7 @@ test("a charge that the store is still asked to take keeps the journal open unti
   const metrics = createMetrics();
   const log = createLog({ level: "silent" });
   const composed = composeStore(store, { clock: watched, random: Math.random, metrics, log, remote: false });
-  const orphans = takeOverJournals({ settings, store: composed, sharded: false, clock: watched, metrics, log }, 1);
+  const orphans = takeOverJournals({ settings, store: composed, storeKind: "redis", clock: watched, metrics, log }, 1);
   await asked.promise;
   const closing = orphans.close();
   assert.equal(await Promise.race([closing.then(() => "is closed"), waits.promise]), "waits for the store");
