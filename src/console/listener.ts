@@ -23,6 +23,10 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
 /** Connections to a listener at once; further ones are closed. */
 const CONNECTIONS_MAX = 256;
+/** How long an application that could not be made is not tried again. */
+export const AGAIN_MS = 1_000;
+/** Of refusals that say who may ask. */
+const ACCESS_STATUS: ReadonlySet<number> = new Set([401, 403, 429]);
 /** How long answers that are under way may take while the listener closes, and requests of which a part has come. */
 const CLOSE_GRACE_MS = 5_000;
 
@@ -49,11 +53,17 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   let isClosing = false;
   let made: Promise<App> | undefined;
 
-  /** One that could not be made, for want of descriptors perhaps, is tried again for the next who asks. */
+  /**
+   * One that could not be made, for want of descriptors perhaps, is tried again for who asks a second later: who asks without a token
+   * must not fill the log.
+   */
   function application(): Promise<App> {
     made ??= makeApp({ ...options, access, isUnix }).catch((error: unknown) => {
-      made = undefined;
-      throw error;
+      options.log(defectLine(error, undefined, undefined));
+      clock.after(AGAIN_MS, () => {
+        made = undefined;
+      });
+      throw FAILED;
     });
     return made;
   }
@@ -77,7 +87,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
     } catch (error) {
       const isRefused = error instanceof AdminRefusal;
       if (!isRefused) options.log(defectLine(error, request.method, isProbe(request) ? request.url : undefined));
-      else if (error.status !== 503) options.onAccessRefused?.(error.code as AccessReason);
+      else if (ACCESS_STATUS.has(error.status)) options.onAccessRefused?.(error.code as AccessReason);
       if (response.headersSent) response.destroy();
       else refuse(response, isRefused ? error : FAILED);
     }
@@ -105,7 +115,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
     async close() {
       isClosing = true;
       const closed = servers.close(clock);
-      // One that could not be made has been logged, for each who asked.
+      // One that could not be made has been logged.
       await made?.then(
         (app) => app.close(),
         () => {},
