@@ -2,33 +2,23 @@
  * The admin listener. What monitoring asks it answers itself; all else is the application's (`admin-app.ts`), which is read and
  * made for the first who asks for more: it would be a fifth of a start, and memory that many gateways never need.
  */
-import { lookup } from "node:dns/promises";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, ListenOptions, Socket } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { newRequestId, printRequestId } from "../values/request-id.ts";
 import type { Secret } from "../values/secret.ts";
 import type { Address } from "../values/settings.ts";
-import type { Clock } from "../values/time.ts";
 import { type AccessReason, makeAccess } from "./access.ts";
 import type { AdminAppOptions } from "./admin-app.ts";
 import type { App } from "./app.ts";
 import { GuessBudget, TOKEN_GUESS_LIMITS } from "./guess-budget.ts";
-import { PROBES, type ProbeAnswer } from "./probes.ts";
+import { PROBES, type ProbeAnswer, type ProbeParts } from "./probes.ts";
 import { AdminRefusal, defectLine, INTERNAL, refusalBody } from "./refusal.ts";
+import { assertFraming, Servers } from "./servers.ts";
 
-/** How long a request may take to arrive whole. */
-const REQUEST_TIMEOUT_MS = 30_000;
-const KEEP_ALIVE_TIMEOUT_MS = 10_000;
-/** Connections to a listener at once; further ones are closed. */
-const CONNECTIONS_MAX = 256;
 /** How long an application that could not be made is not tried again. */
 export const AGAIN_MS = 1_000;
 /** Of refusals that say who may ask. */
 const ACCESS_STATUS: ReadonlySet<number> = new Set([401, 403, 429]);
-/** How long answers that are under way may take while the listener closes, and requests of which a part has come. */
-const CLOSE_GRACE_MS = 5_000;
 
 export interface AdminListenerOptions extends Omit<AdminAppOptions, "access" | "isUnix"> {
   /** Undefined: only programs on this machine may administer. */
@@ -49,6 +39,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   const { clock } = options;
   const budget = new GuessBudget(clock, TOKEN_GUESS_LIMITS);
   const access = makeAccess(options.adminToken, { budget, onTooMany: (from) => options.onTokenGuesses?.(from) });
+  const metrics = madeOnceATurn(options.metrics);
   let isUnix = false;
   let isClosing = false;
   let made: Promise<App> | undefined;
@@ -71,11 +62,12 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   async function probe(path: keyof typeof PROBES, { socket, headers }: IncomingMessage): Promise<ProbeAnswer> {
     const { access: asked, answer } = PROBES[path];
     if (asked === "metrics") access.metrics({ address: socket.remoteAddress, unix: isUnix, headers });
-    return answer(options, headers.accept);
+    return answer({ ...options, metrics }, headers.accept);
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
+      assertFraming(request);
       if (!isProbe(request)) {
         // An application that is made now would be closed by nobody.
         if (isClosing) throw closing();
@@ -125,68 +117,6 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   };
 }
 
-/** What listens: for a name of several addresses there is one for each. */
-class Servers {
-  readonly #answer: (request: IncomingMessage, response: ServerResponse) => void;
-  readonly #bound: Server[] = [];
-  /** How many requests of a connection have not been answered to their end. */
-  readonly #underWay = new WeakMap<Socket, number>();
-  #isClosing = false;
-
-  constructor(answer: (request: IncomingMessage, response: ServerResponse) => void) {
-    this.#answer = answer;
-  }
-
-  async listen(address: Address): Promise<Address> {
-    if (address.kind === "unix") {
-      await this.#bind({ path: address.path });
-      return address;
-    }
-    const { host } = address;
-    const first = (await this.#bind({ host, port: address.port })) as AddressInfo;
-    // Some programs take this name for the one address, some for the other.
-    const named = host === "localhost" ? await lookup(host, { all: true }) : [];
-    const others = named.filter((other) => other.address !== first.address);
-    await Promise.allSettled(others.map((other) => this.#bind({ host: other.address, port: first.port })));
-    return { ...address, port: first.port };
-  }
-
-  async close(clock: Clock): Promise<void> {
-    this.#isClosing = true;
-    const closed = this.#bound.map((server) => new Promise((resolve) => server.close(resolve)));
-    // Node ends its check of requests that do not come when the server closes: half a request would hold it for good.
-    const cancel = clock.after(CLOSE_GRACE_MS, () => {
-      for (const server of this.#bound) server.closeAllConnections();
-    });
-    await Promise.all(closed);
-    cancel();
-  }
-
-  /** Node would keep the connection of an answer that was under way as the server began to close. */
-  #follow(socket: Socket, response: ServerResponse): void {
-    this.#underWay.set(socket, (this.#underWay.get(socket) ?? 0) + 1);
-    response.once("close", () => {
-      const left = (this.#underWay.get(socket) ?? 0) - 1;
-      this.#underWay.set(socket, left);
-      if (this.#isClosing && left === 0) socket.destroySoon();
-    });
-  }
-
-  async #bind(where: ListenOptions): Promise<AddressInfo | string | null> {
-    const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS };
-    const server = createServer(timeouts, (request, response) => {
-      this.#follow(request.socket, response);
-      this.#answer(request, response);
-    });
-    server.maxConnections = CONNECTIONS_MAX;
-    server.on("clientError", refuseMalformedHttp);
-    server.listen(where);
-    await once(server, "listening");
-    this.#bound.push(server);
-    return server.address();
-  }
-}
-
 async function makeApp(options: AdminAppOptions): Promise<App> {
   // Read in several turns of the loop, so that requests of clients do not wait for all of it.
   await import("./app.ts");
@@ -196,6 +126,19 @@ async function makeApp(options: AdminAppOptions): Promise<App> {
   const app = adminApp(options);
   await app.ready();
   return app;
+}
+
+/** Who asks in one turn of the loop gets one page: many connections must not have clients wait for as many. */
+function madeOnceATurn(make: ProbeParts["metrics"]): ProbeParts["metrics"] {
+  const pages = new Map<string, ReturnType<ProbeParts["metrics"]>>();
+  return (accept = "") => {
+    const known = pages.get(accept);
+    if (known) return known;
+    if (pages.size === 0) void setImmediate().then(() => pages.clear());
+    const page = make(accept);
+    pages.set(accept, page);
+    return page;
+  };
 }
 
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
@@ -214,22 +157,4 @@ function closing(): AdminRefusal {
 function isProbe({ method, url = "", headers }: IncomingMessage): boolean {
   if (method !== "GET" || !Object.hasOwn(PROBES, url)) return false;
   return headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
-}
-
-/** Answers bytes that are not HTTP, where there is no request yet. */
-function refuseMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, reason] =
-    error.code === "HPE_HEADER_OVERFLOW"
-      ? [431, "Request Header Fields Too Large"]
-      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? [408, "Request Timeout"]
-        : [400, "Bad Request"];
-  const refusal = new AdminRefusal(status as number, "framing", "The HTTP request is malformed.", "Send HTTP/1.1.");
-  const body = JSON.stringify(refusalBody(refusal));
-  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\nconnection: close\r\n`;
-  socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }

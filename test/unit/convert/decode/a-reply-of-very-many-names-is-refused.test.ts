@@ -230,6 +230,12 @@ test("what an event counts is found wherever a server puts it, and nothing where
     assert.equal(found(nothing), undefined);
 });
 
+test("no more choices are looked at than the protocol has", () => {
+  const choices = list(129, (at) => `{"index":${at},"finish_reason":"stop"}`);
+  const outline = outlineOf(Buffer.from(`{"choices":[${choices}],"usage":{"prompt_tokens":1}}`));
+  assert.equal((outline?.choices as readonly object[] | undefined)?.length, 128);
+});
+
 test("a text that is cut or broken anywhere has a count or none, and is soon gone through", () => {
   const text = JSON.stringify({
     ...ENDING.chat[0],

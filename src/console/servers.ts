@@ -1,0 +1,143 @@
+/** The servers of the admin listener, and what a connection to them may do. */
+import { lookup } from "node:dns/promises";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, ListenOptions, Socket } from "node:net";
+import type { Address } from "../values/settings.ts";
+import type { Clock } from "../values/time.ts";
+import { AdminRefusal, refusalBody } from "./refusal.ts";
+
+const TIMES = {
+  /** How long a request's head may take to arrive, from the connection or the request before it on. */
+  headersTimeout: 10_000,
+  /** The same of all of it. */
+  requestTimeout: 30_000,
+  /** How often the two are looked at. */
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: 10_000,
+};
+/** A connection on which nothing moves for so long is closed: whoever does not read its answer would keep its place. */
+const STILL_MS = 60_000;
+/** Connections to a listener at once; further ones are closed. */
+const CONNECTIONS_MAX = 256;
+/** Requests of a connection that wait for the answer to an earlier one; with one more it ends. */
+const WAITING_MAX = 16;
+/** How long answers that are under way may take while the listener closes, and requests of which a part has come. */
+const CLOSE_GRACE_MS = 5_000;
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** What listens: for a name of several addresses there is one for each. */
+export class Servers {
+  readonly #answer: Handler;
+  readonly #bound: Server[] = [];
+  /** Requests of a connection that have not been answered to their end; the first is being answered. */
+  readonly #unanswered = new WeakMap<Socket, (() => void)[]>();
+  #isClosing = false;
+
+  constructor(answer: Handler) {
+    this.#answer = answer;
+  }
+
+  async listen(address: Address): Promise<Address> {
+    if (address.kind === "unix") {
+      await this.#bind({ path: address.path });
+      return address;
+    }
+    const { host } = address;
+    const first = (await this.#bind({ host, port: address.port })) as AddressInfo;
+    // Some programs take this name for the one address, some for the other.
+    const named = host === "localhost" ? await lookup(host, { all: true }) : [];
+    const others = named.filter((other) => other.address !== first.address);
+    await Promise.allSettled(others.map((other) => this.#bind({ host: other.address, port: first.port })));
+    return { ...address, port: first.port };
+  }
+
+  async close(clock: Clock): Promise<void> {
+    this.#isClosing = true;
+    const closed = this.#bound.map((server) => new Promise((resolve) => server.close(resolve)));
+    // Node ends its check of requests that do not come when the server closes: half a request would hold it for good.
+    const cancel = clock.after(CLOSE_GRACE_MS, () => {
+      for (const server of this.#bound) server.closeAllConnections();
+    });
+    await Promise.all(closed);
+    cancel();
+  }
+
+  /**
+   * Answers the requests of a connection one after the other, each when the one before it has left: who sends thousands and reads
+   * nothing has one page made, and not all of them.
+   */
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const unanswered = this.#unanswered.get(socket) ?? [];
+    this.#unanswered.set(socket, unanswered);
+    const begin = () => {
+      response.once("close", () => {
+        unanswered.shift();
+        if (socket.destroyed) return;
+        // Node would keep the connection of an answer that was under way as the server began to close.
+        if (unanswered.length === 0 && this.#isClosing) socket.destroySoon();
+        else unanswered[0]?.();
+      });
+      this.#answer(request, response);
+    };
+    const isFirst = unanswered.push(begin) === 1;
+    if (isFirst) begin();
+    else if (unanswered.length > 1 + WAITING_MAX) socket.destroy();
+  }
+
+  async #bind(where: ListenOptions): Promise<AddressInfo | string | null> {
+    const take: Handler = (request, response) => this.#take(request, response);
+    // What has no host is refused by `assertFraming`, and so is what expects something else.
+    const server = createServer({ ...TIMES, requireHostHeader: false }, take);
+    server.on("checkExpectation", take);
+    server.maxConnections = CONNECTIONS_MAX;
+    server.timeout = STILL_MS;
+    server.on("clientError", refuseMalformedHttp);
+    server.listen(where);
+    await once(server, "listening");
+    this.#bound.push(server);
+    return server.address();
+  }
+}
+
+/**
+ * What Node lets pass and another server on the way may read differently (RFC 9112 sections 3.2 and 3.2.2). A target with an
+ * authority is made one without: the authority counts, whatever the host header says.
+ * @throws AdminRefusal
+ */
+export function assertFraming(request: IncomingMessage): void {
+  const { rawHeaders, headers, httpVersion, url = "" } = request;
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length;
+  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) throw malformed("It needs one host header.");
+  const expected = headers.expect?.toLowerCase() ?? "100-continue";
+  if (expected !== "100-continue") throw malformed("Nothing but 100-continue can be expected.", 417);
+  if (url.startsWith("/") || url === "*") return;
+  const target = URL.canParse(url) ? new URL(url) : undefined;
+  if (target?.protocol !== "http:" && target?.protocol !== "https:") throw malformed("Its target is none of HTTP.");
+  headers.host = target.host;
+  request.url = target.pathname + target.search;
+}
+
+function malformed(remedy: string, status = 400): AdminRefusal {
+  return new AdminRefusal(status, "framing", "The HTTP request is malformed.", remedy, { connection: "close" });
+}
+
+/** Answers bytes that are not HTTP, where there is no request yet. */
+function refuseMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, reason] =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? [431, "Request Header Fields Too Large"]
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? [408, "Request Timeout"]
+        : [400, "Bad Request"];
+  const refusal = new AdminRefusal(status as number, "framing", "The HTTP request is malformed.", "Send HTTP/1.1.");
+  const body = JSON.stringify(refusalBody(refusal));
+  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\nconnection: close\r\n`;
+  socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}
