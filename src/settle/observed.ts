@@ -25,6 +25,10 @@ export function doubtedTokens({ silentMs }: { readonly silentMs: number }, { hid
   return ((silentMs + DOUBT_MS_MIN) / MS_PER_S) * hiddenPerS;
 }
 
+/** Of streams that are left, so many are read on for whatever is believed of their model, and all that were silent for so long. */
+const CHECKED_SHARE = 1 / 8;
+const CHECKED_SILENT_MS = 7_000;
+
 /** Where a model runs: the upstream's name and the model's name there. */
 interface ModelAtUpstream {
   readonly upstream: string;
@@ -66,6 +70,12 @@ const MS_PER_S = 1_000;
 
 export class Observed {
   readonly #places = new Map<string, Observation>();
+  readonly #random: () => number;
+
+  /** @param random gives a number in [0, 1). */
+  constructor(random: () => number = Math.random) {
+    this.#random = random;
+  }
 
   /** Learns from a reply. */
   note(place: ModelAtUpstream, reply: Completed): void {
@@ -83,6 +93,15 @@ export class Observed {
   paceOf(place: ModelAtUpstream, declared: boolean): Pace {
     const seen = this.#places.get(keyOf(place)) ?? NEVER;
     return { thinks: declared ? "yes" : seen.thinks, hiddenPerS: seen.hiddenPerS, visibleFactor: seen.visibleFactor };
+  }
+
+  /**
+   * Whether a stream that its client leaves is to be read on for its count although its model is believed to show all. A model may
+   * come to think, and where everybody left before the count nobody would ever know: the longer a stream has shown nothing, the
+   * likelier. By chance, so that nobody can have the checked one be another.
+   */
+  isChecked({ silentMs }: { readonly silentMs: number }): boolean {
+    return this.#random() < CHECKED_SHARE + (1 - CHECKED_SHARE) * (silentMs / CHECKED_SILENT_MS);
   }
 }
 

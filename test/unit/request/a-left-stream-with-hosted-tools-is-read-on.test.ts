@@ -14,15 +14,16 @@ const COUNTS = { usage: undefined, final: false, produced: { bytes: 4, tokens: 1
 
 function leave(
   tools: readonly string[],
-  { delivered = true, inputTokens = 100, hasFiles = false, input = 0, unmetered = false } = {},
+  { delivered = true, inputTokens = 100, hasFiles = false, input = 0, unmetered = false, isChecked = false } = {},
 ) {
   const admitted = {
     ...{ outputMost: 100, unmetered },
     terms: { choices: 1, tools, inputTokens, inputEstimate: 100, hasFiles },
   } as unknown as Permit;
   const upstreams = new Map([["east", { onClientGone: "stop", clientGoneGraceMs: GRACE_MS }]]);
-  const pace = { thinks: "no", hiddenPerS: 0, visibleFactor: 1 };
-  const parts = { settings: () => ({ upstreams }), observed: { paceOf: () => pace } } as unknown as PipelineParts;
+  const pace = { thinks: "no", hiddenPerS: 100, visibleFactor: 1 };
+  const observed = { paceOf: () => pace, isChecked: () => isChecked };
+  const parts = { settings: () => ({ upstreams }), observed } as unknown as PipelineParts;
   const route = { upstream: "east", capabilities: { thinking: "none" } };
   const counts = { ...COUNTS, usage: input === 0 ? undefined : { ...NO_USAGE, input } };
   const left = { route, tier: undefined, counts, delivered } as unknown as Parameters<typeof leavingOf>[2];
@@ -46,6 +47,13 @@ test("with a file it is read on to its end", () => {
   assert.deepEqual([leaving?.forMs, leaving?.doubt], [Number.POSITIVE_INFINITY, undefined]);
   assert.equal(leave([], { hasFiles: true, input: 9 }), undefined);
   assert.equal(leave([], { hasFiles: true, unmetered: true }), undefined);
+});
+
+test("one that is checked is read on for as long as its doubt is worth, where somebody is charged", () => {
+  const leaving = leave([], { isChecked: true });
+  assert.deepEqual([leaving?.forMs, leaving?.doubt], [GRACE_MS, { tokens: 50, perS: 100 }]);
+  assert.equal(leave([], { isChecked: true, unmetered: true }), undefined);
+  assert.equal(leave([], { isChecked: true, delivered: false }), undefined);
 });
 
 test("who was given nothing pays nothing, and is not read on for", () => {

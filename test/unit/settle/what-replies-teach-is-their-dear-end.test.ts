@@ -95,3 +95,14 @@ test("what another endpoint of a model answers says nothing of how the model wri
   assert.equal(await thinksAfter(undefined), "no");
   assert.equal(await thinksAfter("/compact"), "unknown");
 });
+
+test("of streams that are left one in eight is checked, and each that was silent for long", () => {
+  const checkedShare = (silentMs: number) => {
+    let at = 0;
+    const observed = new Observed(() => at++ / 1_000);
+    let checked = 0;
+    for (let i = 0; i < 1_000; i++) if (observed.isChecked({ silentMs })) checked++;
+    return checked / 1_000;
+  };
+  assert.deepEqual([0, 3_500, 7_000, 60_000].map(checkedShare), [0.125, 0.563, 1, 1]);
+});
