@@ -62,6 +62,8 @@ export interface GatewayOptions {
   readonly log?: Log;
   /** How long steps on Redis may take, where it is not to be the usual. */
   readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs">;
+  /** Gives numbers in [0, 1), by which it is drawn what of the streams that are left is checked. */
+  readonly chance?: () => number;
   /** Which side this process serves where a gateway is several of them (workers/workers.ts); both unless given. */
   readonly serves?: "clients" | "operators";
   /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready or does not. */
@@ -250,7 +252,7 @@ async function prepare(
     overload,
     cohort: new Cohort(clock),
     keyUses,
-    observed: new Observed(),
+    observed: new Observed(options.chance),
     left,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };

@@ -8,7 +8,7 @@ import type { Clock } from "../values/time.ts";
 import { AdminRefusal, refusalBody } from "./refusal.ts";
 
 const TIMES = {
-  /** How long a request's head may take to arrive, from the connection or the request before it on. */
+  /** How long a request's head may take to arrive; the first one of a connection, from the connection on. */
   headersTimeout: 10_000,
   /** The same of all of it. */
   requestTimeout: 30_000,

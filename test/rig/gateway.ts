@@ -87,6 +87,8 @@ export async function startGatewayHere(
     simulator?: SimulatorOptions;
     clock?: Clock;
     storeTimes?: GatewayOptions["storeTimes"];
+    /** Unless given, no left stream is checked that need not be. */
+    chance?: () => number;
     settings?: (settings: Settings) => Settings;
   } = {},
 ): Promise<GatewayHere> {
@@ -104,6 +106,7 @@ export async function startGatewayHere(
       log,
       ...(options.clock ? { clock: options.clock } : {}),
       ...(options.storeTimes ? { storeTimes: options.storeTimes } : {}),
+      chance: options.chance ?? (() => 0.999),
     });
   } catch (error) {
     // A simulator that still runs would keep the failed test's process alive.

@@ -236,11 +236,22 @@ test("a model that has shown all that it wrote is stopped at once", async (t) =>
     upstream.end(counted(125));
     await one.here.requestEnd(stream.id);
   }
-  const { upstream } = await leftAfter(one, 30_000);
+  const { upstream } = await leftAfter(one, 2_000);
   await once(upstream, "close");
   await assertAtRest(one.here, one.account);
   const line = (await usageLines(one.here, one.account)).at(-1);
   assert.deepEqual([memoOf(line).counted, memoOf(line).output], ["estimate", 1]);
+  // One that has shown nothing for so long is read on, and what it has hidden is paid, and known of its model.
+  const { upstream: silent } = await leftAfter(one, 30_000);
+  await readingOn(one);
+  silent.end(counted(3_000));
+  await assertAtRest(one.here, one.account);
+  const found = (await usageLines(one.here, one.account)).at(-1);
+  assert.deepEqual([memoOf(found).counted, memoOf(found).output], ["upstream", 3_000]);
+  const { upstream: next } = await leftAfter(one, 2_000);
+  await readingOn(one);
+  next.end(counted(500));
+  await assertAtRest(one.here, one.account);
 });
 
 test("a request that asks for reasoning is not believed to show all", async (t) => {

@@ -277,13 +277,27 @@ test("each byte of a file that is changed, left out or put in is noticed", async
   assert.ok((await checksFound()).includes("archive_chain"));
 });
 
+/** Of a gzip file without a name (RFC 1952, section 2.3). */
+const HEAD_BYTES = 10;
+
 test("each byte of the compressed file that is changed is noticed, but for those that say nothing of the text", async () => {
   const path = fileOf(alice, "second");
   const packed = readFileSync(path);
+  const text = gunzipSync(packed);
+  // A repetition may be one of either of two places that are the same.
+  const unpacksTheSame = (bytes: Buffer): boolean => {
+    try {
+      return gunzipSync(bytes).equals(text);
+    } catch {
+      return false;
+    }
+  };
   const unnoticed: number[] = [];
   for (let at = 0; at < packed.length; at++) {
-    writeFileSync(path, Buffer.from(packed).fill((packed[at] as number) ^ 1, at, at + 1));
-    if ((await faultsOf(path)).length === 0) unnoticed.push(at);
+    const changed = Buffer.from(packed).fill((packed[at] as number) ^ 1, at, at + 1);
+    writeFileSync(path, changed);
+    if ((await faultsOf(path)).length > 0) continue;
+    if (at < HEAD_BYTES || !unpacksTheSame(changed)) unnoticed.push(at);
   }
   // RFC 1952, section 2.3: the time, the extra flags and the system.
   assert.deepEqual(unnoticed, [4, 5, 6, 7, 8, 9]);
