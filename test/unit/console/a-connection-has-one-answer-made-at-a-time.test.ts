@@ -1,5 +1,5 @@
 /**
- * What one connection to the admin listener may cost: a page of metrics is large, whoever reaches the listener may ask for it on this
+ * docs/failure-model.md row D6, of the admin listener: what one connection to it may cost: a page of metrics is large, whoever reaches the listener may ask for it on this
  * machine, and who reads nothing could have thousands made.
  */
 import assert from "node:assert/strict";
