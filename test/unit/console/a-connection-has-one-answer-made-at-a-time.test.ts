@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row D6, of the admin listener: what one connection to it may cost: a page of metrics is large, whoever reaches the listener may ask for it on this
- * machine, and who reads nothing could have thousands made.
+ * docs/failure-model.md row D6, of the admin listener: what one connection to it may cost. A page of metrics is large, whoever
+ * reaches the listener may ask for it on this machine, and who reads nothing could have thousands made.
  */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
