@@ -49,7 +49,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
    * must not fill the log.
    */
   function application(): Promise<App> {
-    made ??= makeApp({ ...options, access, isUnix }).catch((error: unknown) => {
+    made ??= makeApp({ ...options, metrics, access, isUnix }).catch((error: unknown) => {
       options.log(defectLine(error, undefined, undefined));
       clock.after(AGAIN_MS, () => {
         made = undefined;

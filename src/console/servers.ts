@@ -75,7 +75,8 @@ export class Servers {
     const begin = () => {
       response.once("close", () => {
         unanswered.shift();
-        if (socket.destroyed) return;
+        // It ends with this answer, or has ended: what waits could not be answered, and must not be done.
+        if (!socket.writable) return;
         // Node would keep the connection of an answer that was under way as the server began to close.
         if (unanswered.length === 0 && this.#isClosing) socket.destroySoon();
         else unanswered[0]?.();

@@ -32,7 +32,7 @@ export class VerifyPass {
   readonly #parts: PassParts;
   #place: JournalPosition;
   /** FINALs whose ACK comes later. */
-  #open = new TransientMap<RequestId, PlacedCharge>();
+  readonly #open = new TransientMap<RequestId, PlacedCharge>();
   #dueAtMs = 0;
   #count = 0;
 
@@ -69,7 +69,8 @@ export class VerifyPass {
     const segments = this.#parts.log.segments();
     const segment = segments.find(({ number }) => number >= this.#place.segment);
     if (!segment) return false;
-    if (segment.number >= (this.#parts.sureFrom ?? Number.POSITIVE_INFINITY)) return this.#passOver(segments, nowMs);
+    // What an earlier process left open has its ACK among what need not be looked at.
+    if (this.#open.size === 0 && this.#isSure(segment.number)) return this.#passOver(segments, nowMs);
     const offset = segment.number === this.#place.segment ? this.#place.offset : 0;
     if (offset >= segment.end) {
       if (segment === segments.at(-1)) return false;
@@ -92,7 +93,6 @@ export class VerifyPass {
    * start of a segment, and of the one before it, where the FINAL of its first ACKs is.
    */
   #passOver(segments: readonly Segment[], nowMs: number): false {
-    if (this.#open.size > 0) this.#open = new TransientMap();
     const { sureFrom = 0, delayMs } = this.#parts;
     const own = segments.filter(({ number }) => number >= sureFrom);
     const young = own.findIndex(({ lastAtMs }) => lastAtMs + delayMs > nowMs);
@@ -119,8 +119,9 @@ export class VerifyPass {
       this.#count += batch.length;
     };
     for (const { type, payload } of frames) {
-      if (type === RECORD.final) this.#remember(payload, segment);
-      const admin = type === RECORD.admin ? decodeAdmin(payload) : undefined;
+      const isLookedFor = !this.#isSure(segment);
+      if (type === RECORD.final && isLookedFor) this.#remember(payload, segment);
+      const admin = type === RECORD.admin && isLookedFor ? decodeAdmin(payload) : undefined;
       if (admin) {
         // Alone and in its place: what was charged after it may need it.
         await send();
@@ -136,6 +137,10 @@ export class VerifyPass {
     }
     await send();
     for (const id of done) this.#open.delete(id);
+  }
+
+  #isSure(segment: number): boolean {
+    return segment >= (this.#parts.sureFrom ?? Number.POSITIVE_INFINITY);
   }
 
   #remember(payload: Buffer, segment: number): void {

@@ -157,6 +157,27 @@ test("segments go when they are a day old; what an earlier process left open hol
   await second.journal.close();
 });
 
+test("what an earlier process left open is kept until its ACK is verified, however old it is", async () => {
+  const [clock, store] = [new ManualClock(), new ForgetfulStore()];
+  const first = await processOn(new SimDisk(), clock, store);
+  await first.final(99);
+  await first.journal.close();
+  await clock.advance(30 * HOUR_MS);
+  const second = await processOn(first.disk.afterKill(), clock, store);
+  await store.settle(askOf(99));
+  second.journal.ack(idOf(99), "settled");
+  await second.charges(1, 5);
+  for (let i = 0; i < 3; i++) await second.tickAfter(1_000);
+  await second.journal.close();
+  // The power goes once more, and takes what was committed last.
+  store.settled.delete(idOf(99));
+  const third = await processOn(second.disk.afterKill(), clock, store);
+  third.identity.now = "another run of the machine";
+  await third.tickAfter(0);
+  assert.ok(third.restored.includes(idOf(99)));
+  await third.journal.close();
+});
+
 test("after a loss of power all that may be gone is sent again, whoever wrote it", async () => {
   const [clock, store] = [new ManualClock(), new ForgetfulStore()];
   const first = await processOn(new SimDisk(), clock, store);
