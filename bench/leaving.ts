@@ -143,8 +143,8 @@ interface Bill {
 function billOf(reply: Reply, leftMs: number, way: Way, pace: Pace): Bill {
   const atOnce = madeAt(reply, leftMs);
   const isBelieved = pace.thinks === "no" && Number.isFinite(way.readOnMs);
-  const never = isBelieved && !(way.doubted && CHECKS.isChecked(seenAt(reply, leftMs, leftMs)));
-  const stoppedMs = leftMs + (never ? 0 : Math.min(way.readOnMs, way.doubted ? doubtMs(reply, leftMs, pace) : 1e9));
+  const isStopped = isBelieved && !(way.doubted && CHECKS.drawCheck(seenAt(reply, leftMs, leftMs)));
+  const stoppedMs = leftMs + (isStopped ? 0 : Math.min(way.readOnMs, way.doubted ? doubtMs(reply, leftMs, pace) : 1e9));
   const all = reply.hidden + reply.visible;
   if (endMs(reply) + COUNT_BEHIND_MS <= stoppedMs) return { charged: all, billed: all, atOnce, counted: true };
   const billed = madeAt(reply, stoppedMs);

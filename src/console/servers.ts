@@ -7,7 +7,7 @@ import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 import { AdminRefusal, refusalBody } from "./refusal.ts";
 
-const TIMES = {
+const TIMES: ServerTimes = {
   /** How long a request's head may take to arrive; the first one of a connection, from the connection on. */
   headersTimeout: 10_000,
   /** The same of all of it. */
@@ -15,9 +15,12 @@ const TIMES = {
   /** How often the two are looked at. */
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 10_000,
+  /**
+   * A connection on which nothing moves for so long is closed: whoever does not read its answer would keep its place. Commands
+   * give up before that.
+   */
+  timeout: 90_000,
 };
-/** A connection on which nothing moves for so long is closed: whoever does not read its answer would keep its place. */
-const STILL_MS = 60_000;
 /** Connections to a listener at once; further ones are closed. */
 const CONNECTIONS_MAX = 256;
 /** Requests of a connection that wait for the answer to an earlier one; with one more it ends. */
@@ -25,18 +28,36 @@ const WAITING_MAX = 16;
 /** How long answers that are under way may take while the listener closes, and requests of which a part has come. */
 const CLOSE_GRACE_MS = 5_000;
 
+/** By their names at `node:http`, milliseconds. */
+type ServerTimes = Readonly<
+  Record<"headersTimeout" | "requestTimeout" | "connectionsCheckingInterval" | "keepAliveTimeout" | "timeout", number>
+>;
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface WaitingRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Has it answered. */
+  readonly begin: () => void;
+}
 
 /** What listens: for a name of several addresses there is one for each. */
 export class Servers {
   readonly #answer: Handler;
   readonly #bound: Server[] = [];
+  readonly #times: ServerTimes;
   /** Requests of a connection that have not been answered to their end; the first is being answered. */
-  readonly #unanswered = new WeakMap<Socket, (() => void)[]>();
+  readonly #unanswered = new WeakMap<Socket, WaitingRequest[]>();
+  /** Connections that end with their last answer: behind their requests came what is none. */
+  readonly #broken = new WeakSet<Socket>();
+  /** Each open connection, and how much had come of it when it had last nothing to be answered. */
+  readonly #connections = new Map<Socket, number>();
   #isClosing = false;
 
-  constructor(answer: Handler) {
+  constructor(answer: Handler, times = TIMES) {
     this.#answer = answer;
+    this.#times = times;
   }
 
   async listen(address: Address): Promise<Address> {
@@ -75,27 +96,52 @@ export class Servers {
     const begin = () => {
       response.once("close", () => {
         unanswered.shift();
+        if (this.#connections.has(socket)) this.#connections.set(socket, socket.bytesRead);
         // It ends with this answer, or has ended: what waits could not be answered, and must not be done.
         if (!socket.writable) return;
         // Node would keep the connection of an answer that was under way as the server began to close.
-        if (unanswered.length === 0 && this.#isClosing) socket.destroySoon();
-        else unanswered[0]?.();
+        if (unanswered.length === 0 && (this.#isClosing || this.#broken.has(socket))) socket.destroySoon();
+        else unanswered[0]?.begin();
       });
       this.#answer(request, response);
     };
-    const isFirst = unanswered.push(begin) === 1;
+    const isFirst = unanswered.push({ request, response, begin }) === 1;
     if (isFirst) begin();
     else if (unanswered.length > 1 + WAITING_MAX) socket.destroy();
+  }
+
+  /** The parser has failed. What came whole before that is answered first, and no other answer is mixed with it. */
+  #failed(error: Error & { code?: string }, socket: Socket): void {
+    const unanswered = this.#unanswered.get(socket) ?? [];
+    const last = unanswered.at(-1);
+    const isBehind = last?.request.complete === true && error.code !== "ECONNRESET";
+    const isInBody = last !== undefined && unanswered.length === 1 && !last.response.headersSent;
+    if (isBehind) this.#broken.add(socket);
+    else if (last === undefined || isInBody) refuseMalformedHttp(error, socket);
+    else socket.destroy();
+  }
+
+  /** Not those of which half a request has come, and none whose answer has not left: to Node, one that is written is done. */
+  #endIdle(): void {
+    for (const [socket, bytesRead] of this.#connections) {
+      if (!this.#unanswered.get(socket)?.length && socket.bytesRead === bytesRead) socket.destroy();
+    }
   }
 
   async #bind(where: ListenOptions): Promise<AddressInfo | string | null> {
     const take: Handler = (request, response) => this.#take(request, response);
     // What has no host is refused by `assertFraming`, and so is what expects something else.
-    const server = createServer({ ...TIMES, requireHostHeader: false }, take);
+    const server = createServer({ ...this.#times, requireHostHeader: false }, take);
     server.on("checkExpectation", take);
     server.maxConnections = CONNECTIONS_MAX;
-    server.timeout = STILL_MS;
-    server.on("clientError", refuseMalformedHttp);
+    server.timeout = this.#times.timeout;
+    server.on("clientError", (error, socket) => this.#failed(error, socket as Socket));
+    server.on("connection", (socket) => {
+      this.#connections.set(socket, 0);
+      socket.once("close", () => this.#connections.delete(socket));
+    });
+    // `close` calls it.
+    server.closeIdleConnections = () => this.#endIdle();
     server.listen(where);
     await once(server, "listening");
     this.#bound.push(server);
@@ -125,7 +171,7 @@ function malformed(remedy: string, status = 400): AdminRefusal {
   return new AdminRefusal(status, "framing", "The HTTP request is malformed.", remedy, { connection: "close" });
 }
 
-/** Answers bytes that are not HTTP, where there is no request yet. */
+/** Answers bytes that are not HTTP, where no answer has begun. */
 function refuseMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

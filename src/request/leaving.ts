@@ -95,8 +95,8 @@ export function leavingOf(
   // Where nobody is charged there is nothing to learn from it.
   const hidesFile = hasFiles && !isCounted && !admitted.unmetered;
   const hidesInput = hidesFile || (inputTokens - inputEstimate > INPUT_DOUBT_TOKENS && !isCounted);
-  const mayHide = () => !admitted.unmetered && parts.observed.isChecked(counts);
-  const hides = pace.thinks !== "no" || hidesTools || hidesInput || mayHide();
+  const drawCheck = () => !admitted.unmetered && parts.observed.drawCheck(counts);
+  const hides = pace.thinks !== "no" || hidesTools || hidesInput || drawCheck();
   if (!drains && (!delivered || graceMs === 0 || !hides)) return undefined;
   return {
     // A file can be made to look small: who leaves it is charged by the count, however long the answer is.

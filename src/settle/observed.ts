@@ -96,11 +96,11 @@ export class Observed {
   }
 
   /**
-   * Whether a stream that its client leaves is to be read on for its count although its model is believed to show all. A model may
+   * Draws whether a stream that its client leaves is to be read on for its count although its model is believed to show all. A model may
    * come to think, and where everybody left before the count nobody would ever know: the longer a stream has shown nothing, the
    * likelier. By chance, so that nobody can have the checked one be another.
    */
-  isChecked({ silentMs }: { readonly silentMs: number }): boolean {
+  drawCheck({ silentMs }: { readonly silentMs: number }): boolean {
     return this.#random() < CHECKED_SHARE + (1 - CHECKED_SHARE) * (silentMs / CHECKED_SILENT_MS);
   }
 }

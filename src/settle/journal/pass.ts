@@ -24,8 +24,11 @@ interface PassParts {
   /** Of at most SETTLED_IDS_MAX charges. Rejects with StoreError while the store is away: the pass then stays where it is. */
   readonly verify: (charges: readonly PlacedCharge[]) => Promise<void>;
   readonly verifyAdmin: (record: AdminRecord, segment: number) => Promise<void>;
-  /** From this segment on nothing is looked at: what is acknowledged there cannot be lost while this process lasts. */
-  readonly sureFrom?: number | undefined;
+  /**
+   * The first segment that this process writes, where its store cannot lose what it acknowledges while the process lasts: from
+   * there on nothing is looked for. Undefined: everything is.
+   */
+  readonly ownFrom?: number | undefined;
 }
 
 export class VerifyPass {
@@ -70,7 +73,10 @@ export class VerifyPass {
     const segment = segments.find(({ number }) => number >= this.#place.segment);
     if (!segment) return false;
     // What an earlier process left open has its ACK among what need not be looked at.
-    if (this.#open.size === 0 && this.#isSure(segment.number)) return this.#passOver(segments, nowMs);
+    if (this.#open.size === 0 && this.#isOwn(segment.number)) {
+      this.#passOver(segments, nowMs);
+      return false;
+    }
     const offset = segment.number === this.#place.segment ? this.#place.offset : 0;
     if (offset >= segment.end) {
       if (segment === segments.at(-1)) return false;
@@ -89,16 +95,15 @@ export class VerifyPass {
   }
 
   /**
-   * A later process looks at what is younger than the age of this pass, as it would behind one that had looked at the rest: from the
-   * start of a segment, and of the one before it, where the FINAL of its first ACKs is.
+   * A later process looks for what is younger than the age of this pass: from the start of the segment before the first one that has
+   * such a record, since the FINAL of its first ACKs is there. One whose FINAL is further back than that is not looked for.
    */
-  #passOver(segments: readonly Segment[], nowMs: number): false {
-    const { sureFrom = 0, delayMs } = this.#parts;
-    const own = segments.filter(({ number }) => number >= sureFrom);
+  #passOver(segments: readonly Segment[], nowMs: number): void {
+    const { ownFrom = 0, delayMs } = this.#parts;
+    const own = segments.filter(({ number }) => number >= ownFrom);
     const young = own.findIndex(({ lastAtMs }) => lastAtMs + delayMs > nowMs);
     const segment = own[(young < 0 ? own.length - 1 : young) - 1] ?? own[0];
     if (segment && segment.number > this.#place.segment) this.#place = { segment: segment.number, offset: 0 };
-    return false;
   }
 
   /** Only ACKs and administrative writes wait. A record from the future means that the clock went back. */
@@ -119,7 +124,7 @@ export class VerifyPass {
       this.#count += batch.length;
     };
     for (const { type, payload } of frames) {
-      const isLookedFor = !this.#isSure(segment);
+      const isLookedFor = !this.#isOwn(segment);
       if (type === RECORD.final && isLookedFor) this.#remember(payload, segment);
       const admin = type === RECORD.admin && isLookedFor ? decodeAdmin(payload) : undefined;
       if (admin) {
@@ -139,8 +144,8 @@ export class VerifyPass {
     for (const id of done) this.#open.delete(id);
   }
 
-  #isSure(segment: number): boolean {
-    return segment >= (this.#parts.sureFrom ?? Number.POSITIVE_INFINITY);
+  #isOwn(segment: number): boolean {
+    return segment >= (this.#parts.ownFrom ?? Number.POSITIVE_INFINITY);
   }
 
   #remember(payload: Buffer, segment: number): void {

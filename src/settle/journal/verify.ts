@@ -29,7 +29,7 @@ interface VerifierParts extends Omit<ResendParts, "isFollowed"> {
    * Whether the store is of this process alone, so that it cannot lack what it has acknowledged since the process began: there is no
    * server that another could take the place of, and what a machine that loses power takes, it takes with the process.
    */
-  readonly ownStore?: boolean;
+  readonly isEmbedded?: boolean;
   /** Whether a change from one identity to the other may have lost more than the end: then all that is kept is sent. */
   readonly isWholeLoss?: (before: string, now: string) => boolean;
   /** While true nothing is sent and nothing is dropped. */
@@ -58,8 +58,8 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const aside = new SetAside(clock);
   const passes = DELAYS_MS.map((delayMs, index) => {
     const from = log.progress.verified[index] ?? { segment: 0, offset: 0 };
-    const sureFrom = parts.ownStore ? log.firstOwn : undefined;
-    return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin, sureFrom }, from);
+    const ownFrom = parts.isEmbedded ? log.firstOwn : undefined;
+    return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin, ownFrom }, from);
   });
   let { identity, sureAtMs } = log.progress;
   /** The server that was last seen to answer; the one that is followed but for the time of a walk. */

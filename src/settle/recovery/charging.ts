@@ -145,7 +145,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     isPaused: () => epoch.losses().length > 0,
     // Each account counts as a history of its own, so that the walk goes through all that is kept.
     ...(parts.storeKind === "redis-cluster" ? { shardOf: (tag: string) => tag } : {}),
-    ownStore: parts.storeKind === "embedded",
+    isEmbedded: parts.storeKind === "embedded",
     async applyAdmin(record) {
       await epoch.check();
       const notTaken = await replay(record, replayStore);

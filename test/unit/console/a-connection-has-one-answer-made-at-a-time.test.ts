@@ -3,12 +3,19 @@
  * reaches the listener may ask for it on this machine, and who reads nothing could have thousands made.
  */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect } from "node:net";
 import test, { type TestContext } from "node:test";
+import { Servers } from "../../../src/console/servers.ts";
+import { type Clock, systemClock } from "../../../src/values/time.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
-import { startConsole } from "./running-console.ts";
+import { ADMIN_TOKEN, startConsole } from "./running-console.ts";
 
-const PAGE = "x".repeat(4_000_000);
+/** More than a kernel takes. */
+const PAGE = "x".repeat(64_000_000);
+/** Node's own limits are longer, and would pass for ours. */
+const SOON = { timeout: 30_000 };
+const HOUR_MS = 3_600_000;
 const METRICS = "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
 const HEALTH = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -31,8 +38,10 @@ test("one page is made for a connection that reads nothing, however many it asks
   // Others have been answered meanwhile, several turns of the loop later.
   for (let i = 0; i < 5; i++) assert.equal((await console.ask("GET", "/healthz")).status, 200);
   assert.equal(count.pages, 1);
-  reader.resume();
-  await client().send(HEALTH).next();
+  // One that has left has no other made.
+  reader.destroy();
+  for (let i = 0; i < 5; i++) assert.equal((await client().send(HEALTH).next())?.status, 200);
+  assert.equal(count.pages, 1);
 });
 
 test("requests that wait are answered in their order, each when the one before it has left", async (t) => {
@@ -46,13 +55,128 @@ test("requests that wait are answered in their order, each when the one before i
 });
 
 test("sixteen may wait, and a connection with one more ends", async (t) => {
-  const { client } = await consoleWithPages(t);
+  const { client } = await consoleWithPages(t, "a page");
   const patient = client().send(METRICS + HEALTH.repeat(16));
   for (let i = 0; i < 17; i++) assert.equal((await patient.next())?.status, 200);
   const greedy = client().send(METRICS + HEALTH.repeat(17));
   await greedy.closed;
   assert.ok(!greedy.text.includes("alive"), "at once, and not when nothing more has come");
 });
+
+test("behind an answer that ends its connection nothing is done", async (t) => {
+  const { console, client } = await consoleWithPages(t, "a page");
+  const body = '{"name":"eve"}';
+  const head = ["POST /admin/v1/accounts HTTP/1.1", "host: localhost", `authorization: Bearer ${ADMIN_TOKEN}`];
+  const create = `${[...head, "content-type: application/json", `content-length: ${body.length}`].join("\r\n")}\r\n\r\n${body}`;
+  const asked = client().send(`GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: other.test\r\n\r\n${create}`);
+  const answers = await asked.responsesUntilClosed();
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [400],
+  );
+  assert.equal((await console.ask("GET", "/admin/v1/accounts/eve")).status, 404);
+  assert.equal((await client().send(create).next())?.status, 201);
+});
+
+test("what is no HTTP behind a request is no part of its answer, and ends the connection", async (t) => {
+  const { client, count } = await consoleWithPages(t, "y".repeat(8_000_000));
+  const answers = await client().send(`${METRICS}${HEALTH}no HTTP\r\n\r\n`).responsesUntilClosed();
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, body.length]),
+    [
+      [200, 8_000_000],
+      [200, '{"alive":true}'.length],
+    ],
+  );
+  assert.equal(count.pages, 1);
+  const alone = await client().send("no HTTP\r\n\r\n").responsesUntilClosed();
+  assert.deepEqual(
+    alone.map(({ status }) => status),
+    [400],
+  );
+  const head = "POST /admin/v1/accounts HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n";
+  const inBody = await client()
+    .send(`${head}authorization: Bearer ${ADMIN_TOKEN}\r\ncontent-type: application/json\r\n\r\nZZ\r\n`)
+    .responsesUntilClosed();
+  assert.deepEqual(
+    inBody.map(({ status }) => status),
+    [400],
+  );
+});
+
+test("what waits when the listener closes is answered, and then the connection ends", async (t) => {
+  const { console, client } = await consoleWithPages(t, "z".repeat(8_000_000));
+  const asked = client().send(METRICS + HEALTH + HEALTH);
+  await once(asked.socket, "data");
+  const closed = console.close();
+  const answers = await asked.responsesUntilClosed();
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, body.length]),
+    [
+      [200, 8_000_000],
+      [200, 14],
+      [200, 14],
+    ],
+  );
+  await closed;
+});
+
+test(
+  "a connection that waits for nothing ends at once when the listener closes, and half a request has its time",
+  SOON,
+  async (t) => {
+    const console = await startConsole(t, { clock: { ...systemClock, after: () => () => {} } });
+    const idle = () => new RawSocket({ port: Number(new URL(console.url).port) });
+    const [silent, answered, half] = [idle(), idle().send(HEALTH), idle().send(HEALTH)];
+    assert.deepEqual([(await answered.next())?.status, (await half.next())?.status], [200, 200]);
+    half.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n");
+    assert.equal((await console.ask("GET", "/healthz")).status, 200);
+    const closed = console.close();
+    await Promise.all([silent.closed, answered.closed]);
+    half.send("\r\n");
+    assert.equal((await half.next())?.status, 200);
+    await closed;
+  },
+);
+
+/** A connection to servers that answer each request with what no kernel takes at once, and the end of the last answer. */
+async function connected(t: TestContext, changes: Partial<ConstructorParameters<typeof Servers>[1]>) {
+  const answered = Promise.withResolvers<void>();
+  const times = { headersTimeout: HOUR_MS, requestTimeout: HOUR_MS, keepAliveTimeout: HOUR_MS, timeout: HOUR_MS };
+  const servers = new Servers(
+    (_, response) => {
+      response.once("close", answered.resolve);
+      response.end(Buffer.alloc(PAGE.length));
+    },
+    { ...times, connectionsCheckingInterval: 20, ...changes },
+  );
+  const cutAtOnce: Clock["after"] = (_, cut) => {
+    cut();
+    return () => {};
+  };
+  t.after(() => servers.close({ ...systemClock, after: cutAtOnce }));
+  const address = await servers.listen({ kind: "tcp", host: "127.0.0.1", port: 0 });
+  assert.ok(address.kind === "tcp");
+  const socket = connect(address.port, "127.0.0.1").on("error", () => {});
+  t.after(() => socket.destroy());
+  return { socket, answered: answered.promise };
+}
+
+test(
+  "a connection ends that says nothing, half a head or half a body, or whose client does not read",
+  SOON,
+  async (t) => {
+    const halves = ["", "GET /healthz HT", "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\nhalf"];
+    for (const half of halves) {
+      const { socket } = await connected(t, { headersTimeout: 50, requestTimeout: 50 });
+      socket.resume().write(half);
+      await once(socket, "close");
+    }
+    const { socket, answered } = await connected(t, { timeout: 50 });
+    socket.pause().write(METRICS);
+    await answered;
+  },
+);
 
 test("who asks in one turn of the loop shares a page", async (t) => {
   const { client, count } = await consoleWithPages(t, "a page");

@@ -4,7 +4,7 @@ import test from "node:test";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { startConsole } from "./running-console.ts";
 
-/** As `src/console/listener.ts` has it. */
+/** As `src/console/servers.ts` has it. */
 const CONNECTIONS_MAX = 256;
 const PROBE = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 

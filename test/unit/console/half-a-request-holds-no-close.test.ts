@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../../src/values/time.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { startConsole } from "./running-console.ts";
 
-/** After which `src/console/listener.ts` cuts. */
+/** After which `src/console/servers.ts` cuts. */
 const CLOSE_GRACE_MS = 5_000;
 
 for (const [name, half] of [

@@ -22,7 +22,7 @@ function leave(
   } as unknown as Permit;
   const upstreams = new Map([["east", { onClientGone: "stop", clientGoneGraceMs: GRACE_MS }]]);
   const pace = { thinks: "no", hiddenPerS: 100, visibleFactor: 1 };
-  const observed = { paceOf: () => pace, isChecked: () => isChecked };
+  const observed = { paceOf: () => pace, drawCheck: () => isChecked };
   const parts = { settings: () => ({ upstreams }), observed } as unknown as PipelineParts;
   const route = { upstream: "east", capabilities: { thinking: "none" } };
   const counts = { ...COUNTS, usage: input === 0 ? undefined : { ...NO_USAGE, input } };

@@ -33,7 +33,7 @@ async function processOn(disk: SimDisk, clock: ManualClock, store: ForgetfulStor
     log,
     store,
     clock,
-    ownStore: true,
+    isEmbedded: true,
     deadLetters: await openDeadLetters(disk, clock, () => {}),
     storeIdentity: async () => identity.now,
     applyAdmin: async ({ id }) => void admin.push(id),

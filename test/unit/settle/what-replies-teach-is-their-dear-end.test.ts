@@ -101,7 +101,7 @@ test("of streams that are left one in eight is checked, and each that was silent
     let at = 0;
     const observed = new Observed(() => at++ / 1_000);
     let checked = 0;
-    for (let i = 0; i < 1_000; i++) if (observed.isChecked({ silentMs })) checked++;
+    for (let i = 0; i < 1_000; i++) if (observed.drawCheck({ silentMs })) checked++;
     return checked / 1_000;
   };
   assert.deepEqual([0, 3_500, 7_000, 60_000].map(checkedShare), [0.125, 0.563, 1, 1]);
