@@ -12,6 +12,8 @@ const STEP_TIMEOUT_MS = 480;
 export interface OpenOptions {
   /** The embedded store's clock, milliseconds since the epoch. Redis has its own. */
   readonly now?: () => number;
+  /** How long settlements on the embedded store that follow one another wait to share a commit, milliseconds; 25 unless given. */
+  readonly gatherMs?: number;
   /** Called with what an operator should know: a Redis without an append-only file, a user that lacks a right. */
   readonly warn?: (message: string) => void;
   /** Called with the reason each time that a connection to Redis is lost or cannot be made: several times a second. */
@@ -33,7 +35,7 @@ export interface OpenOptions {
 export async function openStore(settings: StoreSettings, options: OpenOptions = {}): Promise<Store> {
   const { now = Date.now, warn = () => undefined, onConnectionFailed = () => undefined, demandAof = false } = options;
   const { commandTimeoutMs = COMMAND_TIMEOUT_MS, stepTimeoutMs = STEP_TIMEOUT_MS } = options;
-  if (settings.kind === "embedded") return openEmbedded(settings.dir, now, options.notices);
+  if (settings.kind === "embedded") return openEmbedded(settings.dir, now, options.notices, options.gatherMs);
   // Its client is a tenth of all code: read by those only who have a Redis.
   const { openRedis } = await import("./redis/store.ts");
   return openRedis(

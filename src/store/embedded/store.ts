@@ -27,10 +27,10 @@ import * as signIns from "./sign-ins.ts";
  * @param now milliseconds since the epoch: the store's clock.
  * @throws StoreError when the folder is in use or cannot be opened.
  */
-export function openEmbedded(dir: string, now: () => number, noticeWriter?: NoticeWriter): Store {
+export function openEmbedded(dir: string, now: () => number, noticeWriter?: NoticeWriter, gatherMs?: number): Store {
   return embeddedOver(
     new Context(
-      answering(() => openDatabase(dir)),
+      answering(() => openDatabase(dir, gatherMs)),
       now,
       noticeWriter,
     ),

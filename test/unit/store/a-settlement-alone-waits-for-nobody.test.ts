@@ -1,6 +1,6 @@
 /**
- * Settlements that come together wait some milliseconds for others to share a commit. One that comes alone is committed after its
- * turn of the loop, without a timer.
+ * Settlements that follow one another wait some milliseconds to share a commit. One that comes alone is committed after its turn of
+ * the loop, without a timer.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -9,22 +9,27 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openDatabase } from "../../../src/store/embedded/database/open.ts";
 
-test("one alone has no timer, those after several have one", async (t) => {
+test("one that comes soon after a commit has a timer, one that comes alone has none", async (t) => {
   const parent = mkdtempSync(join(tmpdir(), "tollgate-alone-"));
   t.after(() => rmSync(parent, { recursive: true, force: true }));
   const db = openDatabase(join(parent, "data"));
+  let nowMs = 1_000;
+  t.mock.method(performance, "now", () => nowMs);
   const timers = t.mock.method(globalThis, "setTimeout");
+  const waits = () => timers.mock.calls.map((call) => call.arguments[1]);
   const settled = () => db.commitTogether(() => "settled");
   assert.equal(await settled(), "settled");
-  assert.equal(timers.mock.callCount(), 0, "it was alone");
+  assert.deepEqual(waits(), [], "it was the first");
+  nowMs += 49;
+  await settled();
+  assert.deepEqual(waits(), [25], "it followed another");
+  nowMs += 50;
+  await settled();
+  assert.deepEqual(waits(), [25], "it was alone");
   await Promise.all([settled(), settled()]);
-  assert.equal(timers.mock.callCount(), 0, "those before were alone");
-  await settled();
-  assert.deepEqual(
-    timers.mock.calls.map((call) => call.arguments[1]),
-    [25],
-  );
-  await settled();
-  assert.equal(timers.mock.callCount(), 1, "it was alone again");
+  assert.deepEqual(waits(), [25, 25], "several of a turn have one timer");
+  nowMs += 50;
+  await Promise.all([settled(), settled()]);
+  assert.deepEqual(waits(), [25, 25], "their like are forgotten as soon");
   db.close();
 });

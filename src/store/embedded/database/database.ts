@@ -6,6 +6,8 @@ import { type Checkpoints, PAGES_MAX } from "./checkpoints.ts";
 
 /** The most that a batch has in memory, and that a kill leaves to the journal: a fourth of a megabyte. */
 const GATHER_MAX = 256;
+/** Settlements wait for each other where the last commit was so short a time ago: 20 a second are enough. */
+const BUSY_MS = 50;
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
 
@@ -32,8 +34,8 @@ export class Database {
   readonly #checkpoints: Checkpoints | undefined;
   /** Written since the last commit. */
   #rows = 0;
-  /** Whether several have shared the last one: one that comes alone waits for nobody. */
-  #isBusy = false;
+  /** When that was, `performance.now()`: a settlement that comes long after it waits for nobody. */
+  #committedMs = Number.NEGATIVE_INFINITY;
   /** Settlements that are yet to be committed one by one, since one of a batch may be the reason why it could not be written. */
   #alone = 0;
   readonly #statements = new Map<string, StatementSync>();
@@ -87,7 +89,7 @@ export class Database {
 
   /**
    * A settlement: what a kill or a power cut takes, the journal replays. Those of some milliseconds are gathered in the batch
-   * where there are several, and share what it costs to write and to commit.
+   * where they follow one another, and share what it costs to write and to commit.
    * @param change changes the batch and what else is in memory, and nothing else; whatever may fail has been done before.
    * @param undo called when the commit has failed, the latest settlement's first.
    * @returns resolves when it is committed; the result itself where it is committed at once.
@@ -101,7 +103,7 @@ export class Database {
     if (this.#uncommitted.length === 0) {
       // Now and not when it is written: a look for a mark takes a fourth of the time where a transaction has the file already.
       this.#begin("NORMAL");
-      this.#later(() => this.#commitAll(), this.#isBusy);
+      this.#later(() => this.#commitAll(), performance.now() - this.#committedMs < BUSY_MS);
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const work = { resolve: resolve as Uncommitted["resolve"], reject, undo, result: undefined as unknown };
@@ -201,7 +203,7 @@ export class Database {
       return;
     }
     const committed = this.#uncommitted;
-    this.#isBusy = committed.length > 1;
+    this.#committedMs = performance.now();
     this.#uncommitted = [];
     for (const { resolve, result } of committed) resolve(result);
   }

@@ -24,15 +24,17 @@ function afterAnswers(work: () => void): void {
 
 /**
  * Opens (or makes) the store in a folder: folder 0700, files 0600.
+ * @param gatherMs how long settlements that follow one another wait for each other; 0 for none of them.
  * @throws StoreError when another process has the folder, it cannot be written, or a newer version wrote it.
  */
-export function openDatabase(dir: string): Database {
+export function openDatabase(dir: string, gatherMs = GATHER_MS): Database {
   const unlock = takeFolder(dir);
   try {
     chmodSync(dir, 0o700);
     const path = join(dir, "tollgate.db");
     makePrivate(path);
-    const later: Later = (work, isBusy) => void (isBusy ? setTimeout(work, GATHER_MS) : afterAnswers(work));
+    const later: Later = (work, isBusy) =>
+      void (isBusy && gatherMs > 0 ? setTimeout(work, gatherMs) : afterAnswers(work));
     return new Database(openTables(path), unlock, later, new Checkpoints(path));
   } catch (error) {
     unlock();
