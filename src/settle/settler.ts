@@ -70,6 +70,8 @@ interface Recorded {
 
 /** What a charge is sent with. */
 interface Sending {
+  /** A client gets its end behind the first try. */
+  readonly isAwaited?: boolean;
   /** The journal's word, which is waited for. */
   readonly final?: Promise<void>;
   /** Called where the journal has not taken it. */
@@ -98,14 +100,14 @@ export function createSettler(parts: SettlerParts): Settler {
   const underWay = new TransientMap<AccountTag, TransientList<Promise<void>>>();
   const unrecorded = new Map<RequestId, SettleAsk>();
   let pending = 0;
-  let idle: (() => void)[] = [];
+  const idle: (() => void)[] = [];
 
   /**
    * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. It waits for the
    * journal itself: a promise that follows another takes 0.2 us.
    */
   async function untilAnswered(ask: SettleAsk, orphan: boolean, sending: Sending): Promise<void> {
-    const { final, onTried } = sending;
+    const { final, onTried, isAwaited = false } = sending;
     try {
       if (final) await final;
     } catch (error) {
@@ -113,7 +115,7 @@ export function createSettler(parts: SettlerParts): Settler {
     }
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
-        await charge(ask, orphan);
+        await charge(ask, orphan, isAwaited && waitMs === RETRY_FIRST_MS);
         unrecorded.delete(ask.requestId);
         onTried?.();
         return;
@@ -129,10 +131,10 @@ export function createSettler(parts: SettlerParts): Settler {
   }
 
   /** One try, in one step with its end: a function that waits for another costs 0.3 us, and each charge has a try. */
-  async function charge(ask: SettleAsk, orphan: boolean): Promise<void> {
+  async function charge(ask: SettleAsk, orphan: boolean, isAwaited: boolean): Promise<void> {
     let answer: Answer;
     try {
-      answer = await store.settle(ask);
+      answer = await store.settle(ask, isAwaited);
       if (answer.outcome === "unknown_account" && parts.restored) {
         await parts.restored();
         answer = await store.settle(ask);
@@ -159,8 +161,7 @@ export function createSettler(parts: SettlerParts): Settler {
       if (works.size === 0) underWay.delete(tag);
       pending--;
       if (pending > 0) return;
-      for (const wake of idle) wake();
-      idle = [];
+      for (const wake of idle.splice(0)) wake();
     };
     // In place of `finally`, which makes four promises.
     void work.then(end, (defect) => {
@@ -175,6 +176,7 @@ export function createSettler(parts: SettlerParts): Settler {
     const final = journal.final(ask, orphan);
     const answered = untilAnswered(ask, orphan, {
       final,
+      isAwaited: !orphan,
       onUnrecorded(error) {
         tried = Promise.withResolvers();
         unrecorded.set(ask.requestId, ask);

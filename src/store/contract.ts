@@ -90,8 +90,11 @@ export interface RequestStore {
    * Idempotent by request id and target; the hold's life stays as it was.
    */
   extend(ask: ExtendAsk): Promise<ExtendAnswer>;
-  /** Posts or voids a hold exactly once and writes the ledger lines. Idempotent by request id. */
-  settle(ask: SettleAsk): Promise<SettleAnswer>;
+  /**
+   * Posts or voids a hold exactly once and writes the ledger lines. Idempotent by request id.
+   * @param isAwaited the client of the request gets its end behind this: it is sent at once, before those that were sent before.
+   */
+  settle(ask: SettleAsk, isAwaited?: boolean): Promise<SettleAnswer>;
 
   /** What a key may use; undefined when the key is not known. Revoked keys are shown as such. */
   readKey(tag: AccountTag, hash: KeyHash): Promise<KeyView | undefined>;

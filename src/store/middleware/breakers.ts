@@ -1,6 +1,6 @@
 /**
  * Keeps requests from waiting for a store that is away or slow. Each of its servers has a breaker; the calls that wait for
- * a server have a maximum: requests beyond it are refused, settlements queue. What is refused here was never sent, so
+ * a server have a maximum: requests beyond it are refused, settlements that are sent again queue. What is refused here was never sent, so
  * nobody has to take it back (docs/failure-model.md rows B3, B4 and B7).
  */
 
@@ -14,7 +14,10 @@ import { type RequestStore, StoreError } from "../contract.ts";
 
 /** Requests that wait for one server: at 200 ms an answer, 2,500 a second still pass. */
 const WAITING_MAX = 512;
-/** Settlements under way to one server; what gathered in an outage goes out no faster. */
+/**
+ * Settlements under way to one server, but for those whose clients get their ends behind them; what gathered in an outage goes out
+ * no faster.
+ */
 const SETTLEMENTS_MAX = 64;
 /** Servers that are counted apart: as many as a Redis Cluster can have. Further ones share a breaker. */
 const SHARDS_MAX = 1_000;
@@ -58,9 +61,14 @@ export class Breakers {
     return this.#counted(shard, tag, call, requestEnded);
   }
 
-  /** A settlement, in the order in which they come. Rejects with an `unsent` StoreError where the breaker is open. */
-  settlement<T>(tag: AccountTag, call: () => Promise<T>): Promise<T> {
+  /**
+   * A settlement, in the order in which they come. Rejects with an `unsent` StoreError where the breaker is open.
+   * @param isAwaited it waits for no other, as its client asks again once it has its end (ARCHITECTURE.md promise 5): a hundred
+   * requests may end in one turn. They are no more than those that were admitted.
+   */
+  settlement<T>(tag: AccountTag, call: () => Promise<T>, isAwaited: boolean): Promise<T> {
     const shard = this.#shardOf(tag);
+    if (isAwaited) return this.#counted(shard, tag, call, nothingEnded);
     if (shard.settling >= SETTLEMENTS_MAX) {
       const turn = new Promise<void>((resolve) => shard.queue.push(resolve));
       return turn.then(() => this.#counted(shard, tag, call, settlementEnded));
@@ -130,6 +138,9 @@ export class Breakers {
 function requestEnded(shard: Shard): void {
   shard.waiting--;
 }
+
+/** It had no place. */
+function nothingEnded(): void {}
 
 /** The place goes to the next in the queue, or is free. */
 function settlementEnded(shard: Shard): void {

@@ -39,7 +39,7 @@ export function composeStore(opened: Store, { remote, ...parts }: ComposeParts):
       readKey: (tag, hash) => path.readKey(tag, hash),
       admit: (ask) => path.admit(ask),
       extend: (ask) => path.extend(ask),
-      settle: (ask) => path.settle(ask),
+      settle: (ask, isAwaited) => path.settle(ask, isAwaited),
       settledAmounts: (tag, ids) => path.settledAmounts(tag, ids),
     });
   };

@@ -67,11 +67,11 @@ export class RequestPath implements RequestStore {
     return this.#request(ask.tag, EXTEND, () => this.#parts.store.extend(ask));
   }
 
-  async settle(ask: SettleAsk): Promise<SettleAnswer> {
+  async settle(ask: SettleAsk, isAwaited = false): Promise<SettleAnswer> {
     const { store, gate } = this.#parts;
     const shut = this.#shut();
     if (shut) await shut;
-    const answer = await this.#settlement(ask.tag, SETTLE, () => store.settle(ask));
+    const answer = await this.#settlement(ask.tag, SETTLE, () => store.settle(ask), isAwaited);
     if (answer.outcome === "unknown_account") await gate?.recheck(ask.tag);
     return answer;
   }
@@ -80,7 +80,7 @@ export class RequestPath implements RequestStore {
   async settledAmounts(tag: AccountTag, ids: readonly RequestId[]): Promise<readonly (NanoUsd | undefined)[]> {
     const shut = this.#shut();
     if (shut) await shut;
-    return this.#settlement(tag, SETTLED_AMOUNTS, () => this.#parts.store.settledAmounts(tag, ids));
+    return this.#settlement(tag, SETTLED_AMOUNTS, () => this.#parts.store.settledAmounts(tag, ids), false);
   }
 
   shardOf(tag: AccountTag): string {
@@ -97,9 +97,10 @@ export class RequestPath implements RequestStore {
     return breakers ? breakers.request(tag, () => this.#timed(operation, ask)) : this.#timed(operation, ask);
   }
 
-  #settlement<T>(tag: AccountTag, operation: Operation, ask: () => Promise<T>): Promise<T> {
+  #settlement<T>(tag: AccountTag, operation: Operation, ask: () => Promise<T>, isAwaited: boolean): Promise<T> {
     const { breakers } = this.#parts;
-    return breakers ? breakers.settlement(tag, () => this.#timed(operation, ask)) : this.#timed(operation, ask);
+    if (!breakers) return this.#timed(operation, ask);
+    return breakers.settlement(tag, () => this.#timed(operation, ask), isAwaited);
   }
 
   /** The time is looked at beside the answer, which no promise of ours puts off. */

@@ -61,10 +61,14 @@ for (const [name, end] of Object.entries(ENDS)) {
     for (let round = 0; round < 3; round++) {
       const order: number[] = [];
       const sent = Array.from({ length: 3 * SETTLEMENTS }, (_, i) =>
-        breakers.settlement(TAG, () => {
-          order.push(i);
-          return call();
-        }),
+        breakers.settlement(
+          TAG,
+          () => {
+            order.push(i);
+            return call();
+          },
+          false,
+        ),
       );
       const ended = Promise.allSettled(sent);
       for (let done = 0; done < sent.length; done += SETTLEMENTS) {
@@ -78,3 +82,22 @@ for (const [name, end] of Object.entries(ENDS)) {
     breakers.stop();
   });
 }
+
+test("a settlement behind which a client gets its end waits for no other, takes no place, and is stopped by the breaker", async () => {
+  const { breakers, waiting, call } = bench();
+  const sent = Array.from({ length: 2 * SETTLEMENTS }, () => breakers.settlement(TAG, call, false));
+  sent.push(...Array.from({ length: 3 * SETTLEMENTS }, () => breakers.settlement(TAG, call, true)));
+  assert.equal(waiting.length, 4 * SETTLEMENTS);
+  // Those that had no place give none away.
+  for (const answer of waiting.splice(SETTLEMENTS)) answer.resolve("done");
+  await turns(4);
+  assert.equal(waiting.length, SETTLEMENTS);
+  for (const answer of waiting.splice(0)) answer.resolve("done");
+  await turns(4);
+  assert.equal(waiting.length, SETTLEMENTS);
+  const away = new StoreError("unavailable", "away", { outcome: "unknown" });
+  for (const answer of waiting.splice(0)) answer.reject(away);
+  await Promise.allSettled(sent);
+  await assert.rejects(breakers.settlement(TAG, call, true), { outcome: "unsent" });
+  breakers.stop();
+});

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { createSettler } from "../../../../src/settle/settler.ts";
 import type { Admitted } from "../../../../src/store/admission.ts";
 import { type Store, StoreError } from "../../../../src/store/contract.ts";
 import { composeStore } from "../../../../src/store/middleware/compose.ts";
@@ -82,6 +83,40 @@ test("settlements stand in line and are all sent, 64 at a time", async () => {
   await slow.answerAll();
   await Promise.all(all);
   assert.deepEqual([slow.asked, slow.most], [500, 64]);
+});
+
+test("200 clients whose requests end in one turn have their charges sent before they get their ends", async () => {
+  const { slow, clock, store } = bench();
+  const settler = createSettler({
+    ...{ store, clock, journal: { final: async () => {}, ack() {} }, deadLetters: { add: async () => {} } },
+    ...{ onSettled() {}, onDelay() {}, onUnrecorded() {} },
+  });
+  const line = Array.from({ length: 100 }, (_, i) => store.settle(charge(i)));
+  const askedAtEnd: number[] = [];
+  const ends = Array.from({ length: 200 }, async (_, i) => {
+    await settler.settle(charge(100 + i));
+    askedAtEnd.push(slow.asked);
+  });
+  await Promise.all(ends);
+  assert.deepEqual([...new Set(askedAtEnd)], [64 + 200]);
+  await slow.answerAll();
+  await Promise.all(line);
+});
+
+test("what is sent again stands in line", async () => {
+  const { slow, clock, store, guard } = bench();
+  const settler = createSettler({
+    ...{ store, clock, random: () => 1, journal: { final: async () => {}, ack() {} } },
+    ...{ deadLetters: { add: async () => {} }, onSettled() {}, onDelay() {}, onUnrecorded() {} },
+  });
+  await Promise.all(Array.from({ length: 200 }, (_, i) => settler.settle(charge(i))));
+  const busy = new StoreError("unavailable", "busy", { outcome: "refused" });
+  await slow.failAll(busy);
+  await clock.advance(50);
+  assert.deepEqual([slow.asked, slow.waiting.length], [264, 64]);
+  await slow.answerAll();
+  assert.deepEqual([slow.asked, settler.pending()], [400, 0]);
+  guard.stop();
 });
 
 test("an outage refuses the rest of the line at once, and the other server's accounts are served", async () => {
