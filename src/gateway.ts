@@ -12,6 +12,7 @@ import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit, type AuditEntry } from "./console/audit/audit.ts";
+import { GuessBudget } from "./console/guess-budget.ts";
 import { type AdminListener, adminListener } from "./console/listener.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import type { OwnExplain } from "./console/owner/help.ts";
@@ -261,6 +262,7 @@ async function prepare(
     catalog: () => settings.catalog,
     clock,
     random: randomBytes,
+    codeGuesses: new GuessBudget(clock),
     ...reportsTo(log, metrics, clock, options.passAudit),
   };
   const upstreams = options.upstreams ?? (() => dispatcher.report());

@@ -1,12 +1,14 @@
 /**
  * The published OpenAPI document. `node src/console/openapi-file.ts` writes it; a test compares it with the running server.
  */
+
 import { writeFileSync } from "node:fs";
 import type { Store } from "../store/contract.ts";
 import type { Catalog } from "../values/catalog.ts";
 import { systemClock } from "../values/time.ts";
 import { makeAccess } from "./access.ts";
 import { adminApp } from "./admin-app.ts";
+import { GuessBudget } from "./guess-budget.ts";
 
 /** The text of `docs/openapi.json`: every route, on a server that is never asked anything. */
 export async function openApiFileText(): Promise<string> {
@@ -17,6 +19,7 @@ export async function openApiFileText(): Promise<string> {
     store: {} as Store,
     catalog: (): Catalog => nobody(),
     random: nobody,
+    codeGuesses: new GuessBudget(systemClock),
     clock: systemClock,
     access: makeAccess(undefined),
     isUnix: false,

@@ -56,7 +56,7 @@ export type TimeCardAnswer = Static<typeof TimeCard>;
 
 const ListedTimeCard = object("ListedTimeCard", {
   ...CARD,
-  running: flag("Whether it has begun."),
+  running: flag("Whether it has begun and has not ended."),
   state: oneOf(
     "`waiting`: it begins later. `used_up`: its whole quota is spent.",
     "waiting",

@@ -149,7 +149,7 @@ export function showCards(cards: readonly Entitlement[], nowMs: number): ListedT
     const next = cards.slice(at + 1).find((one) => one.group === card.group && isOfUse(one, nowMs));
     return {
       ...showEntitlement(card),
-      running: card.fromMs <= nowMs,
+      running: card.fromMs <= nowMs && nowMs < card.untilMs,
       state: stateOf(card, nowMs),
       next: next === undefined ? null : { id: next.id, card: next.card ?? null, from: showInstant(next.fromMs) },
     };

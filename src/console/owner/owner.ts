@@ -28,6 +28,9 @@ interface OwnerAnswer {
 /** Gives the console's answer to a request. Never rejects for a caller's fault. */
 export type OwnerConsole = (request: OwnerRequest) => Promise<OwnerAnswer>;
 
+/** Whoever does not say what program it is: `inject` would put its own name there, and the owner find it among the sessions. */
+const NO_PROGRAM = { "user-agent": "" };
+
 /** Nothing of it is made before the first request. */
 export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
   let made: Promise<App> | undefined;
@@ -44,7 +47,7 @@ export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
     const answer = await app.inject({
       method: method as "GET",
       url: target,
-      headers: throughFront && named !== undefined ? { ...others, [trustedHeader]: named } : others,
+      headers: { ...NO_PROGRAM, ...others, ...(throughFront && named !== undefined && { [trustedHeader]: named }) },
       payload: body.length === 0 ? undefined : Buffer.from(body),
       remoteAddress: clientAddress ?? NO_ADDRESS,
     });

@@ -16,7 +16,6 @@ import {
   RedemptionShape,
 } from "../answers/answers.ts";
 import { showCode, showEntitlement, showLastDay } from "../answers/present.ts";
-import { GuessBudget } from "../guess-budget.ts";
 import { readLimit } from "../parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
@@ -273,12 +272,10 @@ async function twice<T>(work: () => Promise<T>): Promise<T> {
 /** Redemptions of all accounts: those of one account one after another, so that its failures are counted in time. */
 class Redeemer {
   readonly #parts: ConsoleParts;
-  readonly #budget: GuessBudget;
   readonly #turns = new KeyedQueue<ConsoleAnswer<RedemptionAnswer>>();
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
-    this.#budget = new GuessBudget(parts.clock);
   }
 
   /** @throws AdminRefusal that says no more of an unknown code than of another's. */
@@ -288,7 +285,8 @@ class Redeemer {
   }
 
   async #redeem(account: Account, hash: CodeHash): Promise<ConsoleAnswer<RedemptionAnswer>> {
-    const waitMs = this.#budget.waitMs(account.id);
+    const { codeGuesses } = this.#parts;
+    const waitMs = codeGuesses.waitMs(account.id);
     if (waitMs > 0) {
       this.#parts.onCodeFailure?.({ account: account.id, outcome: "blocked", blocksNow: false });
       throw tooManyGuesses(waitMs);
@@ -297,7 +295,7 @@ class Redeemer {
     if (answer.outcome === "unknown_account") throw noSuchAccount(account.name);
     if (answer.outcome === "closed_account") throw accountClosed(account.name);
     if (answer.outcome === "redeemed" || answer.outcome === "again") return redeemed(account, answer);
-    const blocksNow = this.#budget.failed(account.id);
+    const blocksNow = codeGuesses.failed(account.id);
     this.#parts.onCodeFailure?.({ account: account.id, outcome: "failed", blocksNow });
     throw answer.outcome === "expired" ? noLongerRedeemable() : notRedeemable();
   }

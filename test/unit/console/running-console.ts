@@ -1,8 +1,10 @@
 /**
  * A real admin listener on a free port of 127.0.0.1 with a real embedded store in a folder of its own, for tests.
  */
+
 import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
+import { GuessBudget } from "../../../src/console/guess-budget.ts";
 import { type AdminListenerOptions, adminListener } from "../../../src/console/listener.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import type { Catalog, Group } from "../../../src/values/catalog.ts";
@@ -62,6 +64,7 @@ export async function startConsole(
     catalog: () => CATALOG,
     adminToken: new Secret(ADMIN_TOKEN),
     random: randomBytes,
+    codeGuesses: new GuessBudget(changes.clock ?? systemClock),
     metrics: async () => ({ contentType: "text/plain; version=0.0.4", body: "up 1\n" }),
     readiness: () => ({ ready: true, reasons: [], notes: [] }),
     clock: systemClock,

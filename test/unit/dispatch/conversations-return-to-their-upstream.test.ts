@@ -173,3 +173,26 @@ test("a slow upstream does not keep its conversations while another is fast", as
   assert.equal(await turn("one"), home);
   assert.notEqual(await turn("one"), home);
 });
+
+test("a slow upstream keeps its conversations while the others are not much faster", async (t) => {
+  const clock = new FakeClock();
+  const delaysMs = { a: 20_000, b: 20_000 };
+  const serving = (name: "a" | "b") =>
+    httpServer(t, (_request, response) => {
+      clock.advance(delaysMs[name]);
+      response.writeHead(200, { "content-type": "text/event-stream" }).end("data: a\n\n");
+    });
+  const patient = { timeouts: { connectMs: 1e6, firstByteMs: 1e6, wholeMs: 1e6, idleMs: 1e6, totalMs: 1e6 } };
+  const upstreams = [upstream("a", await serving("a"), patient), upstream("b", await serving("b"), patient)];
+  const { dispatcher } = rig(t, upstreams, clock);
+  const turn = async (conversation: string) => {
+    const result = await dispatcher.run(ask([route("a"), route("b")], { conversation, deadlineMs: 10_000_000 }));
+    assertAnswered(result);
+    result.body?.abort();
+    return result.route.upstream as "a" | "b";
+  };
+  for (let at = 0; at < 20; at++) await turn(`other-${at}`);
+  const home = await turn("one");
+  delaysMs[home] = 25_000;
+  for (let at = 0; at < 4; at++) assert.equal(await turn("one"), home);
+});

@@ -88,6 +88,19 @@ test("what a store that is away does not take waits for the next time", async ()
   );
 });
 
+test("a use that comes while the store takes the one before is not lost", async () => {
+  const { taken, uses, note } = started();
+  note("key_1", 1);
+  const flushed = uses.flush();
+  note("key_1", 2);
+  await flushed;
+  await uses.close();
+  assert.deepEqual(
+    taken.map(([, some]) => some.map(({ atMs }) => atMs)),
+    [[1], [2]],
+  );
+});
+
 test("memory is bounded: of more keys than it holds the later ones are not noted", async () => {
   const { taken, uses, note } = started();
   for (let i = 0; i < 10_100; i++) note(`key_${i}`, i);

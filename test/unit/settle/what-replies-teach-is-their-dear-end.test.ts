@@ -43,6 +43,24 @@ test("nine in ten texts have no more tokens than is reckoned, which is never few
   assert.equal(frugal.paceOf(PLACE, false).visibleFactor, 1);
 });
 
+test("what 200 later replies have shown is all that counts", () => {
+  const observed = new Observed();
+  for (let i = 0; i < 200; i++) observed.note(PLACE, thought(900));
+  for (let i = 0; i < 190; i++) observed.note(PLACE, thought(100));
+  assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 100, "a tenth may be above it");
+  for (let i = 0; i < 10; i++) observed.note(PLACE, thought(100));
+  for (let i = 0; i < 21; i++) observed.note(PLACE, thought(300));
+  assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 300, "21 of 200 are more than a tenth");
+  for (let i = 0; i < 180; i++) observed.note(PLACE, thought(100));
+  assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 100);
+});
+
+test("of replies that were silent nobody learns how many tokens a text has", () => {
+  const observed = new Observed();
+  for (let i = 0; i < 10; i++) observed.note(PLACE, { ...shown(190), silentMs: 5_000 });
+  assert.equal(observed.paceOf(PLACE, false).visibleFactor, 1);
+});
+
 test("half a count does not teach that a model shows all that it writes", () => {
   const text = { bytes: 400, tokens: 100, deltas: 100 };
   const thinksAfter = (usage: Usage, produced = text, final = true) => {

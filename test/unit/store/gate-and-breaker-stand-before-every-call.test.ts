@@ -100,6 +100,52 @@ test("what a shut gate stops is not sent and counts against no server; what runs
   }
 });
 
+/** Each call of a store, and whether a shut gate stops it: all that changes what the store has, or lets somebody in. */
+const STOPPED: Readonly<Record<keyof Store, boolean>> = {
+  ...{ readKey: true, admit: true, extend: false, settle: true, settledAmounts: true, shardOf: false },
+  ...{ readLimits: false, createAccount: true, getAccount: false, findAccount: false, findAccountName: false },
+  ...{ listAccountNames: false, listAccounts: false, setPlan: true, setAccountLimits: true, readAccountBudgets: false },
+  ...{ setNotifyBelow: true, changeAccount: true, renameAccount: true, closeAccount: true, createKey: true },
+  ...{
+    listKeys: false,
+    noteKeyUses: true,
+    changeKey: true,
+    rotateKey: true,
+    revokeKey: true,
+    credit: true,
+    grant: true,
+  },
+  ...{ listCards: false, createCodes: true, listCodes: false, getCode: false, getBatch: false, listBatches: false },
+  ...{ listBatchCodes: false, voidCode: true, voidCodes: true, redeem: true, readDays: false, pageDays: false },
+  ...{ pageUpstreamDays: false, readLedger: false, confirming: false, finishClaims: true, readFigures: false },
+  ...{
+    listRecords: false,
+    pageMarks: false,
+    archiveLedger: true,
+    addNotice: true,
+    readNotices: false,
+    takeNotice: true,
+  },
+  ...{ pageNotices: false, leaseNotices: true, inspect: false, identity: false, check: false, close: false },
+  ...{ keepSignIn: true, takeSignIn: true, findSignIn: true, dropSignIn: true, dropSignIns: true, listSignIns: false },
+  // The gate's own questions, and what an operator answers them with.
+  ...{ epochPartOf: false, epochParts: false, countEpoch: false, stopEpoch: false, renewEpoch: false },
+};
+
+test("a shut gate stops each call that changes what the store has, or lets somebody in, and no other", async () => {
+  const { composed, got } = bench(async () => ({ outcome: "held" }));
+  const calls = composed.behind(SHUT) as unknown as Record<string, (...ask: unknown[]) => Promise<unknown>>;
+  const ask: Readonly<Record<string, readonly unknown[]>> = { admit: [ASK], settle: [CHARGE] };
+  for (const [name, isStopped] of Object.entries(STOPPED)) {
+    got.length = 0;
+    if (isStopped) await assert.rejects(calls[name]?.(...(ask[name] ?? [TAG])) ?? Promise.resolve(), isOlder, name);
+    // What it answers with is a store, which here has a `then` like any other call.
+    else if (name !== "confirming") await calls[name]?.(TAG);
+    if (isStopped) assert.deepEqual(got, [], name);
+  }
+  composed.stop();
+});
+
 test("an open gate is asked first; operators' writes are those that a replica confirms", async () => {
   let pass = () => {};
   const gate: Gate = {

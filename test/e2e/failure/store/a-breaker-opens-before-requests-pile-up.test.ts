@@ -47,6 +47,8 @@ test("half of the last twenty failed or slow opens it, a few slow ones do not", 
   few.count(9, false, 450);
   few.count(40, false);
   assert.equal(few.breaker.isOpen, false);
+  few.count(9, false, 450);
+  assert.equal(few.breaker.isOpen, false, "the first nine are long over");
   const every = bench();
   for (let i = 0; i < 10; i++) {
     assert.equal(every.breaker.isOpen, false);
@@ -89,6 +91,9 @@ test("a probe is for an account that was answered, where there is one", async ()
     metrics: { storeBreakerOpen: { set: () => {} } as never },
     log: createLog({ level: "silent" }),
   });
+  // Not merely the first of that server.
+  const busy = new StoreError("unavailable", "WRONGTYPE", { outcome: "refused" });
+  await breakers.request(broken, () => Promise.reject(busy)).catch(() => {});
   await breakers.request(answered, async () => {});
   const away = () => Promise.reject(new StoreError("unavailable", "away"));
   for (let time = 0; time < 5; time++) await breakers.request(broken, away).catch(() => {});

@@ -81,6 +81,26 @@ test("a stream of which nothing was shown before its call went wrong is absorbed
   assert.deepEqual(kinds, [...Array(6).fill("absorbed"), "usage", "usage"]);
 });
 
+test("a stream that was shown in part before its call went wrong costs no more than was held for it", async () => {
+  const account = await here.account({ usd: "5" });
+  const chunk = (choice: Fields, members: Fields = {}) => ({
+    data: { id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice], ...members },
+  });
+  const { usage } = BODIES.chat("");
+  const failed = chunk({ index: 0, delta: {}, finish_reason: "MALFORMED_FUNCTION_CALL" }, { usage });
+  const frames = [chunk({ index: 0, delta: { role: "assistant", content: "Half" } }), failed, { data: "[DONE]" }];
+  here.simulator.program({ frames });
+  const reply = await ask(here, "chat", account.key, limited("chat", "chat", 50, { stream: true }));
+  assert.match(await reply.text(), /Half.*"error"/s);
+  await assertAtRest(here, account);
+  const lines = await usageLines(here, account);
+  assert.deepEqual(lines.map(({ kind }) => kind).sort(), ["absorbed", "usage"]);
+  const sum = lines.reduce((all, { amount }) => all + amount, 0n);
+  assert.equal(sum, 82_500_000n, "all that the server counted is in the books");
+  const paid = lines.find(({ kind }) => kind === "usage");
+  assert.equal(`${paid?.amount}`, memoOf(paid).hold);
+});
+
 for (const protocol of PROTOCOL_LIST) {
   test(`${protocol}: an abort is asked once more, is the operator's cost, and leaves the upstream to others`, async () => {
     const account = await here.account({ usd: "5" });

@@ -150,6 +150,11 @@ test("what comes after a card is of its group, can still be of use, and ends no 
     ["held", "day", "running", "later", "0.00"],
     ["later", "day", "waiting", undefined, null],
   ]);
+  assert.deepEqual(
+    showCards(cards, 10).map(({ running }) => running),
+    [false, true, true, true, true, false],
+    "begun and not ended, used up or not",
+  );
 });
 
 test("the owner of a key sees the same, and explain names what runs and what begins", async (t) => {

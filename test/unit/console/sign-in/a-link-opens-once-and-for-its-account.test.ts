@@ -136,6 +136,16 @@ test("the owner of a suspended account looks, ends sessions and changes nothing 
   );
 });
 
+test("who does not say what program it is has none", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const { json } = await alice.get("/access");
+  assert.deepEqual(
+    json.sessions.map(({ agent }: { readonly agent: string }) => agent),
+    [""],
+  );
+});
+
 test("each sign-in, failure and sign-out has its line, and no line has a secret", async (t) => {
   const owners = await startOwners(t);
   const tag = await owners.account("alice");

@@ -1,10 +1,12 @@
 /** The console of owners without a listener: requests as the public listener judges them, browsers with a cookie each. */
+
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { Audit } from "../../../../src/console/audit/audit.ts";
+import { GuessBudget } from "../../../../src/console/guess-budget.ts";
 import { createOwnerConsole, type OwnerConsole } from "../../../../src/console/owner/owner.ts";
 import { makeLink } from "../../../../src/console/sign-in/links.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";
@@ -59,6 +61,7 @@ export async function startOwners(t: TestContext, settings: Partial<ConsoleSetti
     catalog: () => CATALOG,
     clock,
     random: randomBytes,
+    codeGuesses: new GuessBudget(clock),
     settings: { ...SETTINGS, ...settings },
     sealer: SEALER,
     audit: new Audit(clock, noted),

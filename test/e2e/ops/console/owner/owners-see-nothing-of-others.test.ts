@@ -3,10 +3,12 @@
  * lead nowhere. New routes are walked by themselves; a write that is not listed here is judged by the form of its answer.
  */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { OwnScope } from "../../../../../src/console/owner/own-store.ts";
 import { ownerRoutes } from "../../../../../src/console/owner/routes.ts";
 import type { ConsoleRoute } from "../../../../../src/console/routes/contract.ts";
+import { newCode } from "../../../../../src/values/code.ts";
 import type { GatewayHere, TestAccount } from "../../../../rig/gateway.ts";
 import { codes, furnish, spend, startHouse } from "./house.ts";
 import { admin } from "./signed-in.ts";
@@ -137,6 +139,25 @@ test("another account's name and keys are 404 at each route, nothing of it is to
   assert.deepEqual(await state(), before);
   const redeemed = await admin<{ readonly state: string }[]>(gateway, "GET", "/codes");
   assert.match(JSON.stringify(redeemed), /"state":"unused"/);
+});
+
+test("codes that an operator tried for an account, and those that its owner did, are counted together", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const { name } = await gateway.account();
+  const ask = await askerFor(gateway, name);
+  const wrong = () => JSON.stringify({ code: newCode(0, randomBytes).text });
+  const headers = { authorization: `Bearer ${gateway.gateway.adminToken}`, "content-type": "application/json" };
+  const url = `${gateway.adminUrl}/admin/v1/accounts/${name}/redemptions`;
+  for (let i = 0; i < 4; i++) {
+    const { status } = await fetch(url, { method: "POST", headers, body: wrong() });
+    assert.equal(status, 404);
+  }
+  const statuses = [];
+  for (let i = 0; i < 3; i++) {
+    statuses.push((await ask("POST", `/accounts/${name}/redemptions`, JSON.parse(wrong()) as object)).status);
+  }
+  assert.deepEqual(statuses, [404, 429, 429]);
 });
 
 test("what is the admin's alone is not there for owners", async (t) => {
