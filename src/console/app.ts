@@ -10,6 +10,7 @@ import { newRequestId, printRequestId } from "../values/request-id.ts";
 import type { Clock } from "../values/time.ts";
 import type { Asker, Audit } from "./audit/audit.ts";
 import type { DescribedRoute } from "./openapi.ts";
+import { readBody } from "./read-body.ts";
 import {
   AdminRefusal,
   complain,
@@ -71,11 +72,10 @@ export function createApp(parts: AppParts): App {
     frameworkErrors: (error, request, reply) => refuse(parts, error, request, reply),
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: AppRequest, body: Buffer) =>
     // A POST without a body may still carry the header, as many clients always send it.
-    if (body === "") done(null, undefined);
-    else app.getDefaultJsonParser("error", "error")(request, body as string, done);
-  });
+    body.length === 0 ? undefined : readBody(body),
+  );
   app.setErrorHandler<FastifyError>((error, request, reply) => refuse(parts, error, request, reply));
   return app;
 }
@@ -146,9 +146,9 @@ function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
 /** Fastify's own refusals of a request, in our words. */
 const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, message: string, remedy: string]>> = {
   400: [
-    "not_json",
-    "The request is not readable: a broken path, or a body that is not JSON.",
-    "Send well-formed JSON.",
+    "malformed",
+    "The request is not readable: its path is badly encoded, or its body not whole.",
+    "Correct the path.",
   ],
   413: ["too_large", `The body exceeds ${BODY_BYTES_MAX} bytes.`, "Send a smaller body."],
   414: ["path_too_long", "A part of the path is too long.", "Send a shorter name or id."],

@@ -26,7 +26,8 @@ const ALWAYS: Readonly<Record<number, string>> = {
   500: "`internal`: a defect; the log says more.",
   503: "`store_unavailable`, `store_older`, `not_confirmed`: the remedy says whether to send the request again.",
 };
-const JUDGED = "`malformed`, `missing_member`, `unknown_member`, `not_json`, or a name that the configuration lacks.";
+const JUDGED =
+  "`malformed`, `missing_member`, `unknown_member`, `duplicate_member`, `not_json`, or a name that the configuration lacks.";
 const WITH_BODY: Readonly<Record<number, string>> = { 413: "`too_large`.", 415: "`not_json`." };
 
 export const openApiPlugin = swagger;

@@ -178,6 +178,6 @@ function words(schema: Readonly<Record<string, unknown>> | undefined, name: stri
 }
 
 /** A member's name in a form for answers: short, without control characters. */
-function printable(name: string): string {
+export function printable(name: string): string {
   return name.slice(0, NAME_LENGTH_MAX).replaceAll(/\p{C}/gu, "?");
 }

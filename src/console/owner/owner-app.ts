@@ -40,19 +40,21 @@ export function ownerApp(options: OwnerConsoleOptions): App {
     from: request.ip,
     requestId: request.id,
   });
+  const refuseUnknown = () => {
+    throw new AdminRefusal(404, "unknown_path", "There is nothing at this path and method.", `Go to ${path}/.`);
+  };
   const app = createApp(options);
   app.register(cookies);
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
     if (request.routeOptions.config.access === "anyone") return;
     reply.headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
+    // Also for who asks a page by a method that it has not: what is not there has no other site to be kept from.
+    if (request.is404) refuseUnknown();
     assertSameOrigin(request.headers, publicUrl, "the operator has to set console.public_url");
     if (request.url.startsWith(`${api}/sign-in/`)) return;
     owners.set(request, await signedIn(request, doors));
   });
-  const refuseUnknown = () => {
-    throw new AdminRefusal(404, "unknown_path", "There is nothing at this path and method.", `Go to ${path}/.`);
-  };
   app.setNotFoundHandler(refuseUnknown);
   app.register(async (routed) => {
     const signIn = { ...options, sessions, challenges, attempts: new Attempts(clock) };

@@ -81,6 +81,35 @@ test("bodies that are no JSON objects, too large or of another type are refused 
   }
 });
 
+test("a name that is there twice is refused, at the top and inside, as is what is no JSON in UTF-8", async (t) => {
+  const { ask, store } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const topUp = "/admin/v1/accounts/alice/topups";
+  const limits = "/admin/v1/accounts/alice/limits";
+  const cases: [method: string, path: string, body: string, code: string, told: RegExp][] = [
+    ["POST", topUp, '{"id":"a","usd":"1.00","usd":"100.00"}', "duplicate_member", /`usd` twice/],
+    ["POST", topUp, String.raw`{"id":"a","usd":"1.00","\u0075sd":"100.00"}`, "duplicate_member", /`usd` twice/],
+    ["PUT", limits, '{"budgets_usd":{"day":"1.00","day":"9.00"}}', "duplicate_member", /`day` twice/],
+    ["PUT", limits, '{"a":{"b":{"c":1,"c":2}}}', "duplicate_member", /`c` twice/],
+    ["POST", topUp, '{"id":"a","usd":"1.00",}', "not_json", /broken at byte 23/],
+    ["POST", topUp, "[]", "not_json", /one JSON object/],
+    ["POST", topUp, `{"a":${"[".repeat(40)}${"]".repeat(40)}}`, "not_json", /deeper than 32/],
+    ["POST", topUp, '{"id":"a","usd":"1.00","__proto__":{}}', "unknown_member", /`__proto__`/],
+    ["POST", topUp, '{"id":"a","usd":"1.00","constructor":{"prototype":{}}}', "unknown_member", /`constructor`/],
+  ];
+  for (const [method, path, body, code, told] of cases) {
+    const { status, json } = await ask(method, path, body, { "content-type": "application/json" });
+    assert.deepEqual([status, json.error.code], [400, code], body);
+    assert.match(json.error.message, told);
+  }
+  const latin = Buffer.from('{"id":"\xe9","usd":"1.00"}', "latin1");
+  const { json } = await ask("POST", topUp, latin, { "content-type": "application/json" });
+  assert.equal(json.error.code, "not_json");
+  const broken = await ask("GET", "/admin/v1/accounts/%zz");
+  assert.deepEqual([broken.status, broken.json.error.code], [400, "malformed"]);
+  assert.equal((await store.findAccount("alice"))?.balance, 0n);
+});
+
 test("an unknown path or method is 404", async (t) => {
   const { ask } = await startConsole(t);
   for (const [method, path] of [

@@ -87,13 +87,16 @@ export async function startConsole(
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body: isText(body) ? body : JSON.stringify(body) }),
       });
       const text = await response.text();
       return { status: response.status, headers: response.headers, text, json: readJson(text) };
     },
   };
 }
+
+const isText = (body: unknown): body is string | Buffer<ArrayBuffer> =>
+  typeof body === "string" || Buffer.isBuffer(body);
 
 function readJson(text: string): unknown {
   try {

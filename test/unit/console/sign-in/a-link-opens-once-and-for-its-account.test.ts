@@ -116,6 +116,19 @@ test("a page of another site does nothing with an owner's session, and signs nob
   assert.equal((await owners.browser().post("/sign-in/link", { token: link })).status, 200);
 });
 
+test("a page asked by a method that it has not, and what is nowhere, is 404 whoever asks", async (t) => {
+  const owners = await startOwners(t);
+  const stranger = { "x-tollgate-console": "", "sec-fetch-site": "none" };
+  for (const [method, path] of [
+    ["POST", "/console/keys"],
+    ["PUT", "/console/api/session"],
+    ["DELETE", "/console/"],
+  ] as const) {
+    const { status, code } = await owners.browser().ask(method, path, undefined, stranger);
+    assert.deepEqual([status, code], [404, "unknown_path"], `${method} ${path}`);
+  }
+});
+
 test("the owner of a suspended account looks, ends sessions and changes nothing else", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
