@@ -1,6 +1,8 @@
 /** Who can connect to the admin address can hold so many connections, and no more of the gateway's descriptors. */
 import assert from "node:assert/strict";
+import { Socket } from "node:net";
 import test from "node:test";
+import { queryObjects } from "node:v8";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { startConsole } from "./running-console.ts";
 
@@ -19,4 +21,20 @@ test("a connection beyond 256 is closed without an answer", async (t) => {
   const statuses = await Promise.all(Array.from({ length: CONNECTIONS_MAX }, ask));
   assert.deepEqual(new Set(statuses), new Set([200]));
   assert.equal(await ask(), undefined);
+});
+
+test("connections that have ended are not remembered", async (t) => {
+  const { url } = await startConsole(t);
+  const port = Number(new URL(url).port);
+  // It ends with its answer, by the listener: both ends are gone when the client's is.
+  const pass = async () => {
+    const client = new RawSocket({ port }).send(PROBE.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"));
+    assert.equal((await client.responsesUntilClosed())[0]?.status, 200);
+  };
+  const rounds = 40;
+  await pass();
+  const before = queryObjects(Socket, { format: "count" });
+  for (let round = 0; round < rounds; round += 1) await pass();
+  const more = queryObjects(Socket, { format: "count" }) - before;
+  assert.ok(more < rounds / 2, `${more} sockets of ${rounds} connections are still there`);
 });

@@ -64,6 +64,20 @@ for (const [name, path] of [
   });
 }
 
+// Node itself closes it, 10 seconds after the answer.
+test("a connection on which nothing is asked any more goes with the listener, at once", {
+  timeout: 8_000,
+}, async (t) => {
+  const after: Clock["after"] = (ms, task) => (ms === CLOSE_GRACE_MS ? () => {} : systemClock.after(ms, task));
+  const console = await startConsole(t, { clock: { ...systemClock, after } });
+  const client = new RawSocket({ port: Number(new URL(console.url).port) });
+  client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  assert.equal((await client.next())?.status, 200);
+  // Its answer has left, for the listener too: it has read this one after that.
+  assert.equal((await console.ask("GET", "/healthz")).status, 200);
+  await Promise.all([console.close(), client.closed]);
+});
+
 test("an answer that its client has not read to the end is not cut by the end of another one", async (t) => {
   const large = "x".repeat(32 * 1024 * 1024);
   const pages = new Map(["large", "small"].map((name) => [name, Promise.withResolvers<string>()]));
