@@ -70,6 +70,7 @@ export class Gateway {
   #withoutPower = false;
   #powerFailsWhen: Moment | undefined;
   #knownEpochs: ReadonlyMap<number, KnownEpoch> = new Map();
+  #waiting = 0;
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
@@ -103,6 +104,13 @@ export class Gateway {
 
   get name(): string {
     return this.#parts.name;
+  }
+
+  /** Charges and writes that wait for what their accounts lack, as its metrics say. */
+  waiting(): number {
+    this.#waiting = 0;
+    this.running?.charging.measure();
+    return this.#waiting;
   }
 
   /** Undefined while it is down; it may not serve yet. */
@@ -151,7 +159,13 @@ export class Gateway {
         store: composed,
         storeKind,
         clock,
-        metrics: METRICS,
+        metrics: Object.assign({}, METRICS, {
+          unverifiedCharges: {
+            set: (count: number) => {
+              this.#waiting = count;
+            },
+          },
+        }),
         log: this.#log(process),
         machine: {
           open: async (settings, { alarm }) => ({
@@ -240,11 +254,18 @@ export class Gateway {
   }
 }
 
+const UNREAD = { set: () => {} };
+
 /** Numbers for dashboards are nobody's business here. */
 const METRICS = {
+  journalUnsettled: UNREAD,
+  journalOldest: UNREAD,
+  journalFill: UNREAD,
+  deadLetters: UNREAD,
+  unrecordedCharges: UNREAD,
   restoredCharges: { inc: () => {} },
   addUsd: () => {},
-  storeOlder: { set: () => {} },
-  storeBreakerOpen: { set: () => {} },
+  storeOlder: UNREAD,
+  storeBreakerOpen: UNREAD,
   storeSeconds: { observe: () => {} },
 } as unknown as Metrics;

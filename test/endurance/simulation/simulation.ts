@@ -35,6 +35,8 @@ const KINDS = { replicated: "redis", sharded: "redis-cluster", embedded: "embedd
 const HOLD_TTL_MS = 70_000;
 /** How long an embedded store's last commits may be away from the disk: what Linux lets a dirty page wait. */
 const DIRTY_MS = 35_000;
+/** Looks for what an account lacks, a minute apart, after which it is believed to be gone, and the operator is told. */
+const DOUBT_LOOKS = 12;
 /** Violations that a seed reports; the first says most. */
 const VIOLATIONS_MAX = 10;
 
@@ -238,6 +240,10 @@ class World {
       }
       if (seconds > 12) this.#scheduler.leap(seconds * 1_000);
       await this.#scheduler.run(seconds > 12 ? 4_000 : seconds * 1_000);
+    }
+    for (let looks = 0; looks < DOUBT_LOOKS && this.#gateways.some((gateway) => gateway.waiting() > 0); looks++) {
+      this.#scheduler.leap(60_000);
+      await this.#scheduler.run(4_000);
     }
   }
 
