@@ -12,7 +12,7 @@ import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit, type AuditEntry } from "./console/audit/audit.ts";
-import { GuessBudget } from "./console/guess-budget.ts";
+import { CodeGuesses } from "./console/guess-budget.ts";
 import { type AdminListener, adminListener } from "./console/listener.ts";
 import { notificationsTo } from "./console/notifications.ts";
 import type { OwnExplain } from "./console/owner/help.ts";
@@ -241,7 +241,7 @@ async function prepare(
       abandon(requestId, tag, inputTokens, idempotency) {
         // Beyond this many the hold's own end has to do: an outage must not grow memory.
         if (settler.pending() >= ABANDONED_MAX) return;
-        void settler.settle(abandoned(requestId, tag, inputTokens, clock.wallMs(), idempotency));
+        void settler.settle(abandoned(requestId, tag, inputTokens, clock.wallMs(), idempotency), false);
       },
     },
     failedKeys: new FailedKeys(clock),
@@ -262,7 +262,7 @@ async function prepare(
     catalog: () => settings.catalog,
     clock,
     random: randomBytes,
-    codeGuesses: new GuessBudget(clock),
+    codeGuesses: new CodeGuesses(clock),
     ...reportsTo(log, metrics, clock, options.passAudit),
   };
   const upstreams = options.upstreams ?? (() => dispatcher.report());

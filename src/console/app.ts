@@ -9,8 +9,9 @@ import type { RandomBytes } from "../values/key.ts";
 import { newRequestId, printRequestId } from "../values/request-id.ts";
 import type { Clock } from "../values/time.ts";
 import type { Asker, Audit } from "./audit/audit.ts";
+import { readBody } from "./input/read-body.ts";
+import { compileOnDemand } from "./input/validation.ts";
 import type { DescribedRoute } from "./openapi.ts";
-import { readBody } from "./read-body.ts";
 import {
   AdminRefusal,
   complain,
@@ -21,7 +22,6 @@ import {
   storeRefusal,
 } from "./refusal.ts";
 import type { ConsoleAnswer, ConsoleRoute, RouteInput } from "./routes/contract.ts";
-import { compileOnDemand } from "./validation.ts";
 
 export type App = FastifyInstance;
 export type AppRequest = FastifyRequest;
@@ -147,8 +147,8 @@ function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
 const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, message: string, remedy: string]>> = {
   400: [
     "malformed",
-    "The request is not readable: its path is badly encoded, or its body not whole.",
-    "Correct the path.",
+    "The request is not readable: its path is badly encoded, or its body is not whole.",
+    "Correct the path, or send the whole body.",
   ],
   413: ["too_large", `The body exceeds ${BODY_BYTES_MAX} bytes.`, "Send a smaller body."],
   414: ["path_too_long", "A part of the path is too long.", "Send a shorter name or id."],

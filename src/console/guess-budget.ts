@@ -3,6 +3,8 @@
  * 41), and a wrong admin token before they are answered 429. Only failures count. Bounded: a flood of names pushes out
  * those seen least recently.
  */
+
+import { KeyedQueue } from "../values/collections/keyed-queue.ts";
 import type { Clock } from "../values/time.ts";
 
 interface GuessLimits {
@@ -80,6 +82,16 @@ export class GuessBudget {
     if (this.#names.size <= this.#limits.namesMax) return;
     const [oldest] = this.#names.keys();
     if (oldest !== undefined) this.#names.delete(oldest);
+  }
+}
+
+/** Wrong codes by account, whoever takes them in this process: those of one account one after another, so that each is counted in time. */
+export class CodeGuesses extends GuessBudget {
+  readonly #turns = new KeyedQueue<unknown>();
+
+  /** Runs the work when all of the account before it has ended. Ends as the work does. */
+  inTurn<T>(account: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.of(account, work) as Promise<T>;
   }
 }
 

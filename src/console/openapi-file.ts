@@ -8,7 +8,7 @@ import type { Catalog } from "../values/catalog.ts";
 import { systemClock } from "../values/time.ts";
 import { makeAccess } from "./access.ts";
 import { adminApp } from "./admin-app.ts";
-import { GuessBudget } from "./guess-budget.ts";
+import { CodeGuesses } from "./guess-budget.ts";
 
 /** The text of `docs/openapi.json`: every route, on a server that is never asked anything. */
 export async function openApiFileText(): Promise<string> {
@@ -19,7 +19,7 @@ export async function openApiFileText(): Promise<string> {
     store: {} as Store,
     catalog: (): Catalog => nobody(),
     random: nobody,
-    codeGuesses: new GuessBudget(systemClock),
+    codeGuesses: new CodeGuesses(systemClock),
     clock: systemClock,
     access: makeAccess(undefined),
     isUnix: false,

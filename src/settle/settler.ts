@@ -37,8 +37,11 @@ interface SettlerParts {
 }
 
 export interface Settler {
-  /** Makes the charge durable, then sends it. Resolves when the client may get the end of its answer. */
-  settle(ask: SettleAsk): Promise<void>;
+  /**
+   * Makes the charge durable, then sends it. Resolves when the client may get the end of its answer.
+   * @param isAwaited whether a client waits for that; the charge stands in line with those that are sent again where none does.
+   */
+  settle(ask: SettleAsk, isAwaited?: boolean): Promise<void>;
   /** Settles what an earlier process left. */
   resume(leftover: Leftover): Resumed;
   /** Resolves when the account's charges that are under way have been answered; undefined when there are none. */
@@ -171,12 +174,12 @@ export function createSettler(parts: SettlerParts): Settler {
   }
 
   /** When the journal cannot take the charge the store must have been asked first (invariant 29). */
-  function record(ask: SettleAsk, orphan: boolean, onTried?: Sending["onTried"]): Recorded {
+  function record(ask: SettleAsk, orphan: boolean, sending: Pick<Sending, "isAwaited" | "onTried">): Recorded {
     let tried: PromiseWithResolvers<void> | undefined;
     const final = journal.final(ask, orphan);
     const answered = untilAnswered(ask, orphan, {
       final,
-      isAwaited: !orphan,
+      isAwaited: sending.isAwaited,
       onUnrecorded(error) {
         tried = Promise.withResolvers();
         unrecorded.set(ask.requestId, ask);
@@ -184,7 +187,7 @@ export function createSettler(parts: SettlerParts): Settler {
       },
       onTried(error) {
         tried?.resolve();
-        onTried?.(error);
+        sending.onTried?.(error);
       },
     });
     // The account counts as unsettled from here on, so that its next request knows to wait for this one (promise 5).
@@ -193,8 +196,8 @@ export function createSettler(parts: SettlerParts): Settler {
   }
 
   return {
-    async settle(ask) {
-      const { final, tried } = record(ask, false);
+    async settle(ask, isAwaited = true) {
+      const { final, tried } = record(ask, false, { isAwaited });
       try {
         await final;
       } catch {
@@ -207,7 +210,7 @@ export function createSettler(parts: SettlerParts): Settler {
       const onTried = (error?: unknown): void => {
         if (error instanceof StoreError && error.outcome === "refused") passed.resolve();
       };
-      const answered = final ? untilAnswered(ask, orphan, { onTried }) : record(ask, true, onTried).answered;
+      const answered = final ? untilAnswered(ask, orphan, { onTried }) : record(ask, true, { onTried }).answered;
       if (final) track(ask.tag, answered);
       return { passed: Promise.race([passed.promise, answered]), answered };
     },

@@ -79,7 +79,7 @@ const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   preact: ["src/console/pages/parts/view.ts"],
   htm: ["src/console/pages/parts/view.ts"],
   uplot: ["src/console/pages/parts/chart.ts"],
-  "@fastify/ajv-compiler": ["src/console/validation.ts"],
+  "@fastify/ajv-compiler": ["src/console/input/validation.ts"],
   "@fastify/swagger": ["src/console/openapi.ts"],
   commander: ["src/cli/command-line.ts"],
   "csv-parse": ["src/cli/invoice/invoice.ts"],

@@ -1,6 +1,6 @@
 /** `GET /admin/v1/audit`: who did what. */
 import { AuditPage } from "../answers/answers.ts";
-import { readInstant, readLimit } from "../parameters.ts";
+import { readInstant, readLimit } from "../input/parameters.ts";
 import { malformed } from "../refusal.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";
 import { closed, Instant, type Static, Type, wholeNumber } from "../vocabulary.ts";

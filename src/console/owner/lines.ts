@@ -6,7 +6,7 @@ import { startOfDay } from "../../store/sums/day-sums.ts";
 import { issuedAtMs, type RequestId, readRequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import { type OwnLinesAnswer, OwnLinesPage, type OwnRequestAnswer, OwnRequestShape } from "../answers/own-usage.ts";
-import { readLimit } from "../parameters.ts";
+import { readLimit } from "../input/parameters.ts";
 import { AdminRefusal, malformed } from "../refusal.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";
 import { closed, Day, KeyId, type Static, Type, wholeNumber } from "../vocabulary.ts";

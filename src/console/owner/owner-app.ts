@@ -76,7 +76,7 @@ export function ownerApp(options: OwnerConsoleOptions): App {
       addRoute(routed, api, route, { audit, askerOf, within });
     }
     // Any other path is a page's.
-    routed.get(`${api}/*`, refuseUnknown);
+    routed.get(`${api}/*`, { config: { access: "anyone" } }, refuseUnknown);
     addPages(routed, path, "owner");
   });
   return app;

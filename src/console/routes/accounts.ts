@@ -8,7 +8,7 @@ import { newAccountTag } from "../../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
 import { showAccountBudgets } from "../answers/limits.ts";
 import { showAccount, showCards } from "../answers/present.ts";
-import { readLimit } from "../parameters.ts";
+import { readLimit } from "../input/parameters.ts";
 import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
 import { AccountPath, Configured, Cursor, closed, Name, type Static, Type, wholeNumber } from "../vocabulary.ts";

@@ -13,7 +13,7 @@ import type { LedgerLine } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { type ArchivedAnswer, ArchivedShape, linePage, PlainLines } from "../answers/ledger.ts";
-import { readLimit } from "../parameters.ts";
+import { readLimit } from "../input/parameters.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, closed, Day, type Static, Type } from "../vocabulary.ts";
 import { nameOfAccount } from "./accounts.ts";

@@ -8,7 +8,7 @@ import type { AccountTag } from "../../values/key.ts";
 import { formatUsd } from "../../values/money.ts";
 import { BatchPage, BatchReportShape, BatchShape, BatchVoidShape } from "../answers/answers.ts";
 import { hasExpired, showBatch } from "../answers/present.ts";
-import { readLimit } from "../parameters.ts";
+import { readLimit } from "../input/parameters.ts";
 import { AdminRefusal } from "../refusal.ts";
 import { BatchId, CODES_PAGE_MAX, Cursor, closed, Type, wholeNumber } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";

@@ -1,5 +1,6 @@
 /** Time cards of an account: what its holder has, and what the operator gives away. */
 import { giftId } from "../../values/code.ts";
+import { KeyedQueue } from "../../values/collections/keyed-queue.ts";
 import { CardList, GiftShape } from "../answers/answers.ts";
 import { showCards, showEntitlement } from "../answers/present.ts";
 import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
@@ -7,7 +8,6 @@ import { AccountPath, Configured, closed, type Static, Type } from "../vocabular
 import { accountNamed } from "./accounts.ts";
 import { worthOf } from "./codes.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
-import { KeyedQueue } from "./parts/keyed-queue.ts";
 
 const NewGift = Type.Object(
   {

@@ -6,6 +6,7 @@ import { StoreError } from "../../store/contract.ts";
 import { type Account, type CardFacts, CODES_MAX, type Code, type RedeemAnswer } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
 import { type CodeHash, codeIdIn, newBatchId, newCode, readCode } from "../../values/code.ts";
+import { KeyedQueue } from "../../values/collections/keyed-queue.ts";
 import { formatUsd } from "../../values/money.ts";
 import {
   CodePage,
@@ -16,7 +17,7 @@ import {
   RedemptionShape,
 } from "../answers/answers.ts";
 import { showCode, showEntitlement, showLastDay } from "../answers/present.ts";
-import { readLimit } from "../parameters.ts";
+import { readLimit } from "../input/parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
 import {
@@ -34,7 +35,6 @@ import {
 } from "../vocabulary.ts";
 import { accountNamed } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
-import { KeyedQueue } from "./parts/keyed-queue.ts";
 
 const CodeId = Type.String({
   pattern: "^code_[0-9A-Za-z]{16}$",
@@ -269,10 +269,9 @@ async function twice<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Redemptions of all accounts: those of one account one after another, so that its failures are counted in time. */
+/** Redemptions of all accounts. */
 class Redeemer {
   readonly #parts: ConsoleParts;
-  readonly #turns = new KeyedQueue<ConsoleAnswer<RedemptionAnswer>>();
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -281,7 +280,7 @@ class Redeemer {
   /** @throws AdminRefusal that says no more of an unknown code than of another's. */
   async redeem(account: Account, typed: string): Promise<ConsoleAnswer<RedemptionAnswer>> {
     const hash = readTyped(typed);
-    return this.#turns.of(account.id, () => this.#redeem(account, hash));
+    return this.#parts.codeGuesses.inTurn(account.id, () => this.#redeem(account, hash));
   }
 
   async #redeem(account: Account, hash: CodeHash): Promise<ConsoleAnswer<RedemptionAnswer>> {

@@ -7,7 +7,7 @@ import type { Store } from "../../store/contract.ts";
 import type { Catalog } from "../../values/catalog.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
-import type { GuessBudget } from "../guess-budget.ts";
+import type { CodeGuesses } from "../guess-budget.ts";
 import type { Static, TSchema } from "../vocabulary.ts";
 
 /** What routes work with. */
@@ -17,8 +17,8 @@ export interface ConsoleParts {
   readonly catalog: () => Catalog;
   readonly random: RandomBytes;
   readonly clock: Clock;
-  /** Counts the codes that an account could not redeem: one for all who take codes, as each would let as many be tried. */
-  readonly codeGuesses: GuessBudget;
+  /** The codes that accounts could not redeem: one for all who take codes, as each would let as many be tried. */
+  readonly codeGuesses: CodeGuesses;
   /** Called for every code that an account could not redeem. */
   readonly onCodeFailure?: (failure: CodeFailure) => void;
 }

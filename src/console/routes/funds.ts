@@ -7,7 +7,7 @@ import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
 import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
 import { LedgerPage, linePage, newestLines } from "../answers/ledger.ts";
 import { showLedgerLine } from "../answers/present.ts";
-import { readInstant, readLimit } from "../parameters.ts";
+import { readInstant, readLimit } from "../input/parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, closed, Instant, type Static, Type, Usd, wholeNumber } from "../vocabulary.ts";
 import { accountNamed, nameOfAccount } from "./accounts.ts";

@@ -9,7 +9,7 @@ import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, ListedKeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey, showListedKey } from "../answers/present.ts";
-import { readInstant, readLimit } from "../parameters.ts";
+import { readInstant, readLimit } from "../input/parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
 import {

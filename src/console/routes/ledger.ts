@@ -11,7 +11,7 @@ import { formatUsd } from "../../values/money.ts";
 import type { Clock } from "../../values/time.ts";
 import { type VerificationAnswer, VerificationPage, type VerificationPageAnswer } from "../answers/ledger.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
-import { readLimit } from "../parameters.ts";
+import { readLimit } from "../input/parameters.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
 import { closed, Name, Place, type Static, Type, wholeNumber } from "../vocabulary.ts";
 import { nextAccountName } from "./accounts.ts";

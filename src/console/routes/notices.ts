@@ -7,7 +7,7 @@ import { formatUsd, NANO_USD_MAX, nanoUsd, parseUsd } from "../../values/money.t
 import { AccountShape } from "../answers/answers.ts";
 import { NoticesPage, NoticeTestShape, RetriedShape, type WaitingNoticeAnswer } from "../answers/notices.ts";
 import { showAccount } from "../answers/present.ts";
-import { readLimit } from "../parameters.ts";
+import { readLimit } from "../input/parameters.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, closed, Type, Usd } from "../vocabulary.ts";
 import { AccountsQuery, accountNamed } from "./accounts.ts";

@@ -21,7 +21,7 @@ import type { Clock } from "../../values/time.ts";
 import { UpstreamUsagePage, UsagePage } from "../answers/answers.ts";
 import { showCostedTotal } from "../answers/present.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
-import { readLimit } from "../parameters.ts";
+import { readLimit } from "../input/parameters.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
 import { closed, Day, Name, Place, type Static, Type, USAGE_BY, type UsageBy, wholeNumber } from "../vocabulary.ts";
 import { nextAccountName } from "./accounts.ts";

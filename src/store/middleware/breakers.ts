@@ -1,7 +1,6 @@
 /**
  * Keeps requests from waiting for a store that is away or slow. Each of its servers has a breaker; the calls that wait for
- * a server have a maximum: requests beyond it are refused, settlements that are sent again queue. What is refused here was
- * never sent, so nobody has to take it back (docs/failure-model.md rows B3, B4 and B7).
+ * a server have a maximum: requests beyond it are refused, settlements queue. What is refused here was never sent, so nobody has to take it back (docs/failure-model.md rows B3, B4 and B7).
  */
 
 import type { Log } from "../../telemetry/log.ts";
@@ -14,11 +13,14 @@ import { type RequestStore, StoreError } from "../contract.ts";
 
 /** Requests that wait for one server: at 200 ms an answer, 2,500 a second still pass. */
 const WAITING_MAX = 512;
-/**
- * Settlements under way to one server, but for those whose clients get their ends behind them; what gathered in an outage goes out
- * no faster.
- */
+/** Settlements under way to one server that nobody waits for; what gathered in an outage goes out no faster. */
 const SETTLEMENTS_MAX = 64;
+/**
+ * Those behind which clients get their ends; further ones stand in the line of the others. Redis takes some 150 us for one: where
+ * a drain or the death of an upstream ends thousands of streams in one turn, the last of them would be given up as unanswered, and
+ * open the breaker.
+ */
+const AWAITED_MAX = 512;
 /** Servers that are counted apart: as many as a Redis Cluster can have. Further ones share a breaker. */
 const SHARDS_MAX = 1_000;
 /** Not ready after this long. */
@@ -37,6 +39,7 @@ interface Shard {
   readonly breaker: Breaker;
   waiting: number;
   settling: number;
+  awaited: number;
   /** Queued settlements, oldest first. */
   readonly queue: (() => void)[];
   /** The account whose call was answered last: a probe for it reaches the same server. */
@@ -62,13 +65,16 @@ export class Breakers {
   }
 
   /**
-   * A settlement, in the order in which they come. Rejects with an `unsent` StoreError where the breaker is open.
-   * @param isAwaited it waits for no other, as its client asks again once it has its end (ARCHITECTURE.md promise 5): a hundred
-   * requests may end in one turn. They are no more than those that were admitted.
+   * A settlement. Rejects with an `unsent` StoreError where the breaker is open.
+   * @param isAwaited it waits for none of those that nobody waits for, as its client asks again once it has its end
+   * (ARCHITECTURE.md promise 5): some hundreds of requests may end in one turn.
    */
   settlement<T>(tag: AccountTag, call: () => Promise<T>, isAwaited: boolean): Promise<T> {
     const shard = this.#shardOf(tag);
-    if (isAwaited) return this.#counted(shard, tag, call, nothingEnded);
+    if (isAwaited && shard.awaited < AWAITED_MAX) {
+      shard.awaited++;
+      return this.#counted(shard, tag, call, awaitedEnded);
+    }
     if (shard.settling >= SETTLEMENTS_MAX) {
       const turn = new Promise<void>((resolve) => shard.queue.push(resolve));
       return turn.then(() => this.#counted(shard, tag, call, settlementEnded));
@@ -101,7 +107,7 @@ export class Breakers {
       probe: () => store.admit(probeOf(made.lastTag)),
       onChange: (open) => this.#changed(name, open),
     });
-    const made: Shard = { breaker, waiting: 0, settling: 0, queue: [], lastTag: tag };
+    const made: Shard = { breaker, waiting: 0, settling: 0, awaited: 0, queue: [], lastTag: tag };
     this.#shards.set(name, made);
     return made;
   }
@@ -139,8 +145,9 @@ function requestEnded(shard: Shard): void {
   shard.waiting--;
 }
 
-/** It had no place. */
-function nothingEnded(): void {}
+function awaitedEnded(shard: Shard): void {
+  shard.awaited--;
+}
 
 /** The place goes to the next in the queue, or is free. */
 function settlementEnded(shard: Shard): void {

@@ -70,7 +70,7 @@ export class Gateway {
   #withoutPower = false;
   #powerFailsWhen: Moment | undefined;
   #knownEpochs: ReadonlyMap<number, KnownEpoch> = new Map();
-  #waiting = 0;
+  #unverified = 0;
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
@@ -106,11 +106,11 @@ export class Gateway {
     return this.#parts.name;
   }
 
-  /** Charges and writes that wait for what their accounts lack, as its metrics say. */
-  waiting(): number {
-    this.#waiting = 0;
+  /** Whether charges or writes wait for what their accounts lack, as its metrics say, or for the store. */
+  get isWaiting(): boolean {
+    this.#unverified = 0;
     this.running?.charging.measure();
-    return this.#waiting;
+    return this.#unverified > 0 || (this.running?.charging.settler.pending() ?? 0) > 0;
   }
 
   /** Undefined while it is down; it may not serve yet. */
@@ -162,7 +162,7 @@ export class Gateway {
         metrics: Object.assign({}, METRICS, {
           unverifiedCharges: {
             set: (count: number) => {
-              this.#waiting = count;
+              this.#unverified = count;
             },
           },
         }),
@@ -221,7 +221,7 @@ export class Gateway {
         unsettled: settler.unsettled,
         seenKeys: FORGETFUL,
         wallMs: () => clock.wallMs(),
-        abandon: (id, tag, tokens) => void settler.settle(abandoned(id, tag, tokens, clock.wallMs())),
+        abandon: (id, tag, tokens) => void settler.settle(abandoned(id, tag, tokens, clock.wallMs()), false),
       },
       writes: () => disk.writes,
       onAnswered: () => this.#reached("answered", process),

@@ -241,7 +241,7 @@ class World {
       if (seconds > 12) this.#scheduler.leap(seconds * 1_000);
       await this.#scheduler.run(seconds > 12 ? 4_000 : seconds * 1_000);
     }
-    for (let looks = 0; looks < DOUBT_LOOKS && this.#gateways.some((gateway) => gateway.waiting() > 0); looks++) {
+    for (let looks = 0; looks < DOUBT_LOOKS && this.#gateways.some((gateway) => gateway.isWaiting); looks++) {
       this.#scheduler.leap(60_000);
       await this.#scheduler.run(4_000);
     }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { makeAccess } from "../../../src/console/access.ts";
-import { GuessBudget } from "../../../src/console/guess-budget.ts";
+import { CodeGuesses } from "../../../src/console/guess-budget.ts";
 import { adminListener } from "../../../src/console/listener.ts";
 import { AdminRefusal } from "../../../src/console/refusal.ts";
 import { Secret } from "../../../src/values/secret.ts";
@@ -133,7 +133,7 @@ async function listenWithoutToken(t: TestContext, path: string) {
     catalog: () => CATALOG,
     adminToken: undefined,
     random: randomBytes,
-    codeGuesses: new GuessBudget(systemClock),
+    codeGuesses: new CodeGuesses(systemClock),
     metrics: async () => ({ contentType: "text/plain", body: "" }),
     readiness: () => ({ ready: true, reasons: [], notes: [] }),
     clock: systemClock,

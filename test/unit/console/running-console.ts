@@ -4,7 +4,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
-import { GuessBudget } from "../../../src/console/guess-budget.ts";
+import { CodeGuesses } from "../../../src/console/guess-budget.ts";
 import { type AdminListenerOptions, adminListener } from "../../../src/console/listener.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import type { Catalog, Group } from "../../../src/values/catalog.ts";
@@ -64,7 +64,7 @@ export async function startConsole(
     catalog: () => CATALOG,
     adminToken: new Secret(ADMIN_TOKEN),
     random: randomBytes,
-    codeGuesses: new GuessBudget(changes.clock ?? systemClock),
+    codeGuesses: new CodeGuesses(changes.clock ?? systemClock),
     metrics: async () => ({ contentType: "text/plain; version=0.0.4", body: "up 1\n" }),
     readiness: () => ({ ready: true, reasons: [], notes: [] }),
     clock: systemClock,

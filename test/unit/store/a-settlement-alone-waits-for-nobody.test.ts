@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openDatabase } from "../../../src/store/embedded/database/open.ts";
 
-test("one that comes soon after a commit has a timer, one that comes alone has none", async (t) => {
+test("one that comes soon after another has a timer, one that comes alone has none", async (t) => {
   const parent = mkdtempSync(join(tmpdir(), "tollgate-alone-"));
   t.after(() => rmSync(parent, { recursive: true, force: true }));
   const db = openDatabase(join(parent, "data"));
@@ -20,15 +20,16 @@ test("one that comes soon after a commit has a timer, one that comes alone has n
   const settled = () => db.commitTogether(() => "settled");
   assert.equal(await settled(), "settled");
   assert.deepEqual(waits(), [], "it was the first");
-  nowMs += 49;
+  nowMs += 24;
   await settled();
   assert.deepEqual(waits(), [25], "it followed another");
-  nowMs += 50;
+  // Since it came, not since it was committed.
+  nowMs += 25;
   await settled();
   assert.deepEqual(waits(), [25], "it was alone");
   await Promise.all([settled(), settled()]);
   assert.deepEqual(waits(), [25, 25], "several of a turn have one timer");
-  nowMs += 50;
+  nowMs += 25;
   await Promise.all([settled(), settled()]);
   assert.deepEqual(waits(), [25, 25], "their like are forgotten as soon");
   db.close();

@@ -6,8 +6,8 @@ import { type Checkpoints, PAGES_MAX } from "./checkpoints.ts";
 
 /** The most that a batch has in memory, and that a kill leaves to the journal: a fourth of a megabyte. */
 const GATHER_MAX = 256;
-/** Settlements wait for each other where the last commit was so short a time ago: 20 a second are enough. */
-const BUSY_MS = 50;
+/** Settlements wait for each other where the last one came so short a time ago: as long as a batch is gathered. */
+const FOLLOWS_MS = 25;
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
 
@@ -34,8 +34,8 @@ export class Database {
   readonly #checkpoints: Checkpoints | undefined;
   /** Written since the last commit. */
   #rows = 0;
-  /** When that was, `performance.now()`: a settlement that comes long after it waits for nobody. */
-  #committedMs = Number.NEGATIVE_INFINITY;
+  /** When the last settlement came, `performance.now()`: one that comes long after it waits for nobody. */
+  #settledMs = Number.NEGATIVE_INFINITY;
   /** Settlements that are yet to be committed one by one, since one of a batch may be the reason why it could not be written. */
   #alone = 0;
   readonly #statements = new Map<string, StatementSync>();
@@ -100,10 +100,13 @@ export class Database {
       this.#alone--;
       return this.#commitAlone(change, undo);
     }
+    const nowMs = performance.now();
+    const isBusy = nowMs - this.#settledMs < FOLLOWS_MS;
+    this.#settledMs = nowMs;
     if (this.#uncommitted.length === 0) {
       // Now and not when it is written: a look for a mark takes a fourth of the time where a transaction has the file already.
       this.#begin("NORMAL");
-      this.#later(() => this.#commitAll(), performance.now() - this.#committedMs < BUSY_MS);
+      this.#later(() => this.#commitAll(), isBusy);
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const work = { resolve: resolve as Uncommitted["resolve"], reject, undo, result: undefined as unknown };
@@ -203,7 +206,6 @@ export class Database {
       return;
     }
     const committed = this.#uncommitted;
-    this.#committedMs = performance.now();
     this.#uncommitted = [];
     for (const { resolve, result } of committed) resolve(result);
   }

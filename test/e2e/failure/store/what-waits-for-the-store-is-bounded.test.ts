@@ -103,6 +103,33 @@ test("200 clients whose requests end in one turn have their charges sent before 
   await Promise.all(line);
 });
 
+test("of thousands whose requests end in one turn 512 are sent at once, and the others stand in line", async () => {
+  const { slow, store } = bench();
+  const all = Array.from({ length: 2_000 }, (_, i) => store.settle(charge(i), true));
+  await turns(2);
+  assert.equal(slow.waiting.length, 512 + 64);
+  await slow.answerAll();
+  await Promise.all(all);
+  assert.deepEqual([slow.asked, slow.most], [2_000, 512 + 64]);
+  const again = Array.from({ length: 512 }, (_, i) => store.settle(charge(i), true));
+  await turns(2);
+  assert.equal(slow.waiting.length, 512, "each has given its place back");
+  await slow.answerAll();
+  await Promise.all(again);
+});
+
+test("a charge that no client waits for stands in line from the first", async () => {
+  const { slow, clock, store } = bench();
+  const settler = createSettler({
+    ...{ store, clock, journal: { final: async () => {}, ack() {} }, deadLetters: { add: async () => {} } },
+    ...{ onSettled() {}, onDelay() {}, onUnrecorded() {} },
+  });
+  await Promise.all(Array.from({ length: 200 }, (_, i) => settler.settle(charge(i), false)));
+  assert.equal(slow.waiting.length, 64);
+  await slow.answerAll();
+  assert.deepEqual([slow.asked, settler.pending()], [200, 0]);
+});
+
 test("what is sent again stands in line", async () => {
   const { slow, clock, store, guard } = bench();
   const settler = createSettler({

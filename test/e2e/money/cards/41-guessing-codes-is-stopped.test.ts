@@ -3,12 +3,14 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
-import { GuessBudget } from "../../../../src/console/guess-budget.ts";
+import { CodeGuesses, GuessBudget } from "../../../../src/console/guess-budget.ts";
 import type { CodeFailure } from "../../../../src/console/routes/contract.ts";
 import { newCode } from "../../../../src/values/code.ts";
+import { systemClock } from "../../../../src/values/time.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { startConsole } from "../../../unit/console/running-console.ts";
 import { openTestStore } from "../../../unit/console/test-store.ts";
+import { turns } from "../../../unit/settle/rig.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { sell } from "./house.ts";
 
@@ -119,6 +121,25 @@ test("who redeems well is never blocked, and one account's failures are not anot
   const codes = await sell(store, 30);
   const answers = await Promise.all(codes.map(({ text }) => redeem("alice", text)));
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
+});
+
+test("two consoles that share the count look up no more of them together, asked at once", async (t) => {
+  const store = await openTestStore(t);
+  const redeem = store.redeem.bind(store);
+  const lookUps = t.mock.method(store, "redeem", async (ask: Parameters<typeof redeem>[0]) => {
+    // As over a network: others come meanwhile.
+    await turns(20);
+    return redeem(ask);
+  });
+  const codeGuesses = new CodeGuesses(systemClock);
+  const consoles = [await startConsole(t, { store, codeGuesses }), await startConsole(t, { store, codeGuesses })];
+  await consoles[0]?.ask("POST", "/admin/v1/accounts", { name: "mallory" });
+  const guesses = Array.from({ length: 20 }, (_, i) =>
+    consoles[i % 2]?.ask("POST", "/admin/v1/accounts/mallory/redemptions", { code: newCode(0, randomBytes).text }),
+  );
+  const statuses = (await Promise.all(guesses)).map((answer) => answer?.status);
+  assert.equal(statuses.filter((status) => status === 404).length, 5);
+  assert.equal(lookUps.mock.callCount(), 5);
 });
 
 test("a gateway counts and warns once", async () => {

@@ -123,6 +123,7 @@ test("a page asked by a method that it has not, and what is nowhere, is 404 whoe
     ["POST", "/console/keys"],
     ["PUT", "/console/api/session"],
     ["DELETE", "/console/"],
+    ["GET", "/console/api/nowhere"],
   ] as const) {
     const { status, code } = await owners.browser().ask(method, path, undefined, stranger);
     assert.deepEqual([status, code], [404, "unknown_path"], `${method} ${path}`);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { Audit } from "../../../../src/console/audit/audit.ts";
-import { GuessBudget } from "../../../../src/console/guess-budget.ts";
+import { CodeGuesses } from "../../../../src/console/guess-budget.ts";
 import { createOwnerConsole, type OwnerConsole } from "../../../../src/console/owner/owner.ts";
 import { makeLink } from "../../../../src/console/sign-in/links.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";
@@ -61,7 +61,7 @@ export async function startOwners(t: TestContext, settings: Partial<ConsoleSetti
     catalog: () => CATALOG,
     clock,
     random: randomBytes,
-    codeGuesses: new GuessBudget(clock),
+    codeGuesses: new CodeGuesses(clock),
     settings: { ...SETTINGS, ...settings },
     sealer: SEALER,
     audit: new Audit(clock, noted),

@@ -1,17 +1,21 @@
 /** Bodies of requests to the consoles and the admin API: one JSON object, and no name in it twice. */
-import { isJsonFault, JSON_LIMITS, type JsonFault, type JsonMember, readJson, scanJson } from "../wire/json.ts";
-import { AdminRefusal, printable } from "./refusal.ts";
+import { isJsonFault, JSON_LIMITS, type JsonFault, type JsonMember, readJson, scanJson } from "../../wire/json.ts";
+import { AdminRefusal, printable } from "../refusal.ts";
 
 /** None has more than five objects in each other, but for what browsers tell of a passkey. */
 const LIMITS = { ...JSON_LIMITS, depthMax: 32 };
 const OPEN_OBJECT = 0x7b;
+/** What editors and shells of Windows write before a text. */
+const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 
 /**
- * Reads a body as JSON.parse does. Of a name that is there twice JSON.parse takes the last, and the program that sent it may mean
+ * Reads a body as JSON.parse does, behind a byte order mark perhaps. Of a name that is there twice JSON.parse takes the last, and the program that sent it may mean
  * the first: two amounts are none. Members of objects in arrays are not compared, no body has any.
  * @throws AdminRefusal 400: no JSON object in UTF-8, or a name twice in one.
  */
-export function readBody(body: Uint8Array): unknown {
+export function readBody(sent: Buffer): unknown {
+  const isMarked = sent.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const body = isMarked ? sent.subarray(BYTE_ORDER_MARK.length) : sent;
   const read = readJson(body, LIMITS);
   if ("fault" in read) throw refusalFor(read);
   const fault = faultInside(body, read.scan.members);

@@ -1,5 +1,5 @@
 /** What the texts of a question mean beyond their form: page sizes and instants. */
-import { malformed } from "./refusal.ts";
+import { malformed } from "../refusal.ts";
 
 /** Page size when none is asked for. */
 const PAGE_DEFAULT = 100;
