@@ -83,7 +83,7 @@ function makersOn(registers: Registry<OpenMetricsContentType>[]) {
 
 /** Makes the registry of one process and every metric in it. */
 export function createMetrics() {
-  // Exemplars exist in OpenMetrics only; the second registry writes the same metrics in the older text form.
+  // Exemplars exist in OpenMetrics only. It makes the metrics and has their values; those that write the pages are below.
   const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   const registers = [registry];
@@ -296,19 +296,34 @@ export function createMetrics() {
     snapshot: (): Promise<MetricsSnapshot> => registry.getMetricsAsJSON(),
     /** The page for Prometheus to scrape. @param accept the request's `accept`; OpenMetrics has to be asked for. */
     async page(accept = ""): Promise<MetricsPage> {
-      const form = accept.includes("application/openmetrics-text") ? registry : text;
+      const form = accept.includes("application/openmetrics-text") ? open : text;
       return { contentType: form.contentType, body: await form.metrics() };
     },
   };
   const text = new Registry();
-  for (const name of registry.getMetricsAsArray().map((metric) => metric.name)) {
-    const metric = registry.getSingleMetric(name);
-    if (metric) text.registerMetric(metric as Metric<string>);
+  const open = new Registry<OpenMetricsContentType>();
+  open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  for (const { name } of registry.getMetricsAsArray()) {
+    const metric = registry.getSingleMetric(name) as Metric<string> | undefined;
+    if (metric === undefined) continue;
+    text.registerMetric(metric);
+    open.registerMetric(underOpenName(metric));
   }
   // What serves was read without a complaint.
   metrics.configLastReloadSuccess.set(1);
   showAtZero(metrics);
   return metrics;
+}
+
+/**
+ * A metric as OpenMetrics writes it: a counter's family goes without the ending of its samples. prom-client would rename the counter
+ * itself, on every page and in every snapshot from then on.
+ */
+function underOpenName(metric: Metric<string>): Metric<string> {
+  const named = (metric as unknown as { readonly name: string }).name;
+  const name = named.replace(/_total$/, "");
+  if (name === named) return metric;
+  return { name, get: async () => ({ ...(await metric.get()), name }) } as unknown as Metric<string>;
 }
 
 /** Rates see the first event only when the series was there before it. */
