@@ -72,12 +72,20 @@ export function createApp(parts: AppParts): App {
     frameworkErrors: (error, request, reply) => refuse(parts, error, request, reply),
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: AppRequest, body: Buffer) =>
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async ({ headers }: AppRequest, body: Buffer) => {
     // A POST without a body may still carry the header, as many clients always send it.
-    body.length === 0 ? undefined : readBody(body),
-  );
+    if (body.length === 0) return undefined;
+    assertPlain(headers["content-encoding"]);
+    return readBody(body);
+  });
   app.setErrorHandler<FastifyError>((error, request, reply) => refuse(parts, error, request, reply));
   return app;
+}
+
+/** @throws AdminRefusal 415 for a body that would have to be decoded. */
+function assertPlain(encoding = "identity"): void {
+  if (encoding.toLowerCase() === "identity") return;
+  throw new AdminRefusal(415, "not_json", "An encoded body is not read.", "Send it without `content-encoding`.");
 }
 
 /** How an application runs its routes. */

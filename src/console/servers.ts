@@ -1,7 +1,7 @@
 /** The servers of the admin listener, and what a connection to them may do. */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
@@ -171,20 +171,24 @@ function malformed(remedy: string, status = 400): AdminRefusal {
   return new AdminRefusal(status, "framing", "The HTTP request is malformed.", remedy, { connection: "close" });
 }
 
+type Words = readonly [status: number, code: string, message: string, remedy: string];
+
+const MALFORMED: Words = [400, "framing", "The HTTP request is malformed.", "Send HTTP/1.1."];
+/** By Node's word for what is wrong. */
+const BROKEN: Readonly<Record<string, Words>> = {
+  HPE_HEADER_OVERFLOW: [431, "headers_too_large", "The headers are too large.", "Send fewer or shorter headers."],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "too_large", "The extensions of a chunk are too large.", "Send none."],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "request_timeout", "The request has not come in time.", "Send it again, all of it at once."],
+};
+
 /** Answers bytes that are not HTTP, where no answer has begun. */
 function refuseMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
-  const [status, reason] =
-    error.code === "HPE_HEADER_OVERFLOW"
-      ? [431, "Request Header Fields Too Large"]
-      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? [408, "Request Timeout"]
-        : [400, "Bad Request"];
-  const refusal = new AdminRefusal(status as number, "framing", "The HTTP request is malformed.", "Send HTTP/1.1.");
+  const refusal = new AdminRefusal(...(BROKEN[error.code ?? ""] ?? MALFORMED));
   const body = JSON.stringify(refusalBody(refusal));
-  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\nconnection: close\r\n`;
+  const head = `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\ncontent-type: application/json\r\nconnection: close\r\n`;
   socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }

@@ -24,7 +24,7 @@ const PaymentId = Type.String({
 });
 
 const Note = Type.String({
-  pattern: "^[^\\p{Cc}]{1,256}$",
+  pattern: "^[^\\p{Cc}\\p{Cs}]{1,256}$",
   description: "1 to 256 characters without control characters",
   "x-remedy": "Say in a few words why the balance is adjusted; the ledger keeps it.",
   examples: ["refund of invoice 7"],

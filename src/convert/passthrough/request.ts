@@ -17,6 +17,7 @@ import { isWrapped } from "../responses/stored/stored.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutUnpriced } from "./hosted-tools.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
+import { firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 
 /** The smallest thinking budget that the messages protocol takes. */
@@ -65,10 +66,7 @@ export function spliceRequest(
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */
 export function refusedState(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
-  const { protocol, json } = request;
-  const root = protocol === "responses" ? "input" : "messages";
-  const inConversation = () => firstStatePart(json[root], root) ?? firstStatePart(json.tools, "tools");
-  return refusedStateMember(request, route) ?? refuseState(request, inConversation());
+  return refusedStateMember(request, route) ?? refuseState(request, firstStatePlace(request));
 }
 
 /** The refusal of an item that is referred to and was not put in its place before: it cannot be opened for this account. */
@@ -112,6 +110,15 @@ const STATE_REMEDIES: ReadonlyMap<string, string> = new Map([
 
 function refuseState({ model }: ClientRequest, param: string | undefined): Refusal | undefined {
   if (param === undefined) return undefined;
+  if (param.endsWith(MEMORY_LIMIT)) {
+    const detail = `What a container costs depends on it; the price here is that of "${MEMORY_USUAL}".`;
+    return refusal("unsupported_parameter", {
+      model,
+      param,
+      detail,
+      remedy: `Leave it out, or send "${MEMORY_USUAL}".`,
+    });
+  }
   const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
   return refusal("unsupported_parameter", { model, param, detail, remedy: STATE_REMEDIES.get(param) });
 }
@@ -196,68 +203,5 @@ function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | un
     const found = object && firstStateMember(object, inner);
     if (found !== undefined) return `${name}.${found}`;
   }
-  return undefined;
-}
-
-/**
- * Looks for file ids, stored items and containers in messages and tools, without recursion: the depth is the
- * client's (docs/failure-model.md row 44).
- */
-function firstStatePart(root: unknown, rootPath: string): string | undefined {
-  if (!mayHoldStatePart(root)) return undefined;
-  const stack: { value: unknown; path: string }[] = [{ value: root, path: rootPath }];
-  for (let next = stack.pop(); next; next = stack.pop()) {
-    const { value, path } = next;
-    if (Array.isArray(value)) {
-      for (let index = value.length - 1; index >= 0; index--)
-        stack.push({ value: value[index], path: `${path}[${index}]` });
-      continue;
-    }
-    const part = objectOf(value);
-    if (!part) continue;
-    const found = stateMember(part) ?? (path.endsWith(".audio") && typeof part.id === "string" ? "id" : undefined);
-    if (found !== undefined) return `${path}.${found}`;
-    for (const name of NESTED) if (part[name] !== undefined) stack.push({ value: part[name], path: `${path}.${name}` });
-  }
-  return undefined;
-}
-
-/**
- * Whether there is anything to find. Without paths, and with the names of an object gone through once, a megabyte of small members
- * takes a fifth of the time: 1 ms, in which nobody else is served.
- */
-function mayHoldStatePart(root: unknown): boolean {
-  const stack: unknown[] = [root];
-  while (stack.length > 0) {
-    const value = stack.pop();
-    if (Array.isArray(value)) {
-      for (const item of value) if (typeof item === "object" && item !== null) stack.push(item);
-      continue;
-    }
-    const part = objectOf(value);
-    for (const name in part) {
-      if (!LOOKED_AT.has(name)) continue;
-      const held = part[name];
-      if (STATE_NAMES.has(name) || held === CONTAINER_UPLOAD) return true;
-      if (typeof held !== "object" || held === null) continue;
-      if (name === "audio" && Object.hasOwn(held, "id")) return true;
-      stack.push(held);
-    }
-  }
-  return false;
-}
-
-/** Members that hold further parts; tool inputs and schemas are data and are not looked at. */
-const NESTED = ["content", "output", "source", "file", "image_url", "audio"] as const;
-/** What `stateMember` asks for, `type` aside: a member that is missing here is never found. */
-const STATE_NAMES: ReadonlySet<string> = new Set(["file_id", "vector_store_ids", "container"]);
-const LOOKED_AT: ReadonlySet<string> = new Set([...NESTED, ...STATE_NAMES, "type"]);
-const CONTAINER_UPLOAD = "container_upload";
-
-function stateMember(part: JsonObject): string | undefined {
-  if (typeof part.file_id === "string") return "file_id";
-  if (part.type === CONTAINER_UPLOAD) return "type";
-  if (Array.isArray(part.vector_store_ids)) return "vector_store_ids";
-  if (typeof part.container === "string") return "container";
   return undefined;
 }

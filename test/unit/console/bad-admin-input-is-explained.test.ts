@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import test from "node:test";
 import { AdminRefusal } from "../../../src/console/refusal.ts";
 import { assertConfigured } from "../../../src/console/suggest.ts";
+import { RawSocket } from "../../rig/raw-socket.ts";
 import { startConsole } from "./running-console.ts";
 
 test("an unknown member is named, not removed", async (t) => {
@@ -108,6 +109,28 @@ test("a name that is there twice is refused, at the top and inside, as is what i
   const broken = await ask("GET", "/admin/v1/accounts/%zz");
   assert.deepEqual([broken.status, broken.json.error.code], [400, "malformed"]);
   assert.equal((await store.findAccount("alice"))?.balance, 0n);
+});
+
+test("a body that is encoded and headers that are too large say so", async (t) => {
+  const { ask, url } = await startConsole(t);
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const encoded = await ask("POST", "/admin/v1/accounts", { name: "alice" }, headers);
+  assert.deepEqual([encoded.status, encoded.json.error.code], [415, "not_json"]);
+  assert.equal((await ask("GET", "/admin/v1/accounts/alice")).status, 404);
+  const client = new RawSocket({ port: Number(new URL(url).port) });
+  client.send(`GET /healthz HTTP/1.1\r\nhost: x\r\nx-large: ${"a".repeat(20_000)}\r\n\r\n`);
+  const [large] = await client.responsesUntilClosed();
+  assert.deepEqual([large?.status, JSON.parse(large?.body ?? "").error.code], [431, "headers_too_large"]);
+});
+
+test("a note that is no text is refused", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const body = String.raw`{"usd":"1","id":"a","note":"a\ud800b"}`;
+  const { status, json } = await ask("POST", "/admin/v1/accounts/alice/adjustments", body, {
+    "content-type": "application/json",
+  });
+  assert.deepEqual([status, json.error.code], [400, "malformed"]);
 });
 
 test("an unknown path or method is 404", async (t) => {

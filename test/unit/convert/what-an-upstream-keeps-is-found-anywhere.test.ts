@@ -68,3 +68,66 @@ test("of several the first is named", () => {
 test("what only looks like it goes through", () => {
   for (const part of HARMLESS) assert.equal(placeIn("chat", { messages: [{ content: [part] }, part] }), undefined);
 });
+
+/** Tools that name what is kept, or a container of another size, and the member that says so. */
+const TOOLS: readonly (readonly [JsonObject, string])[] = [
+  [{ type: "file_search", vector_store_ids: ["vs_1"] }, "vector_store_ids"],
+  [{ type: "file_search", vector_store_ids: "vs_1" }, "vector_store_ids"],
+  [{ type: "file_search", vector_store_ids: { 0: "vs_1" } }, "vector_store_ids"],
+  [{ type: "code_interpreter", file_ids: ["file_1"] }, "file_ids"],
+  [{ type: "code_interpreter", container: "cntr_1" }, "container"],
+  [{ type: "code_interpreter", container: ["cntr_1"] }, "container"],
+  [{ type: "code_interpreter", container: { id: "cntr_1" } }, "container.id"],
+  [{ type: "code_interpreter", container: { type: "container_reference", container_id: "cntr_1" } }, "container.type"],
+  [{ type: "code_interpreter", container: { type: "auto", file_ids: ["file_1"] } }, "container.file_ids"],
+  [{ type: "code_interpreter", container: { type: "auto", file_ids: "file_1" } }, "container.file_ids"],
+  [{ type: "code_interpreter", container: { type: "auto", memory_limit: "64g" } }, "container.memory_limit"],
+  [{ type: "shell", environment: "cntr_1" }, "environment"],
+  [{ type: "shell", environment: { type: "container_reference", container_id: "cntr_1" } }, "environment.type"],
+  [{ type: "shell", environment: { type: "container_auto", container_id: "cntr_1" } }, "environment.container_id"],
+  [{ type: "shell", environment: { type: "container_auto", memory_limit: "4g" } }, "environment.memory_limit"],
+  [
+    { type: "shell", environment: { type: "container_auto", skills: [{ type: "skill_reference", skill_id: "s" }] } },
+    "environment.skills[0]",
+  ],
+];
+
+/** Where a body may offer tools. */
+const OFFERS: readonly (readonly [Protocol, (tool: JsonObject) => JsonObject, string])[] = [
+  ["responses", (tool) => ({ tools: [{ type: "function", name: "f" }, tool] }), "tools[1]"],
+  ["responses", (tool) => ({ tools: [{ type: "namespace", name: "n", tools: [tool] }] }), "tools[0].tools[0]"],
+  ["responses", (tool) => ({ input: [{ type: "additional_tools", tools: [tool] }] }), "input[0].tools[0]"],
+  ["responses", (tool) => ({ input: [{ type: "tool_search_output", tools: [tool] }] }), "input[0].tools[0]"],
+  ["chat", (tool) => ({ messages: [], tools: [tool] }), "tools[0]"],
+  ["messages", (tool) => ({ messages: [], tools: [tool] }), "tools[0]"],
+];
+
+test("a tool that names what is kept, or a larger container, is refused wherever it is offered", () => {
+  for (const [protocol, around, place] of OFFERS) {
+    for (const [tool, member] of TOOLS) {
+      const json = around(tool);
+      assert.equal(placeIn(protocol, json), `${place}.${member}`, JSON.stringify(json));
+    }
+  }
+});
+
+test("a tool that runs in what is made for the request, or at the client's, goes through", () => {
+  for (const tool of [
+    { type: "code_interpreter", container: { type: "auto", file_ids: [], memory_limit: "1g" } },
+    { type: "code_interpreter", container: { type: "auto", memory_limit: null, network_policy: { type: "disabled" } } },
+    { type: "shell", environment: { type: "local", skills: [{ name: "n", description: "d", path: "/p" }] } },
+    { type: "shell", environment: { type: "container_auto", skills: [{ type: "inline", name: "n", source: {} }] } },
+    { type: "function", name: "f", parameters: { properties: { container: { type: "string" } } } },
+  ])
+    for (const [protocol, around] of OFFERS) assert.equal(placeIn(protocol, around(tool)), undefined);
+});
+
+test("instructions and system texts are looked at as the conversation is, and references in the middle of a message", () => {
+  const file = [{ type: "input_file", file_id: "file_1" }];
+  assert.equal(placeIn("responses", { instructions: [{ content: file }] }), "instructions[0].content[0].file_id");
+  const reference = { type: "item_reference", id: "rs_1" };
+  assert.equal(placeIn("responses", { instructions: [reference] }), "instructions[0].type");
+  assert.equal(placeIn("responses", { input: [{ content: [reference] }] }), "input[0].content[0].type");
+  const source = { type: "file", file_id: "file_1" };
+  assert.equal(placeIn("messages", { system: [{ type: "document", source }] }), "system[0].source.file_id");
+});

@@ -42,11 +42,16 @@ function kindOf(id: string): string {
 /** What a wrapped id holds; undefined for another account's, one that was tampered with, and anything else. */
 export function openStored(text: unknown, context: Pick<ConvertContext, "open">): StoredName | undefined {
   const [, kind, sealed] = (typeof text === "string" && WRAPPED.exec(text)) || [];
-  if (sealed === undefined) return undefined;
+  if (sealed === undefined || !isAsWritten(sealed)) return undefined;
   const content = context.open(ENVELOPE + sealed, BINDING);
   if (!content) return undefined;
   const name = content[0] === HEX ? hexName(content.subarray(1)) : textName(content.subarray(1));
   return name && kindOf(name.id) === kind ? name : undefined;
+}
+
+/** Of a text in base64url the last bits, and a digit too many, count for nothing: one id would have many forms. */
+function isAsWritten(sealed: string): boolean {
+  return Buffer.from(sealed, "base64url").toString("base64url") === sealed;
 }
 
 function textName(content: Uint8Array): StoredName | undefined {

@@ -1,0 +1,140 @@
+/**
+ * What conversations and tools name that their server keeps, or that costs more than its price. It belongs to the holder of the
+ * upstream's credential, and so to all tenants together: none may reach it (ARCHITECTURE.md promise 14).
+ */
+import { type JsonObject, objectOf } from "../../values/json-object.ts";
+import type { Protocol } from "../../values/protocol.ts";
+import type { ClientRequest } from "../exchange.ts";
+
+/** The members of a body that have parts, or tools, in them. */
+const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
+  chat: ["messages", "tools"],
+  messages: ["system", "messages", "tools"],
+  responses: ["instructions", "input", "tools"],
+};
+
+/** Members that hold further parts; tool inputs and schemas are data and are not looked at. */
+const NESTED = ["content", "output", "source", "file", "image_url", "audio", "tools"] as const;
+/** What `stateMember` asks for, `type` aside: a member that is missing here is never found. */
+const STATE_NAMES: ReadonlySet<string> = new Set([
+  "file_id",
+  "file_ids",
+  "vector_store_ids",
+  "container",
+  "environment",
+]);
+const LOOKED_AT: ReadonlySet<string> = new Set([...NESTED, ...STATE_NAMES, "type"]);
+const CONTAINER_UPLOAD = "container_upload";
+const ITEM_REFERENCE = "item_reference";
+/** What makes a container dearer than its price says. */
+export const MEMORY_LIMIT = ".memory_limit";
+/** What a container has that asks for nothing else, and what its price is of. */
+export const MEMORY_USUAL = "1g";
+
+/** Where the first part or tool stands that names what is kept, or a container of another size; undefined: nowhere. */
+export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protocol" | "json">): string | undefined {
+  for (const root of ROOTS[protocol]) {
+    const place = firstStatePart(json[root], root);
+    if (place !== undefined) return place;
+  }
+  return undefined;
+}
+
+interface Place {
+  readonly value: unknown;
+  readonly path: string;
+  /** Whether it stands in a list of tools. */
+  readonly isTool: boolean;
+  /** Whether it is an item of the input, whose own reference is judged elsewhere. */
+  readonly isItem: boolean;
+}
+
+/** Looks without recursion: the depth is the client's (docs/failure-model.md row 44). */
+function firstStatePart(root: unknown, rootPath: string): string | undefined {
+  if (!mayHoldStatePart(root)) return undefined;
+  const stack: Place[] = [{ value: root, path: rootPath, isTool: rootPath === "tools", isItem: rootPath === "input" }];
+  for (let next = stack.pop(); next; next = stack.pop()) {
+    const { value, path, isTool, isItem } = next;
+    if (Array.isArray(value)) {
+      for (let index = value.length - 1; index >= 0; index--)
+        stack.push({ value: value[index], path: `${path}[${index}]`, isTool, isItem });
+      continue;
+    }
+    const part = objectOf(value);
+    if (!part) continue;
+    const found = stateMember(part, next);
+    if (found !== undefined) return `${path}.${found}`;
+    for (const name of NESTED) {
+      if (part[name] === undefined) continue;
+      stack.push({ value: part[name], path: `${path}.${name}`, isTool: name === "tools", isItem: false });
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Whether there is anything to find. Without paths, and with the names of an object gone through once, a megabyte of small members
+ * takes a fifth of the time: 1 ms, in which nobody else is served.
+ */
+function mayHoldStatePart(root: unknown): boolean {
+  const stack: unknown[] = [root];
+  while (stack.length > 0) {
+    const value = stack.pop();
+    if (Array.isArray(value)) {
+      for (const item of value) if (typeof item === "object" && item !== null) stack.push(item);
+      continue;
+    }
+    const part = objectOf(value);
+    for (const name in part) {
+      if (!LOOKED_AT.has(name)) continue;
+      const held = part[name];
+      if (STATE_NAMES.has(name) || held === CONTAINER_UPLOAD || held === ITEM_REFERENCE) return true;
+      if (typeof held !== "object" || held === null) continue;
+      if (name === "audio" && Object.hasOwn(held, "id")) return true;
+      stack.push(held);
+    }
+  }
+  return false;
+}
+
+function stateMember(part: JsonObject, { path, isTool, isItem }: Place): string | undefined {
+  if (isTool) return toolMember(part);
+  if (typeof part.file_id === "string") return "file_id";
+  if (part.type === CONTAINER_UPLOAD || (part.type === ITEM_REFERENCE && !isItem)) return "type";
+  if (Array.isArray(part.vector_store_ids)) return "vector_store_ids";
+  if (typeof part.container === "string") return "container";
+  return path.endsWith(".audio") && typeof part.id === "string" ? "id" : undefined;
+}
+
+/** Servers differ in what they take for a list of one: whatever stands there names something. */
+function toolMember(tool: JsonObject): string | undefined {
+  for (const name of ["file_id", "file_ids"]) if (isNamed(tool[name])) return name;
+  if (tool.vector_store_ids !== undefined && tool.vector_store_ids !== null) return "vector_store_ids";
+  if (tool.type === CONTAINER_UPLOAD) return "type";
+  for (const name of ["container", "environment"]) {
+    const found = placeMember(tool[name]);
+    if (found !== undefined) return found === "" ? name : `${name}.${found}`;
+  }
+  return undefined;
+}
+
+/** Of where a tool runs, the member that says that it is not made for this request, or not of the usual size; "": all of it. */
+function placeMember(place: unknown): string | undefined {
+  if (place === undefined || place === null) return undefined;
+  const made = objectOf(place);
+  if (made === undefined) return "";
+  if (!MADE_FOR_IT.has(made.type)) return "type";
+  for (const name of ["id", "container_id", "file_ids"]) if (isNamed(made[name])) return name;
+  const skills: readonly unknown[] = Array.isArray(made.skills) ? made.skills : [made.skills];
+  const kept = skills.findIndex((skill) => objectOf(skill)?.skill_id !== undefined || typeof skill === "string");
+  if (kept >= 0) return `skills[${kept}]`;
+  const { memory_limit: memory } = made;
+  return memory === undefined || memory === null || memory === MEMORY_USUAL ? undefined : MEMORY_LIMIT.slice(1);
+}
+
+/** Types of a container or an environment that is made for a request, or that is the client's own. */
+const MADE_FOR_IT: ReadonlySet<unknown> = new Set([undefined, null, "auto", "container_auto", "local"]);
+
+function isNamed(value: unknown): boolean {
+  return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+}
