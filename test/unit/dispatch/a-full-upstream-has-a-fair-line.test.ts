@@ -86,6 +86,21 @@ test("whoever waits is served in turn, as slots come free, and no newcomer overt
   assert.equal(dispatcher.inFlight().get("east"), 0);
 });
 
+test("who has lost its place in the only line to another account is told so at once", {
+  timeout: 10_000,
+}, async (t) => {
+  const east = await heldServer(t);
+  const clock = new FakeClock();
+  const { dispatcher } = rig(t, [upstream("east", east.base, { ...QUEUE, queue: { max: 2, waitMs: 5_000 } })], clock);
+  const first = dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const [second, displaced, other] = ["a1/2", "a1/3", "b1/1"].map((name) => dispatcher.run(asked(name)));
+  assert.equal(refusalIn((await displaced) as Awaited<typeof first>).cause, "upstream_rate_limit");
+  held.answer();
+  for (let at = 0; at < 2; at++) (await east.next()).answer();
+  for (const result of await Promise.all([first, second, other])) assertAnswered(result as Awaited<typeof first>);
+});
+
 test("at the end of the wait, and when the line is full, the answer is 429 with the time that requests take", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();

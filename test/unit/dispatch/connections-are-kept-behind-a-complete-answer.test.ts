@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
-import { ask, assertAnswered, rig, route, upstream } from "./rig.ts";
+import { ask, assertAnswered, FakeClock, rig, route, upstream } from "./rig.ts";
 
 async function server(t: test.TestContext, serve: (res: ServerResponse) => void) {
   const sockets = new Set<unknown>();
@@ -57,5 +57,20 @@ test("an upstream that talks on behind the end is cut off", async (t) => {
   const closed = nextClose();
   answered.body?.consume({ data() {}, end() {}, error() {} });
   answered.body?.letGo();
+  await closed;
+});
+
+test("an upstream that says nothing behind the end, and does not end its body, is cut off after a second", {
+  timeout: 10_000,
+}, async (t) => {
+  const { base, nextClose } = await server(t, (res) => res.write("data: 1\n\n"));
+  const clock = new FakeClock();
+  const { dispatcher } = rig(t, [upstream("east", base)], clock);
+  const answered = await dispatcher.run(ask([route("east")], { stream: true }));
+  assertAnswered(answered);
+  const closed = nextClose();
+  answered.body?.consume({ data() {}, end() {}, error() {} });
+  answered.body?.letGo();
+  clock.advance(1_000);
   await closed;
 });

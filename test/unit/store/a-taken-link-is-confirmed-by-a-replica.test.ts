@@ -6,6 +6,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { type Store, UnconfirmedError } from "../../../src/store/contract.ts";
 import { openStore } from "../../../src/store/open.ts";
+import { confirmOn } from "../../../src/store/redis/connection/confirmed.ts";
+import type { RedisConnection } from "../../../src/store/redis/connection/connect.ts";
 import type { SignInKind, SignInOwner } from "../../../src/store/sign-ins.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { startRedis } from "../../rig/redis.ts";
@@ -72,4 +74,15 @@ test("each write of a sign-in waits for a replica", async (t) => {
       ["d"],
     );
   }
+});
+
+test("a write is not confirmed by another server than the one that had it", async () => {
+  let losses = 0;
+  const connection = { losses: () => losses, replicated: async () => true };
+  const confirm = confirmOn(connection as unknown as RedisConnection);
+  await confirm(["a"], "written");
+  // A failover between the write and the question: the new primary says that all it has is replicated.
+  losses++;
+  await assert.rejects(confirm(["a"], "written"), UnconfirmedError);
+  await confirmOn(connection as unknown as RedisConnection)(["a"], "written");
 });

@@ -147,6 +147,8 @@ export function noticeTests(ask: Ask): void {
     assert.equal(all.notices[0]?.seq, 21);
     // Delivered while others came: it was written over by then.
     await store.takeNotice(tag, 20);
+    const { notices } = await store.readNotices(tag, more);
+    assert.deepEqual([notices.length, notices.at(-1)?.ref], [NOTICES_MAX, `${more}`], "nothing newer goes with it");
     await store.takeNotice(tag, 21);
     const rest = await store.readNotices(tag, 2);
     assert.deepEqual([rest.taken, rest.notices.map(({ ref }) => ref)], [21, ["22", "23"]]);

@@ -431,6 +431,19 @@ export function settlementTimeTests(ask: Ask): void {
     assert.equal(await held(14, 50n), 100n);
   });
 
+  test("a charge that is the first to come after its hold has ended gives the hold back once", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Sended");
+    const late = admitAsk({ tag, requestId: ridOf(1), holdTtlMs: 1_000 });
+    const permit = admitted(await store.admit(late));
+    const { hold } = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(2) })));
+    setTime(nowMs() + 1_001);
+    assert.equal((await store.settle(settleAsk(late, permit, { amount: 40n }))).outcome, "settled");
+    const state = await stateOf(store, tag);
+    assert.deepEqual([state.account.held, state.inFlight], [hold, 1]);
+    assertIdentities(state);
+  });
+
   test("an allowance comes back over a day", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Sday");
