@@ -4,10 +4,27 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { promisify } from "node:util";
+import {
+  brotliCompressSync,
+  brotliDecompress,
+  deflateSync,
+  gunzip,
+  gzipSync,
+  inflate,
+  zstdCompressSync,
+  zstdDecompress,
+} from "node:zlib";
 import { WHOLE_BYTES_MAX } from "../../../src/dispatch/attempt.ts";
+import { BUFFERED_BYTES_MAX } from "../../../src/dispatch/upstream/handed-body.ts";
 import { ask, assertAnswered, rawServer, readRest, refusalIn, rig, route, upstream } from "./rig.ts";
 
+const UNPACK = {
+  gzip: promisify(gunzip),
+  br: promisify(brotliDecompress),
+  deflate: promisify(inflate),
+  zstd: promisify(zstdDecompress),
+};
 const PACK = { gzip: gzipSync, br: brotliCompressSync, deflate: deflateSync, zstd: zstdCompressSync } as const;
 
 async function serving(t: test.TestContext, type: string, encoding: string, body: Buffer) {
@@ -32,6 +49,22 @@ for (const [encoding, pack] of Object.entries(PACK)) {
     const rest = await readRest(stream);
     assert.equal(rest.fault, undefined);
     assert.equal(rest.text.length, events.length);
+  });
+
+  test(`${encoding}: what a client does not read is not unpacked`, { timeout: 30_000 }, async (t) => {
+    const length = 8 * 1024 * 1024;
+    const packed = pack(Buffer.alloc(length, 0x20));
+    const dispatcher = await serving(t, "text/event-stream", encoding, packed);
+    const stream = await dispatcher.run(ask([route("east")]));
+    assertAnswered(stream);
+    const { body } = stream;
+    assert.ok(body);
+    body.pause(true);
+    // As long as all of it takes.
+    for (let times = 0; times < 4; times++) await UNPACK[encoding as keyof typeof PACK](packed);
+    assert.ok(body.bytesReceived < 4 * BUFFERED_BYTES_MAX, `${body.bytesReceived} bytes`);
+    body.resume();
+    assert.equal((await readRest(stream)).text.length, length);
   });
 
   test(`${encoding}: a bomb ends as upstream_invalid`, async (t) => {

@@ -9,7 +9,7 @@ import { messageOf, signedHeaders } from "../../../src/notices/message.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { webhookSecret } from "../../e2e/money/notices/receiver.ts";
 import { refusingPort } from "../../rig/refusing-port.ts";
-import { tagOf } from "../store/asks.ts";
+import { makeAccount, tagOf } from "../store/asks.ts";
 import { rest, settingsOf, startRig, until } from "./rig.ts";
 
 const DAY_MS = 86_400_000;
@@ -31,6 +31,21 @@ test("each secret signs, and the official library knows each signature and no ot
   assert.equal(messageOf({ ...told, atMs: 5, dropped: 2 }).id, message.id, "the id is of what is told");
   assert.notEqual(messageOf({ ...told, ref: "s" }).id, message.id);
   assert.notEqual(messageOf({ ...told, outbox: tagOf("B") }).id, message.id);
+});
+
+test("accounts with a long backlog take turns with one that has a single notice", { timeout: 30_000 }, async (t) => {
+  const { clock, store, receiver } = await startRig(t);
+  const add = (tag: Parameters<typeof store.addNotice>[0], ref: string) =>
+    store.addNotice(tag, { kind: "balance_low", ref, data: { balance: "1", below: "2" } });
+  // As many as are served at one time.
+  for (const name of "ABCDEFGH") {
+    const tag = await makeAccount(store, `Long${name}`);
+    for (let i = 1; i <= 40; i++) await add(tag, `${name}${i}`);
+  }
+  await add(await makeAccount(store, "Single"), "single");
+  await until(clock, () => receiver.log.length === 8 * 40 + 1);
+  const place = receiver.log.findIndex(({ reference }) => reference === "single");
+  assert.ok(place < (8 * 40) / 2, `${place} came before it`);
 });
 
 test("it is tried again later and later, and the next notice waits for it", async (t) => {
