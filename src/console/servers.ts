@@ -178,7 +178,12 @@ const MALFORMED: Words = [400, "framing", "The HTTP request is malformed.", "Sen
 const BROKEN: Readonly<Record<string, Words>> = {
   HPE_HEADER_OVERFLOW: [431, "headers_too_large", "The headers are too large.", "Send fewer or shorter headers."],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "too_large", "The extensions of a chunk are too large.", "Send none."],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "request_timeout", "The request has not come in time.", "Send it again, all of it at once."],
+  ERR_HTTP_REQUEST_TIMEOUT: [
+    408,
+    "request_timeout",
+    "The request has not come in time.",
+    "Send it again, all of it at once.",
+  ],
 };
 
 /** Answers bytes that are not HTTP, where no answer has begun. */

@@ -143,7 +143,7 @@ async function storedResponse(
 
 const NOT_FOUND_REMEDIES: Readonly<Record<NotFound, string>> = {
   unknown:
-    "This gateway keeps no responses: send store: false and the whole history with each request. Only models of an upstream that is stateful (a setting of its operator) keep any.",
+    "Nothing is kept under this id for this account: only models of an upstream that is stateful (a setting of its operator) keep responses. Else send store: false and the whole history with each request.",
   gone: "The server that kept it is no longer among those of its model: send the whole history with each request.",
 };
 

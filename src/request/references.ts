@@ -104,5 +104,13 @@ export function refusedBesideStored(
     return refusal("unsupported_parameter", { param, detail, remedy });
   }
   const detail = "It refers to what one server keeps, which no other can answer for.";
-  return refused.cause === "upstream_rejected" ? refused : { ...refused, facts: { ...refused.facts, detail } };
+  if (refused.cause === "upstream_rejected") return inClientsIds(refused, stored);
+  return { ...refused, facts: { ...refused.facts, detail } };
+}
+
+/** What a server says of an id, with the one that the client knows: it was never told the server's own. */
+function inClientsIds(refused: Refusal, { names }: StoredNames): Refusal {
+  let { upstreamMessage } = refused;
+  for (const [wrapped, name] of names) if (name) upstreamMessage = upstreamMessage?.replaceAll(name.id, () => wrapped);
+  return { ...refused, upstreamMessage };
 }

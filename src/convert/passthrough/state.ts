@@ -40,7 +40,7 @@ export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protoco
   return undefined;
 }
 
-interface Place {
+interface StatePlace {
   readonly value: unknown;
   readonly path: string;
   /** Whether it stands in a list of tools. */
@@ -52,7 +52,7 @@ interface Place {
 /** Looks without recursion: the depth is the client's (docs/failure-model.md row 44). */
 function firstStatePart(root: unknown, rootPath: string): string | undefined {
   if (!mayHoldStatePart(root)) return undefined;
-  const stack: Place[] = [{ value: root, path: rootPath, isTool: rootPath === "tools", isItem: rootPath === "input" }];
+  const stack: StatePlace[] = [{ value: root, path: rootPath, isTool: rootPath === "tools", isItem: rootPath === "input" }];
   for (let next = stack.pop(); next; next = stack.pop()) {
     const { value, path, isTool, isItem } = next;
     if (Array.isArray(value)) {
@@ -97,7 +97,7 @@ function mayHoldStatePart(root: unknown): boolean {
   return false;
 }
 
-function stateMember(part: JsonObject, { path, isTool, isItem }: Place): string | undefined {
+function stateMember(part: JsonObject, { path, isTool, isItem }: StatePlace): string | undefined {
   if (isTool) return toolMember(part);
   if (typeof part.file_id === "string") return "file_id";
   if (part.type === CONTAINER_UPLOAD || (part.type === ITEM_REFERENCE && !isItem)) return "type";

@@ -84,6 +84,9 @@ test("a response is read, its input listed, deleted, and then gone; none of it c
   assert.equal((await at(here, account.key, "GET", reply.id)).status, 404);
   const gone = await ask(here, "responses", account.key, { ...KEPT, previous_response_id: reply.id });
   assert.equal(gone.status, 400);
+  const { message } = await errorOf(gone);
+  assert.ok(message.includes(reply.id), message);
+  assert.ok(!/resp_[0-9a-f]{16}/.test(message), "and not the server's own");
   assert.deepEqual((await here.store.inspect(account.tag))?.account.balance, before?.account.balance);
   for (const { method, headers } of here.simulator.requests.slice(-6, -1)) {
     const type = headers.findIndex((name) => name.toLowerCase() === "content-type");
