@@ -52,7 +52,9 @@ interface StatePlace {
 /** Looks without recursion: the depth is the client's (docs/failure-model.md row 44). */
 function firstStatePart(root: unknown, rootPath: string): string | undefined {
   if (!mayHoldStatePart(root)) return undefined;
-  const stack: StatePlace[] = [{ value: root, path: rootPath, isTool: rootPath === "tools", isItem: rootPath === "input" }];
+  const stack: StatePlace[] = [
+    { value: root, path: rootPath, isTool: rootPath === "tools", isItem: rootPath === "input" },
+  ];
   for (let next = stack.pop(); next; next = stack.pop()) {
     const { value, path, isTool, isItem } = next;
     if (Array.isArray(value)) {
