@@ -8,10 +8,13 @@ import { Worker } from "node:worker_threads";
 /** So many rows written are about as many pages of the log. */
 const ROWS_MAX = 1_000;
 
-/** From so many pages in the log on, a commit brings them over itself: the thread has failed, or commits came during each of its passes. */
+/**
+ * From so many pages in the log on, a commit brings over what is left itself, and the log begins again: the thread has failed, or
+ * settlements kept coming, each batch of which has begun before a pass was complete.
+ */
 export const PAGES_MAX = 4_000;
 
-/** Tries until a pass has found no commit since: then the log begins again from its start. */
+/** Tries until a pass has found no commit since: then the log begins again from its start, where no batch has begun meanwhile. */
 const PASSES_MAX = 4;
 
 /** A text, since a bundle has no second file that a thread could begin with. What fails here, the commits do themselves. */
