@@ -78,6 +78,31 @@ test("each time later up to a limit, and at once again after a good while", asyn
   assert.deepEqual(ended, [...Array(8).fill("failed"), "killed"]);
 });
 
+test("one that starts may say nothing for two minutes, one that serves for a quarter of one", async () => {
+  const { clock, fleet, started, ended, newest, pass } = scene(2);
+  const first = fleet.start();
+  for (const process of started) process.serve();
+  await first;
+  newest().end(1);
+  clock.advance(200);
+  // As with a long journal before it.
+  const slow = newest();
+  const others = () => started.filter((process) => process !== slow);
+  pass(120, others);
+  assert.deepEqual(slow.signals, []);
+  pass(1, others);
+  assert.deepEqual(slow.signals, ["SIGKILL"]);
+  clock.advance(400);
+  const stuck = newest();
+  assert.notEqual(stuck, slow);
+  stuck.prepare();
+  pass(15, () => started.filter((process) => process !== stuck));
+  assert.deepEqual(stuck.signals, []);
+  pass(1, () => started.filter((process) => process !== stuck));
+  assert.deepEqual(stuck.signals, ["SIGKILL"]);
+  assert.deepEqual(ended, ["failed", "stuck", "stuck"]);
+});
+
 test("while nobody else is there, within a second", async () => {
   const { clock, fleet, started, newest, pass } = scene(2);
   void fleet.start().catch(() => {});
