@@ -17,8 +17,11 @@ const FACTS: Envelope = {
   hasOwnTools: true,
 };
 
-/** Admitted with the whole hold. */
-function permit(facts: Partial<Envelope>, { keepMs = 0, dear = false } = {}) {
+/** Of what a hold at the dearest covers. */
+const USEFUL_TOKENS = 16;
+
+/** @param outputTokens that are held for at the dearest, in place of the whole hold. */
+function permit(facts: Partial<Envelope>, { keepMs = 0, dear = false, outputTokens = NaN } = {}) {
   const quote = measure({ ...FACTS, ...facts }, MODEL, CATALOG);
   assert.ok("groups" in quote);
   const offered = quote.groups.find(({ group }) => group === "money");
@@ -31,7 +34,11 @@ function permit(facts: Partial<Envelope>, { keepMs = 0, dear = false } = {}) {
       counted: "",
       free: nanoUsd(10n ** 12n),
     },
-    hold: dear ? offered.dear.holdFull : offered.holdFull,
+    hold: Number.isNaN(outputTokens)
+      ? dear
+        ? offered.dear.holdFull
+        : offered.holdFull
+      : heldFor(offered.dear, outputTokens),
     ...(dear ? { dear } : {}),
   };
   const request = {
@@ -45,6 +52,21 @@ function permit(facts: Partial<Envelope>, { keepMs = 0, dear = false } = {}) {
   };
   return permitOf(request, { ...FACTS, ...facts }, quote, answer, CATALOG);
 }
+
+/** A hold grows with its output by the same amount for each token. */
+function heldFor({ holdMin, holdFull }: { readonly holdMin: bigint; readonly holdFull: bigint }, outputTokens: number) {
+  const each = (holdFull - holdMin) / BigInt(MODEL.maxOutputTokens - USEFUL_TOKENS);
+  return nanoUsd(holdMin + BigInt(outputTokens - USEFUL_TOKENS) * each);
+}
+
+test("a hold at the dearest that is not whole grows at the dearest", () => {
+  const { defaultOutputTokens } = MODEL;
+  const facts = { stream: true, limit: undefined, textBytes: 3_000 };
+  const { growth, hold } = permit(facts, { dear: true, outputTokens: defaultOutputTokens });
+  assert.equal(growth?.stepTokens, defaultOutputTokens);
+  assert.equal(growth.holdFor(defaultOutputTokens), hold);
+  assert.ok(growth.holdFor(2 * defaultOutputTokens) > hold);
+});
 
 test("an idempotency key is kept for as long as the operator says, and no shorter than the request may run", () => {
   assert.equal(permit({}, { keepMs: 5_000 }).idempotency?.untilMs, 61_000);
