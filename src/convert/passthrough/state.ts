@@ -22,6 +22,7 @@ const STATE_NAMES: ReadonlySet<string> = new Set([
   "vector_store_ids",
   "container",
   "environment",
+  "input_image_mask",
 ]);
 const LOOKED_AT: ReadonlySet<string> = new Set([...NESTED, ...STATE_NAMES, "type"]);
 const CONTAINER_UPLOAD = "container_upload";
@@ -112,6 +113,7 @@ function stateMember(part: JsonObject, { path, isTool, isItem }: StatePlace): st
 function toolMember(tool: JsonObject): string | undefined {
   for (const name of ["file_id", "file_ids"]) if (isNamed(tool[name])) return name;
   if (tool.vector_store_ids !== undefined && tool.vector_store_ids !== null) return "vector_store_ids";
+  if (isNamed(objectOf(tool.input_image_mask)?.file_id)) return "input_image_mask.file_id";
   if (tool.type === CONTAINER_UPLOAD) return "type";
   for (const name of ["container", "environment"]) {
     const found = placeMember(tool[name]);

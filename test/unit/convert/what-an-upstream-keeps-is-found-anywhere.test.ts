@@ -75,6 +75,7 @@ const TOOLS: readonly (readonly [JsonObject, string])[] = [
   [{ type: "file_search", vector_store_ids: "vs_1" }, "vector_store_ids"],
   [{ type: "file_search", vector_store_ids: { 0: "vs_1" } }, "vector_store_ids"],
   [{ type: "code_interpreter", file_ids: ["file_1"] }, "file_ids"],
+  [{ type: "image_generation", input_image_mask: { file_id: "file_1" } }, "input_image_mask.file_id"],
   [{ type: "code_interpreter", container: "cntr_1" }, "container"],
   [{ type: "code_interpreter", container: ["cntr_1"] }, "container"],
   [{ type: "code_interpreter", container: { id: "cntr_1" } }, "container.id"],
