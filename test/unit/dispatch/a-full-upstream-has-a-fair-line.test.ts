@@ -149,6 +149,26 @@ test("a wait never outlasts the request's own deadline", async (t) => {
   held.answer();
 });
 
+test("who stands in two lines waits as long as the longer one lets it", { timeout: 10_000 }, async (t) => {
+  const [east, west] = [await heldServer(t), await heldServer(t)];
+  const clock = new FakeClock();
+  const upstreams = [
+    upstream("east", east.base, { ...QUEUE, queue: { max: 3, waitMs: 1_000 } }),
+    upstream("west", west.base, QUEUE),
+  ];
+  const { dispatcher } = rig(t, upstreams, clock);
+  const both = ask([route("east"), route("west")], ONE_JSON);
+  const running = [dispatcher.run(both), dispatcher.run(both)];
+  const held = [await east.next(), await west.next()];
+  const third = dispatcher.run(both);
+  clock.advance(3_000);
+  held[1]?.answer();
+  (await west.next()).answer();
+  assertAnswered(await third);
+  held[0]?.answer();
+  for (const result of await Promise.all(running)) assertAnswered(result);
+});
+
 test("a client that leaves the line leaves no trace in it", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
