@@ -92,7 +92,8 @@ export interface RequestStore {
   extend(ask: ExtendAsk): Promise<ExtendAnswer>;
   /**
    * Posts or voids a hold exactly once and writes the ledger lines. Idempotent by request id.
-   * @param isAwaited the client of the request gets its end behind this: it is sent at once, and stands in no line behind those that are sent again.
+   * @param isAwaited the client of the request gets its end behind this: up to some hundreds of them are sent at once, and stand in
+   *   no line behind those that are sent again.
    */
   settle(ask: SettleAsk, isAwaited?: boolean): Promise<SettleAnswer>;
 

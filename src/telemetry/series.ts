@@ -112,8 +112,7 @@ export class LabelledGauge<Name extends string> {
 
 /** A number for each combination of labels that only grows. */
 export class LabelledCounter<Name extends string> {
-  /** The registry writes it without `_total` in one of its forms, and sets it so. */
-  name: string;
+  readonly name: string;
   readonly type = "counter";
   readonly help: string;
   readonly aggregator: "first" | "sum";

@@ -9,8 +9,9 @@ const OPEN_OBJECT = 0x7b;
 const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 
 /**
- * Reads a body as JSON.parse does, behind a byte order mark perhaps. Of a name that is there twice JSON.parse takes the last, and the program that sent it may mean
- * the first: two amounts are none. Members of objects in arrays are not compared, no body has any.
+ * Reads a body as JSON.parse does, behind a byte order mark perhaps. Of a name that is there twice JSON.parse takes the last, and
+ * the program that sent it may mean the first: two amounts are none. Members of objects in arrays are not compared, no body has
+ * any.
  * @throws AdminRefusal 400: no JSON object in UTF-8, or a name twice in one.
  */
 export function readBody(sent: Buffer): unknown {

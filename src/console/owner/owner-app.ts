@@ -29,6 +29,7 @@ export function ownerApp(options: OwnerConsoleOptions): App {
   const { settings, store, clock, random, sealer, audit } = options;
   const { path, publicUrl, sessionMs } = settings;
   const api = `${path}/api`;
+  const nowhere = `${api}/*`;
   const sessions = new Sessions({ store, clock, random, sealer, lastsMs: sessionMs, cookieName: COOKIE_NAME });
   const challenges = new Challenges({ store, clock, random, sealer });
   const doors = { store, settings, sessions, rates: new SessionRates(clock) };
@@ -50,7 +51,7 @@ export function ownerApp(options: OwnerConsoleOptions): App {
     if (request.routeOptions.config.access === "anyone") return;
     reply.headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
     // Also for who asks a page by a method that it has not: what is not there has no other site to be kept from.
-    if (request.is404) refuseUnknown();
+    if (request.is404 || request.routeOptions.url === nowhere) refuseUnknown();
     assertSameOrigin(request.headers, publicUrl, "the operator has to set console.public_url");
     if (request.url.startsWith(`${api}/sign-in/`)) return;
     owners.set(request, await signedIn(request, doors));
@@ -76,7 +77,7 @@ export function ownerApp(options: OwnerConsoleOptions): App {
       addRoute(routed, api, route, { audit, askerOf, within });
     }
     // Any other path is a page's.
-    routed.get(`${api}/*`, { config: { access: "anyone" } }, refuseUnknown);
+    routed.get(nowhere, refuseUnknown);
     addPages(routed, path, "owner");
   });
   return app;

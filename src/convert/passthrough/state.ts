@@ -125,6 +125,7 @@ function toolMember(tool: JsonObject): string | undefined {
 /** Of where a tool runs, the member that says that it is not made for this request, or not of the usual size; "": all of it. */
 function placeMember(place: unknown): string | undefined {
   if (place === undefined || place === null) return undefined;
+  if (SCREENS.has(place)) return undefined;
   const made = objectOf(place);
   if (made === undefined) return "";
   if (!MADE_FOR_IT.has(made.type)) return "type";
@@ -135,6 +136,9 @@ function placeMember(place: unknown): string | undefined {
   const { memory_limit: memory } = made;
   return memory === undefined || memory === null || memory === MEMORY_USUAL ? undefined : MEMORY_LIMIT.slice(1);
 }
+
+/** What a tool that uses a computer calls the client's screen in its `environment`. */
+const SCREENS: ReadonlySet<unknown> = new Set(["browser", "linux", "mac", "ubuntu", "windows"]);
 
 /** Types of a container or an environment that is made for a request, or that is the client's own. */
 const MADE_FOR_IT: ReadonlySet<unknown> = new Set([undefined, null, "auto", "container_auto", "local"]);

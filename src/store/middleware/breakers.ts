@@ -1,6 +1,7 @@
 /**
  * Keeps requests from waiting for a store that is away or slow. Each of its servers has a breaker; the calls that wait for
- * a server have a maximum: requests beyond it are refused, settlements queue. What is refused here was never sent, so nobody has to take it back (docs/failure-model.md rows B3, B4 and B7).
+ * a server have a maximum: requests beyond it are refused, settlements queue. What is refused here was never sent, so nobody has
+ * to take it back (docs/failure-model.md rows B3, B4 and B7).
  */
 
 import type { Log } from "../../telemetry/log.ts";

@@ -1,8 +1,7 @@
 /** Who can connect to the admin address can hold so many connections, and no more of the gateway's descriptors. */
 import assert from "node:assert/strict";
-import { Socket } from "node:net";
 import test from "node:test";
-import { queryObjects } from "node:v8";
+import { socketsKeptBy } from "../../rig/kept-sockets.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { startConsole } from "./running-console.ts";
 
@@ -32,9 +31,6 @@ test("connections that have ended are not remembered", async (t) => {
     assert.equal((await client.responsesUntilClosed())[0]?.status, 200);
   };
   const rounds = 40;
-  await pass();
-  const before = queryObjects(Socket, { format: "count" });
-  for (let round = 0; round < rounds; round += 1) await pass();
-  const more = queryObjects(Socket, { format: "count" }) - before;
-  assert.ok(more < rounds / 2, `${more} sockets of ${rounds} connections are still there`);
+  const kept = await socketsKeptBy(pass, rounds);
+  assert.ok(kept < rounds / 2, `${kept} sockets of ${rounds} connections are still there`);
 });

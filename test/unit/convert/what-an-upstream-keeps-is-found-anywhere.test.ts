@@ -84,6 +84,8 @@ const TOOLS: readonly (readonly [JsonObject, string])[] = [
   [{ type: "code_interpreter", container: { type: "auto", file_ids: "file_1" } }, "container.file_ids"],
   [{ type: "code_interpreter", container: { type: "auto", memory_limit: "64g" } }, "container.memory_limit"],
   [{ type: "shell", environment: "cntr_1" }, "environment"],
+  [{ type: "computer_use_preview", environment: "cntr_1" }, "environment"],
+  [{ type: "shell", environment: ["browser"] }, "environment"],
   [{ type: "shell", environment: { type: "container_reference", container_id: "cntr_1" } }, "environment.type"],
   [{ type: "shell", environment: { type: "container_auto", container_id: "cntr_1" } }, "environment.container_id"],
   [{ type: "shell", environment: { type: "container_auto", memory_limit: "4g" } }, "environment.memory_limit"],
@@ -118,6 +120,10 @@ test("a tool that runs in what is made for the request, or at the client's, goes
     { type: "code_interpreter", container: { type: "auto", memory_limit: null, network_policy: { type: "disabled" } } },
     { type: "shell", environment: { type: "local", skills: [{ name: "n", description: "d", path: "/p" }] } },
     { type: "shell", environment: { type: "container_auto", skills: [{ type: "inline", name: "n", source: {} }] } },
+    ...["browser", "linux", "mac", "ubuntu", "windows"].map((environment) => ({
+      type: "computer_use_preview",
+      environment,
+    })),
     { type: "function", name: "f", parameters: { properties: { container: { type: "string" } } } },
   ])
     for (const [protocol, around] of OFFERS) assert.equal(placeIn(protocol, around(tool)), undefined);

@@ -146,37 +146,10 @@ test("within its priority only; where only one account can read the thinking, be
   }
 });
 
-test("a slow upstream does not keep its conversations while another is fast", async (t) => {
+/** Two upstreams, each of which takes so long for a turn of a conversation as the test says. */
+async function twoOf(t: test.TestContext, startMs: number) {
   const clock = new FakeClock();
-  const delaysMs = { a: 0, b: 0 };
-  const serving = (name: "a" | "b") =>
-    httpServer(t, (_request, response) => {
-      clock.advance(delaysMs[name]);
-      response.writeHead(200, { "content-type": "text/event-stream" }).end("data: a\n\n");
-    });
-  const patient = { timeouts: { connectMs: 1e6, firstByteMs: 1e6, wholeMs: 1e6, idleMs: 1e6, totalMs: 1e6 } };
-  const upstreams = [upstream("a", await serving("a"), patient), upstream("b", await serving("b"), patient)];
-  const { dispatcher } = rig(t, upstreams, clock);
-  const turn = async (conversation: string) => {
-    const more = { conversation, deadlineMs: 10_000_000 };
-    const result = await dispatcher.run(ask([route("a"), route("b")], more));
-    assertAnswered(result);
-    result.body?.abort();
-    return result.route.upstream as "a" | "b";
-  };
-  // Both have been seen.
-  for (let at = 0; at < 20; at++) await turn(`other-${at}`);
-  const home = await turn("one");
-  delaysMs[home] = 2_000;
-  assert.equal(await turn("one"), home, "a little slow is no reason");
-  delaysMs[home] = 60_000;
-  assert.equal(await turn("one"), home);
-  assert.notEqual(await turn("one"), home);
-});
-
-test("a slow upstream keeps its conversations while the others are not much faster", async (t) => {
-  const clock = new FakeClock();
-  const delaysMs = { a: 20_000, b: 20_000 };
+  const delaysMs = { a: startMs, b: startMs };
   const serving = (name: "a" | "b") =>
     httpServer(t, (_request, response) => {
       clock.advance(delaysMs[name]);
@@ -191,6 +164,23 @@ test("a slow upstream keeps its conversations while the others are not much fast
     result.body?.abort();
     return result.route.upstream as "a" | "b";
   };
+  return { delaysMs, turn };
+}
+
+test("a slow upstream does not keep its conversations while another is fast", async (t) => {
+  const { delaysMs, turn } = await twoOf(t, 0);
+  // Both have been seen.
+  for (let at = 0; at < 20; at++) await turn(`other-${at}`);
+  const home = await turn("one");
+  delaysMs[home] = 2_000;
+  assert.equal(await turn("one"), home, "a little slow is no reason");
+  delaysMs[home] = 60_000;
+  assert.equal(await turn("one"), home);
+  assert.notEqual(await turn("one"), home);
+});
+
+test("a slow upstream keeps its conversations while the others are not much faster", async (t) => {
+  const { delaysMs, turn } = await twoOf(t, 20_000);
   for (let at = 0; at < 20; at++) await turn(`other-${at}`);
   const home = await turn("one");
   delaysMs[home] = 25_000;

@@ -125,8 +125,9 @@ test("a page asked by a method that it has not, and what is nowhere, is 404 whoe
     ["DELETE", "/console/"],
     ["GET", "/console/api/nowhere"],
   ] as const) {
-    const { status, code } = await owners.browser().ask(method, path, undefined, stranger);
+    const { status, code, headers } = await owners.browser().ask(method, path, undefined, stranger);
     assert.deepEqual([status, code], [404, "unknown_path"], `${method} ${path}`);
+    assert.equal(headers["cache-control"], "no-store");
   }
 });
 
