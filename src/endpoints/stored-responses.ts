@@ -5,6 +5,7 @@
  */
 import type { AcceptedRequest } from "../accept/listener.ts";
 import { hasTooManyNames } from "../convert/reply/parse.ts";
+import { withWrappedContainers } from "../convert/responses/stored/containers.ts";
 import { withWrappedIds } from "../convert/responses/stored/reply.ts";
 import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
 import type { Inspector, ReplyFault } from "../dispatch/ask.ts";
@@ -66,7 +67,7 @@ export async function askStored(
     const { reply } = result.token;
     if (!reply) throw new Error("an accepted reply was not read");
     const ids = new WrappedIds(name, context, { names: new Map([[asked, name]]) });
-    const own = withWrappedIds(reply.body, reply.json, ids);
+    const own = withWrappedIds(withWrappedContainers(reply.body, ids), reply.json, ids);
     return typeof reply.json.model === "string" ? spliceNested(own, ["model"], JSON.stringify(name.model)) : own;
   }
   if (result.clientGone) return undefined;

@@ -5,6 +5,7 @@
 import { type BodyGate, UNPROVEN_BYTES_MAX } from "../accept/body.ts";
 import type { ReadBody } from "../accept/envelope.ts";
 import { TURNS } from "../accept/turns.ts";
+import type { ConvertContext } from "../convert/exchange.ts";
 import { mayRefer, withItemsInPlace } from "../convert/responses/references/opening.ts";
 import { mayNameStored, storedNamesOf } from "../convert/responses/stored/request.ts";
 import type { AttemptRecord } from "../dispatch/ask.ts";
@@ -59,12 +60,11 @@ async function referring(
   const { bodyBytesMax } = parts.settings();
   const context = contextOf(parts, { tag });
   await TURNS.next();
-  const stored = mayNameStored(read.body) ? await storedNamesOf(read.json, context, TURNS.pace()) : undefined;
   const bytesMax = Math.min(bodyBytesMax, Math.max(EXPANDED_BYTES_MIN, EXPANSION_MAX * read.body.length));
   const unproven = gate && { bytesMax: UNPROVEN_BYTES_MAX, gate };
   const placed = await withItemsInPlace(read, context, { bytesMax, unproven }, TURNS.pace());
   if (isRefusal(placed)) return placed;
-  if (placed !== "too_large" && placed.body === read.body) return naming(read, stored);
+  if (placed !== "too_large" && placed.body === read.body) return naming(read, context);
   if (placed === "too_large" || placed.body.length > bodyBytesMax) {
     const detail = `The items that it refers to have more than ${placed === "too_large" ? bytesMax : bodyBytesMax} bytes.`;
     const remedy = "Send the items themselves in place of the references, or less of them.";
@@ -72,20 +72,21 @@ async function referring(
   }
   const { body, lost: lostReferences } = placed;
   const reread = await again(protocol, body);
-  return isRefusal(reread) ? reread : naming({ ...reread, lostReferences }, stored);
+  return isRefusal(reread) ? reread : naming({ ...reread, lostReferences }, context);
 }
 
 /** The request with what its wrapped ids name: it is held for what its server reads beside it. */
-function naming(read: ReadBody, stored: StoredNames | undefined): ReadBody {
+async function naming(read: ReadBody, context: ConvertContext): Promise<ReadBody> {
+  const stored = mayNameStored(read.body) ? await storedNamesOf(read.json, context, TURNS.pace()) : undefined;
   if (!stored) return read;
   return { ...read, stored, envelope: { ...read.envelope, readsStored: stored.needed !== undefined } };
 }
 
-/** The routes that a request may take: what it needs of a server's memory is at that server only. */
+/** The routes that a request may take: what it needs of a server's memory, or goes on in, is at that server only. */
 export function routesFor(routes: readonly Route[], { stored }: Pick<ReadBody, "stored">): readonly Route[] {
-  const needed = stored?.needed;
-  if (!needed) return routes;
-  const keeping = routes.filter((route) => route.stateful && route.upstream === needed.upstream);
+  if (stored?.keeper === undefined) return routes;
+  const { keeper, needed } = stored;
+  const keeping = routes.filter(({ stateful, upstream }) => upstream === keeper && (stateful || !needed));
   return keeping.length > 0 ? keeping : routes;
 }
 
@@ -96,7 +97,7 @@ export function refusedBesideStored(
   { json, stored }: Pick<ReadBody, "json" | "stored">,
 ): Refusal {
   const last = attempts.at(-1);
-  if (!stored?.needed || last === undefined) return refused;
+  if (stored?.keeper === undefined || last === undefined) return refused;
   if (last.status === 404) {
     const param = json.previous_response_id === undefined ? "input" : "previous_response_id";
     const detail = "The server that was to keep what it refers to has nothing of this id.";

@@ -40,7 +40,8 @@ import { countOutput } from "../responses/produced.ts";
 import { type Keeping, keptNative, mayBeReferredTo, withSealedIds } from "../responses/references/sealing.ts";
 import { faultOf } from "../responses/reply-decode.ts";
 import { responseBegun } from "../responses/response.ts";
-import { WrappingWatcher, withWrappedIds } from "../responses/stored/reply.ts";
+import { withWrappedContainers } from "../responses/stored/containers.ts";
+import { RewritingWatcher, withWrappedIds, wrappingContainers, wrappingStored } from "../responses/stored/reply.ts";
 import { WrappedIds } from "../responses/stored/stored.ts";
 import { readUsage as readResponsesUsage, writeUsage as writeResponsesUsage } from "../responses/usage.ts";
 import { ResponsesWatcher } from "../responses/watch.ts";
@@ -78,8 +79,10 @@ class Passthrough implements Exchange {
   readonly #context: ConvertContext;
   /** Responses: how the items of the reply are put into their ids. Undefined: they are not. */
   readonly #keeping: Keeping | undefined;
-  /** The ids that the client gets of what a stateful upstream keeps. */
+  /** Responses: the ids that the client gets of what the server keeps. */
   readonly #wrapped: WrappedIds | undefined;
+  /** Whether it keeps more than containers. */
+  readonly #isStateful: boolean;
 
   constructor(
     request: ClientRequest,
@@ -91,8 +94,9 @@ class Passthrough implements Exchange {
     this.#context = context;
     const isResponses = request.protocol === "responses";
     const kept = { upstream: route.upstream, model: request.model };
-    this.#wrapped = isResponses && route.stateful ? new WrappedIds(kept, context, request.stored) : undefined;
-    const isReferable = isResponses && !this.#wrapped && mayBeReferredTo(request.json);
+    this.#wrapped = isResponses ? new WrappedIds(kept, context, request.stored) : undefined;
+    this.#isStateful = route.stateful === true;
+    const isReferable = isResponses && !route.stateful && mayBeReferredTo(request.json);
     this.#keeping = isReferable ? { keep: (item) => keptNative(item, route, context), context } : undefined;
     this.#openEnded = permitted.openEnded === true;
     this.#untold = untoldBeside(permitted.inputEstimate);
@@ -103,7 +107,8 @@ class Passthrough implements Exchange {
     this.translation = dropped.length === 0 ? undefined : translationHeader(dropped);
   }
 
-  whole(body: Uint8Array): WholeReply | UpstreamFault {
+  whole(said: Uint8Array): WholeReply | UpstreamFault {
+    const body = this.#wrapped ? withWrappedContainers(said, this.#wrapped) : said;
     const { json, fault } = parseReply(body, this.#request.protocol, parseObject);
     if (fault) return fault;
     const read = READ_WHOLE[this.#request.protocol](json);
@@ -114,7 +119,7 @@ class Passthrough implements Exchange {
     const told = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
     this.#answered.see(json);
     const sealed = this.#keeping ? withSealedIds(told, json, this.#keeping) : told;
-    const named = this.#wrapped ? withWrappedIds(sealed, json, this.#wrapped) : sealed;
+    const named = this.#wrapped && this.#isStateful ? withWrappedIds(sealed, json, this.#wrapped) : sealed;
     const { other } = this.#answered;
     const counts = other === undefined ? read : { ...read, answeredBy: other };
     return { body: withOwnEnd(named, this.#request.protocol, json), counts };
@@ -130,7 +135,9 @@ class Passthrough implements Exchange {
       keeping: this.#keeping,
     };
     const watcher = WATCHERS[this.#request.protocol](this.#request, facts);
-    return new PassthroughStream(this.#wrapped ? new WrappingWatcher(watcher, this.#wrapped) : watcher, this.#answered);
+    const rewriting = this.#isStateful ? wrappingStored : wrappingContainers;
+    const shown = this.#wrapped ? new RewritingWatcher(watcher, rewriting(this.#wrapped)) : watcher;
+    return new PassthroughStream(shown, this.#answered);
   }
 }
 

@@ -19,4 +19,6 @@ export interface StoredNames {
   readonly names: ReadonlyMap<string, StoredName | undefined>;
   /** The first that stands for content which is not in the request itself; undefined: none does. */
   readonly needed: StoredName | undefined;
+  /** The upstream that alone can answer the request: what it needs is there, or a container of it. Undefined: any can. */
+  readonly keeper: string | undefined;
 }

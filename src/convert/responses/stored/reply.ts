@@ -5,6 +5,7 @@ import { type SseEvent, sseFrame } from "../../../wire/sse.ts";
 import { asBuffer } from "../../../wire/utf8.ts";
 import { editElements } from "../../passthrough/elements.ts";
 import type { SeenEvent, Watcher } from "../../watch.ts";
+import { withWrappedContainers } from "./containers.ts";
 import type { WrappedIds } from "./stored.ts";
 
 /** Members of a response, of an item and of a page of items that hold an id. */
@@ -53,9 +54,13 @@ function eventWithWrappedIds(event: SseEvent, data: Uint8Array, payload: JsonObj
     const wrapped = withWrappedIds(raw, inner, ids);
     if (wrapped !== raw) edited = spliceNested(edited, [name], Buffer.from(wrapped).toString());
   }
-  if (edited === data) return event;
+  return edited === data ? event : eventWith(edited, event);
+}
+
+/** An event with other data. */
+function eventWith(data: Uint8Array, event: SseEvent): SseEvent {
   // A line end is a blank between the members of JSON; a frame of ours has one line.
-  const text = Buffer.from(edited)
+  const text = asBuffer(data)
     .toString()
     .replace(/[\r\n]/g, " ");
   const raw = sseFrame(text, event.event === "" ? undefined : event.event);
@@ -90,15 +95,40 @@ class NamedItem {
   }
 }
 
-/** A watcher that is shown, and shows the client, wrapped ids only. */
-export class WrappingWatcher implements Watcher {
-  readonly #watcher: Watcher;
-  readonly #ids: WrappedIds;
-  #item: NamedItem | undefined;
+/** An event as a client gets it. */
+type RewriteEvent = (event: SseEvent) => SseEvent;
 
-  constructor(watcher: Watcher, ids: WrappedIds) {
+/** Events with wrapped ids of containers. */
+export function wrappingContainers(ids: WrappedIds): RewriteEvent {
+  return (event) => {
+    const wrapped = event.data && withWrappedContainers(event.data, ids);
+    return wrapped && wrapped !== event.data ? eventWith(wrapped, event) : event;
+  };
+}
+
+/** Events of a server that keeps responses, with wrapped ids of all that it keeps. */
+export function wrappingStored(ids: WrappedIds): RewriteEvent {
+  const ofContainers = wrappingContainers(ids);
+  let item: NamedItem | undefined;
+  const rewritten = (event: SseEvent): SseEvent => {
+    const payload = event.data?.length ? parseObject(asBuffer(event.data).toString()) : undefined;
+    if (!payload || !event.data) return event;
+    const { item_id: id } = payload;
+    const wrapped = ids.of(id);
+    if (typeof id === "string" && wrapped !== undefined) item = new NamedItem(id, wrapped);
+    return eventWithWrappedIds(event, event.data, payload, ids);
+  };
+  return (event) => item?.in(event) ?? rewritten(ofContainers(event));
+}
+
+/** A watcher that is shown, and shows the client, rewritten events only. */
+export class RewritingWatcher implements Watcher {
+  readonly #watcher: Watcher;
+  readonly #rewrite: RewriteEvent;
+
+  constructor(watcher: Watcher, rewrite: RewriteEvent) {
     this.#watcher = watcher;
-    this.#ids = ids;
+    this.#rewrite = rewrite;
   }
 
   get varying(): Watcher["varying"] {
@@ -114,16 +144,7 @@ export class WrappingWatcher implements Watcher {
   }
 
   see(event: SseEvent): SeenEvent {
-    return this.#watcher.see(this.#item?.in(event) ?? this.#rewritten(event));
-  }
-
-  #rewritten(event: SseEvent): SseEvent {
-    const payload = event.data?.length ? parseObject(asBuffer(event.data).toString()) : undefined;
-    if (!payload || !event.data) return event;
-    const { item_id: id } = payload;
-    const wrapped = this.#ids.of(id);
-    if (typeof id === "string" && wrapped !== undefined) this.#item = new NamedItem(id, wrapped);
-    return eventWithWrappedIds(event, event.data, payload, this.#ids);
+    return this.#watcher.see(this.#rewrite(event));
   }
 
   finish(): Uint8Array | undefined {

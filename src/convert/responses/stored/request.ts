@@ -6,6 +6,7 @@ import { mayHoldText, spliceNested } from "../../../wire/json.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../../exchange.ts";
 import { isReference } from "../references/opening.ts";
 import { mayBeReferredTo } from "../references/sealing.ts";
+import { containerPlaces, withContainers } from "./containers.ts";
 import { isWrapped, openStored } from "./stored.ts";
 
 /** Whether a request may have wrapped ids; false for nearly all. */
@@ -25,10 +26,13 @@ export async function storedNamesOf(
 ): Promise<StoredNames | undefined> {
   const names = new Map<string, StoredName | undefined>();
   let needed: StoredName | undefined;
-  const see = (id: unknown, isNeeded: boolean): void => {
-    if (!isWrapped(id)) return;
+  let ranAt: StoredName | undefined;
+  const see = (id: unknown, isNeeded: boolean): StoredName | undefined => {
+    if (!isWrapped(id)) return undefined;
     if (!names.has(id)) names.set(id, openStored(id, context));
-    if (isNeeded) needed ??= names.get(id);
+    const name = names.get(id);
+    if (isNeeded) needed ??= name;
+    return name;
   };
   see(json.previous_response_id, true);
   for (const one of arrayOf(json.input)) {
@@ -36,9 +40,10 @@ export async function storedNamesOf(
     if (!item) continue;
     see(item.id, !isWhole(item));
     see(item.approval_request_id, true);
+    for (const { id } of containerPlaces(item)) ranAt ??= see(id, false);
     await rest();
   }
-  return names.size === 0 ? undefined : { names, needed };
+  return names.size === 0 ? undefined : { names, needed, keeper: (needed ?? ranAt)?.upstream };
 }
 
 /** Items that say all there is to say of them; of others a server reads more by their id. */
@@ -64,6 +69,12 @@ export function ownId(id: unknown, { stored }: ClientRequest, route: StoredRoute
   return name && route.stateful && name.upstream === route.upstream ? name.id : undefined;
 }
 
+/** The server's own id of a container, if this route's server ran it for this account. */
+function ownContainer(id: unknown, { stored }: ClientRequest, { upstream }: StoredRoute): string | undefined {
+  const name = typeof id === "string" ? stored?.names.get(id) : undefined;
+  return name?.upstream === upstream ? name.id : undefined;
+}
+
 /** What changes on the way to a route. */
 interface StoredSplices {
   readonly set: Readonly<Record<string, string>>;
@@ -75,12 +86,13 @@ const NO_SPLICES: StoredSplices = { set: {}, ofItem: undefined };
 
 /**
  * On a stateful route the server's own ids, and no other id, since a server looks up what it is named; elsewhere none that was
- * wrapped.
+ * wrapped. On any route the server's own ids of containers, and no other of these.
  * @returns a refusal where something is named that this route's server does not keep.
  */
 export function storedSplices(request: ClientRequest, route: StoredRoute): StoredSplices | Refusal {
   if (request.protocol !== "responses") return NO_SPLICES;
-  if (!request.stored && !route.stateful && !mayBeReferredTo(request.json)) return NO_SPLICES;
+  const isPlain = !request.stored && !route.stateful && !mayBeReferredTo(request.json);
+  if (isPlain && !mayHoldText(request.body, "container_id")) return NO_SPLICES;
   const own = ownId(request.json.previous_response_id, request, route);
   const set: Record<string, string> = own === undefined ? {} : { previous_response_id: JSON.stringify(own) };
   const items = arrayOf(request.json.input).map(objectOf);
@@ -95,43 +107,64 @@ function applied(edit: Edit, raw: Uint8Array): Uint8Array | undefined {
   if (edit === undefined || isRefusal(edit)) return raw;
   if (edit === "left out") return undefined;
   let bytes = raw;
-  for (const [name, id] of Object.entries(edit)) {
+  for (const [name, id] of Object.entries(edit.members)) {
     bytes = spliceNested(bytes, [name], id === undefined ? undefined : JSON.stringify(id));
   }
-  return bytes;
+  return edit.containers.size === 0 ? bytes : withContainers(bytes, (id) => edit.containers.get(id));
 }
 
-/** Ids by member; undefined: the member is taken out. */
-type Edit = Readonly<Record<string, string | undefined>> | "left out" | Refusal | undefined;
+/** What changes in an item. */
+interface ItemEdit {
+  /** Ids by member; undefined: the member is taken out. */
+  readonly members: Readonly<Record<string, string | undefined>>;
+  /** The server's own ids of containers by those that the client has. */
+  readonly containers: ReadonlyMap<string, string>;
+}
+
+type Edit = ItemEdit | "left out" | Refusal | undefined;
 
 function editOf(item: JsonObject, index: number, request: ClientRequest, route: StoredRoute): Edit {
   const { id, approval_request_id: approval } = item;
-  const edit: Record<string, string | undefined> = {};
+  const members: Record<string, string | undefined> = {};
+  const containers = new Map<string, string>();
+  for (const place of containerPlaces(item)) {
+    const own = ownContainer(place.id, request, route);
+    if (own === undefined) return notKept(request, place.id, `input[${index}].${place.path}`, "leave the item out");
+    containers.set(String(place.id), own);
+  }
   if (typeof approval === "string" && (route.stateful || isWrapped(approval))) {
     const own = ownId(approval, request, route);
     if (own === undefined) return notKept(request, approval, `input[${index}].approval_request_id`);
-    edit.approval_request_id = own;
+    members.approval_request_id = own;
   }
   if (typeof id === "string" && (route.stateful || isWrapped(id))) {
     const own = ownId(id, request, route);
     if (own === undefined && isReference(item)) return notKept(request, id, `input[${index}].id`);
-    edit.id = own;
+    members.id = own;
   }
   // A client that takes its replies for kept sends reasoning back by its id alone, which says nothing where it is not kept.
-  const isNamed = typeof id === "string" && edit.id === undefined;
+  const isNamed = typeof id === "string" && members.id === undefined;
   const isDoubted = route.stateful || isWrapped(id) || mayBeReferredTo(request.json);
   if (isNamed && isDoubted && isBareReasoning(item)) return "left out";
-  return Object.keys(edit).length === 0 ? undefined : edit;
+  return Object.keys(members).length + containers.size === 0 ? undefined : { members, containers };
 }
 
-/** The refusal of an id that this route's server does not keep for this account: the same whatever the reason. */
-export function notKept({ model, stored }: ClientRequest, id: unknown, param: string): Refusal {
+/**
+ * The refusal of an id that this route's server does not keep for this account: the same whatever the reason.
+ * @param otherwise what else a client can do.
+ */
+export function notKept(
+  { model, stored }: ClientRequest,
+  id: unknown,
+  param: string,
+  otherwise = "send the conversation itself",
+): Refusal {
   const name = typeof id === "string" ? stored?.names.get(id) : undefined;
   const detail = name
     ? "It is kept by a server that does not serve this model, or no longer does."
     : "Nothing of this id is kept for this account.";
   const remedy = name
-    ? `Ask for the model that it came from ("${name.model}"), or send the conversation itself.`
-    : "Send the id as it was given to this account, or the conversation itself.";
+    ? `Ask for the model that it came from ("${name.model}"), or ${otherwise}.`
+    : `Send the id as it was given to this account, or ${otherwise}.`;
   return refusal("unsupported_parameter", { model, param, detail, remedy });
 }

@@ -1,0 +1,63 @@
+/** docs/decisions/stateful-upstreams-get-wrapped-ids.md: ids of containers are wrapped where a server says them, and nowhere else. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { withWrappedContainers } from "../../../../src/convert/responses/stored/containers.ts";
+import { wrappingContainers, wrappingStored } from "../../../../src/convert/responses/stored/reply.ts";
+import { WrappedIds } from "../../../../src/convert/responses/stored/stored.ts";
+import { OWN } from "./rig.ts";
+
+const IDS = new WrappedIds({ upstream: "east", model: "big-1" }, OWN);
+const RAW = "cntr_1";
+const MADE = IDS.of(RAW) as string;
+const NAMING = { container_id: RAW };
+const CITED = { type: "container_file_citation", file_id: "cfile_1", ...NAMING };
+
+/** What a server says, and where in it a client's own words stand. */
+const SAID: readonly (readonly [string, object])[] = [
+  ["a response", { output: [NAMING, { content: [{ annotations: [CITED] }] }], metadata: { container_id: "mine" } }],
+  ["a page of items", { data: [{ environment: { type: "container_reference", ...NAMING } }] }],
+  [
+    "the end of a stream",
+    { type: "response.completed", response: { output: [NAMING], metadata: { container_id: "mine" } } },
+  ],
+  ["an item", { type: "response.output_item.added", item: { type: "code_interpreter_call", ...NAMING } }],
+  ["a part", { type: "response.content_part.done", part: { annotations: [CITED, CITED] } }],
+  ["a citation", { type: "response.output_text.annotation.added", annotation: CITED }],
+];
+
+for (const [name, said] of SAID) {
+  test(`${name}: the ids change, and not a byte beside them`, () => {
+    for (const blank of [0, 2]) {
+      const text = JSON.stringify(said, undefined, blank);
+      const wanted = text.replaceAll(`"${RAW}"`, `"${MADE}"`);
+      assert.equal(Buffer.from(withWrappedContainers(Buffer.from(text), IDS)).toString(), wanted);
+      if (!("type" in said)) continue;
+      for (const wrapping of [wrappingContainers, wrappingStored]) {
+        const event = {
+          raw: Buffer.from(`data: ${text.replaceAll("\n", "\ndata: ")}\n\n`),
+          event: "e",
+          data: Buffer.from(text),
+        };
+        const shown = wrapping(IDS)(event);
+        assert.deepEqual(JSON.parse(Buffer.from(shown.data ?? []).toString()), JSON.parse(wanted));
+        // Where all ids of a list of items are wrapped, there are no blanks between them.
+        if (wrapping === wrappingStored && blank > 0) continue;
+        assert.equal(Buffer.from(shown.raw).toString(), `event: e\ndata: ${wanted.replaceAll("\n", " ")}\n\n`);
+      }
+    }
+  });
+}
+
+test("words that look like it, ids that cannot be wrapped and what names none stay the very bytes", () => {
+  for (const output of [
+    [{ text: '"container_id":"cntr_1"' }],
+    [{ container_id: "not an id" }, { container_id: "" }, { container_id: 7 }, { container_id: null }],
+    [{ container: RAW, container_ids: [RAW] }],
+    [],
+  ]) {
+    const body = Buffer.from(JSON.stringify({ output, metadata: NAMING }));
+    assert.equal(withWrappedContainers(body, IDS), body);
+    const event = { raw: body, event: "", data: body };
+    assert.equal(wrappingContainers(IDS)(event), event);
+  }
+});
