@@ -3,7 +3,7 @@
  * gateways that differ by one thing, in turn, medians of the rounds, and what they are beside the smallest one's:
  *
  * - *10 accounts* and *100,000*: ten of them ask;
- * - *1 model* and *1,000*, all in the key's group.
+ * - *3 models* (one of each protocol) and *1,000*, all in the key's group.
  *
  * `--rounds N`, `--accounts N`, `--models N`. The accounts are made first, which takes the embedded store some minutes; six rounds
  * that do not count come before the others, so that a single round takes minutes too.
@@ -12,7 +12,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { CASES, type Case } from "./cases.ts";
+import { BENCH_MODELS, CASES, type Case } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { MISSING, machineFacts, versionOf } from "./machine.ts";
@@ -32,9 +32,9 @@ const PAYERS = 10;
 const WHOLE = CASES.find(({ name }) => name === "chat, whole") as Case;
 
 const SHAPES: Readonly<Record<string, GatewayShape>> = {
-  "10 accounts, 1 model": { payers: PAYERS },
+  "10 accounts, 3 models": { payers: PAYERS },
   [`${values.accounts} accounts`]: { payers: PAYERS, moreAccounts: Number(values.accounts) - PAYERS },
-  [`${values.models} models`]: { payers: PAYERS, moreModels: Number(values.models) - 1 },
+  [`${values.models} models`]: { payers: PAYERS, moreModels: Number(values.models) - Object.keys(BENCH_MODELS).length },
 };
 
 interface Standing {
