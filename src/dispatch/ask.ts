@@ -74,6 +74,8 @@ export interface DispatchAsk<T> {
   readonly owner?: Owner;
   /** A hash that stays the same through a conversation, so that its turns go to the same upstream where they can. */
   readonly conversation?: string | undefined;
+  /** The upstream that a conversation comes from, where that is known better than by what was remembered of it. */
+  readonly prefers?: string | undefined;
   /** Encodes for a route; a refusal says that this route cannot carry the request. */
   encodeFor(route: Route): AttemptRequest<T> | Refusal;
   /**

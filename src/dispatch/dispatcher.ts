@@ -140,11 +140,11 @@ class RoutingDispatcher implements Dispatcher {
   }
 
   /** Chance decides among equals; a conversation's is its own, and where it was answered last comes first. */
-  #ordered<T>({ routes, conversation }: DispatchAsk<T>): readonly Route[] {
+  #ordered<T>({ routes, conversation, prefers }: DispatchAsk<T>): readonly Route[] {
     if (routes.length < 2) return routes;
     if (conversation === undefined) return orderRoutes(routes, this.#options.random);
     const ordered = orderRoutes(routes, (route) => drawOf(conversation, route));
-    return preferUpstream(ordered, this.#affinity.recall(conversation), this.#pool);
+    return preferUpstream(ordered, prefers ?? this.#affinity.recall(conversation), this.#pool);
   }
 
   /** A route with a slot taken, once there is one. */

@@ -78,6 +78,7 @@ export async function pickUpstream(
     signal: request.signal,
     owner: { account: permit.tag, key: permit.keyId },
     conversation,
+    prefers: read.stored?.ranAt,
     encodeFor: convert.first,
     withoutReasoning: convert.withoutReasoning,
     inspector,

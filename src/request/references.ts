@@ -82,11 +82,11 @@ async function naming(read: ReadBody, context: ConvertContext): Promise<ReadBody
   return { ...read, stored, envelope: { ...read.envelope, readsStored: stored.needed !== undefined } };
 }
 
-/** The routes that a request may take: what it needs of a server's memory, or goes on in, is at that server only. */
+/** The routes that a request may take: what it needs of a server's memory is at that server only. */
 export function routesFor(routes: readonly Route[], { stored }: Pick<ReadBody, "stored">): readonly Route[] {
-  if (stored?.keeper === undefined) return routes;
-  const { keeper, needed } = stored;
-  const keeping = routes.filter(({ stateful, upstream }) => upstream === keeper && (stateful || !needed));
+  const needed = stored?.needed;
+  if (!needed) return routes;
+  const keeping = routes.filter((route) => route.stateful && route.upstream === needed.upstream);
   return keeping.length > 0 ? keeping : routes;
 }
 
@@ -97,7 +97,7 @@ export function refusedBesideStored(
   { json, stored }: Pick<ReadBody, "json" | "stored">,
 ): Refusal {
   const last = attempts.at(-1);
-  if (stored?.keeper === undefined || last === undefined) return refused;
+  if (!stored?.needed || last === undefined) return refused;
   if (last.status === 404) {
     const param = json.previous_response_id === undefined ? "input" : "previous_response_id";
     const detail = "The server that was to keep what it refers to has nothing of this id.";

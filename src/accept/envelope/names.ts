@@ -25,7 +25,8 @@ export function refusedName({ fault, path, known }: NameFault): Refusal {
  */
 const BILLING = shape({
   plain: `type content output source file file_id file_data file_url image_url url data input_audio audio audio_url
-    video_url tools tool definition tool_changes execution environment container vector_store_ids output_config`,
+    video_url tools tool definition tool_changes execution environment container container_id
+    vector_store_ids output_config`,
 });
 
 /** Members that most messages and parts have; they are not looked at further. */

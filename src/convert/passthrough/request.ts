@@ -12,6 +12,7 @@ import { spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, EncodedRequest, Permitted, RouteFacts } from "../exchange.ts";
 import { isReference, lostReferences } from "../responses/references/opening.ts";
 import { mayBeReferredTo } from "../responses/references/sealing.ts";
+import { CONTAINER_ID } from "../responses/stored/containers.ts";
 import { notKept, ownId, type StoredRoute, storedSplices } from "../responses/stored/request.ts";
 import { isWrapped } from "../responses/stored/stored.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
@@ -51,17 +52,33 @@ export function spliceRequest(
   ADD_STORE[request.protocol](set, left, route);
   const named = storedSplices(request, route);
   if (isRefusal(named)) return named;
+  const elsewhere = refusedContainers(named, permitted);
+  if (elsewhere) return elsewhere;
   const opened = withoutEnvelopes(request, { route, context }, named.ofItem);
   if (isRefusal(opened)) return opened;
   if (request.protocol !== "chat") Object.assign(set, named.set, opened);
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
+  const more = [...lost, ...(named.leavesContainers ? [LEFT_CONTAINER] : []), ...offered.dropped];
   return {
     body,
-    dropped: lost.length + offered.dropped.length === 0 ? dropped : [...lost, ...offered.dropped, ...dropped],
+    dropped: more.length === 0 ? dropped : [...more, ...dropped],
     unlisted: dropped.length,
     tier: tierOf(json)?.name,
   };
+}
+
+/** The name under which it is named that something ran in a container of another server. */
+const LEFT_CONTAINER = `input.${CONTAINER_ID}`;
+
+/** The refusal of what ran in a container of another server, where the client wants nothing left out. */
+function refusedContainers(
+  { leavesContainers }: { readonly leavesContainers: boolean },
+  { strict }: Pick<Permitted, "strict">,
+): Refusal | undefined {
+  if (!strict || !leavesContainers) return undefined;
+  const detail = "An item ran in a container of another server than this model's, and nothing may be left out.";
+  return refusal("unsupported_parameter", { param: LEFT_CONTAINER, detail });
 }
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */

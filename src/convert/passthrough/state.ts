@@ -21,6 +21,7 @@ const STATE_NAMES: ReadonlySet<string> = new Set([
   "file_ids",
   "vector_store_ids",
   "container",
+  "container_id",
   "environment",
   "input_image_mask",
 ]);
@@ -105,8 +106,24 @@ function stateMember(part: JsonObject, { path, isTool, isItem }: StatePlace): st
   if (typeof part.file_id === "string") return "file_id";
   if (part.type === CONTAINER_UPLOAD || (part.type === ITEM_REFERENCE && !isItem)) return "type";
   if (Array.isArray(part.vector_store_ids)) return "vector_store_ids";
-  if (typeof part.container === "string") return "container";
+  const place = ranMember(part, isItem);
+  if (place !== undefined) return place;
   return path.endsWith(".audio") && typeof part.id === "string" ? "id" : undefined;
+}
+
+/** Of where a part says that it ran, the member that names what is kept; which container an item ran in is judged elsewhere. */
+function ranMember({ container, container_id: id, environment }: JsonObject, isItem: boolean): string | undefined {
+  if (!isItem && isNamed(id)) return "container_id";
+  for (const [name, where] of Object.entries({ container, environment })) {
+    if (where === undefined || where === null || SCREENS.has(where)) continue;
+    const made = objectOf(where);
+    if (made === undefined) return name;
+    const isJudged = isItem && name === "environment";
+    const members = isJudged ? ["id", "file_ids"] : ["id", "container_id", "file_ids"];
+    const found = members.find((member) => isNamed(made[member]));
+    if (found !== undefined) return `${name}.${found}`;
+  }
+  return undefined;
 }
 
 /** Servers differ in what they take for a list of one: whatever stands there names something. */

@@ -26,7 +26,7 @@ export const openCompaction: OpenExchange = (request, route, permitted, context)
   const asked = { ...request, json: { ...request.json, store: false } };
   const exchange = openPassthrough(asked, route, permitted, context);
   // The reply names no model, so none is to be put in its place.
-  const unnamed = openPassthrough({ ...asked, model: route.upstreamModel }, route, permitted, context);
+  const unnamed = openPassthrough(asked, { ...route, upstreamModel: asked.model }, permitted, context);
   if (isRefusal(exchange) || isRefusal(unnamed)) return exchange;
   return {
     request: exchange.request,

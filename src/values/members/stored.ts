@@ -1,6 +1,6 @@
 /**
- * What clients may refer to at an upstream that keeps responses (`stateful`): their ids are given out wrapped, so that one
- * names its upstream and opens for its own account only (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ * What clients may refer to at an upstream that keeps responses (`stateful`), and containers at any: their ids are given out
+ * wrapped, so that one names its upstream and opens for its own account only (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 
 /** What a wrapped id holds. */
@@ -19,6 +19,6 @@ export interface StoredNames {
   readonly names: ReadonlyMap<string, StoredName | undefined>;
   /** The first that stands for content which is not in the request itself; undefined: none does. */
   readonly needed: StoredName | undefined;
-  /** The upstream that alone can answer the request: what it needs is there, or a container of it. Undefined: any can. */
-  readonly keeper: string | undefined;
+  /** The upstream that ran the last container which an item names; undefined: none does. */
+  readonly ranAt: string | undefined;
 }

@@ -1,75 +1,103 @@
 /**
  * Ids of containers, in which a server runs a model's code and keeps its files. A server goes on in the one that an item of the
- * conversation names, whether it keeps responses or not: each is given out wrapped, and opens for its own account only
- * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ * conversation says it ran in, whether it keeps responses or not: each is given out wrapped, and opens for its own account only
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md). A citation of a file says it, too: nothing runs there, and it stays.
  */
-import { arrayOf, type JsonObject, objectOf } from "../../../values/json-object.ts";
-import { findNested, spliceNested } from "../../../wire/json.ts";
+import { type JsonObject, objectOf } from "../../../values/json-object.ts";
+import { elementSpans, findNested, type JsonSpan, memberSpans } from "../../../wire/json.ts";
 import { asBuffer } from "../../../wire/utf8.ts";
 import type { WrappedIds } from "./stored.ts";
 
-/** The member that names one, in items, in where they ran and in what a text cites. */
-const MEMBER = "container_id";
-/** It in a JSON text, where no other string can be taken for it: a quotation mark inside a string is escaped. */
-const NAMED = /("container_id"\s*:\s*")([A-Za-z0-9][A-Za-z0-9._:-]*)"/g;
+/** The member that says in which: of an item, or of the environment in which a shell's commands ran. */
+export const CONTAINER_ID = "container_id";
+export const ENVIRONMENT = "environment";
 
-/** Whether a body may name a container; false for nearly all. */
-function mayNameContainer(body: Uint8Array): boolean {
-  return asBuffer(body).indexOf(MEMBER) >= 0;
+/** Where an item says it. */
+export interface ContainerPlace extends JsonSpan {
+  readonly id: unknown;
+  /** Below the item. */
+  readonly path: typeof CONTAINER_ID | `${typeof ENVIRONMENT}.${typeof CONTAINER_ID}`;
 }
 
-/** Where the items stand in a response, in a page of items and in an event: what a client has written itself stays as it is. */
-const ITEM_PLACES = [["output"], ["data"], ["response", "output"], ["item"], ["part"], ["annotation"]] as const;
-
-/** What a server says, with wrapped ids of containers; itself where it names none. */
-export function withWrappedContainers(json: Uint8Array, ids: WrappedIds): Uint8Array {
-  if (!mayNameContainer(json)) return json;
-  let edited = json;
-  for (const path of ITEM_PLACES) {
-    const span = findNested(edited, path);
-    if (!span) continue;
-    const written = edited.subarray(span.start, span.end);
-    const wrapped = withContainers(written, (id) => ids.of(id));
-    if (wrapped !== written) edited = spliceNested(edited, path, asBuffer(wrapped).toString());
-  }
-  return edited;
+/** The places of one item. */
+interface ItemContainers {
+  readonly places: readonly ContainerPlace[];
+  /** The path of a member that stands twice: parsers differ in which of the two counts. */
+  readonly doubled: string | undefined;
 }
 
 /**
- * A JSON text with other ids of containers.
- * @param other what stands in place of an id; undefined: it stays.
- * @returns the text itself where nothing changes.
+ * Finds where an item says in which containers it ran, however the names are written.
+ * @param raw its bytes, a valid JSON text; of a place, [start, end) are those of the id.
  */
-export function withContainers(json: Uint8Array, other: (id: string) => string | undefined): Uint8Array {
-  // Each byte is a character of its own, so that none but these changes.
-  const text = asBuffer(json).toString("latin1");
-  const changed = text.replace(NAMED, (all, before: string, id: string) => {
-    const written = other(id);
-    return written === undefined ? all : `${before}${written}"`;
-  });
-  return changed === text ? json : Buffer.from(changed, "latin1");
-}
-
-/** A place in an item of the input that names a container. */
-interface ContainerPlace {
-  readonly id: unknown;
-  /** Below the item. */
-  readonly path: string;
-}
-
-/** Where an item names containers. */
-export function containerPlaces(item: JsonObject): readonly ContainerPlace[] {
+export function containersIn(raw: Uint8Array): ItemContainers {
   const places: ContainerPlace[] = [];
-  const look = (part: JsonObject | undefined, path: string) => {
-    const id = part?.[MEMBER];
-    if (id !== undefined && id !== null) places.push({ id, path: path + MEMBER });
+  let doubled: string | undefined;
+  const look = (object: Uint8Array, from: number, prefix: "" | `${typeof ENVIRONMENT}.`): void => {
+    const seen = new Set<string>();
+    for (const { name, start, end } of memberSpans(object)) {
+      if (name !== CONTAINER_ID && name !== ENVIRONMENT) continue;
+      if (seen.has(name)) doubled ??= prefix + name;
+      seen.add(name);
+      const value = object.subarray(start, end);
+      if (name === CONTAINER_ID) {
+        places.push({ id: parsed(value), path: `${prefix}${name}`, start: from + start, end: from + end });
+      } else if (prefix === "") look(value, start, `${name}.`);
+    }
   };
-  look(item, "");
-  look(objectOf(item.environment), "environment.");
-  for (const [index, part] of arrayOf(item.content).entries()) {
-    for (const [cited, annotation] of arrayOf(objectOf(part)?.annotations).entries()) {
-      look(objectOf(annotation), `content[${index}].annotations[${cited}].`);
+  look(raw, 0, "");
+  return { places: places.filter(({ id }) => isNamed(id)), doubled };
+}
+
+/** The ids that an item has, as JSON.parse sees it. */
+export function containerIdsOf(item: JsonObject): readonly unknown[] {
+  return [item[CONTAINER_ID], objectOf(item[ENVIRONMENT])?.[CONTAINER_ID]].filter(isNamed);
+}
+
+function parsed(value: Uint8Array): unknown {
+  return JSON.parse(asBuffer(value).toString());
+}
+
+/** Some servers write an empty one where there is none. */
+function isNamed(id: unknown): boolean {
+  return id !== undefined && id !== null && id !== "";
+}
+
+/** Other ids in their places; every other byte stays. */
+export function withContainers(
+  raw: Uint8Array,
+  places: readonly ContainerPlace[],
+  other: (id: unknown) => string | undefined,
+): Uint8Array {
+  const pieces: Uint8Array[] = [];
+  let written = 0;
+  for (const { id, start, end } of places.toSorted((a, b) => a.start - b.start)) {
+    const wanted = other(id);
+    if (wanted === undefined) continue;
+    pieces.push(raw.subarray(written, start), Buffer.from(JSON.stringify(wanted)));
+    written = end;
+  }
+  return pieces.length === 0 ? raw : Buffer.concat([...pieces, raw.subarray(written)]);
+}
+
+/** Where a response, a page of items and an event have items. */
+const ITEM_PLACES = [["output"], ["data"], ["response", "output"], ["item"]] as const;
+
+/** What a server says, with wrapped ids where its items have them; itself where they have none. */
+export function withWrappedContainers(json: Uint8Array, ids: WrappedIds): Uint8Array {
+  if (asBuffer(json).indexOf(CONTAINER_ID) < 0) return json;
+  const places: ContainerPlace[] = [];
+  for (const path of ITEM_PLACES) {
+    const span = findNested(json, path);
+    if (!span) continue;
+    const value = json.subarray(span.start, span.end);
+    const items = path.at(-1) === "item" ? [{ start: 0, end: value.length }] : elementSpans(value);
+    for (const item of items) {
+      const from = span.start + item.start;
+      for (const { start, end, ...place } of containersIn(value.subarray(item.start, item.end)).places) {
+        places.push({ ...place, start: from + start, end: from + end });
+      }
     }
   }
-  return places;
+  return withContainers(json, places, (id) => ids.of(id));
 }

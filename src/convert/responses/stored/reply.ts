@@ -1,4 +1,4 @@
-/** Wrapped ids in what a `stateful` upstream says: whole, in a stream, and where a client asks for what is kept. */
+/** Wrapped ids in what an upstream says: whole, in a stream, and where a client asks for what is kept. */
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../../../values/json-object.ts";
 import { findNested, spliceNested } from "../../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../../wire/sse.ts";
@@ -118,7 +118,10 @@ export function wrappingStored(ids: WrappedIds): RewriteEvent {
     if (typeof id === "string" && wrapped !== undefined) item = new NamedItem(id, wrapped);
     return eventWithWrappedIds(event, event.data, payload, ids);
   };
-  return (event) => item?.in(event) ?? rewritten(ofContainers(event));
+  return (event) => {
+    const contained = ofContainers(event);
+    return item?.in(contained) ?? rewritten(contained);
+  };
 }
 
 /** A watcher that is shown, and shows the client, rewritten events only. */

@@ -2,11 +2,18 @@
 import { isRefusal, type Refusal, refusal } from "../../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../../values/json-object.ts";
 import type { StoredName, StoredNames } from "../../../values/members/stored.ts";
-import { mayHoldText, spliceNested } from "../../../wire/json.ts";
+import { elementSpans, findNested, mayHoldText, spliceNested } from "../../../wire/json.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../../exchange.ts";
 import { isReference } from "../references/opening.ts";
 import { mayBeReferredTo } from "../references/sealing.ts";
-import { containerPlaces, withContainers } from "./containers.ts";
+import {
+  CONTAINER_ID,
+  type ContainerPlace,
+  containerIdsOf,
+  containersIn,
+  ENVIRONMENT,
+  withContainers,
+} from "./containers.ts";
 import { isWrapped, openStored } from "./stored.ts";
 
 /** Whether a request may have wrapped ids; false for nearly all. */
@@ -40,10 +47,10 @@ export async function storedNamesOf(
     if (!item) continue;
     see(item.id, !isWhole(item));
     see(item.approval_request_id, true);
-    for (const { id } of containerPlaces(item)) ranAt ??= see(id, false);
+    for (const id of containerIdsOf(item)) ranAt = see(id, false) ?? ranAt;
     await rest();
   }
-  return names.size === 0 ? undefined : { names, needed, keeper: (needed ?? ranAt)?.upstream };
+  return names.size === 0 ? undefined : { names, needed, ranAt: ranAt?.upstream };
 }
 
 /** Items that say all there is to say of them; of others a server reads more by their id. */
@@ -69,69 +76,81 @@ export function ownId(id: unknown, { stored }: ClientRequest, route: StoredRoute
   return name && route.stateful && name.upstream === route.upstream ? name.id : undefined;
 }
 
-/** The server's own id of a container, if this route's server ran it for this account. */
-function ownContainer(id: unknown, { stored }: ClientRequest, { upstream }: StoredRoute): string | undefined {
-  const name = typeof id === "string" ? stored?.names.get(id) : undefined;
-  return name?.upstream === upstream ? name.id : undefined;
-}
-
 /** What changes on the way to a route. */
 interface StoredSplices {
   readonly set: Readonly<Record<string, string>>;
   /** The same for the items of `input`; undefined: they stay. */
   readonly ofItem: ((raw: Uint8Array, index: number) => Uint8Array | undefined) | undefined;
+  /** Whether something was left out that says in which container of another server it ran. */
+  readonly leavesContainers: boolean;
 }
 
-const NO_SPLICES: StoredSplices = { set: {}, ofItem: undefined };
+const NO_SPLICES: StoredSplices = { set: {}, ofItem: undefined, leavesContainers: false };
 
 /**
  * On a stateful route the server's own ids, and no other id, since a server looks up what it is named; elsewhere none that was
  * wrapped. On any route the server's own ids of containers, and no other of these.
- * @returns a refusal where something is named that this route's server does not keep.
+ * @returns a refusal where something is named that this route's server does not keep, or a container that this account was not given.
  */
 export function storedSplices(request: ClientRequest, route: StoredRoute): StoredSplices | Refusal {
   if (request.protocol !== "responses") return NO_SPLICES;
-  const isPlain = !request.stored && !route.stateful && !mayBeReferredTo(request.json);
-  if (isPlain && !mayHoldText(request.body, "container_id")) return NO_SPLICES;
+  const mayName = mayHoldText(request.body, CONTAINER_ID);
+  if (!mayName && !request.stored && !route.stateful && !mayBeReferredTo(request.json)) return NO_SPLICES;
   const own = ownId(request.json.previous_response_id, request, route);
   const set: Record<string, string> = own === undefined ? {} : { previous_response_id: JSON.stringify(own) };
-  const items = arrayOf(request.json.input).map(objectOf);
-  const edits = items.map((item, index) => (item ? editOf(item, index, request, route) : undefined));
+  const raws = mayName ? rawItems(request.body) : [];
+  const edits = arrayOf(request.json.input).map((one, index) => {
+    const item = objectOf(one);
+    return item && editOf(item, raws[index], index, request, route);
+  });
   const refused = edits.find(isRefusal);
   if (refused) return refused;
-  if (edits.every((edit) => edit === undefined)) return { set, ofItem: undefined };
-  return { set, ofItem: (raw, index) => applied(edits[index], raw) };
+  if (edits.every((edit) => edit === undefined)) return { ...NO_SPLICES, set };
+  const leavesContainers = edits.some((edit) => typeof edit === "object" && "leaves" in edit && edit.leaves);
+  return { set, ofItem: (raw, index) => applied(edits[index], raw), leavesContainers };
+}
+
+function rawItems(body: Uint8Array): readonly Uint8Array[] {
+  const span = findNested(body, ["input"]);
+  const input = span ? body.subarray(span.start, span.end) : new Uint8Array();
+  return Array.from(elementSpans(input), ({ start, end }) => input.subarray(start, end));
 }
 
 function applied(edit: Edit, raw: Uint8Array): Uint8Array | undefined {
   if (edit === undefined || isRefusal(edit)) return raw;
-  if (edit === "left out") return undefined;
-  let bytes = raw;
-  for (const [name, id] of Object.entries(edit.members)) {
-    bytes = spliceNested(bytes, [name], id === undefined ? undefined : JSON.stringify(id));
+  if (edit.whole) return undefined;
+  let bytes = edit.containers ? withContainers(raw, edit.containers.places, edit.containers.own) : raw;
+  for (const [name, value] of Object.entries(edit.members)) {
+    bytes = spliceNested(bytes, [name], value === undefined ? undefined : JSON.stringify(value));
   }
-  return edit.containers.size === 0 ? bytes : withContainers(bytes, (id) => edit.containers.get(id));
+  return bytes;
 }
 
 /** What changes in an item. */
 interface ItemEdit {
   /** Ids by member; undefined: the member is taken out. */
   readonly members: Readonly<Record<string, string | undefined>>;
-  /** The server's own ids of containers by those that the client has. */
-  readonly containers: ReadonlyMap<string, string>;
+  readonly containers?: OwnContainers | undefined;
+  /** Whether all of it is left out. */
+  readonly whole?: boolean;
+  /** Whether what is left out says in which container of another server it ran. */
+  readonly leaves?: boolean;
 }
 
-type Edit = ItemEdit | "left out" | Refusal | undefined;
+type Edit = ItemEdit | Refusal | undefined;
 
-function editOf(item: JsonObject, index: number, request: ClientRequest, route: StoredRoute): Edit {
+function editOf(
+  item: JsonObject,
+  raw: Uint8Array | undefined,
+  index: number,
+  request: ClientRequest,
+  route: StoredRoute,
+): Edit {
+  const ran = raw && containersOf(raw, index, request, route);
+  if (isRefusal(ran)) return ran;
+  if (ran === "elsewhere") return { members: {}, whole: true, leaves: true };
   const { id, approval_request_id: approval } = item;
   const members: Record<string, string | undefined> = {};
-  const containers = new Map<string, string>();
-  for (const place of containerPlaces(item)) {
-    const own = ownContainer(place.id, request, route);
-    if (own === undefined) return notKept(request, place.id, `input[${index}].${place.path}`, "leave the item out");
-    containers.set(String(place.id), own);
-  }
   if (typeof approval === "string" && (route.stateful || isWrapped(approval))) {
     const own = ownId(approval, request, route);
     if (own === undefined) return notKept(request, approval, `input[${index}].approval_request_id`);
@@ -145,8 +164,41 @@ function editOf(item: JsonObject, index: number, request: ClientRequest, route: 
   // A client that takes its replies for kept sends reasoning back by its id alone, which says nothing where it is not kept.
   const isNamed = typeof id === "string" && members.id === undefined;
   const isDoubted = route.stateful || isWrapped(id) || mayBeReferredTo(request.json);
-  if (isNamed && isDoubted && isBareReasoning(item)) return "left out";
-  return Object.keys(members).length + containers.size === 0 ? undefined : { members, containers };
+  if (isNamed && isDoubted && isBareReasoning(item)) return { members, whole: true };
+  // Commands are what they were wherever they ran.
+  if (ran === "environment elsewhere") return { members: { ...members, [ENVIRONMENT]: undefined }, leaves: true };
+  return Object.keys(members).length === 0 && !ran ? undefined : { members, containers: ran };
+}
+
+/** Containers that this route's server has run for this account. */
+interface OwnContainers {
+  readonly places: readonly ContainerPlace[];
+  readonly own: (id: unknown) => string | undefined;
+}
+
+/**
+ * What becomes of the containers of an item: its server's own ids where the route leads there. Another server knows none of them.
+ * @returns undefined where it has none.
+ */
+function containersOf(
+  raw: Uint8Array,
+  index: number,
+  request: ClientRequest,
+  { upstream }: StoredRoute,
+): OwnContainers | "elsewhere" | "environment elsewhere" | Refusal | undefined {
+  const { places, doubled } = containersIn(raw);
+  if (doubled !== undefined && places.length > 0) {
+    const param = `input[${index}].${doubled}`;
+    return refusal("duplicate_field", { param, detail: `"${param}" stands twice.` });
+  }
+  if (places.length === 0) return undefined;
+  const nameOf = (id: unknown) => (typeof id === "string" ? request.stored?.names.get(id) : undefined);
+  const unknown = places.find(({ id }) => nameOf(id) === undefined);
+  if (unknown) return notKept(request, unknown.id, `input[${index}].${unknown.path}`, "leave the item out");
+  const elsewhere = places.filter(({ id }) => nameOf(id)?.upstream !== upstream);
+  if (elsewhere.some(({ path }) => path === CONTAINER_ID)) return "elsewhere";
+  if (elsewhere.length > 0) return "environment elsewhere";
+  return { places, own: (id) => nameOf(id)?.id };
 }
 
 /**

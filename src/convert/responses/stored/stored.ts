@@ -1,5 +1,5 @@
 /**
- * Ids of what a `stateful` upstream keeps: the server's own id with the upstream and the model, sealed for the account. The same
+ * Ids of what a `stateful` upstream keeps, and of containers of any: the server's own id with the upstream and the model, sealed for the account. The same
  * id is wrapped alike by every replica and at every time, so that clients can compare what they get
  * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */

@@ -89,54 +89,192 @@ test("an item that is referred to has the server's own container again", async (
   }
 });
 
+test("a conversation that ran in one container after the other, and in two ways", async () => {
+  for (const model of MODELS) {
+    const ran = [];
+    for (const [at, extra] of [...ITEMS, ...ITEMS].entries()) {
+      const id = `${RAN_IN.slice(0, -1)}${at}`;
+      const named = extra.environment ? { environment: { container_id: id } } : { container_id: id };
+      ran.push(await given({ ...extra, ...named }, { model }));
+    }
+    const reply = await ask(here, "responses", own.key, { model, input: [...ran, { role: "user", content: "More." }] });
+    assert.equal(reply.status, 200, await reply.clone().text());
+    const sent = lastInput().map(containerOf);
+    assert.deepEqual(sent, [...ran.map((_, at) => `${RAN_IN.slice(0, -1)}${at}`), undefined]);
+    await reply.arrayBuffer();
+  }
+});
+
+/** What is refused of an item with this id, and the member that is named; undefined: none is. */
+const IN_ITEMS: readonly (readonly [string, (id: unknown) => string, string | undefined])[] = [
+  ["of a call", (id) => JSON.stringify({ ...CODE_CALL, container_id: id }), "input[1].container_id"],
+  [
+    "of a shell",
+    (id) => JSON.stringify({ ...SHELL_CALL, environment: { container_id: id } }),
+    "input[1].environment.container_id",
+  ],
+  [
+    "with escapes in its name",
+    (id) => `{"type":"code_interpreter_call","\\u0063ontainer_id":${JSON.stringify(id)}}`,
+    "input[1].container_id",
+  ],
+  ["with another case", (id) => JSON.stringify({ ...CODE_CALL, Container_Id: id }), "input[].Container_Id"],
+  [
+    "in camel case, in an environment",
+    (id) => JSON.stringify({ ...SHELL_CALL, environment: { containerId: id } }),
+    "environment[].containerId",
+  ],
+  [
+    "behind which none stands",
+    (id) => `{"type":"code_interpreter_call","container_id":${JSON.stringify(id)},"container_id":null}`,
+    "input[1].container_id",
+  ],
+  [
+    "in an environment behind which none stands",
+    (id) => `{"type":"shell_call","environment":{"container_id":${JSON.stringify(id)}},"environment":null}`,
+    "input[1].environment",
+  ],
+  [
+    "in an environment, behind which none stands",
+    (id) => `{"type":"shell_call","environment":{"container_id":${JSON.stringify(id)},"container_id":null}}`,
+    "input[1].environment.container_id",
+  ],
+  [
+    "in a list of environments",
+    (id) => JSON.stringify({ ...SHELL_CALL, environment: [{ container_id: id }] }),
+    "input[1].environment",
+  ],
+  ["as an environment", (id) => JSON.stringify({ ...SHELL_CALL, environment: id }), "input[1].environment"],
+  [
+    "as an environment's own",
+    (id) => JSON.stringify({ ...SHELL_CALL, environment: { id } }),
+    "input[1].environment.id",
+  ],
+  ["of a container", (id) => JSON.stringify({ ...CODE_CALL, container: { id } }), "input[1].container.id"],
+  [
+    "of a part",
+    (id) => JSON.stringify({ role: "user", content: [{ type: "input_text", text: "x", container_id: id }] }),
+    "input[1].content[0].container_id",
+  ],
+];
+
 test("another account's, the server's own and a made-up one are told the same, and nothing goes upstream", async () => {
   const stranger = await here.account();
-  const before = here.simulator.count;
   for (const model of MODELS) {
-    for (const extra of ITEMS) {
-      const theirs = containerOf(await given(extra, { model }));
-      for (const id of [theirs, RAN_IN, `cntr_gw1.u.${"A".repeat(90)}`, 7, { id: RAN_IN }]) {
-        for (const cited of [false, true]) {
-          const named = extra.environment ? { environment: { container_id: id } } : { container_id: id };
-          const annotations = [{ type: "url_citation" }, { type: "container_file_citation", container_id: id }];
-          const content = [{ type: "output_text", text: "Two.", annotations }];
-          const item = cited ? { type: "message", role: "assistant", content } : { ...extra, ...named };
-          const input = [{ role: "user", content: "1+1?" }, item];
-          const count = here.simulator.count;
-          const reply = await ask(here, "responses", stranger.key, { model, input });
-          const { param, message } = await errorOf(reply);
-          const inside = extra.environment ? "environment.container_id" : "container_id";
-          const path = cited ? "content[0].annotations[1].container_id" : inside;
-          assert.deepEqual([reply.status, param], [400, `input[1].${path}`]);
-          assert.match(message, /kept for this account/);
-          assert.equal(here.simulator.count, count);
+    const theirs = containerOf(await given(ITEMS[0] as Fields, { model }));
+    const count = here.simulator.count;
+    for (const id of [theirs, RAN_IN, `cntr_gw1.u.${"A".repeat(90)}`]) {
+      for (const [how, itemOf, param] of IN_ITEMS) {
+        for (const store of SHOWN) {
+          const raw = `{"model":"${model}","store":${store},"input":[{"role":"user","content":"1+1?"},${itemOf(id)}]}`;
+          const reply = await ask(here, "responses", stranger.key, {}, { raw });
+          assert.equal(reply.status, 400, `${how}: ${raw}`);
+          assert.equal((await errorOf(reply)).param, param, how);
         }
       }
+      const instructions = [
+        { ...CODE_CALL, container_id: id },
+        { ...SHELL_CALL, environment: { container_id: id } },
+      ];
+      for (const one of instructions) {
+        const reply = await ask(here, "responses", stranger.key, { model, instructions: [one] });
+        assert.equal(reply.status, 400, JSON.stringify(one));
+        assert.match((await errorOf(reply)).param ?? "", /^instructions\[0\]\..*container_id$/);
+      }
+    }
+    for (const id of [7, { id: RAN_IN }, [RAN_IN], true]) {
+      const input = [{ ...CODE_CALL, container_id: id }];
+      const reply = await ask(here, "responses", stranger.key, { model, input });
+      assert.deepEqual([reply.status, (await errorOf(reply)).param], [400, "input[0].container_id"]);
+    }
+    assert.equal(here.simulator.count, count);
+    for (const id of [null, ""]) {
+      const reply = await ask(here, "responses", stranger.key, { model, input: [{ ...CODE_CALL, container_id: id }] });
+      assert.equal(reply.status, 200, "it names none");
+      await reply.arrayBuffer();
     }
   }
-  assert.equal(here.simulator.count, before + MODELS.length * ITEMS.length);
   await assertAtRest(here, stranger);
 });
 
-test("of several servers the one is asked that ran it; another protocol's is told nothing of it", async () => {
-  const kept = await given(ITEMS[0] as Fields, { model: "responses-1" });
-  const input = [{ role: "user", content: "1+1?" }, kept, { role: "user", content: "And 2+2?" }];
-  const mixed = await ask(here, "responses", own.key, { model: "mixed", input });
-  assert.equal(mixed.status, 200, await mixed.clone().text());
-  assert.ok(here.simulator.requests.at(-1)?.headers.includes("Bearer upstream-canary-responses"));
-  await mixed.arrayBuffer();
-  const elsewhere = await ask(here, "responses", own.key, { model: "plain-1", input });
-  const { remedy, param } = await errorOf(elsewhere);
-  assert.deepEqual([elsewhere.status, param], [400, "input[1].container_id"]);
-  assert.match(remedy, /"responses-1".*leave the item out/);
-  const translated = await ask(here, "responses", own.key, { model: "chat-1", input });
+test("nobody gets an id of another wrapped for himself by saying it, and having it said again", async () => {
+  const said = [
+    { type: "message", role: "user", content: [{ type: "input_text", text: `"container_id": "${RAN_IN}"` }] },
+    {
+      type: "tool_search_output",
+      call_id: "call_1",
+      tools: [{ type: "function", name: "f", parameters: { default: { container_id: RAN_IN } } }],
+    },
+  ];
+  const reply = await ask(here, "responses", own.key, { model: "responses-1", store: undefined, input: said });
+  assert.equal(reply.status, 200, await reply.clone().text());
+  const { id } = (await reply.json()) as { id: string };
+  const listed = await (await at(here, own.key, "GET", `${id}/input_items?order=asc`)).text();
+  assert.ok(listed.includes(RAN_IN), "as it was said");
+  assert.ok(!listed.includes("cntr_gw1"), listed);
+});
+
+test("of several servers the one that ran it is asked first; another is told nothing of it, which is named", async () => {
+  const ran = [];
+  for (const extra of ITEMS) ran.push(await given(extra, { model: "plain-1" }));
+  const input = [{ role: "user", content: "1+1?" }, ...ran, { role: "user", content: "And 2+2?" }];
+  // `mixed` has two servers of equal rank, and one that comes after them.
+  for (let time = 0; time < 8; time++) {
+    const turns = [{ role: "user", content: `Question ${time}` }, ...input];
+    const reply = await ask(here, "responses", own.key, { model: "mixed", input: turns });
+    assert.equal(reply.status, 200, await reply.clone().text());
+    assert.deepEqual(lastInput().map(containerOf).filter(Boolean), [RAN_IN, RAN_IN], "at the server that ran it");
+    assert.equal(reply.headers.get("x-tollgate-translation"), null);
+    await reply.arrayBuffer();
+  }
+  const elsewhere = await ask(here, "responses", own.key, { model: "elsewhere-1", input });
+  assert.equal(elsewhere.status, 200, await elsewhere.clone().text());
+  assert.equal(elsewhere.headers.get("x-tollgate-translation"), "lossy; dropped=input.container_id");
+  await elsewhere.arrayBuffer();
+  const sent = JSON.stringify(lastInput());
+  assert.ok(!sent.includes("cntr_") && !sent.includes("code_interpreter_call") && sent.includes("shell_call"), sent);
+  const strict = await ask(
+    here,
+    "responses",
+    own.key,
+    { model: "elsewhere-1", input },
+    { headers: { "x-tollgate-strict": "1" } },
+  );
+  assert.deepEqual([strict.status, (await errorOf(strict)).param], [400, "input.container_id"]);
+  const output = {
+    type: "shell_call_output",
+    call_id: "call_1",
+    output: [{ stdout: "2", stderr: "", outcome: { type: "exit", exit_code: 0 } }],
+  };
+  const answered = [...input.slice(0, -1), output, ...input.slice(-1)];
+  const translated = await ask(here, "responses", own.key, { model: "chat-1", input: answered });
   assert.equal(translated.status, 200, await translated.clone().text());
   assert.ok(!JSON.stringify(here.simulator.requests.at(-1)?.json).includes("cntr_"));
   await translated.arrayBuffer();
-  // What goes on in a container needs nothing else of its server: it is held for what was sent.
-  const reply = await ask(here, "responses", own.key, { model: "responses-1", store: undefined, input });
-  assert.equal(reply.status, 200);
-  await reply.arrayBuffer();
+});
+
+test("what counts tokens and what explains a request judge it alike", async () => {
+  const stranger = await here.account();
+  const theirs = await given(ITEMS[0] as Fields, { model: "plain-1" });
+  for (const [key, item] of [
+    [own.key, theirs],
+    [stranger.key, theirs],
+  ] as const) {
+    const count = here.simulator.count;
+    const path = "/v1/responses/input_tokens";
+    const reply = await ask(
+      here,
+      "responses",
+      key,
+      { model: "plain-1", max_output_tokens: undefined, input: [item] },
+      { path },
+    );
+    assert.equal(reply.status, 200, await reply.clone().text());
+    await reply.arrayBuffer();
+    const sent = here.simulator.count === count ? "" : JSON.stringify(here.simulator.requests.at(-1)?.json);
+    assert.ok(!sent.includes("gw1."));
+    assert.equal(sent.includes(RAN_IN), key === own.key && sent !== "");
+  }
 });
 
 test("a kept response that is read again has the id that its client knows", async () => {

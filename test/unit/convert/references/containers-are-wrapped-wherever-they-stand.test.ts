@@ -10,19 +10,26 @@ const IDS = new WrappedIds({ upstream: "east", model: "big-1" }, OWN);
 const RAW = "cntr_1";
 const MADE = IDS.of(RAW) as string;
 const NAMING = { container_id: RAW };
-const CITED = { type: "container_file_citation", file_id: "cfile_1", ...NAMING };
+const SHELL = { type: "shell_call", environment: { type: "container_reference", ...NAMING } };
+const KEPT = "cntr_kept";
 
-/** What a server says, and where in it a client's own words stand. */
+/** What a server says, and where in it are a client's own words, or a citation. */
 const SAID: readonly (readonly [string, object])[] = [
-  ["a response", { output: [NAMING, { content: [{ annotations: [CITED] }] }], metadata: { container_id: "mine" } }],
-  ["a page of items", { data: [{ environment: { type: "container_reference", ...NAMING } }] }],
+  [
+    "a response",
+    {
+      output: [NAMING, SHELL, { content: [{ annotations: [{ container_id: KEPT }] }] }],
+      metadata: { container_id: KEPT },
+    },
+  ],
+  ["a page of items", { data: [{ tools: [{ parameters: { default: { container_id: KEPT } } }] }, SHELL, NAMING] }],
   [
     "the end of a stream",
-    { type: "response.completed", response: { output: [NAMING], metadata: { container_id: "mine" } } },
+    { type: "response.completed", response: { output: [NAMING], metadata: { container_id: KEPT } } },
   ],
   ["an item", { type: "response.output_item.added", item: { type: "code_interpreter_call", ...NAMING } }],
-  ["a part", { type: "response.content_part.done", part: { annotations: [CITED, CITED] } }],
-  ["a citation", { type: "response.output_text.annotation.added", annotation: CITED }],
+  ["a shell's", { type: "response.output_item.done", output_index: 1, item: SHELL }],
+  ["a citation", { type: "response.output_text.annotation.added", annotation: { container_id: KEPT } }],
 ];
 
 for (const [name, said] of SAID) {
@@ -39,6 +46,10 @@ for (const [name, said] of SAID) {
           data: Buffer.from(text),
         };
         const shown = wrapping(IDS)(event);
+        if (wanted === text) {
+          assert.equal(shown, event);
+          continue;
+        }
         assert.deepEqual(JSON.parse(Buffer.from(shown.data ?? []).toString()), JSON.parse(wanted));
         // Where all ids of a list of items are wrapped, there are no blanks between them.
         if (wrapping === wrappingStored && blank > 0) continue;
