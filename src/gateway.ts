@@ -111,7 +111,7 @@ interface PreparedGateway {
   reloadFailed(problems: RefusedSettings["problems"]): void;
   /** Readiness off, new requests still served for the lame duck's time, then what runs finishes until the deadline. */
   drain(): Promise<void>;
-  /** Stops at once; running requests are cut, and what they owe is still settled. */
+  /** Stops at once, unless it drains already; running requests are cut, and what they owe is still settled. */
   close(): Promise<void>;
 }
 

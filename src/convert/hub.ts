@@ -2,7 +2,7 @@
  * The one vocabulary between the three protocols: each decodes to it and encodes from it, so there are three pairs of
  * translators and not six. Requests, whole replies and stream events, as plain values; nothing here reads a clock or a
  * socket. What only one protocol knows rides in `rest`, so that a loss can be named (ARCHITECTURE.md promise 9). Rule
- * numbers are those of the protocol reference.
+ * numbers are those of docs/translation-rules.md.
  */
 
 import type { Effort } from "../values/catalog.ts";

@@ -137,6 +137,11 @@ class StreamRelay {
     reply.onDrain(() => this.#guard(() => this.#watch.pause(false)));
     this.#idleTimer = new IdleTimer(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
     cut.addEventListener("abort", this.#onCut);
+    // One that begins after the deadline hears of it no more.
+    if (cut.aborted) {
+      this.#onCut();
+      return;
+    }
     const counts = this.#watch.counts();
     if (this.#send(first, counts)) return;
     if (converter.fault) {

@@ -16,7 +16,7 @@ type Identifier =
   | "api_error"
   | "overloaded_error";
 
-/** What a row's words may name. All of it has passed `quoted`, so no control character reaches an answer. */
+/** What a row's words may name. All of it passes `quoted`, so no control character reaches an answer, but for the remedy, which is ours. */
 interface ErrorFacts {
   /** The model as the client typed it. */
   readonly model?: string | undefined;

@@ -215,7 +215,8 @@ function isSound(head: Buffer): boolean {
 /** Undefined for codecs in which an hour of silence takes a few kilobytes (FLAC, Ogg, AAC, MP4, WebM). */
 function soundTokens(encoded: Base64Text, head: Buffer): number | undefined {
   const { bytes } = encoded;
-  const isSampled = /^RIFF[\s\S]{4}WAVE/.test(head.toString("latin1", 0, 12)) && head.length >= 36;
+  // Its format stands first, but for files in which something else is to be skipped, and could be taken for it.
+  const isSampled = /^RIFF[\s\S]{4}WAVEfmt /.test(head.toString("latin1", 0, 16)) && head.length >= 36;
   // Rate and samples by the header, which also says how many seconds the vendor hears; but not faster than any recording.
   const said = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
   if (said > 0) return Math.ceil((bytes / Math.min(said, SAMPLED_BYTES_PER_S)) * SOUND_TOKENS_PER_S);
@@ -411,6 +412,8 @@ function unpackedTokens(zip: Buffer, budget: ReadingBudget): number | undefined 
   if (tail.includes(DIRECTORY_END) || tail.includes(LARGE_LOCATOR)) return undefined;
   const entries = zip.readUInt16LE(end + 10);
   let at = zip.readUInt32LE(end + 16);
+  // Or where the directory begins: some by its offset, some by its size.
+  if (at + zip.readUInt32LE(end + 12) !== end) return undefined;
   let total = 0;
   for (let i = 0; i < entries; i++) {
     if (budget.streams-- <= 0 || zip.readUInt32LE(at) !== DIRECTORY_ENTRY) return undefined;
@@ -419,7 +422,8 @@ function unpackedTokens(zip: Buffer, budget: ReadingBudget): number | undefined 
     total += textTokens(entry, budget);
     at += DIRECTORY_ENTRY_BYTES + zip.readUInt16LE(at + 28) + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32);
   }
-  return entries > 0 ? total : undefined;
+  // Nor do they all go by the number of entries.
+  return entries > 0 && at === end ? total : undefined;
 }
 
 /** @param at where the directory's entry is. */

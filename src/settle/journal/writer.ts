@@ -174,6 +174,11 @@ export class Writer {
     this.#cancelAckFlush?.();
     while (this.#pumping || this.#syncing) await (this.#pumping ?? this.#syncing);
     await this.#sync();
+    if (this.#pumping) {
+      // The sync has failed, and what matters is being written to another segment.
+      await this.#pumping;
+      await this.#sync();
+    }
     for (const segment of new Set([...this.#dirty, ...(this.#current ? [this.#current] : [])])) this.#retire(segment);
     this.#rejectAll("the journal is closed");
     await this.#spare.close();
@@ -339,6 +344,9 @@ export class Writer {
 
   /** Gives up the descriptors in use and writes everything that matters once more. */
   #fail(error: unknown): void {
+    // It would find a part of what is written again, and take that for all of it.
+    this.#cancelGroup?.();
+    this.#cancelGroup = undefined;
     this.#epoch++;
     this.#failures++;
     this.#problem = `the journal could not be written: ${errorText(error)}`;

@@ -368,6 +368,10 @@ test("sound is held by its seconds: by header and samples, else at the least bit
   };
   assert.equal(tokensOf(audio(wav(16_000, 2, 320_000))), 320); // Ten seconds at 32 tokens.
   assert.equal(tokensOf(audio(wav(0xffffffff, 0xffff, 1_920_000))), 320); // No recording is as fast as its header says.
+  // What some readers skip, others might take for the format.
+  const skipped = wav(192_000, 1, 320_000);
+  skipped.write("JUNK", 12, "latin1");
+  assert.equal(tokensOf(audio(skipped)), undefined);
   const mp3 = Buffer.concat([Buffer.from([0xff, 0xfb]), Buffer.alloc(59_998)]);
   assert.equal(tokensOf(audio(mp3)), 1_920); // A minute at 8 kbit/s.
   const tag = (size: readonly number[]) => Buffer.from([...Buffer.from("ID3\x04\0\0", "latin1"), ...size]);
@@ -416,6 +420,7 @@ function zip(entries: readonly Entry[], first: Buffer = Buffer.alloc(0)): Buffer
   const end = Buffer.alloc(22);
   end.write("PK\x05\x06", 0, "latin1");
   end.writeUInt16LE(entries.length, 10);
+  end.writeUInt32LE(46 * entries.length, 12);
   end.writeUInt32LE(at, 16);
   return Buffer.concat([...local, ...directory, end]);
 }
@@ -480,6 +485,14 @@ test("a ZIP file that cannot be read is not believed to be small", () => {
   const good = zip([{ text: "abc" }]);
   assert.equal(tokensOf(file(good)), 1);
   const nine = "x".repeat(9 * 1024 * 1024);
+  const two = zip([{ text: "lorem ipsum ".repeat(25_000) }, { text: "abc" }]);
+  /** The same with another number in the record at its end. */
+  const said = (data: Buffer, at: number, bytes: 2 | 4, value: number) => {
+    const other = Buffer.from(data);
+    other.writeUIntLE(value, data.length - 22 + at, bytes);
+    return other;
+  };
+  const begins = two.readUInt32LE(two.length - 22 + 16);
   for (const [what, data] of [
     ["beyond the budget", zip([{ text: nine }])],
     ["encrypted", zip([{ text: "abc", flags: 1 }])],
@@ -490,6 +503,10 @@ test("a ZIP file that cannot be read is not believed to be small", () => {
       "with the end of a larger file before its own",
       Buffer.concat([good.subarray(0, -22), Buffer.from("PK\x06\x07"), Buffer.alloc(16), good.subarray(-22)]),
     ],
+    ["that counts fewer entries than it has", said(two, 10, 2, 1)],
+    ["that has its directory begin later", said(two, 16, 4, begins + 46)],
+    ["that has its directory end sooner", said(two, 12, 4, 46)],
+    ["the same, counted so", said(said(said(two, 16, 4, begins + 46), 12, 4, 92), 10, 2, 1)],
     ["with two ends", Buffer.concat([good, good.subarray(-22)])],
     ["cut", Buffer.concat([good.subarray(0, 20), good.subarray(-22)])],
     ["no ZIP file after its mark", Buffer.from(`PK\x03\x04${"\0".repeat(996)}`)],

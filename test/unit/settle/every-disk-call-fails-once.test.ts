@@ -4,7 +4,8 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { HurriedClock, openOn, seeded } from "./rig.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { HurriedClock, idOf, ManualClock, openOn, seeded, voidOf } from "./rig.ts";
 import { complaints, missingOrphans, newTruth, run } from "./scenario.ts";
 import { type Fault, SimDisk } from "./sim-disk.ts";
 
@@ -67,3 +68,25 @@ for (const fsync of ["group", "always"] as const) {
     assert.ok(refused > 0, "some of these break the journal");
   });
 }
+
+test("each call as the journal closes: what had no sync yet has one, wherever it is written", async () => {
+  for (let nth = 1; ; nth++) {
+    const disk = new SimDisk();
+    const clock = new ManualClock();
+    const { journal } = await openOn(disk, clock);
+    journal.open({ voided: voidOf(1), hold: nanoUsd(1n) });
+    disk.fault = { at: disk.calls + nth, times: 1, code: "EIO" };
+    const last = disk.calls + nth;
+    await journal.close();
+    const { leftovers } = await openOn(
+      disk.afterPowerLoss(() => 0),
+      new ManualClock(),
+    );
+    assert.deepEqual(
+      leftovers.map(({ ask }) => ask.requestId),
+      [idOf(1)],
+      `call ${nth}: ${disk.lastCall}`,
+    );
+    if (disk.calls < last) break;
+  }
+});
