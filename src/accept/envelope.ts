@@ -3,7 +3,7 @@
  * What a member of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
  */
 
-import { type Cause, type Refusal, refusal, shownValue } from "../values/errors.ts";
+import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { JsonObject } from "../values/json-object.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import type { StoredNames } from "../values/members/stored.ts";
@@ -11,6 +11,7 @@ import { thinkingBudgetOf } from "../values/members/thinking-budget.ts";
 import { tierFault, tierOf } from "../values/members/tier.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
+import { shownValue } from "../values/words/shown.ts";
 import { type JsonFault, type JsonScan, type ReadJson, readJson, readJsonInSteps } from "../wire/json.ts";
 import { member } from "./envelope/conversation.ts";
 import { ConversationFacts } from "./envelope/conversation-facts.ts";

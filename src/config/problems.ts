@@ -3,7 +3,7 @@
  * variable (docs/failure-model.md row 79): values are quoted as they are written in the file, and secrets not at all.
  */
 
-import { nearest } from "../values/nearest.ts";
+import { nearest } from "../values/words/nearest.ts";
 import { LIMITS } from "./defaults.ts";
 
 /** One complaint: its place in the file, the key it is about and what would be right. */

@@ -1,7 +1,7 @@
 /**
  * Names that the configuration knows: checked, and when unknown, refused with the nearest one.
  */
-import { nearest } from "../values/nearest.ts";
+import { nearest } from "../values/words/nearest.ts";
 import { AdminRefusal } from "./refusal.ts";
 
 /** Names listed in a remedy at most. */

@@ -3,8 +3,8 @@
  * request can still go elsewhere; from the moment of acceptance the bytes belong to the asker.
  */
 
-import { quoted } from "../values/errors.ts";
 import type { Clock, Cohort } from "../values/time.ts";
+import { quoted } from "../values/words/shown.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
 import {

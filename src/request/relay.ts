@@ -8,6 +8,7 @@ import { BRAKE, CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
 import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import type { HoldExtension } from "./hold-extension.ts";
+import { IdleTimer } from "./idle-timer.ts";
 import { type Leaving, ReadOn } from "./leaving.ts";
 import type { SeenCounts } from "./silence.ts";
 import { StreamWatch } from "./stream-watch.ts";
@@ -403,48 +404,6 @@ class StreamRelay {
 
 function bytesOf(frames: readonly ClientFrames[]): Uint8Array {
   return Buffer.concat(frames.map((frame) => frame.bytes));
-}
-
-/*
- * Calls when a stream has been silent for so long, again and again, until it is stopped (ARCHITECTURE.md promise 8).
- */
-
-/** One timer for many frames: it looks at the last frame's time when it fires, and sleeps for the rest. */
-class IdleTimer {
-  readonly #clock: Clock;
-  readonly #everyMs: number;
-  readonly #onSilence: () => void;
-  #lastMs: number;
-  #cancel: () => void;
-
-  /** Starts at once. @param onSilence called after each `everyMs` without `touch`. */
-  constructor(clock: Clock, everyMs: number, onSilence: () => void) {
-    this.#clock = clock;
-    this.#everyMs = everyMs;
-    this.#onSilence = onSilence;
-    this.#lastMs = clock.monotonicMs();
-    this.#cancel = this.#after(everyMs);
-  }
-
-  /** The client has been given something. */
-  touch(nowMs: number): void {
-    this.#lastMs = nowMs;
-  }
-
-  stop(): void {
-    this.#cancel();
-  }
-
-  #after(waitMs: number): () => void {
-    return this.#clock.after(waitMs, () => {
-      const nowMs = this.#clock.monotonicMs();
-      const restMs = this.#lastMs + this.#everyMs - nowMs;
-      this.#cancel = this.#after(restMs > 0 ? restMs : this.#everyMs);
-      if (restMs > 0) return;
-      this.touch(nowMs);
-      this.#onSilence();
-    });
-  }
 }
 
 /**

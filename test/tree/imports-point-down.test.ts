@@ -92,7 +92,7 @@ const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   "@opentelemetry/resources": ["src/telemetry/otlp.ts"],
   "@opentelemetry/sdk-trace": ["src/telemetry/otlp.ts"],
   "lru-cache": ["src/values/collections/recent.ts"],
-  "fastest-levenshtein": ["src/values/nearest.ts"],
+  "fastest-levenshtein": ["src/values/words/nearest.ts"],
   tokenx: ["src/convert/count.ts"],
   typebox: ["src/config/schema/words.ts", "src/console/vocabulary.ts"],
 };

@@ -4,13 +4,14 @@
  * in bytes, is believed only where the other of the two agrees.
  */
 import { isUtf8 } from "node:buffer";
-import { inflateRawSync } from "node:zlib";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { MediaPiece } from "../../values/members/envelope.ts";
 import { charsetOf, decodeCharset, isReadAsUtf8 } from "../../wire/charset.ts";
 import { type Met, member } from "./conversation.ts";
-import { isPdf, pdfSize, type ReadingBudget, readingBudget, unpackedWithin } from "./pdf-size.ts";
+import { IMAGE_HEAD_BYTES, imageSize } from "./image-size.ts";
+import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts";
 import { textTokens } from "./text-density.ts";
+import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
@@ -273,172 +274,4 @@ function unmeasured({ type, source }: JsonObject): MediaPiece["kind"] | undefine
   if (typeof type !== "string" || TEXT_TYPES.has(type) || type.endsWith("_error")) return undefined;
   if (IMAGE_TYPES.has(type)) return "image";
   return type === "document" && isObject(source) ? undefined : "file";
-}
-
-/*
- * How large an image is, from its first bytes: PNG, JPEG, GIF and WebP. What has another form, or hides its size, has
- * none here; nothing that a client sends makes it throw, and each look is bounded by the bytes that it is given.
- */
-
-interface ImageSize {
-  readonly width: number;
-  readonly height: number;
-}
-
-/** Bytes that are looked at, more each time until a size is found; JPEGs with long profiles and previews need the most. */
-const IMAGE_HEAD_BYTES = [4_096, 65_536, 1_048_576] as const;
-
-/** The size in pixels; undefined when it is not to be found in these bytes. */
-export function imageSize(head: Buffer): ImageSize | undefined {
-  const size = readSize(head);
-  return size && size.width > 0 && size.height > 0 ? size : undefined;
-}
-
-function readSize(head: Buffer): ImageSize | undefined {
-  if (head.length < 30) return undefined;
-  if (head.readUInt32BE(0) === 0x89504e47) return pngSize(head);
-  if (head.readUInt16BE(0) === 0xffd8) return jpegSize(head);
-  const name = head.toString("latin1", 0, 6);
-  if (name === "GIF87a" || name === "GIF89a") return gifSize(head);
-  return head.toString("latin1", 0, 4) === "RIFF" && head.toString("latin1", 8, 12) === "WEBP"
-    ? webpSize(head)
-    : undefined;
-}
-
-function pngSize(head: Buffer): ImageSize | undefined {
-  if (head.toString("latin1", 12, 16) !== "IHDR") return undefined;
-  return { width: head.readUInt32BE(16), height: head.readUInt32BE(20) };
-}
-
-/** Segments up to the frame header (ITU-T T.81, B.1.1); previews lie inside other segments and are stepped over. */
-function jpegSize(head: Buffer): ImageSize | undefined {
-  let at = 2;
-  while (at + 9 <= head.length) {
-    if (head[at] !== 0xff) return undefined;
-    const marker = head[at + 1] as number;
-    if (marker === 0xff) {
-      at += 1;
-      continue;
-    }
-    const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
-    if (isFrame) return { height: head.readUInt16BE(at + 5), width: head.readUInt16BE(at + 7) };
-    const standsAlone = marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7);
-    if (!standsAlone && (marker < 0xc0 || marker === 0xd8 || marker === 0xd9 || marker === 0xda)) return undefined;
-    at += standsAlone ? 2 : 2 + head.readUInt16BE(at + 2);
-  }
-  return undefined;
-}
-
-/** The first frame may be larger than the screen that the header names, so it is looked for. */
-function gifSize(head: Buffer): ImageSize | undefined {
-  const screen = { width: head.readUInt16LE(6), height: head.readUInt16LE(8) };
-  const flags = head[10] as number;
-  let at = 13 + (flags & 0x80 ? 3 * 2 ** ((flags & 0x07) + 1) : 0);
-  while (at + 10 <= head.length) {
-    if (head[at] === 0x2c) {
-      const right = head.readUInt16LE(at + 1) + head.readUInt16LE(at + 5);
-      const bottom = head.readUInt16LE(at + 3) + head.readUInt16LE(at + 7);
-      return { width: Math.max(screen.width, right), height: Math.max(screen.height, bottom) };
-    }
-    if (head[at] !== 0x21) return undefined;
-    at += 2;
-    for (let length = head[at]; length !== undefined && length !== 0; length = head[at]) at += length + 1;
-    at += 1;
-  }
-  return undefined;
-}
-
-function webpSize(head: Buffer): ImageSize | undefined {
-  const kind = head.toString("latin1", 12, 16);
-  if (kind === "VP8X") return { width: 1 + head.readUIntLE(24, 3), height: 1 + head.readUIntLE(27, 3) };
-  if (kind === "VP8L") {
-    const bits = head.readUInt32LE(21);
-    return head[20] === 0x2f ? { width: 1 + (bits & 0x3fff), height: 1 + ((bits >>> 14) & 0x3fff) } : undefined;
-  }
-  if (kind !== "VP8 " || head.readUIntBE(23, 3) !== 0x9d012a) return undefined;
-  return { width: head.readUInt16LE(26) & 0x3fff, height: head.readUInt16LE(28) & 0x3fff };
-}
-
-/*
- * How much there is in a ZIP file (documents, sheets and slides of office programs are ZIP files), as an upper estimate: the
- * sizes that it names are the sender's to choose, so what it holds is unpacked, within a budget. A file that cannot be read is
- * not believed to be small. Source of the format: PKWARE APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16.
- */
-
-const LOCAL_HEADER = 0x04034b50;
-const LOCAL_HEADER_BYTES = 30;
-const DIRECTORY_ENTRY = 0x02014b50;
-const DIRECTORY_ENTRY_BYTES = 46;
-const DIRECTORY_END = Buffer.from("PK\x05\x06", "latin1");
-const DIRECTORY_END_BYTES = 22;
-/** Says that the end before it, of a file of more than 4 GiB, is the one that counts. */
-const LARGE_LOCATOR = Buffer.from("PK\x06\x07", "latin1");
-/** The longest comment after the directory's end. */
-const COMMENT_BYTES_MAX = 65_535;
-const STORED = 0;
-const DEFLATED = 8;
-
-/** Whether these are the first bytes of a ZIP file. */
-function isZip(head: Buffer): boolean {
-  return head.length >= 4 && head.readUInt32LE(0) === LOCAL_HEADER;
-}
-
-/** Bytes at the end of a file within which a ZIP file has its directory's end. */
-const ZIP_END_BYTES = DIRECTORY_END_BYTES + COMMENT_BYTES_MAX;
-
-/**
- * Whether these last bytes of a file may be the end of a ZIP file. Readers find it by its end: what stands first is free, and
- * can be another format's mark.
- */
-function endsAsZip(tail: Buffer): boolean {
-  return tail.includes(DIRECTORY_END);
-}
-
-/** Tokens of all that is in the file, unpacked; undefined when it hides them: encrypted, packed in rare ways, damaged. */
-function zipTokens(zip: Buffer, budget: ReadingBudget): number | undefined {
-  try {
-    return unpackedTokens(zip, budget);
-  } catch {
-    // Offsets beyond the file, or bytes that are not packed as they say.
-    return undefined;
-  }
-}
-
-function unpackedTokens(zip: Buffer, budget: ReadingBudget): number | undefined {
-  const end = zip.lastIndexOf(DIRECTORY_END);
-  if (end < 0 || end + DIRECTORY_END_BYTES + COMMENT_BYTES_MAX < zip.length) return undefined;
-  // Readers differ in whom they believe: the last end or one before it, and the larger file's own.
-  const tail = zip.subarray(Math.max(0, end - DIRECTORY_END_BYTES - COMMENT_BYTES_MAX), end);
-  if (tail.includes(DIRECTORY_END) || tail.includes(LARGE_LOCATOR)) return undefined;
-  const entries = zip.readUInt16LE(end + 10);
-  let at = zip.readUInt32LE(end + 16);
-  // Or where the directory begins: some by its offset, some by its size.
-  if (at + zip.readUInt32LE(end + 12) !== end) return undefined;
-  let total = 0;
-  for (let i = 0; i < entries; i++) {
-    if (budget.streams-- <= 0 || zip.readUInt32LE(at) !== DIRECTORY_ENTRY) return undefined;
-    const entry = readEntry(zip, at, budget);
-    if (entry === undefined) return undefined;
-    total += textTokens(entry, budget);
-    at += DIRECTORY_ENTRY_BYTES + zip.readUInt16LE(at + 28) + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32);
-  }
-  // Nor do they all go by the number of entries.
-  return entries > 0 && at === end ? total : undefined;
-}
-
-/** @param at where the directory's entry is. */
-function readEntry(zip: Buffer, at: number, budget: ReadingBudget): Buffer | undefined {
-  const isEncrypted = (zip.readUInt16LE(at + 8) & 1) === 1;
-  const method = zip.readUInt16LE(at + 10);
-  const packedBytes = zip.readUInt32LE(at + 20);
-  const local = zip.readUInt32LE(at + 42);
-  // Some readers go by the entry's own header.
-  const isSame = zip.readUInt32LE(local) === LOCAL_HEADER && zip.readUInt16LE(local + 8) === method;
-  if (isEncrypted || !isSame) return undefined;
-  const start = local + LOCAL_HEADER_BYTES + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
-  if (start + packedBytes > zip.length) return undefined;
-  const packed = zip.subarray(start, start + packedBytes);
-  if (method === STORED) return packed;
-  if (method !== DEFLATED) return undefined;
-  return unpackedWithin(budget, packedBytes, (maxOutputLength) => inflateRawSync(packed, { maxOutputLength }));
 }

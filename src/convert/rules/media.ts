@@ -1,7 +1,7 @@
 /** Images and files in each protocol's words (docs/translation-rules.md rule 18). */
 import type { Capabilities } from "../../values/catalog.ts";
-import { shownValue } from "../../values/errors.ts";
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
+import { shownValue } from "../../values/words/shown.ts";
 import { charsetOf, decodeCharset } from "../../wire/charset.ts";
 import type { FilePart, ImagePart, MediaSource } from "../hub.ts";
 import { refuse } from "./read.ts";

@@ -2,7 +2,7 @@
  * Calls and their results (docs/translation-rules.md rule 12): proven on the way in, in the client's terms, and brought
  * together on the way out for the protocols that want results directly after the calls.
  */
-import { shownValue } from "../../values/errors.ts";
+import { shownValue } from "../../values/words/shown.ts";
 import type { AssistantTurn, ToolCallPart, ToolResult, ToolTurn, Turn } from "../hub.ts";
 import { refuse } from "./read.ts";
 

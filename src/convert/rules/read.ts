@@ -2,8 +2,9 @@
  * Reading members of a stranger's JSON. `null` counts as absent, as all three protocols treat it; anything else of the
  * wrong type is refused with its path.
  */
-import { type Cause, type Refusal, refusal, shownValue } from "../../values/errors.ts";
+import { type Cause, type Refusal, refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
+import { shownValue } from "../../values/words/shown.ts";
 
 /** A required object. */
 export function record(value: unknown, param: string): JsonObject {

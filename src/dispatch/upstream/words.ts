@@ -4,10 +4,10 @@
  * (docs/translation-rules.md rule 47; docs/failure-model.md row 60).
  */
 
-import { quoted } from "../../values/errors.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
 import { type RefusalMeaning, refusalMeaning, refusesReasoning } from "../../values/upstream-refusals.ts";
+import { quoted } from "../../values/words/shown.ts";
 
 interface UpstreamWords {
   /** For the client, cleaned; undefined when the upstream said nothing that can be read. */

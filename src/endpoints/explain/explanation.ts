@@ -6,10 +6,11 @@ import type { ExplanationAnswer, OwnExplanationAnswer } from "../../console/rout
 import { render } from "../../request/refuse.ts";
 import { type Bucket, bucketState, drain } from "../../store/buckets.ts";
 import { runningCards } from "../../store/decision.ts";
-import { type Cause, isRefusal, quoted, type Refusal } from "../../values/errors.ts";
+import { type Cause, isRefusal, type Refusal } from "../../values/errors.ts";
 import { formatUsd } from "../../values/money.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RuleAction } from "../../values/rules.ts";
+import { quoted } from "../../values/words/shown.ts";
 import type { Outlook, RouteOutlook } from "./explain.ts";
 
 const MS_PER_S = 1_000;

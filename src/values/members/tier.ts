@@ -1,7 +1,7 @@
 /** What changes the prices of tokens: the tier, speed, region or output that a body asks for (`price.tiers`). */
 
 import type { JsonObject } from "../json-object.ts";
-import { slipOf } from "../nearest.ts";
+import { slipOf } from "../words/nearest.ts";
 
 interface Tier {
   /** The tier's name in the price table; several at once are joined, since the pair costs what neither says alone. */

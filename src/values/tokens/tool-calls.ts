@@ -3,7 +3,7 @@
  * under a name of its own, which may differ.
  */
 
-import { slipOf } from "../nearest.ts";
+import { slipOf } from "../words/nearest.ts";
 
 /** Calls of one tool in one request above which a count is a lie: no server runs so many before it answers. */
 export const TOOL_CALLS_BELIEVED_MAX = 10_000;

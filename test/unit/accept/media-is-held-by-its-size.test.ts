@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateRawSync, deflateSync } from "node:zlib";
 import fc from "fast-check";
-import { imageSize } from "../../../src/accept/envelope/media.ts";
+import { imageSize } from "../../../src/accept/envelope/image-size.ts";
 import { pdfSize, readingBudget } from "../../../src/accept/envelope/pdf-size.ts";
 import { readEnvelope } from "../../../src/accept/envelope.ts";
 import { isRefusal } from "../../../src/values/errors.ts";

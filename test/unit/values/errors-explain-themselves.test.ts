@@ -4,15 +4,8 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import {
-  answerOf,
-  type Cause,
-  ERROR_ROWS,
-  type ErrorRow,
-  isRefusal,
-  quoted,
-  refusal,
-} from "../../../src/values/errors.ts";
+import { answerOf, type Cause, ERROR_ROWS, type ErrorRow, isRefusal, refusal } from "../../../src/values/errors.ts";
+import { quoted } from "../../../src/values/words/shown.ts";
 
 const CAUSES = Object.keys(ERROR_ROWS) as Cause[];
 

@@ -1,7 +1,7 @@
 /** Chat messages as turns (docs/translation-rules.md rules 9 to 21). */
 
-import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
+import { shownValue } from "../../../values/words/shown.ts";
 import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart, UserTurn } from "../../hub.ts";
 import { cacheMark, promptCacheMark } from "../../rules/cache-marks.ts";
 import { sourceOfUrl } from "../../rules/media.ts";

@@ -1,8 +1,8 @@
 /** Messages of the messages protocol as turns (docs/translation-rules.md rules 10 to 21). */
 
-import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
 import { isObject } from "../../../values/json-object.ts";
+import { shownValue } from "../../../values/words/shown.ts";
 import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResult, UserPart } from "../../hub.ts";
 import { base64Source } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";

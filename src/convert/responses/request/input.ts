@@ -1,8 +1,8 @@
 /** The items of a responses request as turns (docs/translation-rules.md rules 9 to 21). */
 
-import { shownValue } from "../../../values/errors.ts";
 import type { JsonObject } from "../../../values/json-object.ts";
 import { isObject } from "../../../values/json-object.ts";
+import { shownValue } from "../../../values/words/shown.ts";
 import type {
   AssistantPart,
   FilePart,

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readEnvelope } from "../../../../src/accept/envelope.ts";
-import { answerOf, isRefusal, shownValue } from "../../../../src/values/errors.ts";
+import { answerOf, isRefusal } from "../../../../src/values/errors.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
+import { shownValue } from "../../../../src/values/words/shown.ts";
 import { routeTo, translate } from "./translate.ts";
 
 const USER = { role: "user", content: "x" };

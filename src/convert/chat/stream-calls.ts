@@ -1,0 +1,148 @@
+/**
+ * Which tool call of a chat stream a delta belongs to: by index where there is one, else by id
+ * (docs/translation-rules.md rule 54).
+ */
+import { type JsonObject, textOf } from "../../values/json-object.ts";
+import { CallBlock } from "../reply/blocks.ts";
+import type { EventSink } from "../reply/sink.ts";
+import { callIdentity, callText } from "./reply-decode.ts";
+
+/**
+ * A call without arguments may yet get them, as some servers send the names of all calls first. It is waited for until a
+ * later call has more characters than this, or is whole and another one begins.
+ */
+const WAITING_CHARS_MAX = 256;
+
+export class ChatCalls {
+  readonly #sink: EventSink;
+  /** In order of appearance, which for well-behaved servers is the order of their indices. */
+  readonly #calls: CallBlock[] = [];
+  readonly #byIndex = new Map<number, CallBlock>();
+  readonly #byId = new Map<string, CallBlock>();
+  /** The call that the last delta was for. */
+  #last: CallBlock | undefined;
+  /** The deprecated single call. */
+  #deprecated: CallBlock | undefined;
+  /** Calls that ended without arguments because something else went on; none may come for them any more. */
+  readonly #endedBlank = new Set<CallBlock>();
+  /** How many calls, from the first on, are not waited for any more where they have no arguments. */
+  #settled = 0;
+  #outOfOrder = false;
+
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+  }
+
+  /** Whether arguments have come for a call that ended without any: which call they are for is not believed then. */
+  get outOfOrder(): boolean {
+    return this.#outOfOrder;
+  }
+
+  /**
+   * Takes one entry of `delta.tool_calls`.
+   * @param before is called first, with the call, undefined for one that now comes to be, and its place among the calls.
+   */
+  take(entry: JsonObject, before: (call: CallBlock | undefined, place: number) => void): void {
+    const known = this.#known(entry);
+    before(known, known ? this.#calls.indexOf(known) : this.#calls.length);
+    const call = known ?? this.#begin(entry);
+    if (call !== this.#last) this.leave();
+    this.#last = call;
+    const id = textOf(entry.id);
+    call.identify(id, callIdentity(entry));
+    if (id !== undefined) this.#byId.set(id, call);
+    this.#append(call, callText(entry));
+  }
+
+  #append(call: CallBlock, text: string): void {
+    if (text.trim() !== "") this.#outOfOrder ||= this.#endedBlank.has(call);
+    call.append(text);
+    if (call.inputChars > WAITING_CHARS_MAX) this.#endBlanksBefore(this.#calls.indexOf(call));
+  }
+
+  /** Ends the calls before this place that have no arguments; the first of them keeps everything behind it waiting. */
+  #endBlanksBefore(place: number): void {
+    for (; this.#settled < place; this.#settled++) {
+      const call = this.#calls[this.#settled];
+      if (call) this.#endBlank(call);
+    }
+  }
+
+  #endBlank(call: CallBlock): void {
+    if (call.ended || !call.isBlank || !call.isNamed) return;
+    this.#endedBlank.add(call);
+    call.end();
+  }
+
+  /** Takes `delta.function_call`: there is one, and it never has an id. */
+  takeDeprecated(entry: JsonObject, beforeNew: () => void): void {
+    if (this.#deprecated === undefined) {
+      beforeNew();
+      this.#deprecated = this.#add();
+    }
+    const call = this.#deprecated;
+    call.identify(undefined, callIdentity({ function: entry }));
+    call.startWithoutId();
+    this.#append(call, callText({ function: entry }));
+  }
+
+  /**
+   * Something else goes on: the call that was fed last ends if its arguments are whole, so that nobody waits for it.
+   * @param forGood whether a call that has no arguments yet gets none.
+   */
+  leave(forGood = false): void {
+    if (this.#last?.isComplete) this.#last.end();
+    else if (forGood && this.#last) this.#endBlank(this.#last);
+  }
+
+  /** The upstream has stopped: calls with all of their arguments end, and those that never got any. */
+  endWhole(): void {
+    for (const call of this.#calls) {
+      if (call.isComplete) call.end();
+      else this.#endBlank(call);
+    }
+  }
+
+  get areEnded(): boolean {
+    return this.#calls.every((call) => call.ended || !call.isNamed);
+  }
+
+  endAll(): void {
+    for (const call of this.#calls) call.end();
+  }
+
+  #known(entry: JsonObject): CallBlock | undefined {
+    const id = textOf(entry.id);
+    const isNamed = callIdentity(entry) !== undefined;
+    const index = indexOf(entry);
+    const call =
+      index === undefined
+        ? id === undefined
+          ? this.#last
+          : this.#byId.get(id)
+        : (this.#byIndex.get(index) ?? (isNamed || id === undefined ? undefined : this.#byId.get(id)));
+    if (call === undefined) return undefined;
+    // Some servers send every call with index 0: another id, or another name after whole arguments, is another call.
+    if (id !== undefined) return call.upstreamId === undefined || call.upstreamId === id ? call : undefined;
+    return isNamed && call.isNamed && call.isComplete ? undefined : call;
+  }
+
+  #begin(entry: JsonObject): CallBlock {
+    this.#endBlanksBefore(this.#calls.findLastIndex((one) => one.isComplete));
+    const call = this.#add();
+    const index = indexOf(entry);
+    if (index !== undefined) this.#byIndex.set(index, call);
+    return call;
+  }
+
+  #add(): CallBlock {
+    const call = new CallBlock(this.#sink);
+    this.#calls.push(call);
+    return call;
+  }
+}
+
+function indexOf(entry: JsonObject): number | undefined {
+  const { index } = entry;
+  return typeof index === "number" && Number.isSafeInteger(index) && index >= 0 ? index : undefined;
+}

@@ -1,0 +1,32 @@
+/** What comes from outside, made safe to repeat in an answer or a log line. */
+
+/** What a key, a token or an address begins with, wherever it stands: such text is never repeated. */
+const SECRET = /(?:^|[^a-z0-9])(?:sk-|gw1\.|bearer|eyj|akia|gh[opsu]_|xox[abp]-)|:\/\/|data:|-----/i;
+const SHOWN_CHARS_MAX = 64;
+
+/**
+ * A wrong value as a refusal names it: clipped, and by its kind alone where it could be a secret, somebody's words (text with
+ * white space), or is too large to be shown.
+ */
+export function shownValue(value: unknown): string {
+  if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  if (typeof value !== "string") return "nothing";
+  if (value === "") return "an empty string";
+  if (/\s/.test(value) || SECRET.test(value)) return `a text of ${value.length} characters`;
+  return `"${quoted(value, SHOWN_CHARS_MAX)}"`;
+}
+
+/**
+ * Text from outside made safe to repeat: at most `max` characters, control, bidirectional and lone surrogate
+ * characters escaped (docs/failure-model.md rows 52, 58 and 77).
+ */
+export function quoted(text: string, max = 128): string {
+  const cut = text.length > max ? `${text.slice(0, max)}…` : text;
+  return cut.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this line is about.
+    /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
