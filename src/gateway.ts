@@ -8,6 +8,7 @@ import { setMaxListeners } from "node:events";
 import { FailedKeys } from "./accept/failed-keys.ts";
 import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";
 import { createSeenKeys } from "./admit/seen-keys.ts";
+import { openBooks } from "./books.ts";
 import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
@@ -25,26 +26,18 @@ import { createDispatcher } from "./dispatch/dispatcher.ts";
 import { measureUpstreams, watchUpstreams } from "./dispatch/upstream/watch.ts";
 import { drainListener, publicListener } from "./endpoints/endpoints.ts";
 import { explainFor, explainToOwner } from "./endpoints/explain/questions.ts";
-import { Notices } from "./notices/notices.ts";
 import { createOverload } from "./overload/overload.ts";
 import { KeyUses } from "./request/key-uses.ts";
 import { createRecorder } from "./request/record.ts";
 import type { PipelineParts } from "./request/run.ts";
 import { createSealing, type Sealing } from "./request/sealing.ts";
-import { journaledStore } from "./settle/journal/journaled-store.ts";
 import { LeftStreams } from "./settle/left-streams.ts";
 import { abandoned } from "./settle/lines.ts";
 import { Observed } from "./settle/observed.ts";
-import { openCharging, SETTLE_GRACE_MS } from "./settle/recovery/charging.ts";
-import { takeOverJournals } from "./settle/recovery/orphan-journals.ts";
+import { SETTLE_GRACE_MS } from "./settle/recovery/charging.ts";
 import type { Store } from "./store/contract.ts";
 import { inTime } from "./store/middleware/breakers.ts";
-import { composeStore } from "./store/middleware/compose.ts";
-import { type OpenOptions, openStore } from "./store/open.ts";
-import { AwayLog } from "./store/upkeep/away-log.ts";
-import { sweepClaims } from "./store/upkeep/claim-sweeper.ts";
-import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
-import { watchLedger } from "./store/upkeep/ledger-watch.ts";
+import type { OpenOptions } from "./store/open.ts";
 import { figuresOf, liveMetrics } from "./telemetry/live-figures.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
@@ -149,58 +142,9 @@ async function prepare(
   const reloads = new Reloads(clock);
   const metrics = createMetrics();
   metrics.expectUpstreams(settings.upstreams.keys());
-  const away = new AwayLog(clock, log);
-  const notices = new Notices({
-    settings: settings.notices,
-    delivers: serves !== "clients",
-    generation: () => generation,
-    clock,
-    metrics,
-    log,
-    random: randomBytes,
-    jitter: Math.random,
-    fetch,
-  });
-  const bare = await openStore(settings.store, {
-    warn: (message) => log.warn({}, message),
-    onConnectionFailed: (reason) => away.failed(reason),
-    notices: notices.writer,
-    ...options.storeTimes,
-  });
-  opened.push(() => bare.close());
-  await demandFitness(bare, away);
-  const remote = settings.store.kind !== "embedded";
-  const composed = composeStore(bare, { clock, random: Math.random, metrics, log, remote });
-  const { store } = composed;
-  const health = watchHealth({ store, clock, metrics, log, away });
-  opened.push(
-    () => composed.stop(),
-    () => health.stop(),
-  );
-  const chargingParts = {
-    settings: settings.journal,
-    store: composed,
-    storeKind: settings.store.kind,
-    clock,
-    metrics,
-    log,
-    onStoreOlder: (isOlder: boolean) => {
-      if (isOlder && serves !== "clients") notices.note("books_off", { finding: "store_older" });
-    },
-  };
-  const charging = await openCharging(chargingParts);
-  opened.push(() => charging.close());
+  const books = await openBooks({ ...options, clock, metrics, generation: () => generation }, opened);
+  const { charging, notices, store } = books;
   const { journal, settler } = charging;
-  notices.start(charging.store);
-  opened.push(() => notices.stop());
-  const journaled = (open: Store) => journaledStore(open, journal, toldTo(log));
-  // One process of several does what is needed once.
-  const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
-  opened.push(() => claims?.stop());
-  const ledgerWatch = serves === "clients" ? undefined : booksWatched({ store, clock, metrics, log }, notices);
-  opened.push(() => ledgerWatch?.stop());
-  const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
-  opened.push(() => orphanJournals?.close());
   const dispatcher = createDispatcher({
     upstreams: settings.upstreams,
     clock,
@@ -258,7 +202,7 @@ async function prepare(
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
   };
   const consoleParts = {
-    store: journaled(charging.operators()),
+    store: books.journaled(charging.operators()),
     catalog: () => settings.catalog,
     clock,
     random: randomBytes,
@@ -273,10 +217,7 @@ async function prepare(
   const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
   let listening = settings.listen;
   let draining = false;
-  const reasons = () => [
-    ...(draining ? ["draining"] : []),
-    ...[health, composed, charging].flatMap((part) => part.reasons()),
-  ];
+  const reasons = () => [...(draining ? ["draining"] : []), ...books.reasons()];
   const measure = () => {
     charging.measure();
     notices.measure();
@@ -399,15 +340,6 @@ async function listenToOperators(operators: AdminListener, address: Address): Pr
   return listening;
 }
 
-/** Looks whether accounts are what their ledgers say, and has the operator told of one that is not. */
-function booksWatched(parts: Omit<Parameters<typeof watchLedger>[0], "onUnbalanced">, notices: Notices) {
-  return watchLedger({
-    ...parts,
-    onUnbalanced: (account, findings) =>
-      notices.note("books_off", { finding: "ledger_unbalanced", account_id: account, findings: `${findings}` }),
-  });
-}
-
 /** The console of owners, where the configuration has one. */
 function ownersConsole(
   consoleParts: Omit<Parameters<typeof createOwnerConsole>[0], "settings" | "sealer" | "explain">,
@@ -422,15 +354,6 @@ function ownersConsole(
 function notClosed(log: Log): (error: unknown) => void {
   return (error) =>
     log.error({ event: "close_failed", reason: errorStack(error) }, "a part could not be closed; the others are");
-}
-
-/** Tells of a write that the journal has not taken. */
-function toldTo(log: Log): Parameters<typeof journaledStore>[2] {
-  return ({ kind, id }, error) =>
-    log.error(
-      { event: "write_unjournaled", write: kind, id, reason: errorStack(error) },
-      "a write is in the store and not in the journal: a store that loses it does not get it back",
-    );
 }
 
 /** What both consoles leave of what is done and refused. */

@@ -1,0 +1,127 @@
+/**
+ * Opens what the money is kept in, and what looks after it: the store with what stands in front of it, the journal with what is settled and
+ * sent again from it, and the notices that wait in the store. `gateway.ts` builds everything else upon it.
+ */
+import { randomBytes } from "node:crypto";
+import { Notices } from "./notices/notices.ts";
+import { journaledStore } from "./settle/journal/journaled-store.ts";
+import { type Charging, openCharging } from "./settle/recovery/charging.ts";
+import { takeOverJournals } from "./settle/recovery/orphan-journals.ts";
+import type { Store } from "./store/contract.ts";
+import { composeStore } from "./store/middleware/compose.ts";
+import { type OpenOptions, openStore } from "./store/open.ts";
+import { AwayLog } from "./store/upkeep/away-log.ts";
+import { sweepClaims } from "./store/upkeep/claim-sweeper.ts";
+import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
+import { watchLedger } from "./store/upkeep/ledger-watch.ts";
+import type { Log } from "./telemetry/log.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
+import type { ClosingStep } from "./values/program/closing.ts";
+import { errorStack } from "./values/program/error-text.ts";
+import type { Settings } from "./values/settings.ts";
+import type { Clock } from "./values/time.ts";
+
+interface BooksParts {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Which side this process serves where a gateway is several of them; both unless given. */
+  readonly serves?: "clients" | "operators" | undefined;
+  /** How long steps on Redis may take, where it is not to be the usual. */
+  readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs"> | undefined;
+  /** How often the configuration has been taken, for notices. */
+  readonly generation: () => number;
+}
+
+interface Books {
+  /** As long as its servers answer. */
+  readonly store: Store;
+  readonly charging: Charging;
+  readonly notices: Notices;
+  /** A store whose writes go to the journal, too. */
+  journaled(open: Store): Store;
+  /** Why no request can be served by them; empty while it can. */
+  reasons(): string[];
+}
+
+/**
+ * Opens them, and begins what is done to them beside requests.
+ * @param opened gets what closes each part, in the order in which they are opened.
+ * @throws the reason when a store cannot be used, or the journal is another process's.
+ */
+export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promise<Books> {
+  const { settings, clock, metrics, log, serves, storeTimes, generation } = parts;
+  const away = new AwayLog(clock, log);
+  const notices = new Notices({
+    settings: settings.notices,
+    delivers: serves !== "clients",
+    generation,
+    clock,
+    metrics,
+    log,
+    random: randomBytes,
+    jitter: Math.random,
+    fetch,
+  });
+  const bare = await openStore(settings.store, {
+    warn: (message) => log.warn({}, message),
+    onConnectionFailed: (reason) => away.failed(reason),
+    notices: notices.writer,
+    ...storeTimes,
+  });
+  opened.push(() => bare.close());
+  await demandFitness(bare, away);
+  const remote = settings.store.kind !== "embedded";
+  const composed = composeStore(bare, { clock, random: Math.random, metrics, log, remote });
+  const { store } = composed;
+  const health = watchHealth({ store, clock, metrics, log, away });
+  opened.push(
+    () => composed.stop(),
+    () => health.stop(),
+  );
+  const chargingParts = {
+    settings: settings.journal,
+    store: composed,
+    storeKind: settings.store.kind,
+    clock,
+    metrics,
+    log,
+    onStoreOlder: (isOlder: boolean) => {
+      if (isOlder && serves !== "clients") notices.note("books_off", { finding: "store_older" });
+    },
+  };
+  const charging = await openCharging(chargingParts);
+  opened.push(() => charging.close());
+  const { journal } = charging;
+  notices.start(charging.store);
+  opened.push(() => notices.stop());
+  const journaled = (open: Store) => journaledStore(open, journal, toldTo(log));
+  // One process of several does what is needed once.
+  const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
+  opened.push(() => claims?.stop());
+  const ledgerWatch = serves === "clients" ? undefined : booksWatched({ store, clock, metrics, log }, notices);
+  opened.push(() => ledgerWatch?.stop());
+  const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
+  opened.push(() => orphanJournals?.close());
+  const reasons = () => [health, composed, charging].flatMap((part) => part.reasons());
+  return { store, charging, notices, journaled, reasons };
+}
+
+/** Looks whether accounts are what their ledgers say, and has the operator told of one that is not. */
+function booksWatched(parts: Omit<Parameters<typeof watchLedger>[0], "onUnbalanced">, notices: Notices) {
+  return watchLedger({
+    ...parts,
+    onUnbalanced: (account, findings) =>
+      notices.note("books_off", { finding: "ledger_unbalanced", account_id: account, findings: `${findings}` }),
+  });
+}
+
+/** Tells of a write that the journal has not taken. */
+function toldTo(log: Log): Parameters<typeof journaledStore>[2] {
+  return ({ kind, id }, error) =>
+    log.error(
+      { event: "write_unjournaled", write: kind, id, reason: errorStack(error) },
+      "a write is in the store and not in the journal: a store that loses it does not get it back",
+    );
+}
