@@ -10,7 +10,8 @@ import { CliFailure } from "./failure.ts";
  */
 export function instantOf(where: string, typed: string, direction: 1 | -1): string {
   const ms = parseDurationMs(typed);
-  if (ms !== undefined) return new Date(Date.now() + direction * ms).toISOString();
+  const at = new Date(Date.now() + direction * (ms ?? Number.NaN));
+  if (!Number.isNaN(at.getTime())) return at.toISOString();
   if (/^[0-9]{4}-[0-9]{2}-[0-9]{2}T/.test(typed)) return typed;
   const span = direction === 1 ? "how long from now" : "how long ago";
   throw new CliFailure(2, `${where} must be ${span}, such as 30d or 12h, or an instant such as 2027-01-31T12:00:00Z.`);

@@ -212,14 +212,15 @@ interface OperatorStore extends SignIns {
   ): Promise<{ readonly cards: readonly Entitlement[]; readonly storeTimeMs: number } | undefined>;
 
   /**
-   * Makes codes, at most CODES_MAX, each once per hash; sending the same again changes nothing.
+   * Makes codes, at most CODES_MAX, each once per hash; sending the same again changes nothing. `taken`: the first one's id is another
+   * code's, and nobody may be given these.
    * @param batch what their batch is called, and how many codes it is made with; the batch is made with the first of them.
    */
   createCodes(
     facts: CodeFacts,
     codes: readonly { id: string; hash: CodeHash }[],
     batch?: Pick<CodeBatch, "label" | "count">,
-  ): Promise<void>;
+  ): Promise<"made" | "taken">;
   /** Codes by id, `limit` at most 200 a page. */
   listCodes(cursor: string | undefined, limit: number): Promise<Page<Code>>;
   getCode(id: string): Promise<Code | undefined>;

@@ -15,7 +15,7 @@ const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
 /** Members in which a message, block or item holds further objects. */
 const CONTAINERS: ReadonlySet<string> = new Set(
   `content output source file image_url input_audio audio audio_url video_url tools tool definition
-  tool_changes environment`.split(/\s+/),
+  tool_changes environment container skills input_image_mask`.split(/\s+/),
 );
 
 /** An object of the conversation, and the name of the member that holds it: one of its parent, or of the root. */

@@ -219,7 +219,10 @@ function soundTokens(encoded: Base64Text, head: Buffer): number | undefined {
   // Its format stands first, but for files in which something else is to be skipped, and could be taken for it.
   const isSampled = /^RIFF[\s\S]{4}WAVEfmt /.test(head.toString("latin1", 0, 16)) && head.length >= 36;
   // Rate and samples by the header, which also says how many seconds the vendor hears; but not faster than any recording.
-  const said = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
+  // Readers differ in which of the two say how large a sample is: the longer sound counts.
+  const frame = isSampled ? Math.min(head.readUInt16LE(32), (head.readUInt16LE(22) * head.readUInt16LE(34)) >> 3) : 0;
+  const bySamples = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * frame : 0;
+  const said = Math.min(bySamples, (isSampled && head.readUInt32LE(28)) || bySamples);
   if (said > 0) return Math.ceil((bytes / Math.min(said, SAMPLED_BYTES_PER_S)) * SOUND_TOKENS_PER_S);
   return isMp3(encoded, head) ? Math.ceil((bytes / MP3_BYTES_PER_S) * SOUND_TOKENS_PER_S) : undefined;
 }

@@ -232,7 +232,8 @@ async function issue(parts: ConsoleParts, asked: Static<typeof NewCodes>): Promi
   const made = fresh.map(({ id, hash }) => ({ id, hash }));
   const batch = label === undefined ? undefined : newBatchId(nowMs, parts.random, once);
   const named = label === undefined ? undefined : { label, count };
-  await twice(() => parts.store.createCodes({ ...worth, expiresAtMs, batch }, made, named));
+  const outcome = await twice(() => parts.store.createCodes({ ...worth, expiresAtMs, batch }, made, named));
+  if (outcome === "taken") throw await takenMeanwhile(parts, fresh[0]?.id ?? "");
   const items = fresh.map(({ id, text }) => ({ id, code: text }));
   const [first, last] = [fresh[0]?.id ?? "", fresh.at(-1)?.id ?? ""];
   const body = {
@@ -246,6 +247,13 @@ async function issue(parts: ConsoleParts, asked: Static<typeof NewCodes>): Promi
   };
   const ids = { first_code_id: first, last_code_id: last };
   return { status: 201, body, audit: batch === undefined ? ids : { ...ids, batch_id: batch } };
+}
+
+/** Another gateway was asked for the same at the same time. */
+async function takenMeanwhile({ store }: ConsoleParts, id: string): Promise<AdminRefusal> {
+  const stands = await store.getCode(id);
+  if (stands === undefined) throw new Error("codes are in the way that are not there");
+  return codesExist(stands);
 }
 
 const DAY_MS = 86_400_000;

@@ -7,6 +7,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from "@simplewebauthn/server";
+import { arrayOf } from "../../values/json-object.ts";
 import { CHALLENGE_MS } from "./challenges.ts";
 import type { KeptPasskey } from "./kept-passkeys.ts";
 import type { PageSite } from "./site.ts";
@@ -58,8 +59,10 @@ export async function checkCreation(
   );
   if (!checked?.verified) return undefined;
   const { credential, credentialDeviceType } = checked.registrationInfo;
-  const transports = (credential.transports ?? []).filter(
-    (one) => typeof one === "string" && /^[a-z-]{1,20}$/.test(one),
+  if (credential.publicKey.length > KEY_BYTES_MAX) return undefined;
+  // Whatever a browser sends in this member has passed: nobody has signed it.
+  const transports = arrayOf(credential.transports).filter(
+    (one): one is string => typeof one === "string" && /^[a-z-]{1,20}$/.test(one),
   );
   return {
     credential: credential.id,
@@ -71,6 +74,8 @@ export async function checkCreation(
 }
 
 const TRANSPORTS_MAX = 8;
+/** An RSA key of 8,192 bits has 1,040; no authenticator has a larger one, and a record of a sign-in is short. */
+const KEY_BYTES_MAX = 1_280;
 
 /** What a browser is asked to sign in by: any passkey that it has for this host. */
 export function requestOptions({ host }: PageSite, challenge: Challenge): Promise<object> {

@@ -7,7 +7,7 @@
 
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
-import { elementSpans, findNested, mayHoldText, memberSpans, spliceNested } from "../../wire/json.ts";
+import { elementSpans, findNested, holdsText, memberSpans, spliceNested } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../exchange.ts";
 import { openReasoning, originOf } from "../rules/envelope.ts";
 import { editElements } from "./elements.ts";
@@ -35,7 +35,7 @@ export function withoutEnvelopes(
   ofItem?: EditItem,
 ): Record<string, string | Uint8Array> | Refusal {
   // Chat has no envelopes.
-  const hasSome = request.protocol !== "chat" && mayHoldText(request.body, PREFIX);
+  const hasSome = request.protocol !== "chat" && holdsText(request.body, PREFIX);
   if (!hasSome && !ofItem) return {};
   const refused = hasSome ? refusedDouble(request) : undefined;
   if (refused) return refused;
@@ -46,7 +46,7 @@ export function withoutEnvelopes(
 function refusedDouble({ protocol, body }: ClientRequest): Refusal | undefined {
   const list = protocol === "messages" ? "messages" : "input";
   for (const [index, raw] of elementsAt(body, [list]).entries()) {
-    if (!holdsEnvelope(raw)) continue;
+    if (!holdsText(raw, PREFIX)) continue;
     const blocks = protocol === "messages" ? elementsAt(raw, ["content"]) : [];
     const name = doubledIn(raw) ?? blocks.map(doubledIn).find((one) => one !== undefined);
     if (name === undefined) continue;
@@ -61,15 +61,6 @@ function elementsAt(body: Uint8Array, path: readonly string[]): readonly Uint8Ar
   const array = span ? body.subarray(span.start, span.end) : new Uint8Array();
   return Array.from(elementSpans(array), ({ start, end }) => array.subarray(start, end));
 }
-
-/** Whether the prefix is in the text, also where letters of it are written as escapes. */
-function holdsEnvelope(raw: Uint8Array): boolean {
-  if (!mayHoldText(raw, PREFIX)) return false;
-  const text = Buffer.from(raw).toString("latin1");
-  return text.replace(ASCII_ESCAPE, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16))).includes(PREFIX);
-}
-
-const ASCII_ESCAPE = /\\u00([2-7][0-9a-f])/gi;
 
 function doubledIn(object: Uint8Array): string | undefined {
   const seen = new Set<string>();

@@ -18,7 +18,7 @@ import { isWrapped } from "../responses/stored/stored.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutUnpriced } from "./hosted-tools.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
-import { firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
+import { firstDoubtedName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 
 /** The smallest thinking budget that the messages protocol takes. */
@@ -83,7 +83,26 @@ function refusedContainers(
 
 /** The refusal of a request that refers to an upstream's memory, or undefined. */
 export function refusedState(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
-  return refusedStateMember(request, route) ?? refuseState(request, firstStatePlace(request));
+  return (
+    refusedForm(request, route) ?? refusedStateMember(request, route) ?? refuseState(request, firstStatePlace(request))
+  );
+}
+
+/** The refusal of what servers could read in another way than it is judged here. */
+function refusedForm(request: ClientRequest, route: StoredRoute | undefined): Refusal | undefined {
+  const { protocol, model, json } = request;
+  if (protocol === "responses") {
+    const list = arrayOf(json.input).findIndex(Array.isArray);
+    if (list >= 0) return refusal("wrong_type", { model, param: `input[${list}]`, detail: "An item is an object." });
+    const { instructions } = json;
+    if (typeof instructions === "object" && instructions !== null) {
+      return refusal("wrong_type", { model, param: "instructions", detail: "Instructions are a text." });
+    }
+  }
+  const doubted = firstDoubtedName(request, route?.stateful === true);
+  if (doubted === undefined) return undefined;
+  const detail = `"${doubted}" stands twice in one object, or is written with escapes.`;
+  return refusal("duplicate_field", { model, param: doubted, detail });
 }
 
 /** The refusal of an item that is referred to and was not put in its place before: it cannot be opened for this account. */

@@ -4,6 +4,8 @@
  */
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
+import { mayHoldText, visitNames } from "../../wire/json.ts";
+import { asBuffer } from "../../wire/utf8.ts";
 import type { ClientRequest } from "../exchange.ts";
 
 /** The members of a body that have parts, or tools, in them. */
@@ -24,6 +26,7 @@ const STATE_NAMES: ReadonlySet<string> = new Set([
   "container_id",
   "environment",
   "input_image_mask",
+  "tunnel_id",
 ]);
 const LOOKED_AT: ReadonlySet<string> = new Set([...NESTED, ...STATE_NAMES, "type"]);
 const CONTAINER_UPLOAD = "container_upload";
@@ -40,6 +43,40 @@ export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protoco
     if (place !== undefined) return place;
   }
   return undefined;
+}
+
+/** What a body has that could name what is kept; text that quotes it is only looked at in vain. */
+const WORDS = [
+  ...['"file_id', '"vector_store_ids', '"container', '"environment', '"skill', '"input_image_mask', '"memory_limit'],
+] as const;
+/** Names that decide it: parsers differ in which of two counts, and in ours another name can hide one written with escapes. */
+const DECIDING: ReadonlySet<string> = new Set([
+  ...LOOKED_AT,
+  ...["id", "approval_request_id", "skills", "skill_id", "memory_limit"],
+]);
+const ENTERED: ReadonlySet<string> = new Set([...NESTED, "container", "environment", "skills", "input_image_mask"]);
+
+/**
+ * The first name that decides what is reached and stands twice in its object, or is written with escapes; undefined: none, or there is
+ * nothing to be reached.
+ * @param isStateful whether ids alone reach something.
+ */
+export function firstDoubtedName(
+  { protocol, body, scan }: Pick<ClientRequest, "protocol" | "body" | "scan">,
+  isStateful: boolean,
+): string | undefined {
+  const buffer = asBuffer(body);
+  const mayReach = isStateful || WORDS.some((word) => buffer.indexOf(word) >= 0) || mayHoldText(body, WORDS[0]);
+  if (!mayReach) return undefined;
+  let found: string | undefined;
+  for (const { name: root, valueStart } of scan.members) {
+    if (!ROOTS[protocol].includes(root)) continue;
+    visitNames(body, valueStart, root, (name, plain, again, under) => {
+      if ((again || !plain) && DECIDING.has(name)) found ??= `${under}[].${name}`;
+      return ENTERED.has(name) ? name : undefined;
+    });
+  }
+  return found;
 }
 
 interface StatePlace {
@@ -120,7 +157,7 @@ function ranMember({ container, container_id: id, environment }: JsonObject, isI
     if (made === undefined) return name;
     const isJudged = isItem && name === "environment";
     const members = isJudged ? ["id", "file_ids"] : ["id", "container_id", "file_ids"];
-    const found = members.find((member) => isNamed(made[member]));
+    const found = members.find((member) => isNamed(made[member])) ?? keptSkill(made);
     if (found !== undefined) return `${name}.${found}`;
   }
   return undefined;
@@ -130,7 +167,10 @@ function ranMember({ container, container_id: id, environment }: JsonObject, isI
 function toolMember(tool: JsonObject): string | undefined {
   for (const name of ["file_id", "file_ids"]) if (isNamed(tool[name])) return name;
   if (tool.vector_store_ids !== undefined && tool.vector_store_ids !== null) return "vector_store_ids";
-  if (isNamed(objectOf(tool.input_image_mask)?.file_id)) return "input_image_mask.file_id";
+  const { input_image_mask: mask } = tool;
+  if (isNamed(mask) && objectOf(mask) === undefined) return "input_image_mask";
+  if (isNamed(objectOf(mask)?.file_id)) return "input_image_mask.file_id";
+  if (isNamed(tool.tunnel_id)) return "tunnel_id";
   if (tool.type === CONTAINER_UPLOAD) return "type";
   for (const name of ["container", "environment"]) {
     const found = placeMember(tool[name]);
@@ -147,11 +187,21 @@ function placeMember(place: unknown): string | undefined {
   if (made === undefined) return "";
   if (!MADE_FOR_IT.has(made.type)) return "type";
   for (const name of ["id", "container_id", "file_ids"]) if (isNamed(made[name])) return name;
-  const skills: readonly unknown[] = Array.isArray(made.skills) ? made.skills : [made.skills];
-  const kept = skills.findIndex((skill) => objectOf(skill)?.skill_id !== undefined || typeof skill === "string");
-  if (kept >= 0) return `skills[${kept}]`;
+  const skill = keptSkill(made);
+  if (skill !== undefined) return skill;
   const { memory_limit: memory } = made;
   return memory === undefined || memory === null || memory === MEMORY_USUAL ? undefined : MEMORY_LIMIT.slice(1);
+}
+
+/** The first of the skills that names one which is kept; what it brings itself passes. */
+function keptSkill({ skills }: JsonObject): string | undefined {
+  const all: readonly unknown[] = Array.isArray(skills) ? skills : [skills];
+  const kept = all.findIndex((one) => {
+    if (typeof one === "string" || Array.isArray(one)) return true;
+    const { skill_id, id, source } = objectOf(one) ?? {};
+    return skill_id !== undefined || id !== undefined || objectOf(source)?.file_id !== undefined;
+  });
+  return kept < 0 ? undefined : `skills[${kept}]`;
 }
 
 /** What a tool that uses a computer calls the client's screen in its `environment`. */

@@ -182,7 +182,8 @@ function cardWrites(
         if (card) await noteGiven(store, note, tag, "grant", asked.id, { ...asked, tag, fromMs: card.fromMs });
       }),
     createCodes: (facts, codes, batch) =>
-      noted(store.createCodes(facts, codes, batch), async () => {
+      noted(store.createCodes(facts, codes, batch), async (outcome) => {
+        if (outcome === "taken") return;
         for (let from = 0; from < codes.length; from += CODES_PER_RECORD) {
           const some = codes.slice(from, from + CODES_PER_RECORD);
           await note("code", some[0]?.id ?? "", { facts, codes: some, batch });

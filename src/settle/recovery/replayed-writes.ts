@@ -146,8 +146,8 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
       return code.state === "void" ? undefined : refused(`the code is ${code.state}`);
     }
     const codes = facts.list("codes").map((code) => ({ id: code.text("id"), hash: code.text("hash") as CodeHash }));
-    await store.createCodes(facts.card(), codes, facts.batch());
-    return undefined;
+    const outcome = await store.createCodes(facts.card(), codes, facts.batch());
+    return outcome === "taken" ? refused("another code has its id") : undefined;
   },
   async sign_in_drop(facts, store) {
     const [owner, kind] = [facts.text("owner") as SignInOwner, facts.text("kind") as SignInKind];

@@ -14,11 +14,16 @@ import type { Context } from "./context.ts";
 import type { Row } from "./database/database.ts";
 import { appendLine, findAccountRow, findEntitlement, instantOrNone, listedEntitlements } from "./rows.ts";
 
-export function createCodes(context: Context, ...[facts, codes, batch]: Parameters<Store["createCodes"]>): void {
+export function createCodes(
+  context: Context,
+  ...[facts, codes, batch]: Parameters<Store["createCodes"]>
+): "made" | "taken" {
   const nowMs = context.nowMs();
   const { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch: batchId } = facts;
   const worth = [card, plan, group, lastsMs, starts, quota ?? null, expiresAtMs ?? null, nowMs] as const;
-  context.db.commitFull(() => {
+  return context.db.commitFull(() => {
+    const stands = context.db.get("SELECT hash FROM codes WHERE id = ?", codes[0]?.id ?? "");
+    if (stands && stands.hash !== codes[0]?.hash) return "taken";
     if (batchId !== undefined && batch !== undefined) {
       context.db.run(
         `INSERT INTO code_batches (id, label, count, card, plan, grp, lasts, starts, quota, expires, created)
@@ -39,6 +44,7 @@ export function createCodes(context: Context, ...[facts, codes, batch]: Paramete
         ...worth,
       );
     }
+    return "made";
   });
 }
 

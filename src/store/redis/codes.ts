@@ -47,8 +47,11 @@ export async function createCodes(
   runner: Runner,
   scripts: Scripts,
   ...[facts, codes, batch]: Parameters<Store["createCodes"]>
-): Promise<void> {
+): Promise<"made" | "taken"> {
   const { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch: batchId = "" } = facts;
+  const [first] = codes;
+  const stands = first && (await hashOfId(runner, first.id));
+  if (stands !== undefined && stands !== first?.hash) return "taken";
   const worth = [card, plan, group, `${lastsMs}`, starts, `${quota ?? ""}`, `${expiresAtMs ?? ""}`];
   for (let from = 0; from < codes.length; from += CREATE_STEP) {
     const step = codes.slice(from, from + CREATE_STEP);
@@ -58,8 +61,10 @@ export async function createCodes(
     // A code that was there before stays in the batch that it is in.
     const ids = step.filter((_, at) => batches[at] === batchId).map(({ id }) => id);
     if (batchId !== "") await enter(runner, scripts, { ...facts, batch: batchId }, ids, batch);
-    await index(runner, scripts, step);
+    // Another gateway may have been asked for the same: the index decides, and nobody is given these.
+    if ((await index(runner, scripts, step)) === "taken") return "taken";
   }
+  return "made";
 }
 
 /** Enters codes in their batch. */
@@ -84,9 +89,10 @@ async function index(
   runner: Runner,
   scripts: Scripts,
   codes: readonly { id: string; hash: CodeHash }[],
-): Promise<void> {
+): Promise<"indexed" | "taken"> {
   const pairs = codes.flatMap(({ id, hash }) => [id, hash]);
-  await runner.script(scripts["code-index"], [CODE_INDEX, CODES_IN_ORDER], pairs);
+  const reply = await runner.script(scripts["code-index"], [CODE_INDEX, CODES_IN_ORDER], pairs);
+  return reply === "taken" ? "taken" : "indexed";
 }
 
 /** The cursor is the last id of the page before. */

@@ -9,12 +9,23 @@ const TOOL_NAMES = `
   display_width display_height
   external_web_access filters search_context_size search_content_types user_location
   vector_store_ids max_num_results ranking_options container
-  server_label server_description server_url connector_id tunnel_id authorization headers allowed_tools
+  server_label server_description server_url connector_id authorization headers allowed_tools
   require_approval
   model action background complexity frame_count frame_duration_ms input_fidelity input_image_mask moderation
   output_compression output_format partial_images quality size svg`;
 
-const TOOL = shape({ plain: TOOL_NAMES }, { tools: shape({ plain: TOOL_NAMES }) });
+/** A way into a network of whoever has the credential. */
+const TOOL_STATE = "tunnel_id";
+
+/** Where a tool runs, and what it is given there: names by which it could reach what is kept, each once and as it is written. */
+const SKILLS = shape({ plain: "type skill_id id source" }, {}, true);
+const PLACE = shape({ plain: "type id container_id file_ids memory_limit" }, { skills: SKILLS }, true);
+const PLACES = { container: PLACE, environment: PLACE, input_image_mask: shape({ plain: "file_id" }, {}, true) };
+
+const TOOL = shape(
+  { plain: TOOL_NAMES, state: TOOL_STATE },
+  { ...PLACES, tools: shape({ plain: TOOL_NAMES, state: TOOL_STATE }, PLACES) },
+);
 
 const OFFICIAL = shape(
   {

@@ -362,12 +362,21 @@ test("sound is held by its seconds: by header and samples, else at the least bit
     const data = Buffer.alloc(bytes);
     data.write("RIFF\0\0\0\0WAVEfmt ", 0, "latin1");
     data.writeUInt16LE(1, 20);
+    data.writeUInt16LE(frame, 22);
     data.writeUInt32LE(rate, 24);
     data.writeUInt16LE(frame, 32);
+    data.writeUInt16LE(8, 34);
     return data;
   };
   assert.equal(tokensOf(audio(wav(16_000, 2, 320_000))), 320); // Ten seconds at 32 tokens.
   assert.equal(tokensOf(audio(wav(0xffffffff, 0xffff, 1_920_000))), 320); // No recording is as fast as its header says.
+  // Ten seconds by rate and samples, whatever the header says of both together.
+  const falseFrame = wav(16_000, 2, 320_000);
+  falseFrame.writeUInt16LE(192, 32);
+  assert.equal(tokensOf(audio(falseFrame)), 320);
+  const falseRate = wav(16_000, 2, 320_000);
+  falseRate.writeUInt32LE(16_000, 28);
+  assert.equal(tokensOf(audio(falseRate)), 640, "or twice as many, by its bytes a second");
   // What some readers skip, others might take for the format.
   const skipped = wav(192_000, 1, 320_000);
   skipped.write("JUNK", 12, "latin1");

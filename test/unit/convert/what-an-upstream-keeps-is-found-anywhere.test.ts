@@ -129,12 +129,76 @@ test("a tool that runs in what is made for the request, or at the client's, goes
     for (const [protocol, around] of OFFERS) assert.equal(placeIn(protocol, around(tool)), undefined);
 });
 
-test("instructions and system texts are looked at as the conversation is, and references in the middle of a message", () => {
+test("system texts are looked at as the conversation is, and references in the middle of a message", () => {
   const file = [{ type: "input_file", file_id: "file_1" }];
-  assert.equal(placeIn("responses", { instructions: [{ content: file }] }), "instructions[0].content[0].file_id");
+  assert.equal(placeIn("responses", { instructions: [{ content: file }] }), "instructions");
   const reference = { type: "item_reference", id: "rs_1" };
-  assert.equal(placeIn("responses", { instructions: [reference] }), "instructions[0].type");
+  assert.equal(placeIn("responses", { instructions: [reference] }), "instructions");
   assert.equal(placeIn("responses", { input: [{ content: [reference] }] }), "input[0].content[0].type");
   const source = { type: "file", file_id: "file_1" };
   assert.equal(placeIn("messages", { system: [{ type: "document", source }] }), "system[0].source.file_id");
+});
+
+/** Bodies whose names are doubled or written with escapes, so that another parser reads more of them than ours; what is refused. */
+const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
+  ["chat", '{"messages":[{"content":[{"type":"file","file":{"file_id":"f","file_id":null}}]}]}', "file[].file_id"],
+  ["chat", '{"messages":[{"content":[{"type":"file","file":{"file_id":"f"},"file":null}]}]}', "content[].file"],
+  ["messages", '{"messages":[{"content":[{"source":{"file_id":"f"},"source":{"type":"text"}}]}]}', "content[].source"],
+  ["messages", '{"system":[{"type":"container_upload","file_id":"f","type":"text","file_id":null}]}', "system[].type"],
+  [
+    "responses",
+    '{"tools":[{"type":"code_interpreter","container":{"type":"auto","file_ids":["f"],"file_ids":[]}}]}',
+    "container[].file_ids",
+  ],
+  [
+    "responses",
+    '{"tools":[{"type":"code_interpreter","container":{"type":"auto","\\u0066ile_ids":["f"]}}]}',
+    "container[].file_ids",
+  ],
+  [
+    "responses",
+    '{"input":[{"type":"additional_tools","tools":[{"type":"shell","environment":{"skills":[{"skill_id":"s"}],"skills":[]}}]}]}',
+    "environment[].skills",
+  ],
+  ["responses", '{"tools":[{"container":{"memory_limit":"64g","memory_limit":"1g"}}]}', "container[].memory_limit"],
+  ["responses", '{"input":[{"type":"shell_call","environment":{"id":"e"},"environment":null}]}', "input[].environment"],
+];
+
+test("a name that decides what is reached stands once, and as it is", () => {
+  for (const [protocol, text, param] of DOUBTED) {
+    const body = Buffer.from(text);
+    const scan = scanJson(body);
+    assert.ok("members" in scan, text);
+    const json = JSON.parse(text);
+    const refused = refusedState({ protocol, body, json, scan, model: "m", stream: false });
+    assert.deepEqual([refused?.cause, refused?.facts.param], ["duplicate_field", param], text);
+  }
+});
+
+test("where ids alone reach something, an id stands once", () => {
+  const route = { upstream: "u", stateful: true };
+  for (const [item, param] of [
+    ['{"type":"reasoning","id":"rs_1","id":"x","summary":[]}', "input[].id"],
+    ['{"type":"reasoning","id":"rs_1","id":null,"summary":[]}', "input[].id"],
+    ['{"type":"reasoning","\\u0069d":"rs_1","summary":[]}', "input[].id"],
+    ['{"type":"mcp_call","approval_request_id":"a","approval_request_id":null}', "input[].approval_request_id"],
+  ] as const) {
+    const text = `{"input":[${item}]}`;
+    const body = Buffer.from(text);
+    const scan = scanJson(body);
+    assert.ok("members" in scan);
+    const request = { protocol: "responses", body, json: JSON.parse(text), scan, model: "m", stream: false } as const;
+    assert.equal(refusedState(request, route)?.facts.param, param, item);
+  }
+});
+
+test("an item in a list of its own is none, and skills that are kept are named", () => {
+  const call = { type: "code_interpreter_call", container_id: "cntr_1" };
+  assert.equal(placeIn("responses", { input: [{ role: "user", content: "a" }, [call]] }), "input[1]");
+  for (const skill of ["s", { skill_id: "s" }, { id: "s" }, { source: { file_id: "f" } }, [{ skill_id: "s" }]]) {
+    const environment = { type: "local", skills: [{ name: "mine", path: "/p" }, skill] };
+    const item = { type: "shell_call", environment };
+    assert.equal(placeIn("responses", { input: [item] }), "input[0].environment.skills[1]", JSON.stringify(skill));
+  }
+  assert.equal(placeIn("responses", { tools: [{ type: "mcp", tunnel_id: "t" }] }), "tools[0].tunnel_id");
 });

@@ -19,34 +19,22 @@ export interface ContainerPlace extends JsonSpan {
   readonly path: typeof CONTAINER_ID | `${typeof ENVIRONMENT}.${typeof CONTAINER_ID}`;
 }
 
-/** The places of one item. */
-interface ItemContainers {
-  readonly places: readonly ContainerPlace[];
-  /** The path of a member that stands twice: parsers differ in which of the two counts. */
-  readonly doubled: string | undefined;
-}
-
 /**
- * Finds where an item says in which containers it ran, however the names are written.
+ * Finds where an item says in which containers it ran.
  * @param raw its bytes, a valid JSON text; of a place, [start, end) are those of the id.
  */
-export function containersIn(raw: Uint8Array): ItemContainers {
+export function containersIn(raw: Uint8Array): readonly ContainerPlace[] {
   const places: ContainerPlace[] = [];
-  let doubled: string | undefined;
   const look = (object: Uint8Array, from: number, prefix: "" | `${typeof ENVIRONMENT}.`): void => {
-    const seen = new Set<string>();
     for (const { name, start, end } of memberSpans(object)) {
-      if (name !== CONTAINER_ID && name !== ENVIRONMENT) continue;
-      if (seen.has(name)) doubled ??= prefix + name;
-      seen.add(name);
       const value = object.subarray(start, end);
       if (name === CONTAINER_ID) {
         places.push({ id: parsed(value), path: `${prefix}${name}`, start: from + start, end: from + end });
-      } else if (prefix === "") look(value, start, `${name}.`);
+      } else if (name === ENVIRONMENT && prefix === "") look(value, start, `${name}.`);
     }
   };
   look(raw, 0, "");
-  return { places: places.filter(({ id }) => isNamed(id)), doubled };
+  return places.filter(({ id }) => isNamed(id));
 }
 
 /** The ids that an item has, as JSON.parse sees it. */
@@ -94,7 +82,7 @@ export function withWrappedContainers(json: Uint8Array, ids: WrappedIds): Uint8A
     const items = path.at(-1) === "item" ? [{ start: 0, end: value.length }] : elementSpans(value);
     for (const item of items) {
       const from = span.start + item.start;
-      for (const { start, end, ...place } of containersIn(value.subarray(item.start, item.end)).places) {
+      for (const { start, end, ...place } of containersIn(value.subarray(item.start, item.end))) {
         places.push({ ...place, start: from + start, end: from + end });
       }
     }

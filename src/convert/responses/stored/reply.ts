@@ -8,8 +8,10 @@ import type { SeenEvent, Watcher } from "../../watch.ts";
 import { withWrappedContainers } from "./containers.ts";
 import type { WrappedIds } from "./stored.ts";
 
-/** Members of a response, of an item and of a page of items that hold an id. */
-const ID_MEMBERS = ["id", "previous_response_id", "approval_request_id", "item_id", "first_id", "last_id"] as const;
+/** Members of a response, of an event and of a page of items that hold an id. */
+const ID_MEMBERS = ["id", "previous_response_id", "item_id", "first_id", "last_id"] as const;
+/** Those of an item. A client has written some of the items of a page, and no other name of theirs is judged when it comes in. */
+const ITEM_ID_MEMBERS = ["id", "approval_request_id"] as const;
 /** Lists of items. */
 const ITEM_LISTS = ["output", "data"] as const;
 
@@ -24,16 +26,21 @@ export function withWrappedIds(body: Uint8Array, json: JsonObject, ids: WrappedI
     if (items.length === 0) continue;
     const list = editElements(edited, [name], (raw, index) => {
       const item = items[index];
-      return item ? withOwnIds(raw, item, ids) : raw;
+      return item ? withOwnIds(raw, item, ids, ITEM_ID_MEMBERS) : raw;
     });
     edited = spliceNested(edited, [name], list.toString());
   }
   return edited;
 }
 
-function withOwnIds(body: Uint8Array, json: JsonObject, ids: WrappedIds): Uint8Array {
+function withOwnIds(
+  body: Uint8Array,
+  json: JsonObject,
+  ids: WrappedIds,
+  names: readonly string[] = ID_MEMBERS,
+): Uint8Array {
   let edited = body;
-  for (const name of ID_MEMBERS) {
+  for (const name of names) {
     const wrapped = ids.of(json[name]);
     if (wrapped !== undefined) edited = spliceNested(edited, [name], JSON.stringify(wrapped));
   }
@@ -51,7 +58,7 @@ function eventWithWrappedIds(event: SseEvent, data: Uint8Array, payload: JsonObj
     const span = inner && findNested(edited, [name]);
     if (!inner || !span) continue;
     const raw = edited.subarray(span.start, span.end);
-    const wrapped = withWrappedIds(raw, inner, ids);
+    const wrapped = name === "item" ? withOwnIds(raw, inner, ids, ITEM_ID_MEMBERS) : withWrappedIds(raw, inner, ids);
     if (wrapped !== raw) edited = spliceNested(edited, [name], Buffer.from(wrapped).toString());
   }
   return edited === data ? event : eventWith(edited, event);

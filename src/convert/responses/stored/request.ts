@@ -186,11 +186,7 @@ function containersOf(
   request: ClientRequest,
   { upstream }: StoredRoute,
 ): OwnContainers | "elsewhere" | "environment elsewhere" | Refusal | undefined {
-  const { places, doubled } = containersIn(raw);
-  if (doubled !== undefined && places.length > 0) {
-    const param = `input[${index}].${doubled}`;
-    return refusal("duplicate_field", { param, detail: `"${param}" stands twice.` });
-  }
+  const places = containersIn(raw);
   if (places.length === 0) return undefined;
   const nameOf = (id: unknown) => (typeof id === "string" ? request.stored?.names.get(id) : undefined);
   const unknown = places.find(({ id }) => nameOf(id) === undefined);

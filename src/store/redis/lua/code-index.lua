@@ -1,7 +1,9 @@
 -- Enters codes in the index, from their ids to their hashes. They count from the second write on; the first alone does
--- nothing.
+-- nothing. Where the first one's id is another code's, none is entered.
 -- KEYS code index (hash), ids in order (sorted set), one slot; ARGV id, hash, id, hash, ...
 local codes, codes_in_order = KEYS[1], KEYS[2]
+local stands = redis.call('HGET', codes, ARGV[1])
+if stands and stands ~= ARGV[2] then return 'taken' end
 local scored = {}
 for i = 1, #ARGV, 2 do
   scored[#scored + 1] = '0'

@@ -1,0 +1,31 @@
+/** docs/translation-rules.md rule 38: what was sealed here is known however its letters are written, and a body of escapes takes no longer. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import fc from "fast-check";
+import { holdsText } from "../../../src/wire/json.ts";
+
+const WORDS = "gw1.";
+
+/** A letter as it is, or as one of its escapes. */
+const written = (letter: string) =>
+  fc.constantFrom(
+    letter,
+    ...[
+      `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`,
+      `\\u00${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+    ],
+  );
+
+test("the words are found where JSON.parse finds them, and nowhere else", () => {
+  const piece = fc.oneof(
+    ...[..."gw1.ax"].map(written),
+    fc.constantFrom("\\\\", '\\"', "\\n", "\\u0416", "\\\\u0067", "\u00e9", "\\u00e9"),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
+      const text = `{"a":"${pieces.join("")}"}`;
+      assert.equal(holdsText(Buffer.from(text), WORDS), JSON.parse(text).a.includes(WORDS), text);
+    }),
+    { numRuns: 5_000 },
+  );
+});
