@@ -57,7 +57,11 @@ function option({ flags, description, choices, standard, mandatory }: GuideOptio
 }
 
 const example = (line: string): string[] => [".PP", ".nf", plain(line), ".fi"];
-const capital = (words: string): string => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`.replace(/\.\.$/, ".");
+/** But for a value that is to be typed as it stands, such as `embedded:DIR`. */
+const capital = (words: string): string => {
+  const first = /^[a-z]+[ ,;]/.test(words) ? words.charAt(0).toUpperCase() : words.charAt(0);
+  return `${first}${words.slice(1)}.`.replace(/\.\.$/, ".");
+};
 
 /** Text that roff takes for nothing else: hyphens are hyphens, no line begins a macro. */
 function plain(text: string): string {
