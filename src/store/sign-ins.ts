@@ -34,6 +34,8 @@ export type NewSignIn = Pick<SignInRecord, "kind" | "id" | "data"> & {
   readonly lastsMs?: number | undefined;
   /** `new`: only where there is none of this id; `known`: only in place of one. Either way otherwise. */
   readonly only?: "new" | "known" | undefined;
+  /** With `known`: only in place of one that has this text. Two that change a record at a time do not undo each other's change so. */
+  readonly was?: string | undefined;
 };
 
 /** Whether the oldest of a kind gives way to one more. */

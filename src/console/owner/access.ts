@@ -118,13 +118,16 @@ function passkeyRoutes({ store }: AccessParts, scope: OwnScope): readonly Consol
         whenUnknown: AGAIN,
       },
       async handle({ params: { id }, body: { name } }) {
-        const record = await store.findSignIn(scope.tag, "passkey", id);
-        if (record === undefined) throw notThere();
-        const { id: _, ...kept } = passkeyIn(record);
-        const data = JSON.stringify({ ...kept, name });
-        if ((await store.keepSignIn(scope.tag, { kind: "passkey", id, data, only: "known" })) !== "kept")
-          throw notThere();
-        return { status: 200, body: await shown() };
+        for (let record = await store.findSignIn(scope.tag, "passkey", id); record !== undefined; ) {
+          const { id: _, ...kept } = passkeyIn(record);
+          const change = { kind: "passkey", id, data: JSON.stringify({ ...kept, name }), was: record.data } as const;
+          if ((await store.keepSignIn(scope.tag, { ...change, only: "known" })) === "kept") {
+            return { status: 200, body: await shown() };
+          }
+          // It was used or removed meanwhile.
+          record = await store.findSignIn(scope.tag, "passkey", id);
+        }
+        throw notThere();
       },
     }),
     route({

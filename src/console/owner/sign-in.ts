@@ -2,6 +2,7 @@
 import type { Store } from "../../store/contract.ts";
 import { StoreError } from "../../store/contract.ts";
 import type { Account } from "../../store/records.ts";
+import type { SignInRecord } from "../../store/sign-ins.ts";
 import type { Catalog } from "../../values/catalog.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import type { ConsoleSettings } from "../../values/settings.ts";
@@ -95,11 +96,35 @@ async function byPasskey({ store, clock, settings, challenges }: SignInParts, re
   const counter = await checkRequest(siteOf(request.headers, settings.publicUrl), challenge, credential, kept);
   if (counter === undefined || !(await challenges.spend(owner, challenge))) throw noPasskey();
   const account = await store.getAccount(owner);
-  const data = JSON.stringify({ ...kept, counter, usedAtMs: clock.wallMs() });
-  // One that was removed meanwhile lets nobody in, and does not come back.
-  const answer = await store.keepSignIn(owner, { kind: "passkey", id, data, only: "known" });
-  if (account === undefined || answer !== "kept") throw noPasskey();
+  if (account === undefined || !(await counted(store, record, counter, clock.wallMs(), owner))) throw noPasskey();
   return account;
+}
+
+/** Others who change a passkey's record at the same time, beyond which this sign-in is given up. */
+const CHANGES_MAX = 8;
+
+/**
+ * Writes down how far a passkey has counted. One that was removed meanwhile lets nobody in, and does not come back; nor does one
+ * that has signed meanwhile and counted as far: the other of the two is a copy.
+ */
+async function counted(
+  store: SignInParts["store"],
+  first: SignInRecord,
+  counter: number,
+  usedAtMs: number,
+  owner: AccountTag,
+): Promise<boolean> {
+  const { kind, id } = first;
+  let record: SignInRecord | undefined = first;
+  for (let tries = 0; record !== undefined && tries < CHANGES_MAX; tries++) {
+    const { id: _, ...kept } = passkeyIn(record);
+    // Many count nothing, and say 0 each time.
+    if (counter <= kept.counter && (counter > 0 || kept.counter > 0)) return false;
+    const data = JSON.stringify({ ...kept, counter, usedAtMs });
+    if ((await store.keepSignIn(owner, { kind, id, data, only: "known", was: record.data })) === "kept") return true;
+    record = await store.findSignIn(owner, kind, id);
+  }
+  return false;
 }
 
 /**

@@ -16,7 +16,7 @@ type SignInRow = SignInRecord & { readonly seq: number };
 export function keepSignIn(
   context: Context,
   owner: SignInOwner,
-  { kind, id, data, lastsMs, only }: NewSignIn,
+  { kind, id, data, lastsMs, only, was }: NewSignIn,
 ): "kept" | "too_many" | "unmet" {
   const { db } = context;
   const nowMs = context.nowMs();
@@ -24,6 +24,8 @@ export function keepSignIn(
   const live = all.filter((record) => !isOver(record, nowMs));
   const others = live.filter((record) => record.kind !== kind || record.id !== id);
   if (only !== undefined && (only === "known") === (others.length === live.length)) return "unmet";
+  const known = live.find((record) => record.kind === kind && record.id === id);
+  if (was !== undefined && known?.data !== was) return "unmet";
   const alike = others.filter((record) => record.kind === kind);
   const beyond = Math.max(0, alike.length - SIGN_INS_MAX + 1);
   if (!givesWay(kind) && beyond > 0) return "too_many";

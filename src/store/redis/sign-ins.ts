@@ -17,7 +17,7 @@ export async function keepSignIn(
   runner: Runner,
   scripts: Scripts,
   owner: SignInOwner,
-  { kind, id, data, lastsMs, only }: NewSignIn,
+  { kind, id, data, lastsMs, only, was }: NewSignIn,
 ): Promise<"kept" | "too_many" | "unmet"> {
   const values = [
     fieldOf(kind, id),
@@ -26,6 +26,7 @@ export async function keepSignIn(
     `${SIGN_INS_MAX}`,
     givesWay(kind) ? "1" : "",
     only ?? "",
+    ...(was === undefined ? [] : [was]),
   ];
   const reply = await runner.script(scripts["sign-in-keep"], [signInsKey(owner)], values);
   return reply as "kept" | "too_many" | "unmet";

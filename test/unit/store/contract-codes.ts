@@ -35,7 +35,7 @@ export function codeTests(ask: Ask): void {
     const { store } = ask();
     const made = (prefix: string, round: number) =>
       Array.from({ length: 3 }, (_, at) => ({ id: `Ct${round}x${at}`, hash: codeHashOf(`${prefix} ${round} ${at}`) }));
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 5; round++) {
       const all = ["one", "two", "three"].map((prefix) => made(prefix, round));
       const outcomes = await Promise.all(all.map((codes) => store.createCodes(DAY, codes)));
       assert.deepEqual(outcomes.toSorted(), ["made", "taken", "taken"]);
@@ -50,26 +50,6 @@ export function codeTests(ask: Ask): void {
       const late = await store.redeem({ hash: codeHashOf(`late ${round} 0`), tag });
       assert.equal(late.outcome, "unknown_code");
     }
-  });
-
-  test("an account has thousands of cards, and is served", async () => {
-    const { store } = ask();
-    const tag = await makeAccount(store, "Cmany", { group: "cards" });
-    const given = {
-      card: "day",
-      plan: "pro",
-      group: "cards",
-      lastsMs: DAY_MS,
-      afterPrevious: false,
-      quota: nanoUsd(500n),
-    };
-    for (let at = 0; at < 2_700; at += 100) {
-      const ids = Array.from({ length: 100 }, (_, n) => `many${at + n}`);
-      await Promise.all(ids.map((id) => store.grant(tag, { ...given, id, reference: "", gift: true })));
-    }
-    assert.equal((await store.listCards(tag))?.cards.length, 2_700);
-    const request = admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups: [cardTerms()] });
-    admitted(await store.admit(request));
   });
 
   test("a thousand codes are made at once, and listed page by page", async () => {

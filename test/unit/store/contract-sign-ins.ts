@@ -56,6 +56,21 @@ export function signInTests(ask: Ask): void {
     assert.equal((await store.findSignIn(tag, "passkey", long))?.data, full);
   });
 
+  test("of those who change a record that they have read one does", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Swas");
+    const change = (data: string, was: string) =>
+      store.keepSignIn(tag, { kind: "passkey", id: "a", data, was, only: "known" });
+    assert.equal(await change("1", "{}"), "unmet", "there is none");
+    await store.keepSignIn(tag, record("passkey", "a"));
+    const outcomes = await Promise.all(["1", "2", "3"].map((data) => change(data, "{}")));
+    assert.deepEqual(outcomes.toSorted(), ["kept", "unmet", "unmet"]);
+    const data = `${outcomes.indexOf("kept") + 1}`;
+    assert.equal((await store.findSignIn(tag, "passkey", "a"))?.data, data);
+    assert.equal(await change("4", "{}"), "unmet");
+    assert.equal(await change("5", data), "kept");
+  });
+
   test("beyond its bound the oldest of a kind goes, and no passkey does", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Smany");

@@ -227,3 +227,47 @@ test("a question to add by is one session's, and adds once, also when what it ad
   assert.equal((await alice.post("/passkeys", answer)).code, "passkey_not_made", "sent again");
   assert.deepEqual((await alice.get("/access")).json.passkeys, []);
 });
+
+test("of those who sign at the same time with the same count one is let in, and the count does not go back", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const key = new Authenticator(ORIGIN);
+  await add(alice, key, { counter: 5 });
+  const at = (counters: readonly number[]) =>
+    Promise.all(counters.map((counter) => signIn(owners.browser(), key, { counter })));
+  const same = await at([6, 6, 6, 6]);
+  assert.deepEqual(same.map(({ status }) => status).toSorted(), [200, 401, 401, 401]);
+  await at([60, 20]);
+  assert.equal((await signIn(owners.browser(), key, { counter: 21 })).code, "passkey_refused");
+  // Another name takes nothing of it back.
+  const { passkeys } = (await alice.get("/access")).json;
+  const renamed = [1, 2, 3].map((n) => alice.ask("PUT", `/passkeys/${passkeys[0].id}/name`, { name: `Key ${n}` }));
+  const [used] = await Promise.all([signIn(owners.browser(), key, { counter: 70 }), ...renamed]);
+  assert.equal(used.status, 200);
+  assert.equal((await signIn(owners.browser(), key, { counter: 70 })).code, "passkey_refused");
+});
+
+test("many who count nothing sign in at the same time", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const key = new Authenticator(ORIGIN);
+  await add(alice, key);
+  const all = await Promise.all([1, 2, 3, 4].map(() => signIn(owners.browser(), key)));
+  assert.deepEqual(
+    all.map(({ status }) => status),
+    [200, 200, 200, 200],
+  );
+});
+
+test("what a browser says beside what was signed breaks nothing", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  for (const transports of ["internal", { length: 5 }, 7, null, [7, "usb", {}]]) {
+    const key = new Authenticator(ORIGIN);
+    const { options, sealed } = (await alice.post("/passkeys/options")).json;
+    const credential = key.create(options) as { response: object };
+    const said = { ...credential, response: { ...credential.response, transports } };
+    const { status } = await alice.post("/passkeys", { sealed, name: "Key", credential: said });
+    assert.equal(status, 201, JSON.stringify(transports));
+  }
+});
