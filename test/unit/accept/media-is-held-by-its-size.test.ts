@@ -374,6 +374,9 @@ test("sound is held by its seconds: by header and samples, else at the least bit
   const falseFrame = wav(16_000, 2, 320_000);
   falseFrame.writeUInt16LE(192, 32);
   assert.equal(tokensOf(audio(falseFrame)), 320);
+  const packed = wav(16_000, 2, 320_000);
+  packed.writeUInt16LE(0x11, 20);
+  assert.equal(tokensOf(audio(packed)), undefined, "samples that are packed may be of any length");
   const falseRate = wav(16_000, 2, 320_000);
   falseRate.writeUInt32LE(16_000, 28);
   assert.equal(tokensOf(audio(falseRate)), 640, "or twice as many, by its bytes a second");

@@ -200,5 +200,8 @@ test("an item in a list of its own is none, and skills that are kept are named",
     const item = { type: "shell_call", environment };
     assert.equal(placeIn("responses", { input: [item] }), "input[0].environment.skills[1]", JSON.stringify(skill));
   }
+  const skills = { skill_id: "s" };
+  const tool = { type: "code_interpreter", container: { type: "auto", skills } };
+  assert.equal(placeIn("responses", { tools: [tool] }), "tools[0].container.skills[0]");
   assert.equal(placeIn("responses", { tools: [{ type: "mcp", tunnel_id: "t" }] }), "tools[0].tunnel_id");
 });

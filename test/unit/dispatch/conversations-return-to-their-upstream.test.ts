@@ -64,6 +64,22 @@ test("every turn goes to the same upstream, whatever chance says of other reques
   assert.equal(new Set([...seen.values()].flatMap((places) => [...places])).size, 2, "they are spread all the same");
 });
 
+test("where a request says which upstream it comes from, that counts more than what was remembered", async (t) => {
+  const upstreams = [upstream("a", await replying(t, jsonReply())), upstream("b", await replying(t, jsonReply()))];
+  const { dispatcher } = rig(t, upstreams, new FakeClock());
+  const conversation = "a conversation";
+  const other = homeOf(conversation) === "a" ? "b" : "a";
+  for (const prefers of [undefined, other, other]) {
+    const result = await dispatcher.run(ask([route("a"), route("b")], { ...ONE_JSON, conversation, prefers }));
+    assertAnswered(result);
+    assert.equal(result.route.upstream, prefers ?? homeOf(conversation));
+  }
+  const back = homeOf(conversation);
+  const result = await dispatcher.run(ask([route("a"), route("b")], { ...ONE_JSON, conversation, prefers: back }));
+  assertAnswered(result);
+  assert.equal(result.route.upstream, back);
+});
+
 test("a failure moves the conversation, which then stays where it was answered", async (t) => {
   const a = await changeable(t);
   const b = await changeable(t);

@@ -12,6 +12,8 @@ interface RelayedOptions {
   readonly leaving?: Leaving;
   /** Whether its frames are of the model's making. */
   readonly semantic?: boolean;
+  /** What a sign of life is; undefined: there is none. */
+  readonly heartbeat?: string;
 }
 
 /** A stream that has begun with one frame. */
@@ -25,10 +27,14 @@ export class Relayed {
   /** Whether the client's answer is complete and the upstream is read on for its usage. */
   draining = false;
   aborted = false;
+  /** What was handed to the client's socket. */
+  readonly written: string[] = [];
+  /** Whether that socket takes more. */
+  flowing = true;
   #sink: BodySink | undefined;
   #leave = () => {};
 
-  constructor({ cut = new AbortController().signal, leaving, semantic = true }: RelayedOptions = {}) {
+  constructor({ cut = new AbortController().signal, leaving, semantic = true, heartbeat }: RelayedOptions = {}) {
     const frame = { bytes: Buffer.from("a"), semantic, terminal: false };
     this.ended = relayStream({
       clock: this.clock,
@@ -37,12 +43,16 @@ export class Relayed {
       headers: {},
       first: [frame],
       reply: {
-        ...{ gone: false, open() {}, write: () => true, end() {}, onDrain() {} },
+        ...{ gone: false, open() {}, end() {}, onDrain() {} },
+        write: (bytes) => {
+          this.written.push(Buffer.from(bytes).toString());
+          return this.flowing;
+        },
         onGone: (task) => {
           this.#leave = task;
         },
       },
-      converter: this.#converter(frame),
+      converter: this.#converter(frame, heartbeat),
       body: {
         ...{ pause() {}, resume() {}, letGo() {}, bytesReceived: 0 },
         abort: () => {
@@ -63,10 +73,11 @@ export class Relayed {
   }
 
   /** Gives a frame for each piece; its end is the terminal frame where it has the upstream's count by then. */
-  #converter(frame: ClientFrames): StreamConverter {
+  #converter(frame: ClientFrames, heartbeat: string | undefined): StreamConverter {
     const isDraining = () => this.draining;
     const converter = {
-      ...{ fault: undefined, ended: false, heartbeat: () => undefined },
+      ...{ fault: undefined, ended: false },
+      heartbeat: () => (heartbeat === undefined ? undefined : Buffer.from(heartbeat)),
       get draining() {
         return isDraining();
       },

@@ -220,7 +220,9 @@ test("a member that stands twice beside an envelope is refused by name", async (
     for (const written of [body, escaped(body)]) {
       const reply = await postText(path, written);
       assert.equal(reply.status, 400, written);
-      assert.ok(reply.text.includes(`\\"${param}\\" stands twice`), reply.text);
+      // With escapes it is found where it is doubted what a body reaches, too, and named without its number.
+      const named = written === body ? param : (param.split(".").at(-1) ?? "");
+      assert.ok(reply.text.includes(`${named}\\" stands twice`), reply.text);
     }
   }
   const counted = await postText("/v1/messages/count_tokens", ofMessages(sealed.replace("}", `,${other}`)));

@@ -120,6 +120,11 @@ const IN_ITEMS: readonly (readonly [string, (id: unknown) => string, string | un
   ],
   ["with another case", (id) => JSON.stringify({ ...CODE_CALL, Container_Id: id }), "input[].Container_Id"],
   [
+    "in an environment with another case",
+    (id) => JSON.stringify({ ...SHELL_CALL, Environment: { container_id: id } }),
+    "input[].Environment",
+  ],
+  [
     "in camel case, in an environment",
     (id) => JSON.stringify({ ...SHELL_CALL, environment: { containerId: id } }),
     "environment[].containerId",
@@ -251,6 +256,43 @@ test("of several servers the one that ran it is asked first; another is told not
   assert.equal(translated.status, 200, await translated.clone().text());
   assert.ok(!JSON.stringify(here.simulator.requests.at(-1)?.json).includes("cntr_"));
   await translated.arrayBuffer();
+});
+
+test("the container that ran last decides who is asked first", async () => {
+  const ran = {
+    responses: await given(ITEMS[0] as Fields, { model: "plain-1" }),
+    "plain-2": await given(ITEMS[0] as Fields, { model: "plain-2" }),
+  };
+  for (const [first, last] of [
+    ["responses", "plain-2"],
+    ["plain-2", "responses"],
+  ] as const) {
+    for (let time = 0; time < 4; time++) {
+      const input = [
+        { role: "user", content: `Question ${time}` },
+        ran[first],
+        ran[last],
+        { role: "user", content: "?" },
+      ];
+      const reply = await ask(here, "responses", own.key, { model: "either", input });
+      assert.equal(reply.status, 200, await reply.clone().text());
+      await reply.arrayBuffer();
+      assert.ok(here.simulator.requests.at(-1)?.headers.includes(`Bearer upstream-canary-${last}`));
+      assert.deepEqual(lastInput().map(containerOf).filter(Boolean), [RAN_IN], "the one of this server alone");
+    }
+  }
+});
+
+test("commands that ran at another server keep no id of ours", async () => {
+  const shell = await given(ITEMS[1] as Fields, { model: "responses-1", store: undefined });
+  const reply = await ask(here, "responses", own.key, {
+    model: "plain-1",
+    input: [shell, { role: "user", content: "?" }],
+  });
+  assert.equal(reply.status, 200, await reply.clone().text());
+  await reply.arrayBuffer();
+  const sent = JSON.stringify(lastInput());
+  assert.ok(sent.includes("shell_call") && !sent.includes("gw1.") && !sent.includes("container_id"), sent);
 });
 
 test("what counts tokens and what explains a request judge it alike", async () => {

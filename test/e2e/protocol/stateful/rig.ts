@@ -15,7 +15,8 @@ export interface KeepingOptions {
 
 /**
  * A gateway whose upstream of the responses protocol keeps responses. `responses-1` and `responses-alias` have it alone, `mixed`
- * also routes that keep nothing; `elsewhere-1` is another keeping upstream's at the same address; `plain-1` keeps nothing.
+ * also routes that keep nothing; `elsewhere-1` is another keeping upstream's at the same address; `plain-1`, `plain-2` and `either`, which
+ * has the upstreams of both, keep nothing.
  */
 export function startKeeping({
   upstreamUrl,
@@ -33,10 +34,13 @@ export function startKeeping({
           "up-responses": { stateful: true },
           "up-elsewhere": { ...keeping, stateful: true },
           "up-plain": keeping,
+          "up-plain-2": { ...keeping, api_key: "upstream-canary-plain-2" },
         },
         models: {
           "elsewhere-1": { ...model, routes: [{ upstream: elsewhere }] },
           "plain-1": { ...model, routes: [{ upstream: "up-plain" }] },
+          "plain-2": { ...model, routes: [{ upstream: "up-plain-2" }] },
+          either: { ...model, routes: [{ upstream: "up-plain" }, { upstream: "up-plain-2" }] },
           mixed: {
             ...model,
             routes: [

@@ -73,6 +73,14 @@ function nothingElseOpens(wrapped: string): void {
   assert.equal(openStored(`resp_gw1.u.${reasoning.slice(4)}`, OWN), undefined);
 }
 
+test("an id that was asked by is given again, but not in place of the same id of another server", () => {
+  const ofEast = wrap("resp_1");
+  const asked = { names: new Map([[ofEast, { ...ROUTE, id: "resp_1" }]]) };
+  assert.equal(new WrappedIds(ROUTE, OWN, asked).of("resp_1"), ofEast);
+  const ofWest = new WrappedIds({ ...ROUTE, upstream: "west" }, OWN, asked).of("resp_1");
+  assert.equal(openStored(ofWest, OWN)?.upstream, "west");
+});
+
 test("what is no id is not wrapped: too long, empty, of other characters, no text", () => {
   const made = new WrappedIds(ROUTE, OWN);
   for (const id of ["", "x".repeat(257), "a b", "a/../b", "ä", "a\0b", 7, null, undefined, {}]) {
