@@ -42,7 +42,7 @@ export function mayHoldText(json: Uint8Array, words: string): boolean {
 /**
  * Whether these words of ASCII are in a JSON text, each letter as it is or as its escape. One loop: megabytes of escapes, as some encoders
  * write them, take 1 to 2 ns a byte.
- * @param words no letter but their first may be it, so that what does not go on may begin anew there.
+ * @param words must not have their first letter a second time: a search that breaks off is begun anew at that letter alone.
  */
 export function holdsText(json: Uint8Array, words: string): boolean {
   const buffer = asBuffer(json);

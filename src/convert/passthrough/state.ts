@@ -47,7 +47,16 @@ export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protoco
 
 /** What a body has that could name what is kept; text that quotes it is only looked at in vain. */
 const WORDS = [
-  ...['"file_id', '"vector_store_ids', '"container', '"environment', '"skill', '"input_image_mask', '"memory_limit'],
+  ...[
+    '"file_id',
+    '"vector_store_ids',
+    '"container',
+    '"environment',
+    '"skill',
+    '"input_image_mask',
+    '"memory_limit',
+    '"tunnel_id',
+  ],
 ] as const;
 /** Names that decide it: parsers differ in which of two counts, and in ours another name can hide one written with escapes. */
 const DECIDING: ReadonlySet<string> = new Set([

@@ -162,6 +162,7 @@ const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
   ],
   ["responses", '{"tools":[{"container":{"memory_limit":"64g","memory_limit":"1g"}}]}', "container[].memory_limit"],
   ["responses", '{"input":[{"type":"shell_call","environment":{"id":"e"},"environment":null}]}', "input[].environment"],
+  ["responses", '{"input":[{"tools":[{"type":"mcp","tunnel_id":"t","tunnel_id":null}]}]}', "tools[].tunnel_id"],
 ];
 
 test("a name that decides what is reached stands once, and as it is", () => {
