@@ -1,6 +1,6 @@
 /**
  * Opens what the money is kept in, and what looks after it: the store with what stands in front of it, the journal with what is settled and
- * sent again from it, and the notices that wait in the store. `gateway.ts` builds everything else upon it.
+ * sent again from it, and the notices that wait in the store. `pipeline.ts` and `gateway.ts` build everything else upon it.
  */
 import { randomBytes } from "node:crypto";
 import { Notices } from "./notices/notices.ts";
@@ -34,7 +34,7 @@ interface BooksParts {
   readonly generation: () => number;
 }
 
-interface Books {
+export interface Books {
   /** As long as its servers answer. */
   readonly store: Store;
   readonly charging: Charging;

@@ -4,13 +4,10 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { setMaxListeners } from "node:events";
-import { FailedKeys } from "./accept/failed-keys.ts";
 import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";
-import { createSeenKeys } from "./admit/seen-keys.ts";
 import { openBooks } from "./books.ts";
 import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
-import { dataDirOf, keptSecret, sealingKeysOf } from "./config/kept-secret.ts";
+import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit, type AuditEntry } from "./console/audit/audit.ts";
 import { CodeGuesses } from "./console/guess-budget.ts";
@@ -22,32 +19,23 @@ import { type RefusedSettings, Reloads } from "./console/reloads.ts";
 import type { Inviter } from "./console/routes/invitations.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
 import { storeKeeper } from "./console/store-keeper.ts";
-import { createDispatcher } from "./dispatch/dispatcher.ts";
-import { measureUpstreams, watchUpstreams } from "./dispatch/upstream/watch.ts";
+import { measureUpstreams } from "./dispatch/upstream/watch.ts";
 import { drainListener, publicListener } from "./endpoints/endpoints.ts";
 import { explainFor, explainToOwner } from "./endpoints/explain/questions.ts";
-import { createOverload } from "./overload/overload.ts";
-import { KeyUses } from "./request/key-uses.ts";
-import { createRecorder } from "./request/record.ts";
+import { openPipeline } from "./pipeline.ts";
 import type { PipelineParts } from "./request/run.ts";
-import { createSealing, type Sealing } from "./request/sealing.ts";
-import { LeftStreams } from "./settle/left-streams.ts";
-import { abandoned } from "./settle/lines.ts";
-import { Observed } from "./settle/observed.ts";
+import type { Sealing } from "./request/sealing.ts";
 import { SETTLE_GRACE_MS } from "./settle/recovery/charging.ts";
 import type { Store } from "./store/contract.ts";
-import { inTime } from "./store/middleware/breakers.ts";
 import type { OpenOptions } from "./store/open.ts";
 import { figuresOf, liveMetrics } from "./telemetry/live-figures.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
-import { NO_TRACING, type Tracing } from "./telemetry/traces.ts";
 import { type ClosingStep, closeAll } from "./values/program/closing.ts";
 import { errorStack } from "./values/program/error-text.ts";
 import { BUILD } from "./values/program/program.ts";
 import type { Address, Settings } from "./values/settings.ts";
-import { type Clock, Cohort, systemClock } from "./values/time.ts";
-import { addressBucket } from "./wire/address.ts";
+import { type Clock, systemClock } from "./values/time.ts";
 import type { Applied } from "./workers/workers.ts";
 
 export interface GatewayOptions {
@@ -108,11 +96,6 @@ interface PreparedGateway {
   close(): Promise<void>;
 }
 
-/** How long a request waits for its account's own last charge before it is answered that the store is unavailable. */
-const UNSETTLED_WAIT_MS = 400;
-/** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
-const ABANDONED_MAX = 1_000;
-
 /** Starts a gateway: store, journal, listeners. Rejects with the reason when it cannot. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return (await prepareGateway(options)).open();
@@ -120,10 +103,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
 /** The first half of a start: everything but the listeners. Rejects with the reason when it cannot. */
 export async function prepareGateway(options: GatewayOptions): Promise<PreparedGateway> {
-  const log = options.log ?? createLog({ level: options.settings.log.level });
+  const { clock = systemClock, log = createLog({ level: options.settings.log.level }) } = options;
   const opened: ClosingStep[] = [];
   try {
-    return await prepare({ ...options, log }, opened);
+    return await prepare({ ...options, clock, log }, opened);
   } catch (error) {
     // What could not be closed is in the log; why it did not start is what its caller must know.
     await closeAll(opened.reverse(), notClosed(log)).catch(() => {});
@@ -131,100 +114,55 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
   }
 }
 
+/** What changes while a gateway runs. */
+interface GatewayState {
+  /** Those in force. */
+  settings: Settings;
+  /** How many settings have been in force. */
+  generation: number;
+  /** Where clients are served: the real port, once it listens. */
+  listening: Address;
+  isDraining: boolean;
+}
+
+interface PrepareOptions extends GatewayOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /** @param opened gets what closes each part, in the order in which they are opened. */
-async function prepare(
-  options: GatewayOptions & { readonly log: Log },
-  opened: ClosingStep[],
-): Promise<PreparedGateway> {
-  const { clock = systemClock, serves, settings: started, log } = options;
-  let settings = started;
-  let generation = 1;
-  const reloads = new Reloads(clock);
+async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<PreparedGateway> {
+  const { clock, serves, settings: started, log } = options;
+  const state: GatewayState = { settings: started, generation: 1, listening: started.listen, isDraining: false };
+  const settings = () => state.settings;
   const metrics = createMetrics();
-  metrics.expectUpstreams(settings.upstreams.keys());
-  const books = await openBooks({ ...options, clock, metrics, generation: () => generation }, opened);
-  const { charging, notices, store } = books;
-  const { journal, settler } = charging;
-  const dispatcher = createDispatcher({
-    upstreams: settings.upstreams,
-    clock,
-    random: Math.random,
-    ...watchUpstreams({ metrics, log, tell: (kind, data) => notices.note(kind, data) }),
-  });
-  opened.push(() => dispatcher.close());
-  const tracing = await tracingOf(settings);
-  opened.push(() => tracing.close());
+  const books = await openBooks({ ...options, metrics, generation: () => state.generation }, opened);
   const cut = new AbortController();
-  setMaxListeners(0, cut.signal); // One for each running stream, taken off at its end.
-  const overload = createOverload({
-    settings: () => settings,
-    journalFill: () => journal.health().fillRatio,
-    clock,
-    metrics,
-  });
-  opened.push(() => overload.stop());
-  const seenKeys = createSeenKeys(clock);
-  const keyUses = new KeyUses({ clock, log, store, bucketOf: addressBucket });
-  const left = new LeftStreams();
-  const dataDir = dataDirOf(settings);
-  const parts: PipelineParts = {
-    settings: () => settings,
-    clock,
-    store,
-    admit: {
-      store: charging.store,
-      catalog: () => settings.catalog,
-      unsettled(tag) {
-        left.end(tag);
-        const settled = settler.unsettled(tag);
-        return settled && inTime(clock, UNSETTLED_WAIT_MS, settled);
-      },
-      seenKeys,
-      onBudgetMet: (tag, refused) => notices.budgetMet(tag, refused),
-      wallMs: () => clock.wallMs(),
-      abandon(requestId, tag, inputTokens, idempotency) {
-        // Beyond this many the hold's own end has to do: an outage must not grow memory.
-        if (settler.pending() >= ABANDONED_MAX) return;
-        void settler.settle(abandoned(requestId, tag, inputTokens, clock.wallMs(), idempotency), false);
-      },
-    },
-    failedKeys: new FailedKeys(clock),
-    dispatcher,
-    journal,
-    settler,
-    sealing: createSealing(sealingKeysOf(settings.sealingKeys, dataDir)),
-    cut: cut.signal,
-    overload,
-    cohort: new Cohort(clock),
-    keyUses,
-    observed: new Observed(options.chance),
-    left,
-    recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings.catalog }),
-  };
+  const pipeline = await openPipeline({ ...options, settings, books, metrics, cut: cut.signal }, opened);
+  const { charging } = books;
+  const { dispatcher, keyUses } = pipeline;
+  const reloads = new Reloads(clock);
+  const reasons = () => [...(state.isDraining ? ["draining"] : []), ...books.reasons()];
   const consoleParts = {
     store: books.journaled(charging.operators()),
-    catalog: () => settings.catalog,
+    catalog: () => state.settings.catalog,
     clock,
     random: randomBytes,
     codeGuesses: new CodeGuesses(clock),
+    upstreams: options.upstreams ?? (() => dispatcher.report()),
     ...reportsTo(log, metrics, clock, options.passAudit),
   };
-  const upstreams = options.upstreams ?? (() => dispatcher.report());
-  const ownerParts = { ...consoleParts, upstreams, warnsAt: () => settings.notices };
-  const owners = ownersConsole(ownerParts, settings.console, parts);
-  const listener = publicListener(parts, charging.store, log, serves === "clients", owners);
+  const owners = ownersConsole(consoleParts, state, pipeline);
+  const clients = publicListener(pipeline, charging.store, log, serves === "clients", owners);
   // After store and journal, which know better words for a folder that cannot be used.
-  const adminToken = settings.adminToken ?? keptSecret(dataDir, "admin-token");
-  let listening = settings.listen;
-  let draining = false;
-  const reasons = () => [...(draining ? ["draining"] : []), ...books.reasons()];
+  const adminToken = started.adminToken ?? keptSecret(dataDirOf(started), "admin-token");
   const measure = () => {
     charging.measure();
-    notices.measure();
-    overload.measure();
+    books.notices.measure();
+    pipeline.overload.measure();
     measureUpstreams(dispatcher.report(), metrics);
-    if (serves !== "clients") metrics.measureBuild(BUILD, generation);
-    if (serves === undefined) metrics.measureWorkers([{ worker: 1, up: true, generation }]);
+    if (serves !== "clients") metrics.measureBuild(BUILD, state.generation);
+    if (serves === undefined) metrics.measureWorkers([{ worker: 1, up: true, generation: state.generation }]);
     options.measure?.(metrics);
   };
   const snapshot = () => {
@@ -234,13 +172,12 @@ async function prepare(
   const operators = adminListener({
     ...consoleParts,
     ...storeKeeper(charging),
-    running: () => ({ ...BUILD, node: process.versions.node, generation }),
-    explain: (ask) => explainFor(ask, charging.store, parts),
-    upstreams,
-    notices,
-    invitation: invitationOf(started, () => listening),
-    ...sightOf(parts.sealing, snapshot, options.sum, started),
-    configuration: () => reloads.show(settings, generation),
+    running: () => ({ ...BUILD, node: process.versions.node, generation: state.generation }),
+    explain: (ask) => explainFor(ask, charging.store, pipeline),
+    notices: books.notices,
+    invitation: invitationOf(started, () => state.listening),
+    ...sightOf(pipeline.sealing, snapshot, options.sum, started),
+    configuration: () => reloads.show(state.settings, state.generation),
     adminToken,
     metrics: async (accept) => {
       if (options.page) return options.page(await snapshot());
@@ -252,24 +189,23 @@ async function prepare(
       return { ready: all.length === 0, reasons: all, notes: [...(options.notes?.() ?? [])] };
     },
   });
-
-  let closing: Promise<void> | undefined;
-  const shutDown = () =>
-    closeAll(
-      [() => charging.drain(SETTLE_GRACE_MS), () => keyUses.close(), () => operators.close(), ...opened.reverse()],
-      notClosed(log),
-    );
   const apply = (next: Settings) => {
     const kept = keepUntilRestart(started, next);
     dispatcher.replace(kept.upstreams); // Throws before anything has changed.
-    settings = kept;
-    generation++;
+    state.settings = kept;
+    state.generation++;
     metrics.expectUpstreams(kept.upstreams.keys());
-    notices.apply(kept.notices);
-    return { generation, ...reloads.accepted(diffSettings(started, next)) };
+    books.notices.apply(kept.notices);
+    return { generation: state.generation, ...reloads.accepted(diffSettings(started, next)) };
   };
+  const end = ending(state, { clients, cut, clock }, () =>
+    closeAll(
+      [() => charging.drain(SETTLE_GRACE_MS), () => keyUses.close(), () => operators.close(), ...opened.reverse()],
+      notClosed(log),
+    ),
+  );
   const prepared: Omit<PreparedGateway, "open"> = {
-    store,
+    store: books.store,
     metrics,
     audit: consoleParts.audit,
     adminToken: adminToken.reveal(),
@@ -286,19 +222,51 @@ async function prepare(
       reloads.refused(problems);
       countReload(metrics, "refused");
     },
+    ...end,
+  };
+  return {
+    ...prepared,
+    async open() {
+      try {
+        return { ...prepared, ...(await listen(state, { clients, operators, serves })) };
+      } catch (error) {
+        // What could not be closed is in the log; why it did not start is what its caller must know.
+        await end.close().catch(() => {});
+        throw error;
+      }
+    },
+  };
+}
+
+type ClientListener = ReturnType<typeof publicListener>;
+
+interface EndingParts {
+  readonly clients: ClientListener;
+  readonly cut: AbortController;
+  readonly clock: Clock;
+}
+
+/** The two ways to stop; whichever begins first is the one. @param shutDown closes what nobody uses any more. */
+function ending(
+  state: GatewayState,
+  { clients, cut, clock }: EndingParts,
+  shutDown: () => Promise<void>,
+): Pick<PreparedGateway, "drain" | "close"> {
+  let closing: Promise<void> | undefined;
+  return {
     drain() {
-      draining = true;
-      closing ??= drainListener(listener, settings, clock, () => cut.abort())
+      state.isDraining = true;
+      closing ??= drainListener(clients, state.settings, clock, () => cut.abort())
         // No client is left; what is still read on for its bill ends with what is known.
         .then(() => cut.abort())
         .then(shutDown);
       return closing;
     },
     close() {
-      draining = true;
+      state.isDraining = true;
       closing ??= (async () => {
-        const closed = listener.close();
-        listener.destroy();
+        const closed = clients.close();
+        clients.destroy();
         await closed;
         cut.abort();
         await shutDown();
@@ -306,29 +274,29 @@ async function prepare(
       return closing;
     },
   };
-  return {
-    ...prepared,
-    async open() {
-      try {
-        const { listen: publicAddress, admin: adminAddress } = settings;
-        const said = (setting: AddressSetting, address: Address) => async (error: unknown) => {
-          throw await listenFailure(setting, address, error, setting === "listen" ? adminAddress : publicAddress);
-        };
-        const listen =
-          serves === "operators" ? publicAddress : await listener.listen().catch(said("listen", publicAddress));
-        listening = listen;
-        const admin =
-          serves === "clients"
-            ? adminAddress
-            : await listenToOperators(operators, adminAddress).catch(said("admin", adminAddress));
-        return { ...prepared, listen, admin };
-      } catch (error) {
-        // What could not be closed is in the log; why it did not start is what its caller must know.
-        await prepared.close().catch(() => {});
-        throw error;
-      }
-    },
+}
+
+interface Listeners {
+  readonly clients: ClientListener;
+  readonly operators: AdminListener;
+  readonly serves: GatewayOptions["serves"];
+}
+
+/** Begins to listen to those whom this process serves. @returns the addresses. Rejects with words for the setting at fault. */
+async function listen(
+  state: GatewayState,
+  { clients, operators, serves }: Listeners,
+): Promise<Pick<Gateway, "listen" | "admin">> {
+  const { listen: clientAddress, admin: adminAddress } = state.settings;
+  const said = (setting: AddressSetting, address: Address) => async (error: unknown) => {
+    throw await listenFailure(setting, address, error, setting === "listen" ? adminAddress : clientAddress);
   };
+  if (serves !== "operators") state.listening = await clients.listen().catch(said("listen", clientAddress));
+  const admin =
+    serves === "clients"
+      ? adminAddress
+      : await listenToOperators(operators, adminAddress).catch(said("admin", adminAddress));
+  return { listen: state.listening, admin };
 }
 
 /** Has the admin API listen; a socket's file is taken and restricted as that of the clients' listener is. */
@@ -342,12 +310,14 @@ async function listenToOperators(operators: AdminListener, address: Address): Pr
 
 /** The console of owners, where the configuration has one. */
 function ownersConsole(
-  consoleParts: Omit<Parameters<typeof createOwnerConsole>[0], "settings" | "sealer" | "explain">,
-  settings: Settings["console"],
-  parts: PipelineParts,
+  consoleParts: Omit<Parameters<typeof createOwnerConsole>[0], "settings" | "sealer" | "explain" | "warnsAt">,
+  state: GatewayState,
+  pipeline: PipelineParts,
 ): OwnerConsole | undefined {
-  const explain: OwnExplain = (ask, own) => explainToOwner(ask, own, parts);
-  return settings && createOwnerConsole({ ...consoleParts, settings, sealer: parts.sealing, explain });
+  const { console: settings } = state.settings;
+  const explain: OwnExplain = (ask, own) => explainToOwner(ask, own, pipeline);
+  const warnsAt = () => state.settings.notices;
+  return settings && createOwnerConsole({ ...consoleParts, settings, sealer: pipeline.sealing, explain, warnsAt });
 }
 
 /** Tells of a part that could not be closed. */
@@ -360,12 +330,6 @@ function notClosed(log: Log): (error: unknown) => void {
 function reportsTo(log: Log, metrics: Metrics, clock: Clock, passOn: GatewayOptions["passAudit"]) {
   const notifications = notificationsTo(log, metrics);
   return { ...notifications, audit: new Audit(clock, notifications.log, passOn && { passOn }) };
-}
-
-/** What is never traced pays for none of it. */
-async function tracingOf({ traces }: Settings): Promise<Tracing> {
-  if (traces === undefined) return NO_TRACING;
-  return (await import("./telemetry/otlp.ts")).createTracing(traces, Math.random, BUILD.version);
 }
 
 function countReload(metrics: Metrics, result: "accepted" | "refused"): void {

@@ -15,6 +15,8 @@ export type SignInKind = "link" | "passkey" | "session" | "spent";
  * key goes unasked, and for spent challenges, which would count again.
  */
 export const SIGN_INS_MAX = 32;
+/** Spent challenges of an owner: they are small and soon over, and all operators who come by a provider are one owner. */
+export const SPENT_MAX = 512;
 export const SIGN_IN_DATA_BYTES_MAX = 4_096;
 
 export interface SignInRecord {
@@ -38,13 +40,16 @@ export type NewSignIn = Pick<SignInRecord, "kind" | "id" | "data"> & {
   readonly was?: string | undefined;
 };
 
+/** How many of a kind an owner has at most. */
+export const mostOf = (kind: SignInKind): number => (kind === "spent" ? SPENT_MAX : SIGN_INS_MAX);
+
 /** Whether the oldest of a kind gives way to one more. */
 export const givesWay = (kind: SignInKind): boolean => kind === "link" || kind === "session";
 
 /** The store's calls. Whether there is such an account is the caller's to know. */
 export interface SignIns {
   /**
-   * Inserts or replaces; a record that is replaced is the youngest of its kind. Beyond SIGN_INS_MAX the oldest of the kind goes.
+   * Inserts or replaces; a record that is replaced is the youngest of its kind. Beyond `mostOf` the oldest of the kind goes.
    * `too_many`: it would be one beyond them of a kind that gives no way. `unmet`: not what `only` asks for. Nothing was kept then.
    */
   keepSignIn(owner: SignInOwner, record: NewSignIn): Promise<"kept" | "too_many" | "unmet">;

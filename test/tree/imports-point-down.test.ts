@@ -33,7 +33,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The loose files: the program, its parts put together, what it shows without a configuration, a worker's program. */
-const LOOSE = ["src/books.ts", "src/demo.ts", "src/gateway.ts", "src/main.ts", "src/worker.ts"];
+const LOOSE = ["books", "demo", "gateway", "main", "pipeline", "worker"].map((name) => `src/${name}.ts`);
 
 /** What others may import of a room that is made of stages: the rest is its own. */
 const PUBLIC: Readonly<Record<string, readonly string[]>> = {

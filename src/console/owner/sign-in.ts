@@ -149,7 +149,8 @@ export async function letIn(
   } catch (error) {
     const refusal = error instanceof StoreError ? storeRefusal(error, undefined) : error;
     const isRefused = refusal instanceof AdminRefusal && refusal.status < 500;
-    if (isRefused) attempts.failed(request.ip);
+    // Who is told to wait has shown who they are.
+    if (isRefused && refusal.status !== 429) attempts.failed(request.ip);
     const cause = refusal instanceof AdminRefusal ? refusal.code : "internal";
     const outcome = isRefused ? "refused" : "unknown";
     audit.note({ ...asked, who: "nobody", target: "" }, { outcome, cause, facts: { way } });

@@ -6,6 +6,7 @@
 import type { SignInOwner, SignIns } from "../../store/sign-ins.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
+import { AdminRefusal } from "../refusal.ts";
 import { digestOf, type Sealer } from "./sessions.ts";
 
 const CHALLENGE_BYTES = 32;
@@ -45,11 +46,22 @@ export class Challenges {
     return until <= this.#parts.clock.wallMs() ? undefined : challenge;
   }
 
-  /** Uses up a text that must count once, for whoever has proved to be that account. @returns whether this was the first time. */
+  /**
+   * Uses up a text that must count once, for whoever has proved to be that account.
+   * @returns whether this was the first time.
+   * @throws AdminRefusal 429, when so many were used up lately that no more can be told apart
+   */
   async spend(tag: SignInOwner, text: string, lastsMs = CHALLENGE_MS): Promise<boolean> {
     const record = { kind: "spent", id: digestOf(text), data: "{}", lastsMs, only: "new" } as const;
-    return (await this.#parts.store.keepSignIn(tag, record)) === "kept";
+    const answer = await this.#parts.store.keepSignIn(tag, record);
+    if (answer === "too_many") throw tooManyLately();
+    return answer === "kept";
   }
+}
+
+function tooManyLately(): AdminRefusal {
+  const message = "There were more sign-ins in the last minutes than are told apart.";
+  return new AdminRefusal(429, "too_many_sign_ins", message, "Try again in a minute.", { "retry-after": "60" });
 }
 
 const contextOf = (purpose: string): string => `console challenge ${purpose}`;

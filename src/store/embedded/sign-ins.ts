@@ -1,12 +1,5 @@
 /** What lets somebody into the console, on the embedded store; `redis/lua/sign-ins.lua` does the same. */
-import {
-  givesWay,
-  type NewSignIn,
-  SIGN_INS_MAX,
-  type SignInKind,
-  type SignInOwner,
-  type SignInRecord,
-} from "../sign-ins.ts";
+import { givesWay, mostOf, type NewSignIn, type SignInKind, type SignInOwner, type SignInRecord } from "../sign-ins.ts";
 import type { Context } from "./context.ts";
 import type { Database, Row } from "./database/database.ts";
 import { instantOrNone } from "./rows.ts";
@@ -27,7 +20,7 @@ export function keepSignIn(
   const known = live.find((record) => record.kind === kind && record.id === id);
   if (was !== undefined && known?.data !== was) return "unmet";
   const alike = others.filter((record) => record.kind === kind);
-  const beyond = Math.max(0, alike.length - SIGN_INS_MAX + 1);
+  const beyond = Math.max(0, alike.length - mostOf(kind) + 1);
   if (!givesWay(kind) && beyond > 0) return "too_many";
   const seq = Math.max(0, ...others.map((record) => record.seq)) + 1;
   db.commitFull(() => {

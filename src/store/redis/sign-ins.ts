@@ -1,12 +1,5 @@
 /** What lets somebody into the console, on Redis: one hash per owner. */
-import {
-  givesWay,
-  type NewSignIn,
-  SIGN_INS_MAX,
-  type SignInKind,
-  type SignInOwner,
-  type SignInRecord,
-} from "../sign-ins.ts";
+import { givesWay, mostOf, type NewSignIn, type SignInKind, type SignInOwner, type SignInRecord } from "../sign-ins.ts";
 import type { Runner } from "./connection/runner.ts";
 import { signInsKey } from "./keys.ts";
 import type { Scripts } from "./scripts.ts";
@@ -23,7 +16,7 @@ export async function keepSignIn(
     fieldOf(kind, id),
     `${lastsMs ?? ""}`,
     data,
-    `${SIGN_INS_MAX}`,
+    `${mostOf(kind)}`,
     givesWay(kind) ? "1" : "",
     only ?? "",
     ...(was === undefined ? [] : [was]),

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { nameIn } from "../../../../src/console/sign-in/claims.ts";
+import { SPENT_MAX } from "../../../../src/store/sign-ins.ts";
 import { Secret } from "../../../../src/values/secret.ts";
 import type { OidcSettings } from "../../../../src/values/settings.ts";
 import { startOidc } from "../../../rig/oidc.ts";
@@ -131,6 +132,18 @@ test("callbacks that other sites have a browser ask for hold nobody back", async
   }
   assert.deepEqual(owners.log, [], "a flood fills no audit");
   assert.equal(await signIn(browser), "/console/");
+});
+
+test("beyond the sign-ins that can be told apart an owner is told to wait, and no address is held back for it", async (t) => {
+  const { owners } = await start(t);
+  const tag = await owners.account("alice");
+  for (let n = 0; n < SPENT_MAX; n++)
+    await owners.store.keepSignIn(tag, { kind: "spent", id: `${n}`, data: "{}", lastsMs: 300_000 });
+  // More often than an address may fail in a minute.
+  for (let n = 0; n < 11; n++)
+    assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=too_many_sign_ins");
+  await owners.clock.advance(300_000);
+  assert.equal(await signIn(owners.browser()), "/console/");
 });
 
 test("a name without an account is refused, or gets one where that is allowed", async (t) => {

@@ -31,6 +31,7 @@ export const owner = {
       claim_no_name: "What the provider says is no name that an account can have. Ask your operator.",
       email_unverified: "The provider has not verified your e-mail address. Verify it there, and begin again.",
       too_many_attempts: "Too many attempts to sign in came from your address. Wait for a minute.",
+      too_many_sign_ins: "There were too many sign-ins in the last minutes. Wait for a minute, and begin again.",
     },
     refusedOtherwise: "Signing in did not work. Begin again, or ask your operator.",
   },

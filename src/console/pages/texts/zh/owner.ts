@@ -31,6 +31,7 @@ export const owner: Texts["owner"] = {
       claim_no_name: "身份提供方给出的内容不能作为账户名称。请联系管理员。",
       email_unverified: "身份提供方尚未验证您的电子邮件地址。请先在那里验证，然后重新开始。",
       too_many_attempts: "来自您的地址的登录尝试过多。请等待一分钟。",
+      too_many_sign_ins: "最近几分钟内登录次数过多。请等待一分钟，然后重新开始。",
     },
     refusedOtherwise: "登录失败。请重新开始，或联系管理员。",
   },
