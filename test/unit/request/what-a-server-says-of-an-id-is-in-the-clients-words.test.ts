@@ -1,0 +1,47 @@
+/** What a server that keeps responses says of one is told with the ids that its client knows, wherever they stand in it. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { AttemptRecord } from "../../../src/dispatch/ask.ts";
+import { refusedBesideStored } from "../../../src/request/references.ts";
+import { refusal } from "../../../src/values/errors.ts";
+
+const WRAPPED = "resp_tg_client";
+// A name with what a replacement would take for its own signs.
+const OTHER = "resp_$&_client";
+const KEPT = { upstream: "here", model: "m", id: "resp_own" };
+const OF_ANOTHER = { upstream: "here", model: "m", id: "msg_own" };
+const STORED = {
+  names: new Map([
+    [WRAPPED, KEPT],
+    [OTHER, OF_ANOTHER],
+    ["resp_tg_foreign", undefined],
+  ]),
+  needed: KEPT,
+  ranAt: undefined,
+};
+const ATTEMPT: AttemptRecord = {
+  upstream: "here",
+  model: "m",
+  outcome: "upstream_rejected",
+  status: 400,
+  reason: "",
+  startedAtMs: 0,
+  headersMs: 1,
+  firstByteMs: 1,
+  endedAtMs: 1,
+  bytesReceived: 1,
+  sentToUpstream: true,
+  refusedByUpstream: true,
+};
+
+test("each of its ids is the client's, however often it is named", () => {
+  const said = refusal("upstream_rejected", {}, { upstreamMessage: "resp_own is not msg_own; resp_own has gone" });
+  const told = refusedBesideStored(said, [ATTEMPT], { json: {}, stored: STORED });
+  assert.equal(told.upstreamMessage, `${WRAPPED} is not ${OTHER}; ${WRAPPED} has gone`);
+});
+
+test("of a request that needs no server's memory the refusal stays as it is", () => {
+  const said = refusal("upstream_rejected", {}, { upstreamMessage: "resp_own has gone" });
+  for (const stored of [undefined, { ...STORED, needed: undefined }])
+    assert.equal(refusedBesideStored(said, [ATTEMPT], { json: {}, stored }), said);
+});
