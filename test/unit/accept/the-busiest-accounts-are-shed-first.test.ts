@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { sharesOf } from "../../../src/accept/descriptors.ts";
-import { InFlight, isHeavy, shedAt } from "../../../src/overload/overload.ts";
-import { hashKey, newAccountTag } from "../../../src/values/key.ts";
+import { createOverload, InFlight, isHeavy, shedAt } from "../../../src/overload/overload.ts";
+import { createMetrics } from "../../../src/telemetry/metrics.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import { hashKey, newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
+import { FakeClock } from "../dispatch/rig.ts";
 
 const ONE_HEAVY = { total: 310, accounts: 6, most: 300 };
 const ALL_ALIKE = { total: 300, accounts: 3, most: 100 };
@@ -55,6 +58,39 @@ test("what is in flight is counted by account, and known by a key only while it 
   assert.deepEqual(counts.census, { total: 2, accounts: 1, most: 2 });
   for (const leave of leaves) leave();
   assert.deepEqual(counts.census, { total: 0, accounts: 0, most: 0 });
+});
+
+test("while another account has as many, the most stays as it is when one of them gets less", () => {
+  const counts = new InFlight();
+  const enter = (name: string, tag = newAccountTag(randomBytes)) =>
+    [1, 2, 3].map(() => counts.enter(tag, hashKey(name)));
+  const [first, second] = [enter("a"), enter("b")];
+  first[0]?.();
+  assert.deepEqual(counts.census, { total: 5, accounts: 2, most: 3 });
+  second[0]?.();
+  assert.deepEqual(counts.census, { total: 4, accounts: 2, most: 2 });
+});
+
+test("requests that are too many are refused one by one, and no connection is for their sake", (t) => {
+  const overload = createOverload({
+    settings: () => ({
+      overload: { inFlightMax: 1, loopDelayMs: 1e9, memoryBytes: 2 ** 50 },
+      upstreams: new Map(),
+      workers: 1,
+    }),
+    journalFill: () => 0,
+    clock: new FakeClock(),
+    metrics: createMetrics(),
+  });
+  t.after(() => overload.stop());
+  const { connectionGuard } = overload;
+  const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
+  assert.ok(key && key !== "noise");
+  assert.equal(connectionGuard.closesConnections(), false);
+  assert.equal(typeof overload.enter(key), "function");
+  assert.equal(connectionGuard.closesConnections(), true, "its answers send their clients elsewhere");
+  assert.equal(connectionGuard.refusesConnections(), false);
+  assert.ok(isRefusal(overload.at("headers", key)));
 });
 
 test("row D8: connections have half of the descriptors, and enough is left for everything else", () => {

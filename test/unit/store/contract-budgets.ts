@@ -172,8 +172,12 @@ export function budgetTests(ask: Ask): void {
     assert.equal(await go("big-1", "10.1.2.3"), "model_not_allowed");
     assert.equal(await go("big-2", "10.2.2.3"), "address_not_allowed");
     assert.equal(await go("big-2", "10.1.2.3"), "admitted");
+    await set({ addresses: ["::/0"] });
+    await set({}, "caps");
+    assert.equal(await go("big-1", "192.0.2.1"), "admitted");
+    assert.equal(await go("big-1", ""), "address_not_allowed", "who comes from nowhere is not from anywhere");
     const before = await store.inspect(tag);
-    assert.equal(before?.inFlight, 4, "what is refused holds nothing");
+    assert.equal(before?.inFlight, 5, "what is refused holds nothing");
   });
 
   test("a hold and its raises stay within a budget, and a budget that is changed counts from the next step on", async () => {
