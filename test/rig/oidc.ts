@@ -26,6 +26,8 @@ export class OidcHere {
   forges = false;
   /** Whether it refuses whoever comes. */
   refuses = false;
+  /** Whether it takes a code that it gave as often as it comes. */
+  repeats = false;
   /** Whether what it says of itself lacks its endpoints, as of one that is about to be set up. */
   isHalf = false;
   readonly #server: Server;
@@ -56,6 +58,11 @@ export class OidcHere {
         return grant;
       },
     });
+    const { consume } = provider.AuthorizationCode.prototype;
+    const isTakenOnce = () => !this.repeats;
+    provider.AuthorizationCode.prototype.consume = async function (this: object) {
+      if (isTakenOnce()) await consume.call(this);
+    };
     provider.use(async ({ path, response }: TokenContext, next: () => Promise<void>) => {
       await next();
       if (this.forges && path === "/token")

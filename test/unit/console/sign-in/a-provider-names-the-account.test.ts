@@ -122,6 +122,19 @@ test("a callback that was forged, is another browser's, was used or is late lets
   }
 });
 
+test("a visit lets in once, though its provider takes a code again", async (t) => {
+  const { owners, oidc } = await start(t);
+  oidc.repeats = true;
+  await owners.account("alice");
+  const browser = owners.browser();
+  const path = await visit(browser);
+  const copy = owners.browser();
+  for (const [cookie, sealed] of browser.cookies) copy.cookies.set(cookie, sealed);
+  assert.equal(await comeBack(browser, path), "/console/");
+  assert.equal(await comeBack(copy, path), "/console/sign-in?refused=oidc_over");
+  assert.equal(await copy.account(), undefined);
+});
+
 test("callbacks that other sites have a browser ask for hold nobody back", async (t) => {
   const { owners } = await start(t);
   await owners.account("alice");

@@ -30,6 +30,7 @@ async function start(t: TestContext) {
 test("whom the claim names is in, and the audit says who it was", async (t) => {
   const { provider, here, admin } = await start(t);
   provider.claims = { groups: ["staff", "gateway-admins"] };
+  provider.repeats = true;
   const { page, complaints } = await openWindow(t);
   let back = "";
   page.on("request", (request) => {
