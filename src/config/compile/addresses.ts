@@ -32,7 +32,9 @@ export function readAddress(text: string): ParsedText<Address> {
 /** Whether only programs on this machine can reach the address. */
 export function isLocal(address: Address): boolean {
   if (address.kind === "unix") return true;
-  return address.host === "localhost" || address.host === "::1" || /^127\./.test(address.host);
+  const { host } = address;
+  // A name may begin like an address of this machine, and lead elsewhere.
+  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
 export function sameAddress(a: Address, b: Address): boolean {

@@ -252,7 +252,7 @@ class PassthroughStream implements StreamConverter {
 
   end(): readonly ClientFrames[] {
     if (this.#ended || this.fault) return [];
-    const frames = this.#collect(this.#reader.end());
+    const frames = this.#collect(this.#reader.end().flatMap(completed));
     if (this.#ended || this.fault) return frames;
     const added = this.#watcher.finish();
     if (added === undefined) return frames;
@@ -360,4 +360,18 @@ class PassthroughStream implements StreamConverter {
 
 function join(pieces: readonly Uint8Array[]): Uint8Array {
   return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+}
+
+/** Behind a frame that its stream ended in: its line's end, and the blank line. Where a part of that is there, a lone one follows. */
+const FRAME_END = Buffer.from("\n\n");
+
+/**
+ * The last frame of a stream that may have ended in it, so that what we write behind it is no part of it; what says nothing goes.
+ * One that ends with carriage returns was whole already: a line feed might have belonged to it.
+ */
+function completed(event: SseEvent): SseEvent[] {
+  const tail = asBuffer(event.raw).toString("latin1", Math.max(0, event.raw.length - 4));
+  const line = tail.replace(/(?:\r\n|[\r\n])$/, "");
+  if (line !== tail && /[\r\n]$/.test(line)) return [event];
+  return event.data === undefined ? [] : [{ ...event, raw: Buffer.concat([event.raw, FRAME_END]) }];
 }
