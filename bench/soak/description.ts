@@ -64,8 +64,7 @@ function costOf({ input, output }: Used = { input: -1, output: -1 }): Owed {
 function unexpectedIn({ scenario, requestId, status, outcome, reading, reused }: Seen): string[] {
   if (requestId === undefined) return outcome === "left" || reused ? [] : ["no answer, and had not left"];
   const found: string[] = [];
-  // A gateway that is short of room for a moment tells anybody so; how often it may is judged by the healthy ones.
-  if (!scenario.statuses.includes(status) && status !== 503) found.push("a status that is no answer to this");
+  if (!scenario.statuses.includes(status)) found.push("a status that is no answer to this");
   if (!reading || outcome === "left") return found;
   if (outcome === "broken") found.push("a connection that broke under it");
   else if (reading.ending === "open") found.push("an answer without a proper end");

@@ -131,6 +131,8 @@ test("a visit lets in once, though its provider takes a code again", async (t) =
   const copy = owners.browser();
   for (const [cookie, sealed] of browser.cookies) copy.cookies.set(cookie, sealed);
   assert.equal(await comeBack(browser, path), "/console/");
+  // As long as a visit lasts, it is remembered.
+  await owners.clock.advance(400_000);
   assert.equal(await comeBack(copy, path), "/console/sign-in?refused=oidc_over");
   assert.equal(await copy.account(), undefined);
 });
