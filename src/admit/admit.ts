@@ -59,6 +59,8 @@ const WORTH_ANOTHER_TRY: ReadonlySet<AdmitRefusalCause> = new Set<AdmitRefusalCa
   "account_budget",
   "concurrency",
   "idempotency_in_progress",
+  // A key whose request failed is free, for whichever body, once that request's settlement has given it back.
+  "idempotency_key",
 ]);
 
 /**

@@ -70,6 +70,7 @@ test("what the last request may have caused is asked once more; its place in the
     "key_budget",
     "account_budget",
     "idempotency_in_progress",
+    "idempotency_key",
   ] as const;
   for (const cause of causes) {
     assert.deepEqual((await asked(cause, { isPending: true })).again, [false, false], cause);
@@ -80,14 +81,7 @@ test("what the last request may have caused is asked once more; its place in the
 });
 
 test("what it cannot have caused is not", async () => {
-  for (const cause of [
-    "unknown_key",
-    "not_in_plan",
-    "no_entitlement",
-    "requests",
-    "tokens",
-    "idempotency_key",
-  ] as const) {
+  for (const cause of ["unknown_key", "not_in_plan", "no_entitlement", "requests", "tokens"] as const) {
     assert.deepEqual((await asked(cause, { isPending: true })).again, [false], cause);
   }
 });
