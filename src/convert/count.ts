@@ -13,6 +13,7 @@ import { isRefusal, type Refusal } from "../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../values/json-object.ts";
 import { decodeUtf8, spliceJson } from "../wire/json.ts";
 import type { ClientRequest, RouteFacts } from "./exchange.ts";
+import { withoutMadeFiles } from "./passthrough/made-files.ts";
 import { withoutEnvelopes } from "./passthrough/own-envelopes.ts";
 import { refusedState } from "./passthrough/request.ts";
 import { withoutUnlisted } from "./passthrough/unlisted.ts";
@@ -145,9 +146,10 @@ class PromptText {
  * without members that nobody knows.
  */
 export function encodeCount(
-  request: ClientRequest,
+  asked: ClientRequest,
   route: Pick<RouteFacts, "upstream" | "stateful" | "upstreamModel" | "passedMembers">,
 ): Uint8Array | Refusal {
+  const { request } = withoutMadeFiles(asked);
   const listed = withoutUnlisted(request, route, { strict: false });
   if (isRefusal(listed)) throw new Error("a count is never strict");
   const named = refusedState(request, route) ?? storedSplices(request, route);
@@ -164,7 +166,7 @@ export function encodeCount(
  * @param route that keeps what the request needs; undefined: it needs nothing, or nobody keeps it.
  */
 export function countFault(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
-  return refusedState(request, route);
+  return refusedState(withoutMadeFiles(request).request, route);
 }
 
 /** Whether an upstream's reply is a count. */

@@ -17,6 +17,7 @@ import { notKept, ownId, type StoredRoute, storedSplices } from "../responses/st
 import { isWrapped } from "../responses/stored/stored.ts";
 import { offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutUnpriced } from "./hosted-tools.ts";
+import { withoutMadeFiles } from "./made-files.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { firstDoubtedName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
 import { withoutUnlisted } from "./unlisted.ts";
@@ -36,7 +37,9 @@ export function spliceRequest(
 ): EncodedRequest | Refusal {
   const offered = withoutUnpriced(asked, permitted);
   if (isRefusal(offered)) return offered;
-  const { request } = offered;
+  // A client that wants nothing left out is told by the refusal of what names them.
+  const made = permitted.strict ? { ...offered, dropped: [] } : withoutMadeFiles(offered.request);
+  const { request } = made;
   const refused = refusedState(request, route) ?? refusedSwitch(request, route);
   if (refused) return refused;
   const listed = withoutUnlisted(request, route, permitted);
@@ -59,7 +62,7 @@ export function spliceRequest(
   if (request.protocol !== "chat") Object.assign(set, named.set, opened);
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
-  const more = [...lost, ...(named.leavesContainers ? [LEFT_CONTAINER] : []), ...offered.dropped];
+  const more = [...lost, ...(named.leavesContainers ? [LEFT_CONTAINER] : []), ...offered.dropped, ...made.dropped];
   return {
     body,
     dropped: more.length === 0 ? dropped : [...more, ...dropped],

@@ -1,0 +1,101 @@
+/**
+ * A result of code execution that comes back without the files it made: their ids are everybody's who shares the upstream's
+ * credential (ARCHITECTURE.md promise 14), and a client that sends back what it was given goes on.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readEnvelope } from "../../../src/accept/envelope.ts";
+import { openExchange } from "../../../src/convert/bridge.ts";
+import { countFault, encodeCount } from "../../../src/convert/count.ts";
+import type { ClientRequest } from "../../../src/convert/exchange.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import { CONTEXT } from "./request/translate.ts";
+import { routeOf } from "./translate/rig.ts";
+
+const ROUTE = { ...routeOf("messages"), upstreamModel: "m" };
+const QUESTION = '{"role":"user","content":"draw"}';
+const CALL = '{"type":"server_tool_use","id":"srvtoolu_1","name":"bash_code_execution","input":{"command":"x"}}';
+
+/** What a turn ran, written as no encoder of ours would. */
+const turn = (bash: string, python: string, more = "") =>
+  `{"role": "assistant","content":[${CALL},{ "type":"bash_code_execution_tool_result", "tool_use_id":"srvtoolu_1",` +
+  `"content":{"type":"bash_code_execution_result","stdout":"1.50 \\u00e9", "return_code":0.0,"content":${bash}${more}}},` +
+  `{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_2" ,"content":{"stdout":"","content":${python}}},` +
+  `{"type":"text","text":"code_execution_output\\" and more"}]}`;
+
+const BASH =
+  '[{"type":"bash_code_execution_output","file_id":"file_1"} , { "type":"bash_code_execution_output","file_id":"file_2"}]';
+const PYTHON = '[{"type":"code_execution_output","file_id":"file_3"}]';
+
+const bodyOf = (...turns: readonly string[]) =>
+  `{"model":"m","max_tokens":9, "messages":[${[QUESTION, ...turns].join(",")}] ,"stop_sequences":[]}`;
+
+function requestOf(text: string): ClientRequest {
+  const read = readEnvelope("messages", Buffer.from(text));
+  assert.ok(!isRefusal(read), JSON.stringify(read));
+  return { protocol: "messages", model: "m", stream: false, ...read };
+}
+
+/** The body that the upstream gets and the answer's header, or the member that is refused. */
+function sent(text: string, strict = false) {
+  const exchange = openExchange(requestOf(text), ROUTE, { outputLimit: undefined, strict }, CONTEXT);
+  if (isRefusal(exchange)) return exchange.facts.param;
+  return [Buffer.from(exchange.request.body).toString(), exchange.translation];
+}
+
+const BOTH = "lossy; dropped=messages.bash_code_execution_output,messages.code_execution_output";
+
+test("the files go and are named, and every other byte stays", () => {
+  assert.deepEqual(sent(bodyOf(turn(BASH, PYTHON), QUESTION)), [bodyOf(turn("[]", "[]"), QUESTION), BOTH]);
+});
+
+test("what a result has besides, and results that made nothing, stay as they are", () => {
+  const nothing = bodyOf(turn("[]", "[]"), QUESTION);
+  assert.deepEqual(sent(nothing), [nothing, undefined]);
+  const [body, named] = sent(bodyOf(turn(`[{"type":"text","text":"a"},${BASH.slice(1)}`, "[]"))) as [string, string];
+  assert.equal(JSON.parse(body).messages[1].content[1].content.content.length, 1);
+  assert.equal(named, "lossy; dropped=messages.bash_code_execution_output");
+});
+
+test("a client that wants nothing left out is told where the first one stands", () => {
+  assert.equal(sent(bodyOf(turn("[]", PYTHON)), true), "messages[1].content[2].content.content[0].file_id");
+});
+
+test("any other place of a file's id is refused as ever", () => {
+  const output = '{"type":"bash_code_execution_output","file_id":"file_1"}';
+  for (const [block, place] of [
+    [output, "content[0].file_id"],
+    [`{"type":"tool_result","tool_use_id":"t","content":[${output}]}`, "content[0].content[0].file_id"],
+    [
+      `{"type":"bash_code_execution_tool_result","tool_use_id":"t","content":[${output}]}`,
+      "content[0].content[0].file_id",
+    ],
+    [
+      `{"type":"bash_code_execution_tool_result","tool_use_id":"t","content":{"content":[{"type":"x","file_id":"file_1"}]}}`,
+      "content[0].content.content[0].file_id",
+    ],
+    [
+      `{"type":"bash_code_execution_tool_result","tool_use_id":"t","content":{"file_id":"f","content":[${output}]}}`,
+      "content[0].content.file_id",
+    ],
+    ['{"type":"container_upload","file_id":"file_1"}', "content[0].file_id"],
+  ] as const) {
+    assert.equal(sent(bodyOf(`{"role":"assistant","content":[${block}]}`)), `messages[1].${place}`, block);
+  }
+});
+
+test("a name that stands twice, of which one would be left, is refused", () => {
+  const twice = `,"content":[{"type":"bash_code_execution_output","file_id":"file_9"}]`;
+  for (const more of [twice, twice.replace('"content"', '"cont\\u0065nt"')]) {
+    const refused = sent(bodyOf(turn(BASH, "[]", more)));
+    assert.equal(typeof refused, "string", JSON.stringify(refused));
+  }
+});
+
+test("they are not counted either", () => {
+  const request = requestOf(bodyOf(turn(BASH, PYTHON)));
+  assert.equal(countFault(request), undefined);
+  const counted = encodeCount(request, ROUTE);
+  assert.ok(!isRefusal(counted));
+  assert.doesNotMatch(Buffer.from(counted).toString(), /file_[123]/);
+});
