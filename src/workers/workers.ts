@@ -22,6 +22,7 @@ import { type Clock, systemClock } from "../values/time.ts";
 import { forkWorker } from "./handed-over.ts";
 import type { StopMode } from "./messages.ts";
 import { WorkerPool } from "./pool.ts";
+import { upstreamsOfAll } from "./upstreams-of-all.ts";
 
 /** A bundle is one program for both: it asks node:cluster which of them it is (build/program.ts). */
 const PROGRAM = IS_BUNDLE ? (process.argv[1] as string) : fileURLToPath(new URL("../worker.ts", import.meta.url));
@@ -175,36 +176,5 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
     },
     drain: () => end("drain"),
     close: () => end("close"),
-  };
-}
-
-/* How the upstreams do at all workers together, for the operator who asks the parent. */
-
-const WORSE: Readonly<Record<UpstreamState["standing"], number>> = { healthy: 0, probe: 1, ejected: 2 };
-
-/** Counts are added up; of what each worker judges for itself the worst is given. */
-function upstreamsOfAll(reports: readonly (readonly UpstreamState[])[]): UpstreamState[] {
-  const merged = new Map<string, UpstreamState>();
-  for (const state of reports.flat()) {
-    const other = merged.get(state.name);
-    merged.set(state.name, other ? both(other, state) : state);
-  }
-  return [...merged.values()];
-}
-
-function both(one: UpstreamState, other: UpstreamState): UpstreamState {
-  const worse = WORSE[other.standing] > WORSE[one.standing] ? other : one;
-  const limitedModels = new Map(one.limitedModels);
-  for (const [model, ms] of other.limitedModels) limitedModels.set(model, Math.max(ms, limitedModels.get(model) ?? 0));
-  const outcomes: Record<string, number> = { ...one.outcomes };
-  for (const [kind, count] of Object.entries(other.outcomes)) outcomes[kind] = (outcomes[kind] ?? 0) + count;
-  return {
-    ...worse,
-    restMs: Math.max(one.restMs, other.restMs),
-    inFlight: one.inFlight + other.inFlight,
-    maxConcurrency: one.maxConcurrency + other.maxConcurrency,
-    queued: one.queued + other.queued,
-    limitedModels,
-    outcomes,
   };
 }

@@ -5,7 +5,16 @@ import process from "node:process";
 import test from "node:test";
 import { CHECKOUT } from "../../../rig/gateway.ts";
 import { ask } from "../../protocol/whole/asking.ts";
-import { CHARGE_NANO_USD, lines, metricSum, metricsPage, untilAllServe, workerPids, workersScene } from "./rig.ts";
+import {
+  aMoment,
+  CHARGE_NANO_USD,
+  lines,
+  metricSum,
+  metricsPage,
+  untilAllServe,
+  workerPids,
+  workersScene,
+} from "./rig.ts";
 
 const ROUND = 12;
 
@@ -55,4 +64,25 @@ test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
   const charges = ledger.filter(({ kind }) => kind === "usage").map(({ amount }) => amount);
   assert.equal(charges.filter((amount) => amount === CHARGE_NANO_USD).length, ROUND);
   assert.equal(charges.filter((amount) => amount === 2n * CHARGE_NANO_USD).length, 3 * ROUND);
+});
+
+test("a reload that is in force late does not hide that the one behind it was refused", {
+  timeout: 60_000,
+}, async (t) => {
+  const scene = await workersScene(t);
+  const gateway = await scene.start(2);
+  const page = () => metricsPage(gateway);
+  const held = workerPids(gateway).get(2) as number;
+  process.kill(held, "SIGSTOP");
+  writeFileSync(gateway.file, readFileSync(gateway.file, "utf8").replaceAll('output: "10"', 'output: "20"'));
+  gateway.child.kill("SIGHUP");
+  while (metricSum(await page(), "tollgate_config_generation") < 2) await aMoment();
+  writeFileSync(gateway.file, "listen: nowhere\n");
+  gateway.child.kill("SIGHUP");
+  await gateway.line("configuration refused");
+  assert.doesNotMatch(gateway.output(), /configuration reloaded/, "one worker has not confirmed it");
+  process.kill(held, "SIGCONT");
+  await gateway.line("configuration reloaded");
+  assert.equal(metricSum(await page(), "tollgate_config_reloads_total", "accepted"), 1);
+  assert.equal(metricSum(await page(), "tollgate_config_last_reload_success"), 0);
 });

@@ -1,0 +1,49 @@
+/** What an operator who asks the parent sees of an upstream that several workers judge, each for itself. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { UpstreamState } from "../../../src/console/routes/upstreams.ts";
+import { upstreamsOfAll } from "../../../src/workers/upstreams-of-all.ts";
+
+const east = (changes: Partial<UpstreamState> = {}): UpstreamState => ({
+  ...{ name: "east", standing: "healthy", reason: undefined, restMs: 0, inFlight: 2, maxConcurrency: 10, queued: 1 },
+  ...{ limitedModels: new Map(), outcomes: { ok: 3 } },
+  ...changes,
+});
+
+const STANDINGS = ["healthy", "probe", "ejected"] as const;
+
+test("of how it stands and why the worst is given, whichever worker tells it", () => {
+  for (const [worse, standing] of STANDINGS.entries()) {
+    for (const better of STANDINGS.slice(0, worse)) {
+      const [bad, good] = [east({ standing, reason: `${standing} here`, restMs: 700 }), east({ standing: better })];
+      for (const reports of [
+        [[bad], [good]],
+        [[good], [bad]],
+        [[good], [bad], [good]],
+      ]) {
+        const [seen] = upstreamsOfAll(reports);
+        assert.deepEqual([seen?.standing, seen?.reason, seen?.restMs], [standing, `${standing} here`, 700]);
+      }
+    }
+  }
+});
+
+test("counts are added up, and of a rest the longest is given", () => {
+  const west = east({ name: "west" });
+  const reports = [
+    [east({ limitedModels: new Map([["big", 50]]), outcomes: { ok: 3, timeout: 1 } }), west],
+    [east({ limitedModels: new Map([["big", 900]]), restMs: 5, outcomes: { ok: 4, reset: 2 } })],
+    [east({ limitedModels: new Map([["small", 7]]), inFlight: 5 })],
+  ];
+  assert.deepEqual(upstreamsOfAll(reports), [
+    east({
+      ...{ restMs: 5, inFlight: 9, maxConcurrency: 30, queued: 3 },
+      limitedModels: new Map([
+        ["big", 900],
+        ["small", 7],
+      ]),
+      outcomes: { ok: 10, timeout: 1, reset: 2 },
+    }),
+    west,
+  ]);
+});
