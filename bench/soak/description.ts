@@ -73,7 +73,8 @@ function unexpectedIn({ scenario, requestId, status, outcome, reading, reused }:
 
 function factsOf({ scenario, status, outcome, error, reused, reading, tail }: Seen): object {
   const { kind, protocol, stream } = scenario;
-  const end = reading?.ending === "open" ? { tail } : {};
+  // What a refusal says, and how an answer without an end breaks off: they tell the cause.
+  const end = reading === undefined || reading.ending === "open" ? { tail } : {};
   return { kind, protocol, stream, status, outcome, error, reused, used: reading?.used, ...end };
 }
 

@@ -1,7 +1,8 @@
 /** ARCHITECTURE.md promise 10, from numbers alone: who is turned away at which pressure. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import test from "node:test";
+import test, { type TestContext } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { sharesOf } from "../../../src/accept/descriptors.ts";
 import { createOverload, InFlight, isHeavy, shedAt } from "../../../src/overload/overload.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
@@ -71,26 +72,56 @@ test("while another account has as many, the most stays as it is when one of the
   assert.deepEqual(counts.census, { total: 4, accounts: 2, most: 2 });
 });
 
-test("requests that are too many are refused one by one, and no connection is for their sake", (t) => {
+type OverloadSettings = ReturnType<Parameters<typeof createOverload>[0]["settings"]>;
+
+/** An overload manager that sees no load but what it is given. */
+function overloadOn(t: TestContext, settings: () => OverloadSettings) {
   const overload = createOverload({
-    settings: () => ({
-      overload: { inFlightMax: 1, loopDelayMs: 1e9, memoryBytes: 2 ** 50 },
-      upstreams: new Map(),
-      workers: 1,
-    }),
+    settings,
     journalFill: () => 0,
     clock: new FakeClock(),
     metrics: createMetrics(),
   });
   t.after(() => overload.stop());
-  const { connectionGuard } = overload;
   const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
   assert.ok(key && key !== "noise");
+  return { ...overload, key };
+}
+
+const settingsWith = (overload: Partial<OverloadSettings["overload"]>, workers = 1): OverloadSettings => ({
+  overload: { inFlightMax: 1, loopDelayMs: 1e9, memoryBytes: 2 ** 50, ...overload },
+  upstreams: new Map(),
+  workers,
+});
+
+test("requests that are too many are refused one by one, and no connection is for their sake", (t) => {
+  const settings = settingsWith({});
+  const { connectionGuard, enter, at, key } = overloadOn(t, () => settings);
   assert.equal(connectionGuard.closesConnections(), false);
-  assert.equal(typeof overload.enter(key), "function");
+  assert.equal(typeof enter(key), "function");
   assert.equal(connectionGuard.closesConnections(), true, "its answers send their clients elsewhere");
   assert.equal(connectionGuard.refusesConnections(), false);
-  assert.ok(isRefusal(overload.at("headers", key)));
+  assert.ok(isRefusal(at("headers", key)));
+});
+
+test("limits that were reloaded are in force from the next turn on", async (t) => {
+  let settings = settingsWith({ inFlightMax: 1 });
+  const { enter, at, key } = overloadOn(t, () => settings);
+  assert.equal(typeof enter(key), "function");
+  settings = settingsWith({ inFlightMax: 100 });
+  await turn();
+  assert.equal(at("headers", key), undefined);
+  settings = settingsWith({ inFlightMax: 1 });
+  await turn();
+  assert.ok(isRefusal(at("headers", key)));
+});
+
+test("each of several workers has its part of the memory, unless a number is given", (t) => {
+  const refuses = (workers: number, memoryBytes?: number) => {
+    const settings = settingsWith({ memoryBytes }, workers);
+    return overloadOn(t, () => settings).connectionGuard.refusesConnections();
+  };
+  assert.deepEqual([refuses(1), refuses(1e9), refuses(1e9, 2 ** 50)], [false, true, false]);
 });
 
 test("row D8: connections have half of the descriptors, and enough is left for everything else", () => {

@@ -183,6 +183,36 @@ test("a cost may say that something costs nothing, and has no steps", () => {
   assert.deepEqual(big?.routes[0]?.cost.aboveTokens, []);
 });
 
+test("steps of a price apply in the order of their tokens, however they are written", () => {
+  const steps = [9, 20, 5].map((tokens) => `{tokens: ${tokens}, input: "${tokens}", output: "30"}`).join(", ");
+  const price = `{input: "2", output: 10, above_tokens: [${steps}], tiers: {flex: {input: "1", output: "5", above_tokens: [${steps}]}}}`;
+  const big = settingsOf(least.replace('{input: "0.000000003", output: 10}', price)).catalog.models.get("big-1");
+  for (const read of [big?.price.aboveTokens, big?.price.tiers.get("flex")?.aboveTokens]) {
+    assert.deepEqual(
+      read?.map(({ tokens, prices }) => [tokens, prices.input]),
+      [5n, 9n, 20n].map((usd) => [Number(usd), usd * 1_000_000_000n]),
+    );
+  }
+});
+
+test("what a model's or an upstream's rules add is input of the model, of its routes the one that adds most", () => {
+  const rules = (bytes: number, more = "") => `rules: [{system: {text: ${"x".repeat(bytes)}}${more}}]`;
+  const added = (ofModel: string, ofEast: string, ofWest: string) => {
+    const text = least
+      .replace('models.example/v1/"', `models.example/v1/", ${ofEast}`)
+      .replace('"http://[::1]:1"', `"http://[::1]:1", ${ofWest}`)
+      .replace("    context_tokens", `    ${ofModel}\n    context_tokens`);
+    return settingsOf(text).catalog.models.get("big-1")?.addedInputBytes ?? 0;
+  };
+  const frame = added("", rules(1), "") - 1;
+  assert.ok(frame >= 2, "its quotes at the least");
+  assert.equal(added("", "", ""), 0);
+  assert.equal(added("", "", rules(500)), 500 + frame);
+  assert.equal(added("", rules(300), rules(500)), 500 + frame);
+  assert.equal(added(rules(200), rules(300), rules(500)), 700 + 2 * frame);
+  assert.equal(added(rules(900, ", protocol: chat"), rules(300), rules(500)), 1_200 + 2 * frame, "east speaks chat");
+});
+
 test("a server's own tools and tiers may have a price, and so may each member that asks for an extra", () => {
   const tiers = "reserved fast+us fast+fast uk turbo+uk audio+image image+audio flex+pro+audio".split(" ");
   const tools = "web_search web_search_premium x_search ocr link_reader web_search_options enable_search".split(" ");

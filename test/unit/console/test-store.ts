@@ -29,3 +29,22 @@ export async function openTestStore(t: TestContext): Promise<Store> {
   });
   return store;
 }
+
+/** A store of which one operation waits, once it has its answer, for what `hold` gives; it is told what was asked. */
+export function holding(
+  store: Store,
+  operation: keyof Store,
+  hold: (...asked: readonly unknown[]) => Promise<unknown>,
+): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const method = target[name as keyof Store] as (...args: never[]) => unknown;
+      if (name !== operation) return method.bind(target);
+      return async (...args: never[]) => {
+        const answer = await method.apply(target, args);
+        await hold(...args);
+        return answer;
+      };
+    },
+  });
+}

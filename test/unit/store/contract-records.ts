@@ -186,6 +186,12 @@ export function recordTests(ask: Ask): void {
     assert.equal(await store.rotateKey(tag, id, beyond), "too_many");
     assert.deepEqual([await by("beyond"), await by("key")], ["unknown_key", "admitted"]);
     assert.equal(await store.rotateKey(tag, "key_none", beyond), undefined);
+    await rotate("in its place", { overlapMs: 0 });
+    assert.deepEqual(
+      [await by("in its place"), await by(`more ${KEY_VALUES_MAX}`), await by("key")],
+      ["admitted", "expired_key", "admitted"],
+      "a value that takes the place of the newest is none more",
+    );
     await store.revokeKey(tag, id);
     assert.deepEqual([await by("key"), await by("five")], ["revoked_key", "revoked_key"]);
     assert.equal((await rotate("last", { overlapMs: 0 })).status, "revoked");

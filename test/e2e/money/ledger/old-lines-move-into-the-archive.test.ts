@@ -9,11 +9,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { digestOf } from "../../../../src/store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../../../src/store/records.ts";
+import { hashKey } from "../../../../src/values/key.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";
 import { utcDay } from "../../../../src/values/time.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { type Ran, run } from "../../../unit/cli/captured-run.ts";
+import { admitAsk, admitted, ridOf, settleAsk, terms } from "../../../unit/store/asks.ts";
 import { served } from "./house.ts";
 
 const DAY_MS = 86_400_000;
@@ -192,16 +195,39 @@ test("what is wrong with the archive or with what is asked is named, and nothing
   assert.equal((await tollgate("ledger", "verify")).status, 0);
 });
 
+/** What the admin API says to this step of an archive. */
+async function archiveStep({ here, account }: Bench, body: object): Promise<string> {
+  const reply = await fetch(`${here.adminUrl}/admin/v1/accounts/${account.name}/ledger/archive`, {
+    method: "POST",
+    headers: { authorization: "Bearer test-admin-token", "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return `${reply.status} ${((await reply.json()) as { error?: { code: string } }).error?.code}`;
+}
+
+test("a charge and what was absorbed of its request stay together", async (t) => {
+  const one = await bench(t);
+  const { here, account, before } = one;
+  const ask = admitAsk({
+    ...{ tag: account.tag, requestId: ridOf(1), keyHash: hashKey(account.key), plans: ["pro"] },
+    groups: [terms({ group: "money" })],
+  });
+  const answer = admitted(await here.store.admit(ask));
+  await here.store.settle(settleAsk(ask, answer, { amount: 5n, absorbed: 3n, absorbedCause: "cut_over_hold" }));
+  age(here, account);
+  const lines = await here.store.readLedger(account.tag, 0, 100);
+  assert.deepEqual(shown(lines.slice(-2)), ["15 usage", "16 absorbed"]);
+  const step = (through: number) =>
+    archiveStep(one, { before, after: 0, through, sha256: digestOf(lines.slice(0, through)) });
+  assert.equal(await step(15), "409 splits_a_request");
+  assert.equal((await here.store.readLedger(account.tag, 0, 100)).length, 16);
+  assert.equal(await step(14), "201 undefined");
+});
+
 test("the admin API lets go of nothing whose digest the asker does not know", async (t) => {
-  const { here, account, before } = await bench(t);
-  const post = async (body: object) => {
-    const reply = await fetch(`${here.adminUrl}/admin/v1/accounts/${account.name}/ledger/archive`, {
-      method: "POST",
-      headers: { authorization: "Bearer test-admin-token", "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    return `${reply.status} ${((await reply.json()) as { error?: { code: string } }).error?.code}`;
-  };
+  const one = await bench(t);
+  const { here, account, before } = one;
+  const post = (body: object) => archiveStep(one, body);
   const sha256 = "0".repeat(64);
   assert.equal(await post({ before, after: 0, through: 5, sha256 }), "409 not_the_same_lines");
   assert.equal(await post({ before, after: 3, through: 5, sha256 }), "409 moved");

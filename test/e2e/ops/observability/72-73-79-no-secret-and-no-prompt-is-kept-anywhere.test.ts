@@ -72,7 +72,10 @@ async function traffic(here: GatewayHere, key: string): Promise<string[]> {
     }
     await send({ model: `no-such-${protocol}` });
     await send({ temperature: "hot", [say[protocol]]: 7 });
-    await send({}, `${key.slice(0, -1)}x`);
+    await send(
+      {},
+      key.replace(/.$/, (last) => (last === "x" ? "y" : "x")),
+    );
     await ask(here, protocol, undefined, {}, { path: `/v1/messages?api_key=${key}` }).then((reply) => reply.text());
     const leaving = new AbortController();
     here.simulator.program({ text: ANSWER, fault: { stallAfterEvents: 4 } });

@@ -323,17 +323,20 @@ test("keys: revoked, of a group without the model, asked too often", async () =>
 
 test("what is held for a conversation that nobody here can see is the model's whole context", async () => {
   const account = await here.account({ usd: "1" });
-  const { id } = await given(account.key);
+  const { id, output } = await given(account.key);
   await assertAtRest(here, account);
-  const explained = await ask(
-    here,
-    "responses",
-    account.key,
-    { ...KEPT, previous_response_id: id },
-    { path: "/v1/explain?protocol=responses" },
+  const heldFor = async (fields: object) => {
+    const path = "/v1/explain?protocol=responses";
+    const explained = await ask(here, "responses", account.key, { ...KEPT, ...fields }, { path });
+    return Number(((await explained.json()) as { hold: { usd: string } }).hold.usd);
+  };
+  assert.equal(
+    await heldFor({ previous_response_id: id }),
+    0.404,
+    "200,000 tokens at the dearest price of input, and 400 of output",
   );
-  const { hold } = (await explained.json()) as { hold: { usd: string } };
-  assert.equal(Number(hold.usd), 0.404, "200,000 tokens at the dearest price of input, and 400 of output");
+  // Items that come back whole have such ids, too, and say all that there is to read.
+  assert.ok((await heldFor({ input: [...output, { role: "user", content: "and?" }] })) < 0.006);
   // A hundred at once on money for two: no more are answered than are covered, each is paid, and nothing is left held.
   const replies = await Promise.all(
     Array.from({ length: 100 }, () => ask(here, "responses", account.key, { ...KEPT, previous_response_id: id })),

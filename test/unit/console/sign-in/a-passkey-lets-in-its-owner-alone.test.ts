@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import test from "node:test";
+import { holding } from "../test-store.ts";
 import { Authenticator, type Lies } from "./authenticator.ts";
 import { type Browser, bent, HOST, ORIGIN, type Owners, startOwners } from "./owners.ts";
 
@@ -244,6 +245,24 @@ test("of those who sign at the same time with the same count one is let in, and 
   const renamed = [1, 2, 3].map((n) => alice.ask("PUT", `/passkeys/${passkeys[0].id}/name`, { name: `Key ${n}` }));
   const [used] = await Promise.all([signIn(owners.browser(), key, { counter: 70 }), ...renamed]);
   assert.equal(used.status, 200);
+  assert.equal((await signIn(owners.browser(), key, { counter: 70 })).code, "passkey_refused");
+});
+
+test("a count that rises while its passkey is renamed stays risen", async (t) => {
+  let meanwhile: () => Promise<unknown> = () => Promise.resolve();
+  const owners = await startOwners(t, {}, (store) =>
+    holding(store, "findSignIn", (_tag, kind) => (kind === "passkey" ? meanwhile() : Promise.resolve())),
+  );
+  const alice = await enter(owners, "alice");
+  const key = new Authenticator(ORIGIN);
+  await add(alice, key, { counter: 5 });
+  const [{ id }] = (await alice.get("/access")).json.passkeys;
+  meanwhile = async () => {
+    meanwhile = () => Promise.resolve();
+    assert.equal((await signIn(owners.browser(), key, { counter: 70 })).status, 200);
+  };
+  assert.equal((await alice.ask("PUT", `/passkeys/${id}/name`, { name: "Key" })).status, 200);
+  assert.equal((await alice.get("/access")).json.passkeys[0].name, "Key");
   assert.equal((await signIn(owners.browser(), key, { counter: 70 })).code, "passkey_refused");
 });
 

@@ -45,12 +45,18 @@ export interface Owners {
 /** Opens what a browser carries, for tests that look into it. */
 export const SEALER = createSealing([new Secret("a test's own sealing key, 32 characters")]);
 
-export async function startOwners(t: TestContext, settings: Partial<ConsoleSettings> = {}): Promise<Owners> {
+/** @param over what the console sees of the store; the store itself unless given. */
+export async function startOwners(
+  t: TestContext,
+  settings: Partial<ConsoleSettings> = {},
+  over: (store: Store) => Store = (store) => store,
+): Promise<Owners> {
   const clock = new ManualClock();
   const dir = await mkdtemp(join(tmpdir(), "tollgate-owners-"));
-  const store = openEmbedded(dir, () => clock.wallMs());
+  const real = openEmbedded(dir, () => clock.wallMs());
+  const store = over(real);
   t.after(async () => {
-    await store.close();
+    await real.close();
     await rm(dir, { recursive: true });
   });
   const log: Record<string, unknown>[] = [];
