@@ -95,12 +95,12 @@ for (const protocol of PROTOCOL_LIST) {
     await assertCharges(account, 1);
   });
 
-  test(`${protocol}: a retry of what failed upstream, at once, is a fresh request`, async () => {
+  test(`${protocol}: a retry of what failed upstream, at once, is a fresh request, with this body or another`, async () => {
     heed(ON);
     const account = await here.account();
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 10; round++) {
       here.simulator.program({ fault: { status: 500 } }, { times: 2 });
-      const failed = await keyed(protocol, account);
+      const failed = await keyed(protocol, account, { fields: { temperature: Math.floor(round / 2) / 10 } });
       assert.deepEqual([failed.status, (await errorOf(failed)).cause], [403, "upstream_unavailable"]);
     }
     const answered = await keyed(protocol, account);
