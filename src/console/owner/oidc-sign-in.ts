@@ -1,8 +1,8 @@
 /** In by a provider of OpenID Connect: a claim of it is the name of an account. */
 import type { Account } from "../../store/records.ts";
 import type { App, AppRequest } from "../app.ts";
+import { createOrFind } from "../named-accounts.ts";
 import { AdminRefusal } from "../refusal.ts";
-import { createOrFind } from "../routes/accounts.ts";
 import { nameIn } from "../sign-in/claims.ts";
 import { OidcVisits, oidcRefused, VISIT_MS } from "../sign-in/oidc-visits.ts";
 import { siteOf } from "../sign-in/site.ts";

@@ -2,13 +2,12 @@
  * Accounts: create, list, show, the plan that they are on, name, labels, suspend, resume, close.
  */
 
-import type { Store } from "../../store/contract.ts";
 import { type Account, type AccountChange, type AccountName, LABELS_MAX, type Page } from "../../store/records.ts";
-import { newAccountTag } from "../../values/key.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
 import { showAccountBudgets } from "../answers/limits.ts";
 import { showAccount, showCards } from "../answers/present.ts";
 import { readLimit } from "../input/parameters.ts";
+import { accountNamed, createOrFind } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
 import { AccountPath, Configured, Cursor, closed, Name, type Static, Type, wholeNumber } from "../vocabulary.ts";
@@ -95,35 +94,8 @@ const NewPlan = Type.Object({ plan: Configured }, closed);
 
 /** After so long a search ends, with what it has. */
 const ANSWER_MS = 1_000;
-/** Tags drawn for one new account at most; a second draw is needed once in 10^17 accounts. */
-const TAG_DRAWS_MAX = 3;
 
 const SAFE_TO_REPEAT = "Repeat the request: it changes nothing when it was already made.";
-
-/** The account of that name. @throws AdminRefusal 404 */
-export async function accountNamed(store: Store, name: string): Promise<Account> {
-  const account = await store.findAccount(name);
-  if (account === undefined) throw noSuchAccount(name);
-  return account;
-}
-
-/** The same for callers that read only its ledger: the account's own contents are not read. @throws AdminRefusal 404 */
-export async function nameOfAccount(store: Store, name: string): Promise<AccountName> {
-  const account = await store.findAccountName(name);
-  if (account === undefined) throw noSuchAccount(name);
-  return account;
-}
-
-/** The account that comes after this one, or the first; undefined after the last. */
-export async function nextAccountName(store: Store, after: string): Promise<AccountName | undefined> {
-  let cursor: string | undefined = after;
-  do {
-    const page: Page<AccountName> = await store.listAccountNames(cursor === "" ? undefined : cursor, 1);
-    if (page.items[0]) return page.items[0];
-    cursor = page.next;
-  } while (cursor !== undefined);
-  return undefined;
-}
 
 export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store } = parts;
@@ -378,22 +350,6 @@ function fits({ name, labels, status }: Account, asked: Searched): boolean {
   const isLabelled =
     label === undefined || (Object.hasOwn(labels, label) && labels[label] === (value ?? labels[label]));
   return isLabelled && status === (asked.status ?? status) && texts.some((text) => text.includes(part));
-}
-
-/** An account of that name; made when there is none. @throws StoreError */
-export async function createOrFind(
-  parts: Pick<ConsoleParts, "store" | "random">,
-  name: string,
-  plan: string,
-): Promise<{ account: Account; created: boolean }> {
-  for (let draw = 0; draw < TAG_DRAWS_MAX; draw++) {
-    const created = await parts.store.createAccount({ tag: newAccountTag(parts.random), name, plan });
-    if (created !== "exists") return { account: created, created: true };
-    const account = await parts.store.findAccount(name);
-    if (account !== undefined) return { account, created: false };
-    // The name is free, so the tag was taken: draw another.
-  }
-  throw new Error("no free account tag was drawn; the random source repeats itself");
 }
 
 function tooManyLabels(name: string): AdminRefusal {

@@ -14,9 +14,9 @@ import { startOfDay } from "../../store/sums/day-sums.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { type ArchivedAnswer, ArchivedShape, linePage, PlainLines } from "../answers/ledger.ts";
 import { readLimit } from "../input/parameters.ts";
+import { nameOfAccount } from "../named-accounts.ts";
 import { AdminRefusal, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, closed, Day, type Static, Type } from "../vocabulary.ts";
-import { nameOfAccount } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { LEDGER_PAGE_MAX, LedgerQuery } from "./funds.ts";
 

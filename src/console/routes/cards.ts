@@ -3,9 +3,9 @@ import { giftId } from "../../values/code.ts";
 import { KeyedQueue } from "../../values/collections/keyed-queue.ts";
 import { CardList, GiftShape } from "../answers/answers.ts";
 import { showCards, showEntitlement } from "../answers/present.ts";
+import { accountNamed } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, Configured, closed, type Static, Type } from "../vocabulary.ts";
-import { accountNamed } from "./accounts.ts";
 import { worthOf } from "./codes.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 

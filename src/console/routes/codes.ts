@@ -18,6 +18,7 @@ import {
 } from "../answers/answers.ts";
 import { showCode, showEntitlement, showLastDay } from "../answers/present.ts";
 import { readLimit } from "../input/parameters.ts";
+import { accountNamed } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
 import {
@@ -33,7 +34,6 @@ import {
   Type,
   wholeNumber,
 } from "../vocabulary.ts";
-import { accountNamed } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 const CodeId = Type.String({

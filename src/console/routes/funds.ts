@@ -8,9 +8,9 @@ import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
 import { LedgerPage, linePage, newestLines } from "../answers/ledger.ts";
 import { showLedgerLine } from "../answers/present.ts";
 import { readInstant, readLimit } from "../input/parameters.ts";
+import { accountNamed, nameOfAccount } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, closed, Instant, type Static, Type, Usd, wholeNumber } from "../vocabulary.ts";
-import { accountNamed, nameOfAccount } from "./accounts.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** Ledger lines on one page at most. */

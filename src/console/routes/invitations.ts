@@ -1,9 +1,9 @@
 /** Sign-in links to the console: the operator makes one for an account's owner. */
 import { InvitationShape } from "../answers/session.ts";
+import { accountNamed } from "../named-accounts.ts";
 import { AdminRefusal } from "../refusal.ts";
 import { makeLink } from "../sign-in/links.ts";
 import { AccountPath } from "../vocabulary.ts";
-import { accountNamed } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** Where the owners' pages are, and how long a link to them opens. */

@@ -10,6 +10,7 @@ import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, ListedKeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey, showListedKey } from "../answers/present.ts";
 import { readInstant, readLimit } from "../input/parameters.ts";
+import { accountNamed } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
 import {
@@ -25,7 +26,6 @@ import {
   Type,
   wholeNumber,
 } from "../vocabulary.ts";
-import { accountNamed } from "./accounts.ts";
 import { type AuditFacts, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** Keys on one page at most. */

@@ -12,9 +12,9 @@ import type { Clock } from "../../values/time.ts";
 import { type VerificationAnswer, VerificationPage, type VerificationPageAnswer } from "../answers/ledger.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { readLimit } from "../input/parameters.ts";
+import { nextAccountName } from "../named-accounts.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
 import { closed, Name, Place, type Static, Type, wholeNumber } from "../vocabulary.ts";
-import { nextAccountName } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { type KeptAudit, KeptAudits } from "./parts/kept-audits.ts";
 

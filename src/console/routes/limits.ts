@@ -15,9 +15,9 @@ import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
 import { ceilingOf, holdFor } from "../../values/price.ts";
 import { AccountShape, KeyShape } from "../answers/answers.ts";
 import { showAccount, showKey } from "../answers/present.ts";
+import { accountNamed } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import { AccountPath, closed, KeyPath, type Static, type TSchema, Type, Usd } from "../vocabulary.ts";
-import { accountNamed } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { keyNamed, ownerOf, revoked } from "./keys.ts";
 

@@ -8,9 +8,10 @@ import { AccountShape } from "../answers/answers.ts";
 import { NoticesPage, NoticeTestShape, RetriedShape, type WaitingNoticeAnswer } from "../answers/notices.ts";
 import { showAccount } from "../answers/present.ts";
 import { readLimit } from "../input/parameters.ts";
+import { accountNamed } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
 import { AccountPath, closed, Type, Usd } from "../vocabulary.ts";
-import { AccountsQuery, accountNamed } from "./accounts.ts";
+import { AccountsQuery } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** `null`: as the configuration says. */

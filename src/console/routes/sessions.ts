@@ -1,9 +1,9 @@
 /** Who is in the console, and by what: the operator looks, and ends it. */
 import { showAccess } from "../answers/access.ts";
 import { AccessShape, SignedOutShape } from "../answers/session.ts";
+import { accountNamed } from "../named-accounts.ts";
 import { SignOutOrder } from "../sign-in/bodies.ts";
 import { AccountPath } from "../vocabulary.ts";
-import { accountNamed } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 export function sessionRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {

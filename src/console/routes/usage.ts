@@ -22,9 +22,9 @@ import { UpstreamUsagePage, UsagePage } from "../answers/answers.ts";
 import { showCostedTotal } from "../answers/present.ts";
 import { readCursor, writeCursor } from "../cursor.ts";
 import { readLimit } from "../input/parameters.ts";
+import { nextAccountName } from "../named-accounts.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
 import { closed, Day, Name, Place, type Static, Type, USAGE_BY, type UsageBy, wholeNumber } from "../vocabulary.ts";
-import { nextAccountName } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** Accounts whose usage one page sums up, at most. */

@@ -10,7 +10,8 @@ import { elementSpans, isJsonFault, memberValue, scanJson, spliceJson } from "..
 import type { ClientRequest, Permitted } from "../exchange.ts";
 import { familyOf } from "../rules/tool-offer.ts";
 
-interface Left {
+/** What is left of a request. */
+export interface Left {
   /** The request itself where nothing is left out. */
   readonly request: ClientRequest;
   /** What is left out, as `x-tollgate-translation` names it. */

@@ -7,6 +7,7 @@ import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts"
 import { holdsText, isJsonFault, scanJson, spliceJson, spliceNested } from "../../wire/json.ts";
 import type { ClientRequest } from "../exchange.ts";
 import { editElements } from "./elements.ts";
+import type { Left } from "./hosted-tools.ts";
 
 /** Blocks that hold a result of code, and in it a list of what it made. */
 const RESULTS: ReadonlySet<unknown> = new Set(["code_execution_tool_result", "bash_code_execution_tool_result"]);
@@ -14,13 +15,6 @@ const RESULTS: ReadonlySet<unknown> = new Set(["code_execution_tool_result", "ba
 const FILES: ReadonlySet<unknown> = new Set(["code_execution_output", "bash_code_execution_output"]);
 /** How the types of FILES end, for a look at the bytes. */
 const WORD = 'code_execution_output"';
-
-interface Left {
-  /** The request itself where nothing is left out. */
-  readonly request: ClientRequest;
-  /** What is left out, as `x-tollgate-translation` names it. */
-  readonly dropped: readonly string[];
-}
 
 /** The request without files that its results of code name; every other byte stays. */
 export function withoutMadeFiles(request: ClientRequest): Left {
