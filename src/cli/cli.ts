@@ -234,7 +234,9 @@ function addOwnCommands(program: Command, io: CliIo): void {
   program
     .command("health")
     .description("whether a gateway is alive: exit status 0 or 1; for container images, which have no curl")
-    .action(async () => void io.stdout.write(await askHealth(placeOf(program, io))));
+    .action(async () => {
+      await print(io, await askHealth(placeOf(program, io)), program.opts<GlobalOptions>().json === true);
+    });
   if (schema) {
     program
       .command("schema")

@@ -1,15 +1,15 @@
 /** `tollgate health`: whether a gateway is alive, as an image without a shell asks it. No token is needed. */
 import { adminBase, type GatewayPlace, unreachable } from "./admin-client.ts";
+import type { CommandResult } from "./admin-commands.ts";
 import { CliFailure } from "./failure.ts";
 
 const TIMEOUT_MS = 3_000;
 
 /**
  * Asks `/healthz` of the admin address.
- * @returns the line to print
  * @throws CliFailure 1 when there is no good answer
  */
-export async function askHealth({ fetch: ask, ...place }: GatewayPlace): Promise<string> {
+export async function askHealth({ fetch: ask, ...place }: GatewayPlace): Promise<CommandResult> {
   const base = adminBase(place);
   let status: number;
   try {
@@ -20,5 +20,5 @@ export async function askHealth({ fetch: ask, ...place }: GatewayPlace): Promise
     throw unreachable(base, error, false);
   }
   if (status !== 200) throw new CliFailure(1, `${base}/healthz answers ${status}.`);
-  return "alive\n";
+  return { json: { alive: true }, text: "alive\n" };
 }
