@@ -13,7 +13,7 @@ import { isRefusal, type Refusal } from "../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../values/json-object.ts";
 import { decodeUtf8, spliceJson } from "../wire/json.ts";
 import type { ClientRequest, RouteFacts } from "./exchange.ts";
-import { withoutMadeFiles } from "./passthrough/made-files.ts";
+import { jsonWithoutMadeFiles, withoutMadeFiles } from "./passthrough/made-files.ts";
 import { withoutEnvelopes } from "./passthrough/own-envelopes.ts";
 import { refusedState } from "./passthrough/request.ts";
 import { withoutUnlisted } from "./passthrough/unlisted.ts";
@@ -166,7 +166,7 @@ export function encodeCount(
  * @param route that keeps what the request needs; undefined: it needs nothing, or nobody keeps it.
  */
 export function countFault(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
-  return refusedState(withoutMadeFiles(request).request, route);
+  return refusedState({ ...request, json: jsonWithoutMadeFiles(request) }, route);
 }
 
 /** Whether an upstream's reply is a count. */

@@ -4,6 +4,7 @@ import type { Refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import { hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
 import type { Protocol } from "../../values/protocol.ts";
+import { mayHoldAddress, refusedAddress } from "./addresses.ts";
 import { type Met, member, type Visitor, visitConversation } from "./conversation.ts";
 import { MEDIA_NAMES, MediaCount } from "./media.ts";
 import { refusedInConversation } from "./names.ts";
@@ -11,7 +12,7 @@ import { refusedInConversation } from "./names.ts";
 export class ConversationFacts implements Visitor {
   readonly media = new MediaCount();
   readonly tools: HostedTools;
-  /** Set when a name in it could mean one thing here and another at the model's server. */
+  /** Set when a name in it could mean one thing here and another at the model's server, or for an address of its own. */
   refused: Refusal | undefined;
   /** Whether the object that is gone through has a member that may hold media. */
   #mayWeigh = false;
@@ -31,6 +32,7 @@ export class ConversationFacts implements Visitor {
 
   object(met: Met): void {
     this.media.see(met, this.#mayWeigh);
+    if (this.#mayWeigh || mayHoldAddress(met.under)) this.refused ??= refusedAddress(met);
     this.#mayWeigh = false;
     this.tools.see(met);
   }

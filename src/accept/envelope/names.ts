@@ -26,7 +26,8 @@ export function refusedName({ fault, path, known }: NameFault): Refusal {
 const BILLING = shape({
   plain: `type content output source file file_id file_data file_url image_url url data input_audio audio audio_url
     video_url tools tool definition tool_changes execution environment container container_id
-    vector_store_ids file_ids skills skill_id memory_limit input_image_mask tunnel_id output_config`,
+    vector_store_ids file_ids skills skill_id memory_limit input_image_mask tunnel_id output_config
+    id approval_request_id`,
 });
 
 /** Members that most messages and parts have; they are not looked at further. */

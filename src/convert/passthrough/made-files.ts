@@ -1,10 +1,10 @@
 /**
  * Files that a model's code has made, in a conversation that comes back: a result of code execution names each by an id, which
- * is the upstream's credential's holder's, and so everybody's (ARCHITECTURE.md promise 14). Clients send back what they were
+ * belongs to the holder of the upstream's credential, and so to all tenants together (ARCHITECTURE.md promise 14). Clients send back what they were
  * given, so a result loses the files, which are named, and its text goes on; nothing that is sent could tell whose they are.
  */
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
-import { holdsText, isJsonFault, scanJson, spliceJson, spliceNested } from "../../wire/json.ts";
+import { findMember, holdsText, type JsonMember, type JsonScan, spliceJson, spliceNested } from "../../wire/json.ts";
 import type { ClientRequest } from "../exchange.ts";
 import { editElements } from "./elements.ts";
 import type { Left } from "./hosted-tools.ts";
@@ -14,45 +14,93 @@ const RESULTS: ReadonlySet<unknown> = new Set(["code_execution_tool_result", "ba
 /** What stands in that list for a file. */
 const FILES: ReadonlySet<unknown> = new Set(["code_execution_output", "bash_code_execution_output"]);
 /** How the types of FILES end, for a look at the bytes. */
-const WORD = 'code_execution_output"';
+const WORD = '_output"';
 
-/** The request without files that its results of code name; every other byte stays. */
+/** The request without files that its results of code name; every other byte of their messages stays. */
 export function withoutMadeFiles(request: ClientRequest): Left {
-  const { protocol, body, scan, json } = request;
-  if (protocol !== "messages" || !holdsText(body, WORD)) return { request, dropped: [] };
-  const dropped = new Set<string>();
-  const messages = arrayOf(json.messages).map(objectOf);
-  const edited = editElements(body, ["messages"], (message, index) => {
-    const blocks = arrayOf(messages[index]?.content).map(objectOf);
-    if (!blocks.some(madeFiles)) return message;
-    const content = editElements(message, ["content"], (block, at) => withoutFiles(block, blocks[at], dropped));
-    return spliceNested(message, ["content"], content.toString());
+  const { body, scan, json } = request;
+  const found = conversationWithout(request);
+  const member = found && findMember(scan, "messages");
+  if (!found || !member) return { request, dropped: [] };
+  const messages = editElements(body, ["messages"], (message, index) => {
+    const content = found.blocks.get(index);
+    return content ? withContent(message, content) : message;
   });
-  if (dropped.size === 0) return { request, dropped: [] };
-  const left = spliceJson(body, scan, { set: { messages: edited }, remove: [] });
-  const leftScan = scanJson(left);
-  if (isJsonFault(leftScan)) throw new Error("a body lost its form when a file was taken out");
+  const left = spliceJson(body, scan, { set: { messages } });
   return {
-    request: { ...request, body: left, scan: leftScan, json: { ...json, messages: JSON.parse(edited.toString()) } },
-    dropped: [...dropped],
+    request: {
+      ...request,
+      body: left,
+      scan: withLonger(scan, member, left.length - body.length),
+      json: { ...json, messages: found.messages },
+    },
+    dropped: [...found.dropped],
   };
 }
 
-function madeFiles(block: JsonObject | undefined): boolean {
-  return RESULTS.has(block?.type) && arrayOf(objectOf(block?.content)?.content).some(isFile);
+/** The same where the request's bytes are not wanted. */
+export function jsonWithoutMadeFiles(request: ClientRequest): Readonly<JsonObject> {
+  const found = conversationWithout(request);
+  return found ? { ...request.json, messages: found.messages } : request.json;
 }
 
-function isFile(element: unknown): boolean {
-  return FILES.has(objectOf(element)?.type);
+interface Conversation {
+  readonly messages: readonly unknown[];
+  /** The blocks, as they came, of each message that loses a file. */
+  readonly blocks: ReadonlyMap<number, readonly unknown[]>;
+  readonly dropped: ReadonlySet<string>;
 }
 
-function withoutFiles(raw: Uint8Array, block: JsonObject | undefined, dropped: Set<string>): Uint8Array {
-  if (!madeFiles(block)) return raw;
-  const made = arrayOf(objectOf(block?.content)?.content);
-  const left = editElements(raw, ["content", "content"], (element, at) => {
-    if (!isFile(made[at])) return element;
-    dropped.add(`messages.${objectOf(made[at])?.type}`);
-    return undefined;
+function conversationWithout({ protocol, body, json }: ClientRequest): Conversation | undefined {
+  if (protocol !== "messages" || !holdsText(body, WORD)) return undefined;
+  const blocks = new Map<number, readonly unknown[]>();
+  const dropped = new Set<string>();
+  const messages = arrayOf(json.messages).map((message, index) => {
+    const content = arrayOf(objectOf(message)?.content);
+    if (!content.some((block) => filesIn(block).length > 0)) return message;
+    blocks.set(index, content);
+    for (const file of content.flatMap(filesIn)) dropped.add(`messages.${file.type}`);
+    return { ...objectOf(message), content: content.map(withoutFiles) };
   });
-  return spliceNested(raw, ["content", "content"], left.toString());
+  return dropped.size === 0 ? undefined : { messages, blocks, dropped };
+}
+
+/** What a result of code names of what it made; of every other block nothing. */
+function filesIn(block: unknown): readonly JsonObject[] {
+  const { type, content } = objectOf(block) ?? {};
+  return RESULTS.has(type) ? arrayOf(objectOf(content)?.content).map(objectOf).filter(isFile) : [];
+}
+
+function isFile(element: unknown): element is JsonObject {
+  const { type, file_id: id } = objectOf(element) ?? {};
+  return FILES.has(type) && id !== undefined && id !== null;
+}
+
+function withoutFiles(block: unknown): unknown {
+  if (filesIn(block).length === 0) return block;
+  const result = objectOf(objectOf(block)?.content);
+  const content = arrayOf(result?.content).filter((element) => !isFile(element));
+  return { ...objectOf(block), content: { ...result, content } };
+}
+
+/** A message's bytes without the files that these blocks of it name. */
+function withContent(message: Uint8Array, blocks: readonly unknown[]): Uint8Array {
+  const edited = editElements(message, ["content"], (block, index) => {
+    if (filesIn(blocks[index]).length === 0) return block;
+    const made = arrayOf(objectOf(objectOf(blocks[index])?.content)?.content);
+    const left = editElements(block, ["content", "content"], (one, at) => (isFile(made[at]) ? undefined : one));
+    return spliceNested(block, ["content", "content"], left.toString());
+  });
+  return spliceNested(message, ["content"], edited.toString());
+}
+
+/** The scan of a body in which the value of one member has become longer, or shorter; it is not gone through again. */
+function withLonger(scan: JsonScan, { nameStart }: JsonMember, by: number): JsonScan {
+  const members = scan.members.map((one) => ({
+    ...one,
+    nameStart: one.nameStart > nameStart ? one.nameStart + by : one.nameStart,
+    valueStart: one.nameStart > nameStart ? one.valueStart + by : one.valueStart,
+    valueEnd: one.nameStart >= nameStart ? one.valueEnd + by : one.valueEnd,
+  }));
+  return { ...scan, members, end: scan.end + by };
 }

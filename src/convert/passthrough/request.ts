@@ -37,7 +37,7 @@ export function spliceRequest(
 ): EncodedRequest | Refusal {
   const offered = withoutUnpriced(asked, permitted);
   if (isRefusal(offered)) return offered;
-  // A client that wants nothing left out is told by the refusal of what names them.
+  // A strict client keeps its files, so that refusedState names the first of them.
   const made = permitted.strict ? { ...offered, dropped: [] } : withoutMadeFiles(offered.request);
   const { request } = made;
   const refused = refusedState(request, route) ?? refusedSwitch(request, route);
@@ -238,9 +238,16 @@ function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | un
     if (shape.standings.get(name) === "state") return name;
     if (typeof value !== "object") continue;
     const inner = shape.inside.get(name);
-    const object = inner && objectOf(value);
-    const found = object && firstStateMember(object, inner);
-    if (found !== undefined) return `${name}.${found}`;
+    if (!inner) continue;
+    // A server may take a list for what is in it.
+    const [all, places] = Array.isArray(value)
+      ? [value, value.map((_, index) => `${name}[${index}]`)]
+      : [[value], [name]];
+    for (const [index, one] of all.entries()) {
+      const object = objectOf(one);
+      const found = object && firstStateMember(object, inner);
+      if (found !== undefined) return `${places[index]}.${found}`;
+    }
   }
   return undefined;
 }

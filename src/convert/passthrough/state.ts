@@ -16,7 +16,12 @@ const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
 };
 
 /** Members that hold further parts; tool inputs and schemas are data and are not looked at. */
-const NESTED = ["content", "output", "source", "file", "image_url", "audio", "tools"] as const;
+const NESTED = [
+  ...["content", "output", "source", "file", "image_url", "audio", "tools"],
+  ...["input_audio", "audio_url", "video_url", "document", "attachments", "tool", "definition", "tool_changes"],
+] as const;
+/** Those of them that hold tools, or one. */
+const OF_TOOLS: ReadonlySet<string> = new Set(["tools", "tool", "definition"]);
 /** What `stateMember` asks for, `type` aside: a member that is missing here is never found. */
 const STATE_NAMES: ReadonlySet<string> = new Set([
   "file_id",
@@ -56,6 +61,8 @@ const WORDS = [
     '"input_image_mask',
     '"memory_limit',
     '"tunnel_id',
+    '"audio',
+    '"item_reference',
   ],
 ] as const;
 /** Names that decide it: parsers differ in which of two counts, and in ours another name can hide one written with escapes. */
@@ -116,7 +123,7 @@ function firstStatePart(root: unknown, rootPath: string): string | undefined {
     if (found !== undefined) return `${path}.${found}`;
     for (const name of NESTED) {
       if (part[name] === undefined) continue;
-      stack.push({ value: part[name], path: `${path}.${name}`, isTool: name === "tools", isItem: false });
+      stack.push({ value: part[name], path: `${path}.${name}`, isTool: OF_TOOLS.has(name), isItem: false });
     }
   }
   return undefined;
@@ -140,7 +147,7 @@ function mayHoldStatePart(root: unknown): boolean {
       const held = part[name];
       if (STATE_NAMES.has(name) || held === CONTAINER_UPLOAD || held === ITEM_REFERENCE) return true;
       if (typeof held !== "object" || held === null) continue;
-      if (name === "audio" && Object.hasOwn(held, "id")) return true;
+      if (name === "audio" && (Array.isArray(held) || Object.hasOwn(held, "id"))) return true;
       stack.push(held);
     }
   }
@@ -149,13 +156,16 @@ function mayHoldStatePart(root: unknown): boolean {
 
 function stateMember(part: JsonObject, { path, isTool, isItem }: StatePlace): string | undefined {
   if (isTool) return toolMember(part);
-  if (typeof part.file_id === "string") return "file_id";
+  for (const name of ["file_id", "file_ids"]) if (isNamed(part[name])) return name;
   if (part.type === CONTAINER_UPLOAD || (part.type === ITEM_REFERENCE && !isItem)) return "type";
-  if (Array.isArray(part.vector_store_ids)) return "vector_store_ids";
+  if (part.vector_store_ids !== undefined && part.vector_store_ids !== null) return "vector_store_ids";
   const place = ranMember(part, isItem);
   if (place !== undefined) return place;
-  return path.endsWith(".audio") && typeof part.id === "string" ? "id" : undefined;
+  return AUDIO.test(path) && isNamed(part.id) ? "id" : undefined;
 }
+
+/** Sound that was made before is named by its id. */
+const AUDIO = /\.audio(?:\[\d+\])?$/;
 
 /** Of where a part says that it ran, the member that names what is kept; which container an item ran in is judged elsewhere. */
 function ranMember({ container, container_id: id, environment }: JsonObject, isItem: boolean): string | undefined {

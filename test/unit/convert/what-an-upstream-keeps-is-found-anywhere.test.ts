@@ -23,16 +23,21 @@ const PARTS: readonly (readonly [JsonObject, string])[] = [
   [{ type: "container_upload" }, "type"],
   [{ type: "file_search", vector_store_ids: [] }, "vector_store_ids"],
   [{ type: "code_interpreter", container: "cntr_1" }, "container"],
+  [{ type: "input_file", file_id: ["file_1"] }, "file_id"],
+  [{ type: "input_file", file_id: { 0: "file_1" } }, "file_id"],
+  [{ type: "input_file", file_id: 1 }, "file_id"],
+  [{ type: "x", file_ids: ["file_1"] }, "file_ids"],
+  [{ type: "file_search", vector_store_ids: "vs_1" }, "vector_store_ids"],
 ];
 
 /** Members that have the same names and keep nothing. */
 const HARMLESS: readonly JsonObject[] = [
   { type: "text", text: "container_upload", file_id: null },
   { type: "code_interpreter", container: { type: "auto" } },
-  { type: "x", vector_store_ids: "none" },
+  { type: "x", vector_store_ids: null },
   { type: "tool_use", input: { file_id: "data" } },
   { audio: { data: "AAAA" } },
-  { audio: [{ id: "an element" }] },
+  { audio: [{ text: "an element" }] },
 ];
 
 const PLACES: readonly (readonly [Protocol, (part: JsonObject) => JsonObject, string])[] = [
@@ -40,6 +45,14 @@ const PLACES: readonly (readonly [Protocol, (part: JsonObject) => JsonObject, st
   ["chat", (part) => ({ messages: [{ role: "user", content: [{ type: "text" }, part] }] }), "messages[0].content[1]"],
   ["chat", (part) => ({ messages: [{ content: [{ type: "file", file: part }] }] }), "messages[0].content[0].file"],
   ["chat", (part) => ({ messages: [], tools: [part] }), "tools[0]"],
+  ...["input_audio", "audio_url", "video_url", "document", "attachments"].map(
+    (name) =>
+      [
+        "chat",
+        (part: JsonObject) => ({ messages: [{ content: [{ [name]: part }] }] }),
+        `messages[0].content[0].${name}`,
+      ] as const,
+  ),
   ["messages", (part) => ({ messages: [{ content: [{ source: part }] }] }), "messages[0].content[0].source"],
   ["messages", (part) => ({ messages: [{ content: [{ content: [part] }] }] }), "messages[0].content[0].content[0]"],
   ["responses", (part) => ({ input: [{ role: "user", output: [part] }] }), "input[0].output[0]"],
@@ -55,8 +68,10 @@ test("a part that names what is kept is refused by its place", () => {
 });
 
 test("sound that was made before is named by its id", () => {
-  const json = { messages: [{ role: "assistant", audio: { id: "audio_1" } }] };
-  assert.equal(placeIn("chat", json), "messages[0].audio.id");
+  const around = (audio: unknown) => ({ messages: [{ role: "assistant", audio }] });
+  assert.equal(placeIn("chat", around({ id: "audio_1" })), "messages[0].audio.id");
+  assert.equal(placeIn("chat", around({ id: ["audio_1"] })), "messages[0].audio.id");
+  assert.equal(placeIn("chat", around([{ id: "audio_1" }])), "messages[0].audio[0].id");
 });
 
 test("of several the first is named", () => {

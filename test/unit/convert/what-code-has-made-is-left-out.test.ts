@@ -49,6 +49,28 @@ test("the files go and are named, and every other byte stays", () => {
   assert.deepEqual(sent(bodyOf(turn(BASH, PYTHON), QUESTION)), [bodyOf(turn("[]", "[]"), QUESTION), BOTH]);
 });
 
+test("what is written elsewhere in the body has its right place", () => {
+  const request = requestOf(bodyOf(turn(BASH, PYTHON)).replace('"model":"m",', "").replace(/\}$/, ',"model":"m"}'));
+  const route = { ...ROUTE, upstreamModel: "other" };
+  const exchange = openExchange(request, route, { outputLimit: 5, strict: false }, CONTEXT);
+  assert.ok(!isRefusal(exchange));
+  assert.equal(
+    Buffer.from(exchange.request.body).toString(),
+    `{"max_tokens":5, "messages":[${QUESTION},${turn("[]", "[]")}] ,"stop_sequences":[],"model":"other"}`,
+  );
+});
+
+test("an output without an id is no file, and a block beside one keeps its bytes", () => {
+  const beside = '{ "type":"tool_result", "tool_use_id":"t","content":[ ] }';
+  const unnamed = '{ "type":"bash_code_execution_output" }';
+  const at = (bash: string) => bodyOf(turn(bash, "[]").replace('{"type":"text"', `${beside},{"type":"text"`));
+  assert.deepEqual(sent(at(`[${unnamed},${BASH.slice(1)}`)), [
+    at(`[${unnamed}]`),
+    "lossy; dropped=messages.bash_code_execution_output",
+  ]);
+  assert.deepEqual(sent(at(`[${unnamed}]`)), [at(`[${unnamed}]`), undefined]);
+});
+
 test("what a result has besides, and results that made nothing, stay as they are", () => {
   const nothing = bodyOf(turn("[]", "[]"), QUESTION);
   assert.deepEqual(sent(nothing), [nothing, undefined]);

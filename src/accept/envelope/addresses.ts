@@ -1,0 +1,44 @@
+/**
+ * Where a conversation says that an image, a file or a sound is. A server opens such an address with rights of its own: a path
+ * with those of its process, `gs://` with those of whoever's credential came with it, which all tenants share (ARCHITECTURE.md
+ * promise 14). What anybody could open himself passes, and is never opened here (docs/failure-model.md row 57).
+ */
+import { type Refusal, refusal } from "../../values/errors.ts";
+import type { JsonObject } from "../../values/json-object.ts";
+import type { Met } from "./conversation.ts";
+
+/** Members of a part that are an address, or data, when they are a text. */
+const OF_PARTS = ["image_url", "file_url", "file_data", "audio_url", "video_url"] as const;
+/** The same of the objects in which parts of other protocols hold theirs, by the member that holds the object. */
+const OF_HOLDERS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["image_url", ["url"]],
+  ["audio_url", ["url"]],
+  ["video_url", ["url"]],
+  ["source", ["url"]],
+  ["audio", ["url", "data"]],
+  ["input_audio", ["url", "data"]],
+  ["file", ["url"]],
+]);
+const OPEN_TO_ALL = /^\s*(?:https?:\/\/|data:)/i;
+// One character is looked for, and no pattern runs over the whole text: it may have megabytes.
+const NOT_BASE64 = /[^A-Za-z0-9+/_=\s-]/;
+
+/** Whether an object of a conversation may hold an address, by the member that holds it. */
+export function mayHoldAddress(under: string): boolean {
+  return OF_HOLDERS.has(under);
+}
+
+/** The refusal of an address that a server would open with rights of its own. */
+export function refusedAddress({ node, under }: Met): Refusal | undefined {
+  const name = foreign(node, OF_PARTS) ?? foreign(node, OF_HOLDERS.get(under) ?? []);
+  if (name === undefined) return undefined;
+  const detail = "An address begins with http:// or https://; what is sent itself is base64, or a data: URL.";
+  return refusal("wrong_type", { param: `${under}[].${name}`, detail });
+}
+
+function foreign(node: JsonObject, names: readonly string[]): string | undefined {
+  return names.find((name) => {
+    const address = node[name];
+    return typeof address === "string" && !OPEN_TO_ALL.test(address) && NOT_BASE64.test(address);
+  });
+}

@@ -1,0 +1,88 @@
+/**
+ * Addresses in a conversation (ARCHITECTURE.md promise 14, docs/failure-model.md row 57): what a server would open with its own
+ * rights, or with those of the credential that all tenants share, is refused by its place.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readEnvelope } from "../../../src/accept/envelope.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import type { Protocol } from "../../../src/values/protocol.ts";
+
+function refusedIn(protocol: Protocol, content: object): string | undefined {
+  const turns = [{ role: "user", content: [content] }];
+  const body = protocol === "responses" ? { model: "m", input: turns } : { model: "m", max_tokens: 9, messages: turns };
+  const read = readEnvelope(protocol, Buffer.from(JSON.stringify(body)));
+  if (!isRefusal(read)) return undefined;
+  assert.equal(read.cause, "wrong_type");
+  return read.facts.param;
+}
+
+/** Every place of an address, with what names it. */
+const PLACES: readonly (readonly [Protocol, (address: string) => object, string])[] = [
+  ["chat", (url) => ({ type: "image_url", image_url: { url } }), "image_url[].url"],
+  ["chat", (url) => ({ type: "image_url", image_url: url }), "content[].image_url"],
+  ["chat", (url) => ({ type: "video_url", video_url: { url } }), "video_url[].url"],
+  ["chat", (url) => ({ type: "audio_url", audio_url: { url } }), "audio_url[].url"],
+  ["chat", (data) => ({ type: "input_audio", input_audio: { data, format: "wav" } }), "input_audio[].data"],
+  ["chat", (data) => ({ type: "file", file: { file_data: data } }), "file[].file_data"],
+  ["chat", (url) => ({ type: "file", file: { file_url: url } }), "file[].file_url"],
+  ["messages", (url) => ({ type: "image", source: { type: "url", url } }), "source[].url"],
+  ["messages", (url) => ({ type: "document", source: { type: "url", url } }), "source[].url"],
+  [
+    "messages",
+    (url) => ({ type: "tool_result", tool_use_id: "t", content: [{ type: "image", source: { type: "url", url } }] }),
+    "source[].url",
+  ],
+  ["responses", (url) => ({ type: "input_image", image_url: url }), "content[].image_url"],
+  ["responses", (url) => ({ type: "input_file", file_url: url }), "content[].file_url"],
+  ["responses", (data) => ({ type: "input_file", file_data: data }), "content[].file_data"],
+];
+
+const OWN = [
+  "gs://operator-bucket/x.png",
+  "s3://bucket/x.png",
+  "file:///etc/passwd",
+  "FILE:///etc/passwd",
+  "/etc/secrets.png",
+  "..\\x.png",
+  "ftp://host/x.png",
+  " gs://bucket/x",
+  "oss://bucket/x",
+  "httpx://host/x",
+  "xhttp://host/x",
+];
+const ANYBODYS = [
+  "https://example.com/x.png",
+  "HTTP://example.com/",
+  " https://example.com/x",
+  "data:image/png;base64,AAAA",
+  "data:text/plain,hello%20you",
+  "iVBORw0KGgo=",
+  "iVBO\nRw0KGgo=",
+  "",
+];
+
+test("what anybody could open himself, and what is sent itself, passes", () => {
+  for (const [protocol, around] of PLACES) {
+    for (const address of ANYBODYS) assert.equal(refusedIn(protocol, around(address)), undefined, address);
+  }
+});
+
+test("whatever else is refused by its place", () => {
+  for (const [protocol, around, place] of PLACES) {
+    for (const address of OWN) assert.equal(refusedIn(protocol, around(address)), place, address);
+  }
+});
+
+test("text and data that look like an address pass", () => {
+  for (const [protocol, content] of [
+    ["chat", { type: "text", text: "file:///etc/passwd" }],
+    ["messages", { type: "document", source: { type: "text", media_type: "text/plain", data: "gs://bucket: text" } }],
+    ["messages", { type: "search_result", source: "gs://bucket/x", title: "t", content: [] }],
+    ["messages", { type: "tool_use", id: "t", name: "n", input: { image_url: "file:///etc/passwd" } }],
+    ["messages", { type: "web_search_tool_result", content: [{ type: "web_search_result", url: "about:blank" }] }],
+    ["chat", { type: "image_url", image_url: { url: ["gs://x"] } }],
+  ] as const) {
+    assert.equal(refusedIn(protocol, content), undefined, JSON.stringify(content));
+  }
+});
