@@ -13,7 +13,7 @@ import { isRefusal, type Refusal } from "../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../values/json-object.ts";
 import { decodeUtf8, spliceJson } from "../wire/json.ts";
 import type { ClientRequest, RouteFacts } from "./exchange.ts";
-import { jsonWithoutMadeFiles, withoutMadeFiles } from "./passthrough/made-files.ts";
+import { withoutMadeFiles } from "./passthrough/made-files.ts";
 import { withoutEnvelopes } from "./passthrough/own-envelopes.ts";
 import { refusedState } from "./passthrough/request.ts";
 import { withoutUnlisted } from "./passthrough/unlisted.ts";
@@ -141,15 +141,19 @@ class PromptText {
   }
 }
 
+/** What is counted of a request: all that a server would be sent of it. */
+export function countedOf(request: ClientRequest): ClientRequest {
+  return withoutMadeFiles(request).request;
+}
+
 /**
  * The upstream's body of a count: the client's under the upstream's name of the model, without what it cannot read and
  * without members that nobody knows.
  */
 export function encodeCount(
-  asked: ClientRequest,
+  request: ClientRequest,
   route: Pick<RouteFacts, "upstream" | "stateful" | "upstreamModel" | "passedMembers">,
 ): Uint8Array | Refusal {
-  const { request } = withoutMadeFiles(asked);
   const listed = withoutUnlisted(request, route, { strict: false });
   if (isRefusal(listed)) throw new Error("a count is never strict");
   const named = refusedState(request, route) ?? storedSplices(request, route);
@@ -166,7 +170,7 @@ export function encodeCount(
  * @param route that keeps what the request needs; undefined: it needs nothing, or nobody keeps it.
  */
 export function countFault(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
-  return refusedState({ ...request, json: jsonWithoutMadeFiles(request) }, route);
+  return refusedState(request, route);
 }
 
 /** Whether an upstream's reply is a count. */

@@ -7,6 +7,7 @@ import { type ReadBody, readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
 import {
   type CountedProtocol,
+  countedOf,
   countFault,
   encodeCount,
   estimateInput,
@@ -68,7 +69,7 @@ export async function countTokens(
   record.asked(read.envelope.model);
   const model = modelFor(view, read.envelope.model, parts.settings().catalog);
   if (isRefusal(model)) return model;
-  const asked = clientRequest(protocol, read);
+  const asked = countedOf(clientRequest(protocol, read));
   const needed = read.stored?.needed;
   const keeping = model.routes.find(({ stateful, upstream }) => stateful && upstream === needed?.upstream);
   const refused = countFault(asked, keeping);
@@ -80,7 +81,7 @@ export async function countTokens(
     const detail = "It refers to what its server keeps, and that server does not count.";
     return refusal("unsupported_parameter", { model: model.name, param: "previous_response_id", detail });
   }
-  const tokens = estimateInput(protocol, read.json, model.mediaTokens);
+  const tokens = estimateInput(protocol, asked.json, model.mediaTokens);
   return { origin: "gateway", body: renderCount(protocol, tokens) };
 }
 

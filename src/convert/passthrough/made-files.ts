@@ -38,12 +38,6 @@ export function withoutMadeFiles(request: ClientRequest): Left {
   };
 }
 
-/** The same where the request's bytes are not wanted. */
-export function jsonWithoutMadeFiles(request: ClientRequest): Readonly<JsonObject> {
-  const found = conversationWithout(request);
-  return found ? { ...request.json, messages: found.messages } : request.json;
-}
-
 interface Conversation {
   readonly messages: readonly unknown[];
   /** The blocks, as they came, of each message that loses a file. */

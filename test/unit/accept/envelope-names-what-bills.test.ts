@@ -28,6 +28,14 @@ function fault(protocol: Protocol, body: object | string): string {
 
 /** Row, protocol, body, refusal. */
 const REFUSED: readonly (readonly [string, Protocol, object | string, string])[] = [
+  ["promise 14", "responses", { model: "m", input: [{ ID: "rs_1" }] }, "unsupported_parameter input[].ID"],
+  ["promise 14", "responses", { model: "m", input: [{ "i-d": "rs_1" }] }, "unsupported_parameter input[].i-d"],
+  [
+    "promise 14",
+    "responses",
+    { model: "m", input: [{ type: "mcp_approval_response", approvalRequestId: "a" }] },
+    "unsupported_parameter input[].approvalRequestId",
+  ],
   ["row 44", "chat", "[".repeat(5_000_000), "not_json"],
   ["row 44", "chat", `{"messages":${"[".repeat(5_000)}${"]".repeat(5_000)},"model":"m"}`, "not_json"],
   ["row 44", "chat", '{"a":'.repeat(1_000_000), "not_json"],

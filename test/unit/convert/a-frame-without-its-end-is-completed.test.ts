@@ -11,16 +11,20 @@ const CHUNK = { id: "c", object: "chat.completion.chunk", created: 1, model: "m"
 const TEXT = { ...CHUNK, choices: [{ index: 0, delta: { content: "hi" }, finish_reason: null }] };
 const END = { ...CHUNK, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
 
-/** What a client reads of it, frame by frame. */
-function read(bytes: string): string[] {
+/** What a client is sent of it. */
+function sentOf(bytes: string): Buffer {
   const request = clientRequest("chat", { model: "m", messages: [{ role: "user", content: "hi" }], stream: true });
-  const exchange = openPassthrough(request, routeTo("chat"), PERMITTED, CONTEXT);
+  const exchange = openPassthrough(request, { ...routeTo("chat"), upstreamModel: "m" }, PERMITTED, CONTEXT);
   if (isRefusal(exchange)) throw new Error(JSON.stringify(exchange));
   const stream = exchange.stream();
   const frames = [...stream.push(Buffer.from(bytes)), ...stream.end()];
-  const sent = Buffer.concat(frames.map((frame) => frame.bytes));
+  return Buffer.concat(frames.map((frame) => frame.bytes));
+}
+
+/** The same as it is read, frame by frame. */
+function read(bytes: string): string[] {
   const reader = new SseReader();
-  reader.feed(sent);
+  reader.feed(sentOf(bytes));
   const found: string[] = [];
   for (let event = reader.next(); event; event = reader.next())
     if (event.data) found.push(Buffer.from(event.data).toString());
@@ -45,4 +49,19 @@ for (const [name, last] of [
 test("half a comment, or an event's name without its data, is no part of what follows", () => {
   for (const rest of [": bye", "event: x", "event: x\n", "id: 1\r"])
     assert.deepEqual(read(`data: ${text}\n\ndata: ${end}\n\n${rest}`), [text, end, "[DONE]"], rest);
+});
+
+test("what was there stays as it came, and no more is written than a frame needs", () => {
+  const before = `data: ${text}\n\n`;
+  for (const [rest, written] of [
+    // The blank line is there, but for a line feed that might have belonged to it.
+    [`data: ${text}\r\r`, `data: ${text}\r\r`],
+    [`data: ${text}\r\n\r`, `data: ${text}\r\n\r`],
+    [`data: ${text}\r\n`, `data: ${text}\r\n\n\n`],
+    [`data: ${text}`, `data: ${text}\n\n`],
+    [`data: ${text}\n\nevent: x`, `data: ${text}\n\n`],
+    [`data: ${text}\n\n: bye\n`, `data: ${text}\n\n`],
+  ] as const) {
+    assert.equal(sentOf(before + rest).toString(), before + written, JSON.stringify(rest));
+  }
 });

@@ -178,6 +178,9 @@ const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
   ["responses", '{"tools":[{"container":{"memory_limit":"64g","memory_limit":"1g"}}]}', "container[].memory_limit"],
   ["responses", '{"input":[{"type":"shell_call","environment":{"id":"e"},"environment":null}]}', "input[].environment"],
   ["responses", '{"input":[{"tools":[{"type":"mcp","tunnel_id":"t","tunnel_id":null}]}]}', "tools[].tunnel_id"],
+  ["chat", '{"messages":[{"audio":{"id":"audio_1"},"audio":null}]}', "messages[].audio"],
+  ["chat", '{"messages":[{"audio":{"id":"audio_1","id":null}}]}', "audio[].id"],
+  ["responses", '{"input":[{"type":"item_reference","id":"rs_1","type":"message"}]}', "input[].type"],
 ];
 
 test("a name that decides what is reached stands once, and as it is", () => {
@@ -205,6 +208,30 @@ test("where ids alone reach something, an id stands once", () => {
     assert.ok("members" in scan);
     const request = { protocol: "responses", body, json: JSON.parse(text), scan, model: "m", stream: false } as const;
     assert.equal(refusedState(request, route)?.facts.param, param, item);
+  }
+});
+
+test("state in a list is found as it is alone", () => {
+  const { diagnostics, prompt_cache_options } = {
+    diagnostics: { previous_message_id: "msg_1" },
+    prompt_cache_options: { comparison_response_id: "resp_1" },
+  };
+  const messages: JsonObject[] = [];
+  assert.equal(placeIn("messages", { messages, diagnostics }), "diagnostics.previous_message_id");
+  assert.equal(
+    placeIn("messages", { messages, diagnostics: [null, diagnostics] }),
+    "diagnostics[1].previous_message_id",
+  );
+  assert.equal(
+    placeIn("responses", { prompt_cache_options: [prompt_cache_options] }),
+    "prompt_cache_options[0].comparison_response_id",
+  );
+});
+
+test("a tool that a change brings is one", () => {
+  for (const tool of [{ tool: { file_ids: ["f"] } }, { tool: { definition: { container: { file_ids: ["f"] } } } }]) {
+    const found = placeIn("messages", { messages: [{ content: [{ type: "tool_addition", tool_changes: [tool] }] }] });
+    assert.match(found ?? "", /^messages\[0\]\.content\[0\]\.tool_changes\[0\]\.tool\..*file_ids$/);
   }
 });
 
