@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
+import { NONE, typedAmount } from "../amounts.ts";
 import type { Ask, Command } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type Column, cell, table } from "../output/table.ts";
@@ -34,7 +35,6 @@ const BUDGET_COLUMNS: readonly Column[] = [
   { title: "REST USD", member: "rest_usd", right: true },
   { title: "BEGINS ANEW", member: "resets_at" },
 ];
-const NONE = "none";
 
 /** @throws CliFailure 2 for a figure that is none */
 async function limitKey(admin: AdminClient, id: string, options: KeyLimitOptions): Promise<CommandResult> {
@@ -82,7 +82,7 @@ function keyLimits(before: JsonObject, options: KeyLimitOptions): JsonObject | u
 
 function typedBudgets(typed: Readonly<Record<string, string | undefined>>): JsonObject {
   const named = Object.entries(typed).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(named.map(([span, value]) => [span, value === NONE ? null : (value as string)]));
+  return Object.fromEntries(named.map(([span, value]) => [span, typedAmount(`--${span}`, value as string, "above 0")]));
 }
 
 function numberOf(option: string, typed: string): number | null {

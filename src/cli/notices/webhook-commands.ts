@@ -4,6 +4,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
+import { typedAmount } from "../amounts.ts";
 import { type Ask, type Command, listingFormat } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
@@ -54,9 +55,12 @@ async function retryWebhook(admin: AdminClient): Promise<CommandResult> {
   return { json: body, text: `What waits is tried again now. See what is left with: ${COMMAND} webhook list\n` };
 }
 
-/** @param below US dollars, or `none` for what the configuration says. */
+/**
+ * @param below US dollars, or `none` for what the configuration says.
+ * @throws CliFailure 2 for what is neither
+ */
 async function setThreshold(admin: AdminClient, name: string, below: string): Promise<CommandResult> {
-  const sent = below === "none" ? null : below;
+  const sent = typedAmount("--below", below, "0");
   const { body } = await admin.call("PUT", `/accounts/${segment(name)}/notify`, { below_usd: sent });
   const { name: shown, notify_below_usd: set } = body;
   const text =

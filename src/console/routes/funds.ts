@@ -190,7 +190,7 @@ async function credit(parts: ConsoleParts, name: string, movement: Movement): Pr
       throw new AdminRefusal(
         409,
         "out_of_range",
-        `The balance less what running requests hold would leave 0.00 to ${formatUsd(NANO_USD_MAX)}; nothing was changed.`,
+        `The balance less what running requests hold would be below 0.00 or above ${formatUsd(NANO_USD_MAX)}; nothing was changed.`,
         `Look at available_usd (tollgate account show ${name}) and send an amount that it covers.`,
       );
     case "closed":

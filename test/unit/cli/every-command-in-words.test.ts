@@ -220,6 +220,15 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.match((await tollgate("key", "limit", id, "--clear", "--cap")).out, /^(?!.*caps)/s);
   const wrong = await tollgate("key", "limit", id, "--requests", "many");
   assert.deepEqual([wrong.status, wrong.err.includes("--requests must be a whole number above 0, or none")], [2, true]);
+  for (const [words, option] of [
+    [["key", "limit", id, "--day", "25,00"], "--day must be an amount of US dollars above 0, such as 25.00, or none."],
+    [["key", "limit", id, "--day", "null"], "--day must be"],
+    [["account", "limit", "alice", "--month", "0"], "--month must be an amount of US dollars above 0"],
+    [["account", "notify", "alice", "--below", "5,0"], "--below must be an amount of US dollars of 0 or more"],
+  ] as const) {
+    const bad = await tollgate(...words);
+    assert.deepEqual([bad.status, bad.err.includes(option)], [2, true], bad.err);
+  }
   assert.equal((await tollgate("key", "limit", id, "--from", "10.0.0.1/8")).status, 1);
   assert.match(
     (await tollgate("account", "limit", "alice", "--month", "40")).out,
