@@ -16,6 +16,9 @@ const FILES: ReadonlySet<unknown> = new Set(["code_execution_output", "bash_code
 /** How the types of FILES end, for a look at the bytes. */
 const WORD = '_output"';
 
+/** So many are left out of one request: each takes 15 us. One that names more is refused, as any id of a file is elsewhere. */
+const FILES_MAX = 256;
+
 /** The request without files that its results of code name; every other byte of their messages stays. */
 export function withoutMadeFiles(request: ClientRequest): Left {
   const { body, scan, json } = request;
@@ -49,14 +52,17 @@ function conversationWithout({ protocol, body, json }: ClientRequest): Conversat
   if (protocol !== "messages" || !holdsText(body, WORD)) return undefined;
   const blocks = new Map<number, readonly unknown[]>();
   const dropped = new Set<string>();
+  let count = 0;
   const messages = arrayOf(json.messages).map((message, index) => {
     const content = arrayOf(objectOf(message)?.content);
-    if (!content.some((block) => filesIn(block).length > 0)) return message;
+    const files = content.flatMap(filesIn);
+    if (files.length === 0) return message;
+    count += files.length;
     blocks.set(index, content);
-    for (const file of content.flatMap(filesIn)) dropped.add(`messages.${file.type}`);
+    for (const { type } of files) dropped.add(`messages.${type}`);
     return { ...objectOf(message), content: content.map(withoutFiles) };
   });
-  return dropped.size === 0 ? undefined : { messages, blocks, dropped };
+  return count === 0 || count > FILES_MAX ? undefined : { messages, blocks, dropped };
 }
 
 /** What a result of code names of what it made; of every other block nothing. */

@@ -108,6 +108,15 @@ test("any other place of a file's id is refused as ever", () => {
   }
 });
 
+test("a conversation that names very many is refused", () => {
+  const files = (count: number) => `[${Array.from({ length: count }, () => PYTHON.slice(1, -1)).join(",")}]`;
+  assert.deepEqual(sent(bodyOf(turn("[]", files(256)))), [
+    bodyOf(turn("[]", "[]")),
+    "lossy; dropped=messages.code_execution_output",
+  ]);
+  assert.equal(sent(bodyOf(turn("[]", files(257)))), "messages[1].content[2].content.content[0].file_id");
+});
+
 test("another protocol has no such results: a block that looks like one is refused", () => {
   const text = bodyOf(turn(BASH, "[]"));
   const read = readEnvelope("chat", Buffer.from(text));
