@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";
 import { openBooks } from "./books.ts";
-import { DEFAULTS, diffSettings, keepUntilRestart } from "./config/config.ts";
+import { DEFAULTS, diffSettings, goneFrom, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit, type AuditEntry } from "./console/audit/audit.ts";
@@ -192,11 +192,12 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
   const apply = (next: Settings) => {
     const kept = keepUntilRestart(started, next);
     dispatcher.replace(kept.upstreams); // Throws before anything has changed.
+    const gone = goneFrom(state.settings, kept);
     state.settings = kept;
     state.generation++;
     metrics.expectUpstreams(kept.upstreams.keys());
     books.notices.apply(kept.notices);
-    return { generation: state.generation, ...reloads.accepted(diffSettings(started, next)) };
+    return { generation: state.generation, gone, ...reloads.accepted(diffSettings(started, next)) };
   };
   const end = ending(state, { clients, cut, clock }, () =>
     closeAll(

@@ -155,10 +155,15 @@ function readText(file: string): string {
 
 async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigCopy, log: Log): Promise<void> {
   try {
-    const { restart, generation } = await gateway.reload(settings, copy);
+    const { restart, gone, generation } = await gateway.reload(settings, copy);
     log.info(
       { event: "config_reloaded", generation, sha256: digestOf(copy), restart },
       restart.length === 0 ? "configuration reloaded" : "configuration reloaded; some settings wait for a restart",
+    );
+    if (gone.length === 0) return;
+    log.warn(
+      { event: "config_lacks", generation, gone },
+      "the configuration no longer has what keys, accounts or codes may name",
     );
   } catch (error) {
     gateway.reloadFailed([{ file: "", line: 1, column: 1, key: "", message: String(error) }]);

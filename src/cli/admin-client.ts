@@ -188,8 +188,12 @@ export function unreachable(base: string, error: unknown, write: boolean): CliFa
 
 function refused(base: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
   const error = answer?.error as JsonObject | undefined;
+  const hint = "Is that the gateway's admin address? --admin or TOLLGATE_ADMIN_URL names another.";
+  // Only what is said to clients has a cause.
+  if (typeof error?.cause === "string") {
+    return new CliFailure(1, `What answers at ${base} (status ${status}) is a gateway's address for clients.\n${hint}`);
+  }
   if (typeof error?.message !== "string") {
-    const hint = "Is that the gateway's admin address? --admin or TOLLGATE_ADMIN_URL names another.";
     const message = `What answers at ${base} (status ${status}) is not Tollgate's admin API.\n${hint}`;
     // A front whose gateway is away, for one.
     return new CliFailure(1, message, status >= 500 ? UNREACHABLE : undefined);

@@ -42,7 +42,7 @@ const ACCOUNT_FACTS = {
   held_usd: "Held USD",
   available_usd: "Available USD",
   spent_usd: "Spent USD",
-  topped_up_usd: "Topped up USD",
+  topped_up_usd: "Topped up and adjusted USD",
   notify_below_usd: "Notice below USD",
   created_at: "Created",
 };

@@ -1,4 +1,4 @@
-/** What a reload cannot change. */
+/** What a reload cannot change, and what it takes away. */
 import { Secret } from "../values/secret.ts";
 import type { Settings } from "../values/settings.ts";
 
@@ -30,6 +30,13 @@ const KEYS = Object.keys(RESTART_ONLY) as RestartOnly[];
 /** @returns the file's keys whose new values wait for a restart; a reload should name them in a warning. */
 export function diffSettings(old: Settings, next: Settings): { restart: string[] } {
   return { restart: KEYS.filter((key) => spelled(old[key]) !== spelled(next[key])).map((key) => RESTART_ONLY[key]) };
+}
+
+/** @returns what keys, accounts and codes may still name and the new settings no longer have, as `groups.NAME`. */
+export function goneFrom({ catalog: old }: Settings, { catalog: next }: Settings): string[] {
+  return (["groups", "models", "plans", "cards"] as const).flatMap((kind) =>
+    [...old[kind].keys()].filter((name) => !next[kind].has(name)).map((name) => `${kind}.${name}`),
+  );
 }
 
 /** New settings as far as they count before a restart. @param started those that the process has started with. */

@@ -35,6 +35,8 @@ const FIGURES_EVERY_MS = 5_000;
 export interface Applied {
   /** The keys of settings that wait for a restart. */
   readonly restart: readonly string[];
+  /** Groups, models, plans and cards that the one before had and this one has not, as `groups.NAME`. */
+  readonly gone: readonly string[];
   /** The number of this configuration: 1 is the one of the start. */
   readonly generation: number;
 }

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import test from "node:test";
-import { diffSettings, keepUntilRestart, loadConfig } from "../../../src/config/config.ts";
+import { diffSettings, goneFrom, keepUntilRestart, loadConfig } from "../../../src/config/config.ts";
 import type { Settings } from "../../../src/values/settings.ts";
 import { bad, better, good, watched } from "./watched.ts";
 
@@ -93,6 +93,22 @@ test("what waits for a restart is named", () => {
   const moved = settingsOf(good.replace("8787", "8789").replace("./data", "./other"));
   assert.deepEqual(diffSettings(old, moved), { restart: ["listen", "store", "journal"] });
   assert.deepEqual(diffSettings(redis("a"), redis("b")), { restart: ["store"] }, "a password alone");
+});
+
+test("what keys and accounts may still name, and a reload takes away, is named", () => {
+  const of = (text: string) => settingsOf(text);
+  const before = of(good);
+  assert.deepEqual(goneFrom(before, before), []);
+  const [group] = before.catalog.groups.keys();
+  const [model] = before.catalog.models.keys();
+  const [plan] = before.catalog.plans;
+  const without = {
+    ...before,
+    catalog: { ...before.catalog, groups: new Map(), models: new Map(), plans: new Set<string>() },
+  };
+  const gone = goneFrom(before, without);
+  for (const name of [`groups.${group}`, `models.${model}`, `plans.${plan}`]) assert.ok(gone.includes(name), name);
+  assert.deepEqual(goneFrom(without, before), []);
 });
 
 test("and stays what it was: the secrets of the start, too", () => {

@@ -7,6 +7,7 @@ import test from "node:test";
 import fc from "fast-check";
 import { readEnvelope } from "../../../src/accept/envelope.ts";
 import { openExchange } from "../../../src/convert/bridge.ts";
+import { encodeCount } from "../../../src/convert/count.ts";
 import type { ClientRequest, Permitted } from "../../../src/convert/exchange.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
 import { mistakenFor } from "../../../src/values/members/shape.ts";
@@ -151,6 +152,16 @@ test("a translation names what nobody knows beside what it cannot carry, and the
   assert.ok(exchange);
   assert.equal(exchange.translation, "lossy; dropped=seed,reasoning.effort,num_ctx,reasoning.budget");
   assert.equal(exchange.request.unlisted, 2);
+});
+
+test("a count is asked for with listed members only", () => {
+  for (const protocol of ["messages", "responses"] as const) {
+    const request = requestOf(protocol, `{"num_ctx":1,${BASES[protocol]},"keep_alive":"1h"}`);
+    assert.ok(request);
+    const counted = encodeCount(request, { ...routeOf(protocol), upstreamModel: "m" });
+    assert.ok(!isRefusal(counted));
+    assert.equal(Buffer.from(counted).toString(), `{${BASES[protocol]}}`);
+  }
 });
 
 test("a client that wants nothing left out is told the first name", () => {

@@ -175,6 +175,11 @@ const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
     '{"input":[{"type":"additional_tools","tools":[{"type":"shell","environment":{"skills":[{"skill_id":"s"}],"skills":[]}}]}]}',
     "environment[].skills",
   ],
+  [
+    "responses",
+    '{"tools":[{"type":"shell","environment":{"skills":[{"type":"inline","source":{"file_id":"f"},"source":{"type":"base64"}}]}}]}',
+    "skills[].source",
+  ],
   ["responses", '{"tools":[{"container":{"memory_limit":"64g","memory_limit":"1g"}}]}', "container[].memory_limit"],
   ["responses", '{"input":[{"type":"shell_call","environment":{"id":"e"},"environment":null}]}', "input[].environment"],
   ["responses", '{"input":[{"tools":[{"type":"mcp","tunnel_id":"t","tunnel_id":null}]}]}', "tools[].tunnel_id"],
@@ -243,6 +248,8 @@ test("an item in a list of its own is none, and skills that are kept are named",
     const item = { type: "shell_call", environment };
     assert.equal(placeIn("responses", { input: [item] }), "input[0].environment.skills[1]", JSON.stringify(skill));
   }
+  const made = { type: "code_interpreter_call", container: { type: "auto", container_id: "cntr_1" } };
+  assert.equal(placeIn("responses", { input: [made] }), "input[0].container.container_id");
   const skills = { skill_id: "s" };
   const tool = { type: "code_interpreter", container: { type: "auto", skills } };
   assert.equal(placeIn("responses", { tools: [tool] }), "tools[0].container.skills[0]");

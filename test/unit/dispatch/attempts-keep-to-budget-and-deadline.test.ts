@@ -1,7 +1,18 @@
 /** A retry only within the request's deadline, and retries only as a share of what runs. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ask, assertAnswered, FakeClock, heldServer, refusalIn, rig, route, timeouts, upstream } from "./rig.ts";
+import {
+  ask,
+  assertAnswered,
+  FakeClock,
+  heldServer,
+  type Rig,
+  refusalIn,
+  rig,
+  route,
+  timeouts,
+  upstream,
+} from "./rig.ts";
 
 test("nothing is tried again once the request's time is over", async (t) => {
   const slow = await heldServer(t);
@@ -30,16 +41,7 @@ test("of many that fail at once only the budget's share is tried again", async (
   const good = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("bad", bad.base), upstream("good", good.base)]);
   const routes = [route("bad"), route("good", { priority: 1 })];
-  const running = Array.from({ length: 8 }, () => dispatcher.run(ask(routes, { stream: false })));
-  const held = await Promise.all(running.map(() => bad.next()));
-  for (const one of held) one.answer(500);
-  // Eight in flight give room for three, and those three are not over yet.
-  const again = await Promise.all([good.next(), good.next(), good.next()]);
-  const refused = (await Promise.race([Promise.all(running), refusedOf(running, 5)])) as number;
-  assert.equal(refused, 5);
-  for (const one of again) one.answer();
-  const results = await Promise.all(running);
-  assert.equal(results.filter(({ answered }) => answered).length, 3);
+  await assertShare(dispatcher, bad, good);
   // What was taken is given back.
   const later = dispatcher.run(ask(routes, { stream: false }));
   (await bad.next()).answer(500);
@@ -80,10 +82,10 @@ test("what a retry took is given back however it ends, and what no retry came of
 
 test("whose reasoning was refused is asked again without it: the budget does not count it, and it waits for a slot", async (t) => {
   const bound = await heldServer(t);
-  const other = await heldServer(t);
+  const [bad, good] = [await heldServer(t), await heldServer(t)];
   const queue = { max: 8, waitMs: 60_000 };
   const settings = upstream("bound", bound.base, { maxConcurrency: 4, queue });
-  const { dispatcher } = rig(t, [settings, upstream("other", other.base)]);
+  const { dispatcher } = rig(t, [settings, upstream("bad", bad.base), upstream("good", good.base)]);
   const routes = [route("bound")];
   const withoutReasoning = () => ({ body: Buffer.from('{"less":true}'), token: { chunks: [], model: "less" } });
   const owner = { account: "a", key: "k" } as never;
@@ -109,7 +111,26 @@ test("whose reasoning was refused is asked again without it: the budget does not
   const plain = run({ withoutReasoning: () => undefined });
   (await bound.next()).answer(400, {}, refusal);
   assert.equal(refusalIn(await plain).cause, "upstream_rejected");
+  // What took nothing of the budget has given nothing back.
+  await assertShare(dispatcher, bad, good);
 });
+
+type HeldServer = Awaited<ReturnType<typeof heldServer>>;
+
+/** Of eight requests that fail at once at `bad` three are tried again at `good`. */
+async function assertShare(dispatcher: Rig["dispatcher"], bad: HeldServer, good: HeldServer): Promise<void> {
+  const routes = [route("bad"), route("good", { priority: 1 })];
+  const running = Array.from({ length: 8 }, () => dispatcher.run(ask(routes, { stream: false })));
+  const held = await Promise.all(running.map(() => bad.next()));
+  for (const one of held) one.answer(500);
+  // Eight in flight give room for three, and those three are not over yet.
+  const again = await Promise.all([good.next(), good.next(), good.next()]);
+  const refused = (await Promise.race([Promise.all(running), refusedOf(running, 5)])) as number;
+  assert.equal(refused, 5);
+  for (const one of again) one.answer();
+  const results = await Promise.all(running);
+  assert.equal(results.filter(({ answered }) => answered).length, 3);
+}
 
 /** Resolves with the count once so many have been refused. */
 function refusedOf(running: readonly Promise<{ answered: boolean }>[], count: number): Promise<number> {

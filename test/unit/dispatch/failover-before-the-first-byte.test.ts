@@ -30,6 +30,8 @@ const RETRIED: readonly (readonly [string, string])[] = [
   ["429", jsonReply("{}", "429 Too Many Requests")],
   ["500", jsonReply("{}", "500 Oops")],
   ["529", jsonReply("{}", "529 Overloaded")],
+  ["400, of a model", jsonReply('{"error":{"message":"The model `m` does not exist"}}', "400 Bad Request")],
+  ["422, of a model", jsonReply('{"error":{"message":"The model `m` does not exist"}}', "422 Unprocessable")],
   ["401", jsonReply("{}", "401 Unauthorized")],
   ["404", jsonReply("{}", "404 Not Found")],
   ["C8: 204", "HTTP/1.1 204 No Content\r\n\r\n"],
@@ -52,6 +54,8 @@ for (const [name, reply] of RETRIED) {
     const result = await dispatcher.run(ask([route("bad"), route("good", { priority: 1 })]));
     assertAnswered(result);
     assert.equal(result.route.upstream, "good");
+    // A status that is no answer says that nothing was answered, and so that nothing is on the bill.
+    assert.equal(result.attempts[0]?.refusedByUpstream, !name.startsWith("C4"));
     assert.deepEqual(
       result.attempts.map(({ upstream, sentToUpstream }) => [upstream, sentToUpstream]),
       [

@@ -118,7 +118,7 @@ test("what waits is listed with its reason, and goes to a receiver that takes it
   assert.equal((await tollgate("webhook", "retry")).status, 0);
   const back = await tollgate("account", "notify", name, "--below", "none");
   assert.equal(back.out, `There is a notice of ${name}'s balance as the configuration says.\n`);
-  assert.equal((await tollgate("account", "notify", name, "--below", "-1")).status, 1);
+  assert.equal((await tollgate("account", "notify", name, "--below", "-1")).status, 2);
   const { out } = await tollgate("audit");
   assert.match(out, new RegExp(`Done: have a notice when the balance of ${name} goes below 9.5 USD`));
   assert.match(out, /Done: try again what waits for the receiver/);

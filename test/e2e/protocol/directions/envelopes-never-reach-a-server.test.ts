@@ -110,6 +110,27 @@ test("what is taken out is taken out of the bytes, and a budget that would miss 
   assert.equal(here.simulator.requests.at(-1)?.body.toString(), expected);
 });
 
+test("a turn loses all of its thinking or none, and the last loop decides whether there is more", async () => {
+  const sealed = '{"type":"thinking","thinking":"deep","signature":"gw1.AAAA"}';
+  const own = '{"type":"thinking","thinking":"mine","signature":"c2lnbmVk"}';
+  const loop = (id: string, ...thoughts: readonly string[]) =>
+    `{"role":"assistant","content":[${[...thoughts, `{"type":"tool_use","id":"${id}","name":"f","input":{}}`].join(",")}]},` +
+    `{"role":"user","content":[{"type":"tool_result","tool_use_id":"${id}","content":"1"}]}`;
+  const budget = '{"type":"enabled","budget_tokens":2000}';
+  const body = (thinking: string, first: string, last: string) =>
+    `{"model":"on-messages","max_tokens":4000,"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":${thinking},` +
+    `"messages":[{"role":"user","content":"go"},${first},${last}]}`;
+  for (const [first, last, expected] of [
+    [[sealed], [own], body(budget, loop("t1"), loop("t2", own))],
+    [[own], [sealed], body('{"type":"disabled"}', loop("t1", own), loop("t2"))],
+    [[own], [own, sealed], body('{"type":"disabled"}', loop("t1", own), loop("t2"))],
+  ] as const) {
+    const reply = await postText("/v1/messages", body(budget, loop("t1", ...first), loop("t2", ...last)));
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal(here.simulator.requests.at(-1)?.body.toString(), expected);
+  }
+});
+
 test("text that only looks like an envelope stays byte for byte", async () => {
   const turn = { role: "user", content: "gw1.AAAA" };
   for (const [client, ask] of [

@@ -36,7 +36,7 @@ const item = (type: string) => ({ input: [{ role: "user", content: "hello" }, { 
 const REFUSED: readonly Case[] = [
   ["chat", "messages", { n: 2 }, "n"],
   ["chat", "messages", { logprobs: true }, "logprobs"],
-  ["chat", "messages", { messages: [{ role: "user", content: [PICTURE] }] }, "messages[0].content[0].image_url"],
+  ["chat", "messages", { messages: [{ role: "user", content: [PICTURE] }] }, "image_url[].url"],
   ["chat", "messages", { messages: [{ role: "tool", tool_call_id: "a", content: "1" }] }, "messages[0].tool_call_id"],
   ["chat", "responses", { n: 2 }, "n"],
   ["chat", "responses", { modalities: ["text", "audio"], audio: { voice: "x", format: "wav" } }, "modalities"],

@@ -57,6 +57,17 @@ test("system, turns, tools, calls and results all count", () => {
   assert.ok(messages(turn(result)) > base + 50);
 });
 
+test("sound counts as a file does", () => {
+  const sound = { type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } };
+  const asked = (content: readonly object[]) => responses({ input: [{ role: "user", content }] });
+  assert.ok(asked([sound]) >= asked([]) + MEDIA.file / 3);
+});
+
+test("a count among very many names is none, and is not parsed", () => {
+  const names = Array.from({ length: 200_000 }, (_, index) => `"n${index}":0`).join(",");
+  assert.equal(isCount(Buffer.from(`{"input_tokens":5,${names}}`)), false);
+});
+
 test("both protocols count one conversation alike", () => {
   const asMessages = messages({ system: PROSE, ...turn(CODE) });
   const asResponses = responses({

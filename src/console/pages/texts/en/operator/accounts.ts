@@ -14,7 +14,7 @@ export const accounts = {
   available: "Available",
   spent: "Spent",
   held: (amount: string) => `${amount} held by running requests`,
-  toppedUp: (amount: string) => `of ${amount} topped up`,
+  toppedUp: (amount: string) => `of ${amount} topped up and adjusted`,
   noticeBelow: "Notice below",
   asConfigured: "As configured",
   facts: (plan: string, at: string, id: string) => `Plan ${plan} · created ${at} · ${id}`,

@@ -16,7 +16,7 @@ export const accounts: Texts["operator"]["accounts"] = {
   available: "可用",
   spent: "已消费",
   held: (amount: string) => `进行中的请求冻结 ${amount}`,
-  toppedUp: (amount: string) => `共充值 ${amount}`,
+  toppedUp: (amount: string) => `充值与调整共 ${amount}`,
   noticeBelow: "低于此额通知",
   asConfigured: "按配置",
   facts: (plan: string, at: string, id: string) => `套餐 ${plan} · 创建于 ${at} · ${id}`,
