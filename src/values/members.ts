@@ -4,7 +4,7 @@
  * with the bytes of a body, so that a name that is there twice, or is spelled with escapes, cannot mean one thing here
  * and another upstream.
  */
-import { elementSpans, type JsonScan, memberSpans, visitNames } from "../wire/json.ts";
+import { type Fate, type JsonScan, visitNames, withoutMembers } from "../wire/json.ts";
 import { CHAT } from "./members/chat.ts";
 import { MESSAGES } from "./members/messages.ts";
 import { RESPONSES } from "./members/responses.ts";
@@ -118,7 +118,6 @@ function isWrittenAt(body: Uint8Array, at: number, name: string): boolean {
 }
 
 const QUOTE = 0x22;
-const OPEN_ARRAY = 0x5b;
 
 interface Pruned {
   /** Top-level members to take out. */
@@ -136,14 +135,11 @@ export function pruneMembers(protocol: Protocol, body: Uint8Array, scan: JsonSca
   const remove: string[] = [];
   const set: Record<string, Uint8Array> = Object.create(null);
   for (const { name, valueStart, valueEnd } of scan.members) {
-    if (!pruner.keeps(name, name, top)) {
-      remove.push(name);
-      continue;
-    }
-    const inner = top.inside.get(name);
-    if (!inner) continue;
+    const fate = pruner.fateOf(name, { shape: top, path: "" });
+    if (fate === "goes") remove.push(name);
+    if (typeof fate === "string") continue;
     const raw = body.subarray(valueStart, valueEnd);
-    const pruned = pruner.value(raw, inner, name);
+    const pruned = withoutMembers(raw, fate.under, pruner.fateOf);
     if (pruned !== raw) set[name] = pruned;
   }
   return { remove, set, dropped: [...pruner.dropped] };
@@ -157,12 +153,17 @@ class Pruner {
     this.#passed = passed;
   }
 
-  keeps(name: string, path: string, shape: Shape): boolean {
+  readonly fateOf = (name: string, { shape, path }: ObjectPlace): Fate<ObjectPlace> => {
+    const here = path + name;
     const standing = shape.standings.get(name);
-    const kept = standing === undefined ? this.#passes(name, path, shape) : this.#keepsKnown(standing, path);
-    if (!kept && this.dropped.size < SURPLUS_MAX) this.dropped.add(path);
-    return kept;
-  }
+    const stays = standing === undefined ? this.#passes(name, here, shape) : this.#keepsKnown(standing, here);
+    if (!stays) {
+      if (this.dropped.size < SURPLUS_MAX) this.dropped.add(here);
+      return "goes";
+    }
+    const inner = shape.inside.get(name);
+    return inner ? { under: { shape: inner, path: `${here}.` } } : "stays";
+  };
 
   #keepsKnown(standing: MemberStanding, path: string): boolean {
     return standing !== "envelope" || this.#passed.names.has(path);
@@ -173,43 +174,4 @@ class Pruner {
     // A name that could be taken for a known one has been refused by now; were it not, it must not pass.
     return (all || names.has(path)) && !isOverlong(name) && mistakenFor(name, shape) === undefined;
   }
-
-  /** The value itself when nothing goes. */
-  value(raw: Uint8Array, shape: Shape, path: string): Uint8Array {
-    if (raw[0] !== OPEN_ARRAY) return this.#object(raw, shape, path);
-    const elements = [...elementSpans(raw)].map(({ start, end }) => raw.subarray(start, end));
-    const pruned = elements.map((element) => this.value(element, shape, path));
-    return pruned.every((element, index) => element === elements[index]) ? raw : listed("[", pruned, "]");
-  }
-
-  #object(raw: Uint8Array, shape: Shape, path: string): Uint8Array {
-    const kept: { readonly name: Uint8Array; readonly value: Uint8Array }[] = [];
-    let changed = false;
-    for (const { name, nameStart, start, end } of memberSpans(raw)) {
-      const here = `${path}.${name}`;
-      if (!this.keeps(name, here, shape)) {
-        changed = true;
-        continue;
-      }
-      const inner = shape.inside.get(name);
-      const value = raw.subarray(start, end);
-      const pruned = inner ? this.value(value, inner, here) : value;
-      changed ||= pruned !== value;
-      kept.push({ name: raw.subarray(nameStart, start), value: pruned });
-    }
-    if (!changed) return raw;
-    const members = kept.map((member) => Buffer.concat([member.name, member.value]));
-    return listed("{", members, "}");
-  }
 }
-
-function listed(open: string, pieces: readonly Uint8Array[], close: string): Buffer {
-  const parts: Uint8Array[] = [Buffer.from(open)];
-  for (const [index, piece] of pieces.entries()) {
-    if (index > 0) parts.push(COMMA);
-    parts.push(piece);
-  }
-  return Buffer.concat([...parts, Buffer.from(close)]);
-}
-
-const COMMA = Buffer.from(",");

@@ -9,6 +9,7 @@ export { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
 export { hasMoreNames, type NameLimits } from "./json-names.ts";
 export {
   elementSpans,
+  type Fate,
   findMembers,
   findNested,
   type JsonSpan,
@@ -16,6 +17,7 @@ export {
   memberSpans,
   spliceNested,
   visitNames,
+  withoutMembers,
 } from "./json-nested.ts";
 export {
   type Pause,

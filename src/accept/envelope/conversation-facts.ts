@@ -19,6 +19,7 @@ export class ConversationFacts implements Visitor {
 
   constructor(protocol: Protocol, json: JsonObject) {
     this.tools = new HostedTools(protocol, json);
+    if (this.tools.types.size > 0) this.refused = refusedMask(json);
     visitConversation(protocol, json, this);
   }
 
@@ -36,6 +37,17 @@ export class ConversationFacts implements Visitor {
     this.#mayWeigh = false;
     this.tools.see(met);
   }
+}
+
+/** The refusal of an image that a hosted tool is to paint over. */
+function refusedMask({ tools }: JsonObject): Refusal | undefined {
+  const under = "input_image_mask";
+  for (const tool of toolsIn(tools)) {
+    const node = tool[under];
+    const refused = isObject(node) ? refusedAddress({ node, under }) : undefined;
+    if (refused) return refused;
+  }
+  return undefined;
 }
 
 /** What `tool_choice` may say without naming a tool of the upstream's. */

@@ -13,6 +13,7 @@ import {
 import { type Catalog, groupServes } from "../../values/catalog.ts";
 import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
 import { ceilingOf, holdFor } from "../../values/price.ts";
+import { nearest } from "../../values/words/nearest.ts";
 import { AccountShape, KeyShape } from "../answers/answers.ts";
 import { showAccount, showKey } from "../answers/present.ts";
 import { accountNamed } from "../named-accounts.ts";
@@ -125,6 +126,7 @@ export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
 
 const LIMIT_REFUSALS =
   "`limits_contradict`: a longer budget is below a shorter one, or the models are none of the key's group. " +
+  "`unknown_model`: the configuration has none of that name. " +
   "`budget_too_small`: it is below what the least request costs.";
 
 function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): ConsoleRoute {
@@ -155,6 +157,7 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
       const limits = readKeyLimits(body);
       const account = await ownerOf(store, params.id);
       const key = await keyNamed(store, account.tag, params.id);
+      assertModelsKnown(limits, readLimitsText(key[which]), catalog(), key.group);
       assertUseful(limits, leastCost(catalog(), [key.group], limits));
       if (!isCap) assertWithin(limits, readLimitsText(key.caps), readLimitsText(key.limits));
       const changed = await store.changeKey(account.tag, params.id, { [which]: limitsText(limits) });
@@ -190,7 +193,7 @@ function readBudgets(typed: TypedBudgets | null | undefined): NonNullable<LimitS
       throw malformed(
         `budgets_usd.${span}`,
         "an amount of US dollars above 0",
-        'Write it like "10.00", or null for no budget.',
+        'Write it like "10.00"; leave it out for no budget.',
       );
     }
     if (shorter !== undefined && amount < (budgets[shorter] as bigint)) {
@@ -235,6 +238,30 @@ function readKeyLimits(body: Static<typeof NewKeyLimits>): LimitSet {
   return limits;
 }
 
+const COPY_NAMES =
+  "Copy names from the catalog (GET /v1/models with the key), with their case; a final * stands for any ending.";
+/** A name further away was not meant. */
+const EDITS_MAX = 2;
+
+/**
+ * A name that was there before stays, as one that the configuration has lost since: whoever sets another limit did not ask for it.
+ * @throws AdminRefusal 400 for the first name that no model of the configuration has, with the nearest that the group serves
+ */
+function assertModelsKnown({ models }: LimitSet, before: LimitSet, catalog: Catalog, groupName: string): void {
+  const known = [...catalog.models.keys()];
+  const unknown = models?.findIndex(
+    (name) => !before.models?.includes(name) && !known.some((model) => allowsModel({ models: [name] }, model)),
+  );
+  if (unknown === undefined || unknown < 0) return;
+  const name = models?.[unknown] as string;
+  const group = catalog.groups.get(groupName);
+  const served = known.filter((model) => group && groupServes(group, model));
+  const near = nearest(name, served, Math.min(EDITS_MAX, name.length - 1));
+  const guess = near === undefined ? "" : `Did you mean \`${near}\`? `;
+  const message = `\`models[${unknown}]\` names no model that the configuration has.`;
+  throw new AdminRefusal(400, "unknown_model", message, `${guess}${COPY_NAMES}`);
+}
+
 /** The shortest request there is: a token in, and what admission takes for the least useful answer. */
 const LEAST_REQUEST = { inputTokens: 1, outputTokens: 16 };
 
@@ -253,10 +280,7 @@ function leastCost(catalog: Catalog, groups: readonly string[], limits: LimitSet
       );
   });
   if (costs.length === 0 && limits.models) {
-    throw contradict(
-      "The limits name no model that the key's group serves.",
-      "Copy names from the catalog (GET /v1/models with the key), with their case; a final * stands for any ending.",
-    );
+    throw contradict("The limits name no model that the key's group serves.", COPY_NAMES);
   }
   return costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n);
 }

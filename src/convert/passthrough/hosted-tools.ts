@@ -6,9 +6,10 @@
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { isObject } from "../../values/json-object.ts";
 import { withoutHosted } from "../../values/members/hosted-tools.ts";
-import { elementSpans, isJsonFault, memberValue, scanJson, spliceJson } from "../../wire/json.ts";
+import { isJsonFault, memberValue, scanJson, spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, Permitted } from "../exchange.ts";
 import { familyOf } from "../rules/tool-offer.ts";
+import { editElements } from "./elements.ts";
 
 /** What is left of a request. */
 export interface Left {
@@ -32,8 +33,13 @@ export function withoutUnpriced(
   return { request: edited(request, editsOf(request, new Set(unpricedTools))), dropped };
 }
 
-/** The members that change, as raw JSON; undefined: the member goes. */
-type Edits = Map<string, string | undefined>;
+/** What a member becomes: its bytes, and what they say; undefined: the member goes. */
+interface Edit {
+  readonly raw: string | Uint8Array;
+  readonly value: unknown;
+}
+
+type Edits = Map<string, Edit | undefined>;
 
 function editsOf({ protocol, json, body, scan }: ClientRequest, types: ReadonlySet<string>): Edits {
   const edits: Edits = new Map();
@@ -42,17 +48,19 @@ function editsOf({ protocol, json, body, scan }: ClientRequest, types: ReadonlyS
   const edit = (name: string, list: readonly unknown[], change: (element: unknown) => unknown) => {
     const left = list.map(change);
     if (left.every((element, index) => element === list[index])) return;
-    const raw = memberValue(body, scan, name) ?? new Uint8Array();
-    const spans = [...elementSpans(raw)].map(({ start, end }) => Buffer.from(raw.subarray(start, end)).toString());
-    const texts = left.map((element, index) => (element === list[index] ? spans[index] : JSON.stringify(element)));
-    const kept = texts.filter((text) => text !== undefined);
-    edits.set(name, kept.length === 0 && name === "tools" ? undefined : `[${kept.join(",")}]`);
+    const value = left.filter((element) => element !== undefined);
+    const raw = editElements(memberValue(body, scan, name) ?? new Uint8Array(), [], (bytes, index) => {
+      const element = left[index];
+      if (element === list[index]) return bytes;
+      return element === undefined ? undefined : Buffer.from(JSON.stringify(element));
+    });
+    edits.set(name, value.length === 0 && name === "tools" ? undefined : { raw, value });
   };
   if (Array.isArray(json.tools)) edit("tools", json.tools, leave);
   else if (leave(json.tools) !== json.tools) edits.set("tools", undefined);
   if (protocol === "responses" && Array.isArray(json.input)) edit("input", json.input, (item) => itemLeft(item, leave));
   const choice = choiceLeft(json.tool_choice, leave);
-  if (choice !== json.tool_choice) edits.set("tool_choice", JSON.stringify(choice));
+  if (choice !== json.tool_choice) edits.set("tool_choice", { raw: JSON.stringify(choice), value: choice });
   return edits;
 }
 
@@ -78,13 +86,13 @@ function choiceLeft(choice: unknown, leave: (tools: unknown) => unknown): unknow
 
 function edited(request: ClientRequest, edits: Edits): ClientRequest {
   if (edits.size === 0) return request;
-  const set: Record<string, string> = {};
+  const set: Record<string, string | Uint8Array> = {};
   const remove: string[] = [];
   const json: Record<string, unknown> = { ...request.json };
-  for (const [name, text] of edits) {
-    if (text === undefined) remove.push(name);
-    else set[name] = text;
-    json[name] = text === undefined ? undefined : JSON.parse(text);
+  for (const [name, edit] of edits) {
+    if (edit === undefined) remove.push(name);
+    else set[name] = edit.raw;
+    json[name] = edit?.value;
   }
   const body = spliceJson(request.body, request.scan, { set, remove });
   const scan = scanJson(body);

@@ -366,8 +366,9 @@ function join(pieces: readonly Uint8Array[]): Uint8Array {
 const FRAME_END = Buffer.from("\n\n");
 
 /**
- * The last frame of a stream that may have ended in it, so that what we write behind it is no part of it; what says nothing goes.
- * One that ends with carriage returns was whole already: a line feed might have belonged to it.
+ * The last frame of a stream that may have been torn within it, with its blank line, so that what we write next does not continue
+ * it. Comments without data are dropped. A frame that ends in two line ends is whole, however they are written: a reader holds
+ * one back that ends in carriage returns, since a line feed may follow.
  */
 function completed(event: SseEvent): SseEvent[] {
   const tail = asBuffer(event.raw).toString("latin1", Math.max(0, event.raw.length - 4));

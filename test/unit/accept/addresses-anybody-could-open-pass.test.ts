@@ -86,3 +86,15 @@ test("text and data that look like an address pass", () => {
     assert.equal(refusedIn(protocol, content), undefined, JSON.stringify(content));
   }
 });
+
+test("an image that a hosted tool paints over is one, wherever the tool stands", () => {
+  const place = "input_image_mask[].image_url";
+  for (const [address, expected] of [...OWN.map((own) => [own, place]), ...ANYBODYS.map((own) => [own, undefined])]) {
+    const tools = [{ type: "image_generation", input_image_mask: { image_url: address } }];
+    for (const more of [{ tools }, { input: [{ type: "additional_tools", tools }] }]) {
+      const body = JSON.stringify({ model: "m", input: "a", ...more });
+      const read = readEnvelope("responses", Buffer.from(body));
+      assert.equal(isRefusal(read) ? read.facts.param : undefined, expected, body);
+    }
+  }
+});

@@ -67,6 +67,20 @@ test("limits are shown as they were set, and what is used of a budget beside the
   assert.equal((await ask("PUT", `/admin/v1/keys/${other}/limits`, {})).status, 404);
 });
 
+test("a model that the configuration has lost since keeps nobody from setting another limit", async (t) => {
+  const places = { upstreamUrl: "http://127.0.0.1:9", dir: "unused" };
+  let { catalog } = settingsOf(testConfig(places));
+  const { ask } = await startConsole(t, { catalog: () => catalog });
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const { id } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "money" })).json;
+  const set = (limits: object, which = "limits") => ask("PUT", `/admin/v1/keys/${id}/${which}`, limits);
+  const models = ["chat-1", "messages-1"];
+  assert.equal((await set({ models })).status, 200);
+  ({ catalog } = settingsOf(testConfig(places, { models: { "messages-1": undefined } })));
+  assert.equal((await set({ models, concurrency: 2 })).status, 200);
+  assert.equal((await set({ models }, "caps")).json.error.code, "unknown_model");
+});
+
 test("of a budget its rest is what nobody has spent or holds, and of a day that is over nothing is shown", () => {
   const day = 20_000;
   const noon = (day + 0.5) * 86_400_000;
@@ -128,7 +142,19 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   await refused({ requests_per_minute: 0 }, 400, "malformed", /requests_per_minute/);
   await refused({ concurrency: 1.5 }, 400, "malformed", /concurrency/);
   await refused({ models: [] }, 400, "malformed", /models/);
-  await refused({ models: ["nope-*"] }, 400, "limits_contradict", /no model that the key's group serves/);
+  await refused(
+    { models: ["nope-*"] },
+    400,
+    "unknown_model",
+    /`models\[0\]` names no model that the configuration has/,
+  );
+  await refused(
+    { models: ["chat-1", "mesages-1"] },
+    400,
+    "unknown_model",
+    /`models\[1\]` .* Did you mean `messages-1`\?/,
+  );
+  await refused({ models: ["other-family"] }, 400, "limits_contradict", /no model that the key's group serves/);
   await refused({ models: ["*x"] }, 400, "malformed", /models/);
   for (const none of ["10.0.0.1/8", "10.0.0.0/33", "x", "10.0.0.0/8,11.0.0.0/8", ""]) {
     await refused({ addresses: ["10.0.0.0/8", none] }, 400, "malformed", /addresses\[1\]/);

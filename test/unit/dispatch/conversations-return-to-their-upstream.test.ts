@@ -162,29 +162,29 @@ test("within its priority only; where only one account can read the thinking, be
   }
 });
 
-/** Two upstreams, each of which takes so long for a turn of a conversation as the test says. */
-async function twoOf(t: test.TestContext, startMs: number) {
+/** Upstreams, each of which takes so long for a turn of a conversation as the test says. */
+async function paced<Name extends string>(t: TestContext, delaysMs: Record<Name, number>) {
   const clock = new FakeClock();
-  const delaysMs = { a: startMs, b: startMs };
-  const serving = (name: "a" | "b") =>
+  const serving = (name: Name) =>
     httpServer(t, (_request, response) => {
       clock.advance(delaysMs[name]);
       response.writeHead(200, { "content-type": "text/event-stream" }).end("data: a\n\n");
     });
   const patient = { timeouts: { connectMs: 1e6, firstByteMs: 1e6, wholeMs: 1e6, idleMs: 1e6, totalMs: 1e6 } };
-  const upstreams = [upstream("a", await serving("a"), patient), upstream("b", await serving("b"), patient)];
+  const names = Object.keys(delaysMs) as Name[];
+  const upstreams = await Promise.all(names.map(async (name) => upstream(name, await serving(name), patient)));
   const { dispatcher } = rig(t, upstreams, clock);
-  const turn = async (conversation: string) => {
-    const result = await dispatcher.run(ask([route("a"), route("b")], { conversation, deadlineMs: 10_000_000 }));
+  const turn = async (conversation: string, routes = names.map((name) => route(name))) => {
+    const result = await dispatcher.run(ask(routes, { conversation, deadlineMs: 10_000_000 }));
     assertAnswered(result);
     result.body?.abort();
-    return result.route.upstream as "a" | "b";
+    return result.route.upstream as Name;
   };
   return { delaysMs, turn };
 }
 
 test("a slow upstream does not keep its conversations while another is fast", async (t) => {
-  const { delaysMs, turn } = await twoOf(t, 0);
+  const { delaysMs, turn } = await paced(t, { a: 0, b: 0 });
   // Both have been seen.
   for (let at = 0; at < 20; at++) await turn(`other-${at}`);
   const home = await turn("one");
@@ -196,9 +196,17 @@ test("a slow upstream does not keep its conversations while another is fast", as
 });
 
 test("a slow upstream keeps its conversations while the others are not much faster", async (t) => {
-  const { delaysMs, turn } = await twoOf(t, 20_000);
+  const { delaysMs, turn } = await paced(t, { a: 20_000, b: 20_000 });
   for (let at = 0; at < 20; at++) await turn(`other-${at}`);
   const home = await turn("one");
   delaysMs[home] = 25_000;
   for (let at = 0; at < 4; at++) assert.equal(await turn("one"), home);
+});
+
+test("a fast upstream of another priority makes nobody slow", async (t) => {
+  const { turn } = await paced(t, { a: 20_000, b: 20_000, spare: 10 });
+  const routes = [route("a"), route("b"), route("spare", { priority: 1 })];
+  for (const one of routes) await turn("other", [one]);
+  const home = await turn("one", routes);
+  for (let at = 0; at < 4; at++) assert.equal(await turn("one", routes), home);
 });

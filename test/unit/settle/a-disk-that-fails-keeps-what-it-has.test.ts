@@ -66,6 +66,22 @@ test("a disk that fails for a while", async () => {
   await demandKept(scene, written);
 });
 
+test("what was written and not synced when a segment was given up is not missed at the next start", async () => {
+  for (let call = 1; call <= 5; call++) {
+    const scene = await open();
+    const { disk } = scene;
+    assert.equal(await charge(scene, 1), true);
+    disk.fault = { at: disk.calls + call, times: 1, code: "EIO" };
+    assert.equal(await charge(scene, 2), true, "written to the next segment");
+    const { leftovers, alarms } = await openOn(
+      disk.afterPowerLoss(() => 0),
+      new ManualClock(),
+    );
+    const written = leftovers.filter(({ final }) => final).map(({ ask }) => ask.requestId);
+    assert.deepEqual([written, alarms], [[idOf(1), idOf(2)], []], `call ${call}`);
+  }
+});
+
 test("bytes_max is used up, and the journal is well again when the store has taken the charges", async () => {
   const scene = await open();
   const { journal, clock, disk } = scene;

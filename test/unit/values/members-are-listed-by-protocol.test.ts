@@ -178,7 +178,7 @@ test("unlisted members are named once each, nested ones by their path, and only 
   assert.equal(Buffer.from(set.reasoning as Uint8Array).toString(), '{"effort":"low"}');
   assert.equal(
     Buffer.from(set.tools as Uint8Array).toString(),
-    '[{"type":"function","function":{"name":"f","parameters":{"keep":{"me":[1]}}}},{"type":"custom"}]',
+    '[ {"type":"function","function":{"name":"f","parameters":{"keep":{"me":[1]}}} }, {"type":"custom"}]',
   );
   assert.deepEqual(dropped, ["x_a", "reasoning.budget", "tools.function.google", "tools.search", "extra_body"]);
 });

@@ -14,6 +14,7 @@ import {
   spliceJson,
   spliceNested,
   visitNames,
+  withoutMembers,
 } from "../../../src/wire/json.ts";
 
 function found(text: string, path: readonly string[]): string | undefined {
@@ -66,14 +67,16 @@ function namesOf(value: unknown, at = ""): string[] {
   return Object.entries(value).flatMap(([name, inner]) => [`${at}/${name}`, ...namesOf(inner, `${at}/${name}`)]);
 }
 
+/** A value of tricky strings; what is written is what JSON.parse should find. */
+const written = fc.letrec((tie) => ({
+  any: fc.oneof({ maxDepth: 3 }, tricky, fc.integer(), fc.array(tie("any"), { maxLength: 3 }), tie("object")),
+  object: fc.dictionary(tricky, tie("any"), { maxKeys: 4 }),
+}));
+
 // Held against what was written, since V8's JSON.parse misreads some escaped names (nodejs/node#63785).
 test("property: names and members are those that were written, whatever the strings between them hold", () => {
-  const value = fc.letrec((tie) => ({
-    any: fc.oneof({ maxDepth: 3 }, tricky, fc.integer(), fc.array(tie("any"), { maxLength: 3 }), tie("object")),
-    object: fc.dictionary(tricky, tie("any"), { maxKeys: 4 }),
-  }));
   fc.assert(
-    fc.property(value.object, fc.nat(2), (object, indent) => {
+    fc.property(written.object, fc.nat(2), (object, indent) => {
       const body = Buffer.from(JSON.stringify(object, null, indent));
       const names: string[] = [];
       const end = visitNames(body, 0, "", (name, _plain, again, at) => {
@@ -90,6 +93,45 @@ test("property: names and members are those that were written, whatever the stri
     }),
     { numRuns: 2_000 },
   );
+});
+
+const FATES = ["goes", "stays", { under: "" }] as const;
+const fateOf = (name: string) => FATES[name.length % 3] as (typeof FATES)[number];
+
+/** What is left of a value, without looking at bytes. */
+function leftOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(leftOf);
+  if (typeof value !== "object" || value === null) return value;
+  const kept = Object.entries(value).filter(([name]) => fateOf(name) !== "goes");
+  return Object.fromEntries(kept.map(([name, inner]) => [name, fateOf(name) === "stays" ? inner : leftOf(inner)]));
+}
+
+test("property: members that go leave all others as they were written", () => {
+  fc.assert(
+    fc.property(written.any, fc.nat(2), (value, indent) => {
+      const body = Buffer.from(JSON.stringify(value, null, indent));
+      const left = withoutMembers(body, "", fateOf);
+      const expected = leftOf(value);
+      if (indent === 0) assert.equal(left.toString(), JSON.stringify(expected));
+      const again = withoutMembers(left, "", fateOf);
+      assert.equal(again, left, "nothing is left that goes");
+      const names: string[] = [];
+      visitNames(left, 0, "", (name, _plain, _again, at) => {
+        names.push(`${at}/${name}`);
+        return `${at}/${name}`;
+      });
+      assert.deepEqual(names, namesOf(expected));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a member that goes takes one comma with it, and nothing else", () => {
+  const left = (text: string) => withoutMembers(Buffer.from(text), "", fateOf).toString();
+  assert.equal(left('{ "abc" : 1 , "a" : 2 }'), '{ "a" : 2 }');
+  assert.equal(left('{ "a" : 1 , "abc" : 2 }'), '{ "a" : 1 }');
+  assert.equal(left('{"abc":1,"def":2,"a":1,"abc":{"a":[1,"}"]},"b":2 , "abc":3 }'), '{"a":1,"b":2 }');
+  assert.equal(left(' [ { "abc":1 } , [ {"\\u0061bc":1,"a":{"abc":1}} ] ]'), ' [ { } , [ {"a":{"abc":1}} ] ]');
 });
 
 test("a name is told of as escaped, and as standing in its object again", () => {

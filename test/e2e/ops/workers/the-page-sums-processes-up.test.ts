@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { createLog } from "../../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../../src/telemetry/metrics.ts";
 import { RetiredMetrics, summedPage } from "../../../../src/telemetry/summed-metrics.ts";
@@ -86,11 +87,12 @@ test("one that dies while a page waits for another is on it, once, and on every 
 
   const during = badKeys();
   tell(played[0]);
+  // All that waits for a promise has run by then: what it answered has been taken.
+  await turn();
   // Its answer is waited for no more; two end in one tick, and one of them has answered.
   played[0]?.end(1);
   played[1]?.end(null, "SIGKILL");
-  // All that waits for a promise has run by now.
-  await new Promise((resolve) => setImmediate(resolve));
+  await turn();
   assert.deepEqual(
     fleet.states().map(({ up }) => up),
     [false, false, true],

@@ -1,14 +1,9 @@
 /** ARCHITECTURE.md promise 10, from numbers alone: who is turned away at which pressure. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import test, { type TestContext } from "node:test";
-import { setImmediate as turn } from "node:timers/promises";
-import { sharesOf } from "../../../src/accept/descriptors.ts";
-import { createOverload, InFlight, isHeavy, shedAt } from "../../../src/overload/overload.ts";
-import { createMetrics } from "../../../src/telemetry/metrics.ts";
-import { isRefusal } from "../../../src/values/errors.ts";
-import { hashKey, newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
-import { FakeClock } from "../dispatch/rig.ts";
+import test from "node:test";
+import { InFlight, isHeavy, shedAt } from "../../../src/overload/overload.ts";
+import { hashKey, newAccountTag } from "../../../src/values/key.ts";
 
 const ONE_HEAVY = { total: 310, accounts: 6, most: 300 };
 const ALL_ALIKE = { total: 300, accounts: 3, most: 100 };
@@ -70,64 +65,4 @@ test("while another account has as many, the most stays as it is when one of the
   assert.deepEqual(counts.census, { total: 5, accounts: 2, most: 3 });
   second[0]?.();
   assert.deepEqual(counts.census, { total: 4, accounts: 2, most: 2 });
-});
-
-type OverloadSettings = ReturnType<Parameters<typeof createOverload>[0]["settings"]>;
-
-/** An overload manager that sees no load but what it is given. */
-function overloadOn(t: TestContext, settings: () => OverloadSettings) {
-  const overload = createOverload({
-    settings,
-    journalFill: () => 0,
-    clock: new FakeClock(),
-    metrics: createMetrics(),
-  });
-  t.after(() => overload.stop());
-  const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
-  assert.ok(key && key !== "noise");
-  return { ...overload, key };
-}
-
-const settingsWith = (overload: Partial<OverloadSettings["overload"]>, workers = 1): OverloadSettings => ({
-  overload: { inFlightMax: 1, loopDelayMs: 1e9, memoryBytes: 2 ** 50, ...overload },
-  upstreams: new Map(),
-  workers,
-});
-
-test("requests that are too many are refused one by one, and no connection is for their sake", (t) => {
-  const settings = settingsWith({});
-  const { connectionGuard, enter, at, key } = overloadOn(t, () => settings);
-  assert.equal(connectionGuard.closesConnections(), false);
-  assert.equal(typeof enter(key), "function");
-  assert.equal(connectionGuard.closesConnections(), true, "its answers send their clients elsewhere");
-  assert.equal(connectionGuard.refusesConnections(), false);
-  assert.ok(isRefusal(at("headers", key)));
-});
-
-test("limits that were reloaded are in force from the next turn on", async (t) => {
-  let settings = settingsWith({ inFlightMax: 1 });
-  const { enter, at, key } = overloadOn(t, () => settings);
-  assert.equal(typeof enter(key), "function");
-  settings = settingsWith({ inFlightMax: 100 });
-  await turn();
-  assert.equal(at("headers", key), undefined);
-  settings = settingsWith({ inFlightMax: 1 });
-  await turn();
-  assert.ok(isRefusal(at("headers", key)));
-});
-
-test("each of several workers has its part of the memory, unless a number is given", (t) => {
-  const refuses = (workers: number, memoryBytes?: number) => {
-    const settings = settingsWith({ memoryBytes }, workers);
-    return overloadOn(t, () => settings).connectionGuard.refusesConnections();
-  };
-  assert.deepEqual([refuses(1), refuses(1e9), refuses(1e9, 2 ** 50)], [false, true, false]);
-});
-
-test("row D8: connections have half of the descriptors, and enough is left for everything else", () => {
-  for (const limit of [256, 1_024, 65_536]) {
-    const { connectionsMax, overflowMax, upstreamMax } = sharesOf(limit);
-    assert.ok(connectionsMax < limit / 2);
-    assert.ok(connectionsMax + overflowMax + upstreamMax + 64 <= limit);
-  }
 });
