@@ -109,9 +109,10 @@ function takeProperties(target: Record<string, unknown>, from: JsonObject): void
   }
 }
 
-/** Sets a member even when it is called `__proto__`, as a stranger's property may be. */
+/** Sets a member even when it is called `__proto__`, as a stranger's property may be; that alone is set the slow way. */
 function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
-  Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
+  if (name !== "__proto__") target[name] = value;
+  else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function requiredOf(schema: JsonObject): readonly unknown[] {
@@ -140,6 +141,8 @@ const STRING_FORMATS: ReadonlySet<unknown> = new Set([
 const ONE = new Set(["items"]);
 const LIST = new Set(["anyOf", "oneOf", "allOf"]);
 const MAP = new Set(["properties", "$defs", "definitions"]);
+/** With one of these a schema is said elsewhere, or by its variants. */
+const REFERRING = ["$ref", ...LIST];
 /** Keywords that pass as they are. */
 const KEPT = new Set(["type", "description", "title", "enum", "const", "required", "$ref", "default"]);
 
@@ -150,8 +153,9 @@ const KEPT = new Set(["type", "description", "title", "enum", "const", "required
 export function closedSchema(schema: JsonObject): JsonObject {
   const closed: Record<string, unknown> = {};
   const told: string[] = [];
-  for (const [keyword, value] of Object.entries(schema)) {
+  for (const keyword in schema) {
     if (keyword === "$schema" || keyword === "additionalProperties") continue;
+    const value = schema[keyword];
     if (hasKeyword(keyword, value)) closed[keyword === "oneOf" ? "anyOf" : keyword] = closedValue(keyword, value);
     else told.push(`${keyword}: ${JSON.stringify(value)}`);
   }
@@ -174,27 +178,39 @@ function isObjectSchema({ type, properties }: JsonObject): boolean {
  */
 export function losesInClosing(schema: JsonObject): boolean {
   if (schema.additionalProperties !== undefined && schema.additionalProperties !== false) return true;
-  return Object.entries(schema).some(([keyword, value]) => {
-    if (keyword === "$schema" || keyword === "additionalProperties") return false;
-    return !hasKeyword(keyword, value) || schemasIn(keyword, value).some(losesInClosing);
-  });
+  for (const keyword in schema) {
+    if (keyword === "$schema" || keyword === "additionalProperties") continue;
+    const value = schema[keyword];
+    if (!hasKeyword(keyword, value) || someSchemaIn(keyword, value, losesInClosing)) return true;
+  }
+  return false;
 }
 
 /** Whether an object of a schema has no members of its own but may have any: closed, it could only be `{}`. */
 export function hasMap(schema: JsonObject): boolean {
+  if (isMap(schema)) return true;
+  for (const keyword in schema) if (someSchemaIn(keyword, schema[keyword], hasMap)) return true;
+  return false;
+}
+
+function isMap(schema: JsonObject): boolean {
+  if (!isObjectSchema(schema)) return false;
   const { properties, additionalProperties, patternProperties } = schema;
   const isEmpty = !isObject(properties) || Object.keys(properties).length === 0;
   const isOpen = additionalProperties !== false || isObject(patternProperties);
-  const isAlone = !["$ref", ...LIST].some((keyword) => Object.hasOwn(schema, keyword));
-  if (isObjectSchema(schema) && isEmpty && isOpen && isAlone) return true;
-  return Object.entries(schema).some(([keyword, value]) => schemasIn(keyword, value).some(hasMap));
+  return isEmpty && isOpen && !REFERRING.some((keyword) => Object.hasOwn(schema, keyword));
 }
 
-/** The schemas that a keyword of the closed dialect holds. */
-function schemasIn(keyword: string, value: unknown): readonly JsonObject[] {
-  if (ONE.has(keyword)) return objects([value]);
-  if (LIST.has(keyword)) return objects(value);
-  return MAP.has(keyword) && isObject(value) ? objects(Object.values(value)) : [];
+/** Whether one of the schemas that a keyword of the closed dialect holds is such. No list is made: they may be tens of thousands. */
+function someSchemaIn(keyword: string, value: unknown, isSuch: (schema: JsonObject) => boolean): boolean {
+  if (ONE.has(keyword)) return isObject(value) && isSuch(value);
+  if (LIST.has(keyword)) return Array.isArray(value) && value.some((one) => isObject(one) && isSuch(one));
+  if (!MAP.has(keyword) || !isObject(value)) return false;
+  for (const name in value) {
+    const one = value[name];
+    if (isObject(one) && isSuch(one)) return true;
+  }
+  return false;
 }
 
 /** Whether the closed dialect has this keyword with such a value; what is inside is for the caller to look at. */
@@ -215,7 +231,8 @@ function closedValue(keyword: string, value: unknown): unknown {
 
 function closedMembers(members: JsonObject): JsonObject {
   const closed: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(members)) {
+  for (const name in members) {
+    const value = members[name];
     setOwn(closed, name, isObject(value) ? closedSchema(value) : value);
   }
   return closed;
