@@ -34,12 +34,12 @@ export function withoutUnpriced(
 }
 
 /** What a member becomes: its bytes, and what they say; undefined: the member goes. */
-interface Rewritten {
+interface MemberEdit {
   readonly raw: string | Uint8Array;
   readonly value: unknown;
 }
 
-type Edits = Map<string, Rewritten | undefined>;
+type Edits = Map<string, MemberEdit | undefined>;
 
 function editsOf({ protocol, json, body, scan }: ClientRequest, types: ReadonlySet<string>): Edits {
   const edits: Edits = new Map();
