@@ -4,8 +4,7 @@
  */
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import { mayHoldText, visitNames } from "../../wire/json.ts";
-import { asBuffer } from "../../wire/utf8.ts";
+import { holdsMatch, visitNames } from "../../wire/json.ts";
 import type { ClientRequest } from "../exchange.ts";
 
 /** The members of a body that have parts, or tools, in them. */
@@ -50,21 +49,9 @@ export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protoco
   return undefined;
 }
 
-/** What a body has that could name what is kept; text that quotes it is only looked at in vain. */
-const WORDS = [
-  ...[
-    '"file_id',
-    '"vector_store_ids',
-    '"container',
-    '"environment',
-    '"skill',
-    '"input_image_mask',
-    '"memory_limit',
-    '"tunnel_id',
-    '"audio',
-    '"item_reference',
-  ],
-] as const;
+/** What a body has that could name what is kept, or letters of it as escapes; text that quotes it is only looked at in vain. */
+const WORDS =
+  /"(?:file_id|vector_store_ids|container|environment|skill|input_image_mask|memory_limit|tunnel_id|audio|item_reference)|\\u00[2-7]/;
 /** Names that decide it: parsers differ in which of two counts, and in ours another name can hide one written with escapes. */
 const DECIDING: ReadonlySet<string> = new Set([
   ...LOOKED_AT,
@@ -81,9 +68,7 @@ export function firstDoubtedName(
   { protocol, body, scan }: Pick<ClientRequest, "protocol" | "body" | "scan">,
   isStateful: boolean,
 ): string | undefined {
-  const buffer = asBuffer(body);
-  const mayReach = isStateful || WORDS.some((word) => buffer.indexOf(word) >= 0) || mayHoldText(body, WORDS[0]);
-  if (!mayReach) return undefined;
+  if (!isStateful && !holdsMatch(body, WORDS)) return undefined;
   let found: string | undefined;
   for (const { name: root, valueStart } of scan.members) {
     if (!ROOTS[protocol].includes(root)) continue;

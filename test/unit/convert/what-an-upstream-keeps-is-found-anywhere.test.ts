@@ -186,6 +186,13 @@ const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
   ["chat", '{"messages":[{"audio":{"id":"audio_1"},"audio":null}]}', "messages[].audio"],
   ["chat", '{"messages":[{"audio":{"id":"audio_1","id":null}}]}', "audio[].id"],
   ["responses", '{"input":[{"type":"item_reference","id":"rs_1","type":"message"}]}', "input[].type"],
+  // Nothing else in them says that there could be something to find.
+  ["chat", '{"messages":[{"content":[{"\\u0066ile_id":"f"}]}]}', "content[].file_id"],
+  ["responses", '{"tools":[{"type":"shell","skills":[{"id":"s"}],"skills":[]}]}', "tools[].skills"],
+  ["responses", '{"tools":[{"memory_limit":"64g","memory_limit":"1g"}]}', "tools[].memory_limit"],
+  ["responses", '{"tools":[{"input_image_mask":"f","input_image_mask":null}]}', "tools[].input_image_mask"],
+  ["responses", '{"tools":[{"container":"c","container":null}]}', "tools[].container"],
+  ["responses", '{"tools":[{"vector_store_ids":["v"],"vector_store_ids":null}]}', "tools[].vector_store_ids"],
 ];
 
 test("a name that decides what is reached stands once, and as it is", () => {

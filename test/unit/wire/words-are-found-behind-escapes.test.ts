@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { holdsText } from "../../../src/wire/json.ts";
+import { holdsMatch, holdsText } from "../../../src/wire/json.ts";
 
 const WORDS = "gw1.";
 
@@ -28,4 +28,19 @@ test("the words are found where JSON.parse finds them, and nowhere else", () => 
     }),
     { numRuns: 5_000 },
   );
+});
+
+test("a match is found wherever it stands, between two pieces too, and not where there is none", () => {
+  const words = /"(?:file_id|audio)/;
+  const around = 65_536;
+  for (let at = around - 20; at <= around + 2; at++) {
+    for (const word of ['"file_id', '"audio']) {
+      const body = Buffer.alloc(3 * around, "a");
+      assert.equal(holdsMatch(body, words), false);
+      body.write(word, at);
+      assert.equal(holdsMatch(body, words), true, `${word} at ${at}`);
+      assert.equal(holdsMatch(body.subarray(0, at + word.length - 1), words), false, "not whole");
+    }
+  }
+  assert.equal(holdsMatch(Buffer.from("\u0122audio"), words), false, "bytes are compared, not characters");
 });
