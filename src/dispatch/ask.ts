@@ -173,7 +173,7 @@ export type Unanswered =
 
 /** Something that an operator should hear of: a credential refused, a model name that an upstream does not know. */
 export interface DispatchWarning {
-  readonly kind: "forbidden" | "model_not_found" | "tls" | "unexpected_status" | "local";
+  readonly kind: "forbidden" | "model_not_found" | "tls" | "unexpected_status" | "unreachable" | "local";
   readonly upstream: string;
   readonly model: string;
   readonly status: number | undefined;

@@ -32,7 +32,7 @@ const row = (cause: Cause, next: Next, health: FailureRow["health"], warning?: D
   warning === undefined ? { cause, next, health } : { cause, next, health, warning };
 
 const FAILURES = {
-  connection_failed: row("upstream_unavailable", "anywhere", "local"),
+  connection_failed: row("upstream_unavailable", "anywhere", "local", "unreachable"),
   connect_timeout: row("upstream_timeout", "anywhere", "local"),
   tls_failed: row("upstream_unavailable", "other_upstream", "local", "tls"),
   /** The connection broke after the request was written. */

@@ -80,9 +80,15 @@ for (const type of ["application/json", "text/plain; charset=utf-8"]) {
 
 test("C1: a refused connection goes to the other upstream, and nothing was sent", async (t) => {
   const good = await replying(t, GOOD_STREAM);
-  const { dispatcher } = rig(t, [upstream("bad", await closedPort(t)), upstream("good", good)]);
+  const bad = await closedPort(t);
+  const { dispatcher, warnings } = rig(t, [upstream("bad", bad), upstream("good", good)]);
   const result = await dispatcher.run(ask([route("bad"), route("good", { priority: 1 })]));
   assertAnswered(result);
+  assert.deepEqual(
+    warnings.map(({ kind, reason, asked }) => [kind, reason, asked]),
+    [["unreachable", "ECONNREFUSED", `POST ${bad}/chat/completions`]],
+    "the operator is told at once, though it is not passed over yet",
+  );
   assert.equal(result.attempts[0]?.outcome, "upstream_unavailable");
   assert.equal(result.attempts[0]?.reason, "ECONNREFUSED");
   assert.equal(result.attempts[0]?.sentToUpstream, false);

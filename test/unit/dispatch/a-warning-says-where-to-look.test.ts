@@ -1,0 +1,30 @@
+/** docs/runbook.md, upstreams: what the operator is told of one that nobody reaches, or that has nothing where it is asked. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { DispatchWarning } from "../../../src/dispatch/ask.ts";
+import { watchUpstreams } from "../../../src/dispatch/upstream/watch.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { createMetrics } from "../../../src/telemetry/metrics.ts";
+
+const WARNING = { upstream: "east", model: "m", status: undefined, reason: "ECONNREFUSED", asked: "POST http://x/" };
+
+function toldOf(warning: Pick<DispatchWarning, "kind" | "status">): Record<string, unknown> {
+  const lines: string[] = [];
+  const log = createLog({ level: "warn", destination: { write: (line) => void lines.push(line) } });
+  watchUpstreams({ metrics: createMetrics(), log }).onWarning({ ...WARNING, ...warning });
+  assert.equal(lines.length, 1);
+  return JSON.parse(lines[0] as string);
+}
+
+test("who is not there, and who has nothing there, is looked for in different places", () => {
+  for (const [warning, words] of [
+    [{ kind: "unreachable", status: undefined }, /runs.*host and port/],
+    [{ kind: "model_not_found", status: 404 }, /base_url.*\/v1/],
+    [{ kind: "unexpected_status", status: 405 }, /base_url.*\/v1/],
+  ] as const) {
+    const { upstream, kind, look_at: place } = toldOf(warning);
+    assert.deepEqual([upstream, kind], ["east", warning.kind]);
+    assert.match(String(place), words);
+  }
+  assert.equal(toldOf({ kind: "forbidden", status: 401 }).look_at, undefined);
+});
