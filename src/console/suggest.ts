@@ -9,6 +9,12 @@ const LISTED_MAX = 20;
 /** A name further away was not meant. */
 const EDITS_MAX = 2;
 
+/** "Did you mean ...? " with the nearest of the names, to be put before a remedy; empty where none is near. */
+export function guessOf(name: string, names: Iterable<string>): string {
+  const near = nearest(name, names, Math.min(EDITS_MAX, Math.max(1, name.length - 1)));
+  return near === undefined ? "" : `Did you mean \`${near}\`? `;
+}
+
 /**
  * Checks a plan's or group's name against the configuration.
  * @param kind the word for it, `plan`, `group` or `card`, which is also the name of the member at fault.
@@ -17,8 +23,7 @@ const EDITS_MAX = 2;
 export function assertConfigured(kind: "plan" | "group" | "card", name: string, known: Iterable<string>): void {
   const names = [...known];
   if (names.includes(name)) return;
-  const near = nearest(name, names, Math.min(EDITS_MAX, Math.max(1, name.length - 1)));
-  const guess = near === undefined ? "" : `Did you mean \`${near}\`? `;
+  const guess = guessOf(name, names);
   const listed = names.slice(0, LISTED_MAX).join(", ") + (names.length > LISTED_MAX ? ", ..." : "");
   const remedy =
     names.length === 0

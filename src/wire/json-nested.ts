@@ -1,3 +1,7 @@
+/**
+ * Values below the top level, found, cut and replaced in the bytes of a text that has been read before: it is trusted to be valid JSON
+ * of bounded depth. Nothing is parsed.
+ */
 import {
   CLOSE_ARRAY,
   CLOSE_OBJECT,
@@ -222,7 +226,12 @@ export function withoutMembers<T>(
   return left;
 }
 
-/** @param cuts gets what goes of the value at `at`, in its order. @returns one past the value's last byte. */
+/**
+ * Finds the bytes to cut from the value that begins at `at`.
+ * @param under what the value's objects are gone through with.
+ * @param cuts gets them, in their order.
+ * @returns one past the value's last byte.
+ */
 function findCuts<T>(
   body: Uint8Array,
   at: number,

@@ -64,13 +64,14 @@ export function holdsText(json: Uint8Array, words: string): boolean {
   return false;
 }
 
-/** How much of a text is made one string at a time, and the longest match, which may reach over the end of a piece. */
+/** How much of a text is made one string at a time. */
 const PIECE_BYTES = 65_536;
+/** A match may begin in one piece and end in the next. */
 const MATCH_BYTES_MAX = 64;
 
 /**
- * Whether a JSON text holds a match somewhere. For one of ten words it takes a fourth of the time of ten searches: 1.4 us for 2 KB.
- * @param words of ASCII, without flags; matches nothing longer than MATCH_BYTES_MAX.
+ * Whether a JSON text holds a match somewhere. For ten words it is faster than ten searches: 1.4 us for 2 KB in place of 5.6.
+ * @param words of ASCII, without flags, anchors or lookbehind; matches at most 64 bytes.
  */
 export function holdsMatch(json: Uint8Array, words: RegExp): boolean {
   const buffer = asBuffer(json);

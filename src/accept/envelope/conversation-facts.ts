@@ -5,22 +5,29 @@ import { isObject, type JsonObject } from "../../values/json-object.ts";
 import { hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { mayHoldAddress, refusedAddress } from "./addresses.ts";
-import { type Met, member, type Visitor, visitConversation } from "./conversation.ts";
+import { type Met, member, type Visitor, visitConversation, visitUnder } from "./conversation.ts";
 import { MEDIA_NAMES, MediaCount } from "./media.ts";
 import { refusedInConversation } from "./names.ts";
+
+/** The image that a tool is to paint over. */
+const MASK = "input_image_mask";
 
 export class ConversationFacts implements Visitor {
   readonly media = new MediaCount();
   readonly tools: HostedTools;
-  /** Set when a name in it could mean one thing here and another at the model's server, or for an address of its own. */
+  /**
+   * Set when a name in it could mean one thing here and another at the model's server, or when it has an address that the server
+   * would open with rights of its own.
+   */
   refused: Refusal | undefined;
   /** Whether the object that is gone through has a member that may hold media. */
   #mayWeigh = false;
 
   constructor(protocol: Protocol, json: JsonObject) {
     this.tools = new HostedTools(protocol, json);
-    if (this.tools.types.size > 0) this.refused = refusedMask(json);
     visitConversation(protocol, json, this);
+    // Of the tools at the top this alone is made of the conversation's objects; those that an item offers have been gone through.
+    for (const { [MASK]: mask } of toolsIn(json.tools)) visitUnder(mask, MASK, this);
   }
 
   name(name: string, under: string): void {
@@ -37,17 +44,6 @@ export class ConversationFacts implements Visitor {
     this.#mayWeigh = false;
     this.tools.see(met);
   }
-}
-
-/** The refusal of an image that a hosted tool is to paint over. */
-function refusedMask({ tools }: JsonObject): Refusal | undefined {
-  const under = "input_image_mask";
-  for (const tool of toolsIn(tools)) {
-    const node = tool[under];
-    const refused = isObject(node) ? refusedAddress({ node, under }) : undefined;
-    if (refused) return refused;
-  }
-  return undefined;
 }
 
 /** What `tool_choice` may say without naming a tool of the upstream's. */

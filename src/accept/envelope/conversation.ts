@@ -36,12 +36,13 @@ export interface Visitor {
  * that they lack.
  */
 export function visitConversation(protocol: Protocol, json: JsonObject, visitor: Visitor): void {
-  const values: unknown[] = [];
-  const places: string[] = [];
-  for (const root of ROOTS[protocol]) {
-    values.push(json[root]);
-    places.push(root);
-  }
+  for (const root of ROOTS[protocol]) visitUnder(json[root], root, visitor);
+}
+
+/** The same for one value, under the name of the member that holds it. */
+export function visitUnder(root: unknown, holder: string, visitor: Visitor): void {
+  const values: unknown[] = [root];
+  const places: string[] = [holder];
   while (values.length > 0) {
     const value = values.pop();
     const under = places.pop() as string;

@@ -13,11 +13,11 @@ import {
 import { type Catalog, groupServes } from "../../values/catalog.ts";
 import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
 import { ceilingOf, holdFor } from "../../values/price.ts";
-import { nearest } from "../../values/words/nearest.ts";
 import { AccountShape, KeyShape } from "../answers/answers.ts";
 import { showAccount, showKey } from "../answers/present.ts";
 import { accountNamed } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
+import { guessOf } from "../suggest.ts";
 import { AccountPath, closed, KeyPath, type Static, type TSchema, Type, Usd } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { keyNamed, ownerOf, revoked } from "./keys.ts";
@@ -101,7 +101,7 @@ export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       summary: "Limit what all keys of an account spend in a day and in a month, from the next request on",
       description: REPLACES,
       answers: { 200: AccountShape },
-      refusals: { 400: LIMIT_REFUSALS, 404: "`unknown_account`.", 409: "`account_closed`." },
+      refusals: { 400: BUDGET_REFUSALS, 404: "`unknown_account`.", 409: "`account_closed`." },
       params: AccountPath,
       body: NewAccountLimits,
       write: {
@@ -124,7 +124,10 @@ export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-const LIMIT_REFUSALS =
+const BUDGET_REFUSALS =
+  "`limits_contradict`: a longer budget is below a shorter one. " +
+  "`budget_too_small`: it is below what the least request costs.";
+const KEY_REFUSALS =
   "`limits_contradict`: a longer budget is below a shorter one, or the models are none of the key's group. " +
   "`unknown_model`: the configuration has none of that name. " +
   "`budget_too_small`: it is below what the least request costs.";
@@ -141,7 +144,7 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
     description: `${REPLACES} Of limits and caps the stricter one counts.`,
     answers: { 200: KeyShape },
     refusals: {
-      400: LIMIT_REFUSALS,
+      400: KEY_REFUSALS,
       404: "`unknown_key`.",
       409: `\`key_revoked\`: a revoked key stays as it is.${isCap ? "" : " `above_cap`: the operator has capped it below."}`,
     },
@@ -157,8 +160,10 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
       const limits = readKeyLimits(body);
       const account = await ownerOf(store, params.id);
       const key = await keyNamed(store, account.tag, params.id);
-      assertModelsKnown(limits, readLimitsText(key[which]), catalog(), key.group);
-      assertUseful(limits, leastCost(catalog(), [key.group], limits));
+      const before = readLimitsText(key[which]);
+      const added = (limits.models ?? []).filter((name) => !before.models?.includes(name));
+      assertModelsKnown(added, limits, catalog(), key.group);
+      assertUseful(limits, leastCost(catalog(), [key.group], limits, added));
       if (!isCap) assertWithin(limits, readLimitsText(key.caps), readLimitsText(key.limits));
       const changed = await store.changeKey(account.tag, params.id, { [which]: limitsText(limits) });
       if (changed === undefined) throw noSuchKey(params.id);
@@ -193,7 +198,7 @@ function readBudgets(typed: TypedBudgets | null | undefined): NonNullable<LimitS
       throw malformed(
         `budgets_usd.${span}`,
         "an amount of US dollars above 0",
-        'Write it like "10.00"; leave it out for no budget.',
+        'Write it like "10.00"; leave it out, or send null, for no budget.',
       );
     }
     if (shorter !== undefined && amount < (budgets[shorter] as bigint)) {
@@ -240,26 +245,24 @@ function readKeyLimits(body: Static<typeof NewKeyLimits>): LimitSet {
 
 const COPY_NAMES =
   "Copy names from the catalog (GET /v1/models with the key), with their case; a final * stands for any ending.";
-/** A name further away was not meant. */
-const EDITS_MAX = 2;
 
 /**
- * A name that was there before stays, as one that the configuration has lost since: whoever sets another limit did not ask for it.
+ * @param added names that were not there before: one that the configuration has lost since stays, as whoever sets another limit did
+ *   not ask for it
  * @throws AdminRefusal 400 for the first name that no model of the configuration has, with the nearest that the group serves
  */
-function assertModelsKnown({ models }: LimitSet, before: LimitSet, catalog: Catalog, groupName: string): void {
+function assertModelsKnown(added: readonly string[], { models }: LimitSet, catalog: Catalog, groupName: string): void {
   const known = [...catalog.models.keys()];
-  const unknown = models?.findIndex(
-    (name) => !before.models?.includes(name) && !known.some((model) => allowsModel({ models: [name] }, model)),
-  );
-  if (unknown === undefined || unknown < 0) return;
-  const name = models?.[unknown] as string;
+  const unknown = added.find((name) => !known.some((model) => allowsModel({ models: [name] }, model)));
+  if (unknown === undefined) return;
   const group = catalog.groups.get(groupName);
   const served = known.filter((model) => group && groupServes(group, model));
-  const near = nearest(name, served, Math.min(EDITS_MAX, name.length - 1));
-  const guess = near === undefined ? "" : `Did you mean \`${near}\`? `;
-  const message = `\`models[${unknown}]\` names no model that the configuration has.`;
-  throw new AdminRefusal(400, "unknown_model", message, `${guess}${COPY_NAMES}`);
+  throw new AdminRefusal(
+    400,
+    "unknown_model",
+    `\`models[${models?.indexOf(unknown)}]\` is \`${unknown}\`, which is no model of the configuration.`,
+    `${guessOf(unknown, served)}${COPY_NAMES}`,
+  );
 }
 
 /** The shortest request there is: a token in, and what admission takes for the least useful answer. */
@@ -267,9 +270,15 @@ const LEAST_REQUEST = { inputTokens: 1, outputTokens: 16 };
 
 /**
  * What the cheapest request costs that a key could make.
- * @throws AdminRefusal 400 where the limits leave no model of the groups
+ * @param added models that the limits name for the first time
+ * @throws AdminRefusal 400 where the limits leave no model of the groups, unless they did before
  */
-function leastCost(catalog: Catalog, groups: readonly string[], limits: LimitSet): bigint {
+function leastCost(
+  catalog: Catalog,
+  groups: readonly string[],
+  limits: LimitSet,
+  added: readonly string[] = [],
+): bigint {
   const costs = groups.flatMap((name) => {
     const group = catalog.groups.get(name);
     if (!group) return [];
@@ -279,7 +288,7 @@ function leastCost(catalog: Catalog, groups: readonly string[], limits: LimitSet
         holdFor(ceilingOf(price, group.multiplier, LEAST_REQUEST.inputTokens), LEAST_REQUEST.outputTokens),
       );
   });
-  if (costs.length === 0 && limits.models) {
+  if (costs.length === 0 && added.length > 0) {
     throw contradict("The limits name no model that the key's group serves.", COPY_NAMES);
   }
   return costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n);

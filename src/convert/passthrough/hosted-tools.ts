@@ -6,7 +6,7 @@
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { isObject } from "../../values/json-object.ts";
 import { withoutHosted } from "../../values/members/hosted-tools.ts";
-import { isJsonFault, memberValue, scanJson, spliceJson } from "../../wire/json.ts";
+import { isJsonFault, scanJson, spliceJson } from "../../wire/json.ts";
 import type { ClientRequest, Permitted } from "../exchange.ts";
 import { familyOf } from "../rules/tool-offer.ts";
 import { editElements } from "./elements.ts";
@@ -33,15 +33,16 @@ export function withoutUnpriced(
   return { request: edited(request, editsOf(request, new Set(unpricedTools))), dropped };
 }
 
-/** What a member becomes: its bytes, and what they say; undefined: the member goes. */
+/** What a member becomes: its bytes, and what they say. */
 interface MemberEdit {
   readonly raw: string | Uint8Array;
   readonly value: unknown;
 }
 
+/** By the name of the member; undefined: it goes. */
 type Edits = Map<string, MemberEdit | undefined>;
 
-function editsOf({ protocol, json, body, scan }: ClientRequest, types: ReadonlySet<string>): Edits {
+function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<string>): Edits {
   const edits: Edits = new Map();
   const leave = (tools: unknown) => withoutHosted(protocol, tools, types);
   /** Elements that stay as they are keep their bytes. */
@@ -49,7 +50,7 @@ function editsOf({ protocol, json, body, scan }: ClientRequest, types: ReadonlyS
     const left = list.map(change);
     if (left.every((element, index) => element === list[index])) return;
     const value = left.filter((element) => element !== undefined);
-    const raw = editElements(memberValue(body, scan, name) ?? new Uint8Array(), [], (bytes, index) => {
+    const raw = editElements(body, [name], (bytes, index) => {
       const element = left[index];
       if (element === list[index]) return bytes;
       return element === undefined ? undefined : Buffer.from(JSON.stringify(element));

@@ -367,7 +367,7 @@ const FRAME_END = Buffer.from("\n\n");
 
 /**
  * The last frame of a stream that may have been torn within it, with its blank line, so that what we write next does not continue
- * it. Comments without data are dropped. A frame that ends in two line ends is whole, however they are written: a reader holds
+ * it. A torn comment is dropped. A frame that ends in two line ends is whole, however they are written: a reader holds
  * one back that ends in carriage returns, since a line feed may follow.
  */
 function completed(event: SseEvent): SseEvent[] {

@@ -49,9 +49,13 @@ export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protoco
   return undefined;
 }
 
-/** What a body has that could name what is kept, or letters of it as escapes; text that quotes it is only looked at in vain. */
-const WORDS =
-  /"(?:file_id|vector_store_ids|container|environment|skill|input_image_mask|memory_limit|tunnel_id|audio|item_reference)|\\u00[2-7]/;
+/**
+ * A body without a match has nothing to be found: neither one of the names, nor letters as escapes, which could spell one. A match within
+ * a text costs a walk through the names and no more.
+ */
+const WORDS = new RegExp(
+  `"(?:${[...STATE_NAMES, "skill", "memory_limit", "audio", ITEM_REFERENCE, CONTAINER_UPLOAD].join("|")})|\\\\u00[2-7]`,
+);
 /** Names that decide it: parsers differ in which of two counts, and in ours another name can hide one written with escapes. */
 const DECIDING: ReadonlySet<string> = new Set([
   ...LOOKED_AT,

@@ -141,7 +141,7 @@ const STRING_FORMATS: ReadonlySet<unknown> = new Set([
 const ONE = new Set(["items"]);
 const LIST = new Set(["anyOf", "oneOf", "allOf"]);
 const MAP = new Set(["properties", "$defs", "definitions"]);
-/** With one of these a schema is said elsewhere, or by its variants. */
+/** With one of these a schema is more than its own members, and so no map. */
 const REFERRING = ["$ref", ...LIST];
 /** Keywords that pass as they are. */
 const KEPT = new Set(["type", "description", "title", "enum", "const", "required", "$ref", "default"]);

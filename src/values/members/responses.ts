@@ -17,10 +17,13 @@ const TOOL_NAMES = `
 /** A way into a network of whoever has the credential. */
 const TOOL_STATE = "tunnel_id";
 
-/** Where a tool runs, and what it is given there: names by which it could reach what is kept, each once and as it is written. */
-const SKILLS = shape({ plain: "type skill_id id source" }, {}, true);
-const PLACE = shape({ plain: "type id container_id file_ids memory_limit" }, { skills: SKILLS }, true);
-const PLACES = { container: PLACE, environment: PLACE, input_image_mask: shape({ plain: "file_id" }, {}, true) };
+/**
+ * Where a tool runs, and what it is given there. Those by which it could reach what is kept are listed as well, so that each of
+ * them is there once and as it is written; what they say is judged where the request is sent (convert/passthrough/state.ts).
+ */
+const SKILLS = shape({ plain: "type name description path source skill_id version id" });
+const PLACE = shape({ plain: "type id container_id file_ids memory_limit network_policy" }, { skills: SKILLS });
+const PLACES = { container: PLACE, environment: PLACE, input_image_mask: shape({ plain: "file_id image_url" }) };
 
 const TOOL = shape(
   { plain: TOOL_NAMES, state: TOOL_STATE },

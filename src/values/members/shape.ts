@@ -22,8 +22,6 @@ export interface Shape {
   readonly standings: ReadonlyMap<string, MemberStanding>;
   /** The shapes of the objects, or of the elements of the arrays, under a member. What has none is data. */
   readonly inside: ReadonlyMap<string, Shape>;
-  /** Whether names that are not listed belong here: the conversation grows new members with each release. */
-  readonly open: boolean;
   /** The known names by what they fold to. */
   readonly folded: ReadonlyMap<string, string>;
 }
@@ -34,14 +32,14 @@ type Names = Partial<Readonly<Record<MemberStanding, string>>>;
  * Makes a shape.
  * @param names by standing, separated by blanks and line breaks. A member with a shape inside is plain unless named.
  */
-export function shape(names: Names, inside: Readonly<Record<string, Shape>> = {}, open = false): Shape {
+export function shape(names: Names, inside: Readonly<Record<string, Shape>> = {}): Shape {
   const standings = new Map<string, MemberStanding>();
   for (const name of Object.keys(inside)) standings.set(name, "plain");
   for (const [standing, list] of Object.entries(names)) {
     for (const name of list.split(/\s+/)) if (name !== "") standings.set(name, standing as MemberStanding);
   }
   const folded = new Map([...standings.keys()].map((name) => [foldName(name), name]));
-  return { standings, inside: new Map(Object.entries(inside)), open, folded };
+  return { standings, inside: new Map(Object.entries(inside)), folded };
 }
 
 /** The members of two shapes together; where both know a name, the second one's word counts. */
@@ -49,7 +47,6 @@ export function joined(first: Shape, second: Shape): Shape {
   return {
     standings: new Map([...first.standings, ...second.standings]),
     inside: new Map([...first.inside, ...second.inside]),
-    open: first.open || second.open,
     folded: new Map([...first.folded, ...second.folded]),
   };
 }

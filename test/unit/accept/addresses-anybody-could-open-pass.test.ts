@@ -87,14 +87,25 @@ test("text and data that look like an address pass", () => {
   }
 });
 
-test("an image that a hosted tool paints over is one, wherever the tool stands", () => {
-  const place = "input_image_mask[].image_url";
-  for (const [address, expected] of [...OWN.map((own) => [own, place]), ...ANYBODYS.map((own) => [own, undefined])]) {
-    const tools = [{ type: "image_generation", input_image_mask: { image_url: address } }];
-    for (const more of [{ tools }, { input: [{ type: "additional_tools", tools }] }]) {
-      const body = JSON.stringify({ model: "m", input: "a", ...more });
-      const read = readEnvelope("responses", Buffer.from(body));
-      assert.equal(isRefusal(read) ? read.facts.param : undefined, expected, body);
+/** A mask with an address, and the place that names it; servers differ in what they take for an image. */
+const MASKS: readonly (readonly [(address: string) => unknown, string])[] = [
+  [(url) => ({ image_url: url }), "input_image_mask[].image_url"],
+  [(url) => ({ image_url: { url } }), "image_url[].url"],
+  [(url) => [{ image_url: url }], "input_image_mask[].image_url"],
+];
+
+test("an image that a tool paints over is one, whatever the tool is called and wherever it stands", () => {
+  const plain = { type: "function", name: "f" };
+  for (const [around, place] of MASKS) {
+    for (const [address, expected] of [...OWN.map((one) => [one, place]), ...ANYBODYS.map((one) => [one, undefined])]) {
+      for (const type of ["image_generation", "function", undefined]) {
+        const tools = [plain, { type, name: "i", input_image_mask: around(address as string) }];
+        for (const more of [{ tools }, { input: [{ type: "additional_tools", tools }] }]) {
+          const body = JSON.stringify({ model: "m", input: "a", ...more });
+          const read = readEnvelope("responses", Buffer.from(body));
+          assert.equal(isRefusal(read) ? read.facts.param : undefined, expected, body);
+        }
+      }
     }
   }
 });

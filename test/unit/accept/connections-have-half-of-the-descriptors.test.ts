@@ -7,6 +7,7 @@ test("row D8: connections have half of the descriptors, and enough is left for e
   for (const limit of [256, 1_024, 65_536]) {
     const { connectionsMax, overflowMax, upstreamMax } = sharesOf(limit);
     assert.ok(connectionsMax < limit / 2);
+    assert.ok(connectionsMax > limit * 0.3, `${connectionsMax} of ${limit}`);
     assert.ok(connectionsMax + overflowMax + upstreamMax + 64 <= limit);
   }
 });

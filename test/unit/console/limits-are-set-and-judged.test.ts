@@ -79,6 +79,11 @@ test("a model that the configuration has lost since keeps nobody from setting an
   ({ catalog } = settingsOf(testConfig(places, { models: { "messages-1": undefined } })));
   assert.equal((await set({ models, concurrency: 2 })).status, 200);
   assert.equal((await set({ models }, "caps")).json.error.code, "unknown_model");
+  // Where it is the only one, too.
+  ({ catalog } = settingsOf(testConfig(places)));
+  assert.equal((await set({ models: ["messages-1"] })).status, 200);
+  ({ catalog } = settingsOf(testConfig(places, { models: { "messages-1": undefined } })));
+  assert.equal((await set({ models: ["messages-1"], concurrency: 3 })).status, 200);
 });
 
 test("of a budget its rest is what nobody has spent or holds, and of a day that is over nothing is shown", () => {
@@ -146,7 +151,7 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
     { models: ["nope-*"] },
     400,
     "unknown_model",
-    /`models\[0\]` names no model that the configuration has/,
+    /`models\[0\]` is `nope-\*`, which is no model of the configuration/,
   );
   await refused(
     { models: ["chat-1", "mesages-1"] },

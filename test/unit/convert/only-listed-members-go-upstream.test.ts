@@ -38,6 +38,24 @@ function sent(client: Protocol, upstream: Protocol, text: string, passedMembers?
   return exchange === undefined || isRefusal(exchange) ? undefined : exchange;
 }
 
+test("where a tool runs, and what it is given there, goes upstream as it came", () => {
+  const skill =
+    '{"type":"inline","name":"n","description":"d","source":{"type":"base64","media_type":"application/zip","data":"AA=="}}';
+  const policy =
+    '{"type":"allowlist","allowed_domains":["a.b"],"domain_secrets":[{"domain":"a.b","name":"n","value":"v"}]}';
+  for (const tool of [
+    `{"type":"code_interpreter","container":{"type":"auto","network_policy":${policy}}}`,
+    `{"type":"shell","environment":{"type":"container_auto","network_policy":${policy},"skills":[${skill}]}}`,
+    '{"type":"shell","environment":{"type":"local","skills":[{"name":"n","description":"d","path":"/p"}]}}',
+    '{"type":"image_generation","input_image_mask":{"image_url":"https://a.b/c.png"}}',
+  ]) {
+    const text = `{${BASES.responses},"tools":[${tool}]}`;
+    const exchange = sent("responses", "responses", text);
+    assert.deepEqual(exchange?.request.dropped, [], tool);
+    assert.ok(Buffer.from(exchange?.request.body ?? "").includes(tool), tool);
+  }
+});
+
 /** The names of a body that its protocol does not list, or that could be taken for listed ones. */
 function strange(protocol: Protocol, body: Uint8Array): readonly string[] {
   const scan = scanJson(body);

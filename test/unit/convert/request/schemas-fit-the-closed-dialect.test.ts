@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
-import { closedSchema, isClosed, objectRoot } from "../../../../src/convert/rules/format.ts";
+import { closedSchema, hasMap, isClosed, objectRoot } from "../../../../src/convert/rules/format.ts";
 import { routeTo, upstreamBody } from "./translate.ts";
 
 const SCHEMAS: readonly Record<string, unknown>[] = [
@@ -38,6 +38,30 @@ test("one format under both of the names that messages has for it is carried", (
 
 test("what has been closed is closed, but for what moved into words", () => {
   for (const schema of SCHEMAS) assert.equal(isClosed(closedSchema(schema)), true, JSON.stringify(schema));
+});
+
+test("an object that may have any members and says none is a map, wherever it stands; one that is said elsewhere is none", () => {
+  const map = { type: "object" };
+  const named = { type: "object", properties: { a: { type: "string" } } };
+  const maps = [
+    map,
+    { type: ["object", "null"], properties: {} },
+    { type: "object", additionalProperties: { type: "integer" } },
+    { type: "object", additionalProperties: false, patternProperties: { x: {} } },
+    ...[{ items: map }, { anyOf: [named, map] }, { properties: { a: map } }, { $defs: { a: map } }],
+  ];
+  const others = [
+    named,
+    { type: "string" },
+    { type: "object", additionalProperties: false },
+    { type: "object", $ref: "#/$defs/x" },
+    ...["anyOf", "oneOf", "allOf"].map((variants) => ({ type: "object", [variants]: [named] })),
+    { enum: [map], const: map, required: [map] },
+  ];
+  assert.deepEqual(
+    [...maps, ...others].filter((schema) => hasMap(schema)),
+    maps,
+  );
 });
 
 test("properties named like members of Object stay properties", () => {

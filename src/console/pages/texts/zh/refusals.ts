@@ -29,6 +29,6 @@ export const refusals: Texts["common"]["refusals"] = {
   too_many_wrong_codes: ["此账户输入了过多无法兑换的卡密，暂时不能继续兑换。"],
   unknown_account: ["没有这个账户。", "请重新加载页面：您可能已登录其他账户。"],
   unknown_group: ["没有这个分组。"],
-  unknown_model: ["配置中没有这个名称的模型。", "请从模型目录复制名称，区分大小写；末尾的 * 代表任意结尾。"],
   unknown_key: ["没有这个密钥。", "请返回密钥列表：它不属于此账户。"],
+  unknown_model: ["配置中没有这个名称的模型。"],
 };
