@@ -4,7 +4,7 @@
  */
 
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
-import type { JsonObject } from "../values/json-object.ts";
+import { type JsonObject, textOf } from "../values/json-object.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import type { StoredNames } from "../values/members/stored.ts";
 import { thinkingBudgetOf } from "../values/members/thinking-budget.ts";
@@ -143,11 +143,16 @@ function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined
   return undefined;
 }
 
+/** Members that are judged by what is in them, which a server might take from a list as well. */
+const OBJECTS = ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options"] as const;
+
 function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   if (!isAbsent(json.stream) && typeof json.stream !== "boolean")
     return wrongType("stream", "must be true or false", json.stream);
   const tierless = tierFault(json);
   if (tierless) return wrongType(tierless.param, tierless.demand, tierless.value);
+  const list = OBJECTS.find((name) => Array.isArray(json[name]));
+  if (list !== undefined) return wrongType(list, "must be an object", json[list]);
   const alias = limitAlias(facts, json);
   if (alias) return alias;
   if (facts.name !== "chat" || isAbsent(json.n)) return undefined;
@@ -198,7 +203,7 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number, j
 /** Clearing old results and thinking costs nothing; every other edit is taken for a compaction. */
 function asksForCompaction({ context_management: managed }: JsonObject): boolean {
   const edits = Array.isArray(managed) ? managed : member(managed, "edits");
-  return Array.isArray(edits) && edits.some((edit) => !String(member(edit, "type")).startsWith("clear_"));
+  return Array.isArray(edits) && edits.some((edit) => !textOf(member(edit, "type"))?.startsWith("clear_"));
 }
 
 function asksForUsage(options: unknown): boolean {

@@ -3,7 +3,7 @@
  * Passing through uses a watcher alone; translation uses its own decoder.
  */
 import type { ErrorAnswer } from "../values/errors.ts";
-import { type JsonObject, objectOf } from "../values/json-object.ts";
+import { type JsonObject, objectOf, textOf } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { REASONING_REFUSED, refusalMeaning, refusesReasoning, saysItIsIll } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
@@ -130,7 +130,8 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
 const LOGGED_WORD = /^[A-Za-z0-9_.:-]{1,40}$/;
 
 function loggedWord(word: unknown): string {
-  return LOGGED_WORD.test(String(word)) ? String(word) : "other";
+  const text = typeof word === "number" ? String(word) : textOf(word);
+  return text !== undefined && LOGGED_WORD.test(text) ? text : "other";
 }
 
 /** A status that an upstream has put into an error's code: the reply's own is 200. */

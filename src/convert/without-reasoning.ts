@@ -2,7 +2,7 @@
  * A request without the reasoning of its earlier turns, for a server that has refused it as another account's, another
  * conversation's or another maker's (docs/translation-rules.md rule 38). Every other byte stays.
  */
-import { arrayOf, type JsonObject, objectOf } from "../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { isJsonFault, scanJson, spliceJson, spliceNested } from "../wire/json.ts";
 import type { ClientRequest } from "./exchange.ts";
@@ -62,7 +62,7 @@ function clearsThinking(json: JsonObject): boolean {
 }
 
 function isClearing(edit: unknown): boolean {
-  return String(objectOf(edit)?.type).startsWith("clear_thinking_");
+  return textOf(objectOf(edit)?.type)?.startsWith("clear_thinking_") === true;
 }
 
 function withoutClearing(json: JsonObject, set: Readonly<Record<string, Buffer>>): LessEdits {

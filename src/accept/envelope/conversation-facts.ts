@@ -7,7 +7,7 @@ import type { Protocol } from "../../values/protocol.ts";
 import { mayHoldAddress, refusedAddress } from "./addresses.ts";
 import { type Met, member, type Visitor, visitConversation, visitUnder } from "./conversation.ts";
 import { MEDIA_NAMES, MediaCount } from "./media.ts";
-import { refusedInConversation } from "./names.ts";
+import { ConversationNames } from "./names.ts";
 
 /** The image that a tool is to paint over. */
 const MASK = "input_image_mask";
@@ -20,6 +20,7 @@ export class ConversationFacts implements Visitor {
    * would open with rights of its own.
    */
   refused: Refusal | undefined;
+  readonly #names = new ConversationNames();
   /** Whether the object that is gone through has a member that may hold media. */
   #mayWeigh = false;
 
@@ -35,7 +36,7 @@ export class ConversationFacts implements Visitor {
       this.#mayWeigh = true;
       return;
     }
-    this.refused ??= refusedInConversation(name, under);
+    this.refused ??= this.#names.refused(name, under);
   }
 
   object(met: Met): void {

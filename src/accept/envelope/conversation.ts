@@ -7,7 +7,7 @@ import type { Protocol } from "../../values/protocol.ts";
 
 /** The top-level members that hold the conversation. */
 const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
-  chat: ["messages"],
+  chat: ["messages", "prediction"],
   messages: ["messages", "system"],
   responses: ["input"],
 };

@@ -4,7 +4,7 @@
  * in bytes, is believed only where the other of the two agrees.
  */
 import { isUtf8 } from "node:buffer";
-import { isObject, type JsonObject } from "../../values/json-object.ts";
+import { isObject, type JsonObject, textOf } from "../../values/json-object.ts";
 import type { MediaPiece } from "../../values/members/envelope.ts";
 import { charsetOf, decodeCharset, isReadAsUtf8 } from "../../wire/charset.ts";
 import { type Met, member } from "./conversation.ts";
@@ -97,7 +97,7 @@ function base64Of(value: unknown, mediaType: unknown): Base64Text | undefined {
   const comma = value.startsWith("data:") ? value.slice(0, DATA_URL_HEAD_CHARS_MAX).indexOf(",") : -1;
   const text = comma === -1 ? value : value.slice(comma + 1);
   if (NOT_BASE64.test(text)) return undefined;
-  const named = charsetOf(comma === -1 ? String(mediaType) : value.slice(0, comma));
+  const named = charsetOf(comma === -1 ? (textOf(mediaType) ?? "") : value.slice(0, comma));
   return { text, bytes: Buffer.byteLength(text, "base64"), charset: isReadAsUtf8(named) ? undefined : named };
 }
 

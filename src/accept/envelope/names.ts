@@ -38,18 +38,24 @@ const USUAL: ReadonlySet<string> = new Set(
   input_schema function custom reasoning_details`.split(/\s+/),
 );
 
-/**
- * Why a name inside a conversation must be refused: a server could take it for one that bills, or it holds a backslash.
- * None of the conversation's does, and V8's JSON.parse can give such a name in the place of another one that was written
- * with escapes (nodejs/node#63785), so that `type` would be hidden from us and from nobody else.
- * @param under the member that holds the object.
- */
-export function refusedInConversation(name: string, under: string): Refusal | undefined {
-  if (USUAL.has(name)) return undefined;
-  const path = `${under}[].${name}`;
-  if (name.includes("\\")) {
-    return refusal("unsupported_parameter", { param: path, detail: "A name here must not hold a backslash." });
+/** Looks at the names inside one body's conversation. */
+export class ConversationNames {
+  #others = 0;
+
+  /**
+   * Why a name must be refused: a server could take it for one that bills, or it holds a backslash, or there are very many that no protocol
+   * has, each of which is folded. None of the conversation's holds a backslash, and V8's JSON.parse can give such a name in the place of
+   * another one that was written with escapes (nodejs/node#63785), so that `type` would be hidden from us and from nobody else.
+   * @param under the member that holds the object.
+   */
+  refused(name: string, under: string): Refusal | undefined {
+    if (USUAL.has(name) || BILLING.standings.has(name)) return undefined;
+    const path = `${under}[].${name}`;
+    if (name.includes("\\")) {
+      return refusal("unsupported_parameter", { param: path, detail: "A name here must not hold a backslash." });
+    }
+    if (++this.#others > UNLISTED_MAX) return refusedName({ fault: "many", path, known: name });
+    const known = mistakenFor(name, BILLING);
+    return known === undefined ? undefined : refusedName({ fault: "mistaken", path, known });
   }
-  const known = mistakenFor(name, BILLING);
-  return known === undefined ? undefined : refusedName({ fault: "mistaken", path, known });
 }

@@ -1,7 +1,7 @@
 /** What a request asks for beside tokens: extras, other models (ARCHITECTURE.md promise 14). */
 
 import { type Refusal, refusal } from "../../values/errors.ts";
-import type { JsonObject } from "../../values/json-object.ts";
+import { isObject, type JsonObject } from "../../values/json-object.ts";
 import { MEMBERS } from "../../values/members.ts";
 import type { Protocol, ProtocolFacts } from "../../values/protocol.ts";
 import { member } from "./conversation.ts";
@@ -22,7 +22,7 @@ function isOff(name: string, value: unknown): boolean {
   if (name === "best_of" || name === "n" || name === "num_beams") return value === 1;
   if (name === "priority") return value === 0;
   if (name === "search_parameters") return member(value, "mode") === "off";
-  if (name === "access_programs") return Object.values(value as JsonObject).every((word) => word === "standard");
+  if (name === "access_programs") return isObject(value) && Object.values(value).every((word) => word === "standard");
   // An empty object switches a search on; an empty list names nothing.
   return Array.isArray(value) && value.length === 0;
 }

@@ -4,9 +4,9 @@
  * refused those that the answer must use.
  */
 import { type Refusal, refusal } from "../../values/errors.ts";
-import { isObject } from "../../values/json-object.ts";
+import { isObject, objectOf } from "../../values/json-object.ts";
 import { withoutHosted } from "../../values/members/hosted-tools.ts";
-import { isJsonFault, scanJson, spliceJson } from "../../wire/json.ts";
+import { isJsonFault, scanJson, spliceJson, spliceNested } from "../../wire/json.ts";
 import type { ClientRequest, Permitted } from "../exchange.ts";
 import { familyOf } from "../rules/tool-offer.ts";
 import { editElements } from "./elements.ts";
@@ -45,7 +45,6 @@ type Edits = Map<string, MemberEdit | undefined>;
 function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<string>): Edits {
   const edits: Edits = new Map();
   const leave = (tools: unknown) => withoutHosted(protocol, tools, types);
-  /** Elements that stay as they are keep their bytes. */
   const edit = (name: string, list: readonly unknown[], change: (element: unknown) => unknown) => {
     const left = list.map(change);
     if (left.every((element, index) => element === list[index])) return;
@@ -53,7 +52,7 @@ function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<str
     const raw = editElements(body, [name], (bytes, index) => {
       const element = left[index];
       if (element === list[index]) return bytes;
-      return element === undefined ? undefined : Buffer.from(JSON.stringify(element));
+      return element === undefined ? undefined : withoutTools(bytes, list[index], element, leave);
     });
     edits.set(name, value.length === 0 && name === "tools" ? undefined : { raw, value });
   };
@@ -63,6 +62,24 @@ function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<str
   const choice = choiceLeft(json.tool_choice, leave);
   if (choice !== json.tool_choice) edits.set("tool_choice", { raw: JSON.stringify(choice), value: choice });
   return edits;
+}
+
+/** The bytes of an element that has lost tools: the tools that stay keep theirs, so that no number in a schema changes. */
+function withoutTools(
+  bytes: Uint8Array,
+  before: unknown,
+  left: unknown,
+  leave: (tools: unknown) => unknown,
+): Uint8Array {
+  const tools = objectOf(before)?.tools;
+  // A list within the list, or one tool in place of a list: nobody writes such, and servers refuse it.
+  if (!Array.isArray(tools) || !Array.isArray(objectOf(left)?.tools)) return Buffer.from(JSON.stringify(left));
+  const list = editElements(bytes, ["tools"], (one, index) => {
+    const kept = leave(tools[index]);
+    if (kept === tools[index]) return one;
+    return kept === undefined ? undefined : Buffer.from(JSON.stringify(kept));
+  });
+  return spliceNested(bytes, ["tools"], list.toString());
 }
 
 function itemLeft(item: unknown, leave: (tools: unknown) => unknown): unknown {

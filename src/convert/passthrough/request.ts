@@ -215,7 +215,9 @@ const ADD_STORE: Readonly<Record<Protocol, (set: Splices, request: ClientRequest
     if (request.stream && route.capabilities.streamUsage && options?.include_usage !== true) {
       set.stream_options = JSON.stringify({ ...options, include_usage: true });
     }
-    if (request.json.store === true) set.store = "false";
+    const { store } = request.json;
+    // Whatever else stands there, some server could take it for a yes.
+    if (store !== undefined && store !== null && store !== false) set.store = "false";
   },
   messages() {},
   responses(set, request, route) {

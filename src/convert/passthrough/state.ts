@@ -9,7 +9,7 @@ import type { ClientRequest } from "../exchange.ts";
 
 /** The members of a body that have parts, or tools, in them. */
 const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
-  chat: ["messages", "tools"],
+  chat: ["messages", "tools", "prediction"],
   messages: ["system", "messages", "tools"],
   responses: ["instructions", "input", "tools"],
 };
@@ -49,17 +49,39 @@ export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protoco
   return undefined;
 }
 
+/** Names, or their beginnings, with which a conversation offers tools or says where an image, a file or a sound is. */
+const OFFERS = [
+  "additional_tools",
+  "tool_search_output",
+  "tool_addition",
+  "tool_changes",
+  "tool_definition",
+  "definition",
+];
+const ADDRESSES = [
+  "image",
+  "file",
+  "video",
+  "input_audio",
+  "input_image",
+  "input_file",
+  "input_video",
+  "source",
+  "url",
+];
+
 /**
  * A body without a match has nothing to be found: neither one of the names, nor letters as escapes, which could spell one. A match within
  * a text costs a walk through the names and no more.
  */
 const WORDS = new RegExp(
-  `"(?:${[...STATE_NAMES, "skill", "memory_limit", "audio", ITEM_REFERENCE, CONTAINER_UPLOAD].join("|")})|\\\\u00[2-7]`,
+  `"(?:${[...STATE_NAMES, "skill", "memory_limit", "audio", ITEM_REFERENCE, CONTAINER_UPLOAD, ...OFFERS, ...ADDRESSES].join("|")})|\\\\u00[2-7]`,
 );
 /** Names that decide it: parsers differ in which of two counts, and in ours another name can hide one written with escapes. */
 const DECIDING: ReadonlySet<string> = new Set([
   ...LOOKED_AT,
   ...["id", "approval_request_id", "skills", "skill_id", "memory_limit"],
+  ...["url", "file_url", "file_data", "data", "execution"],
 ]);
 const ENTERED: ReadonlySet<string> = new Set([...NESTED, "container", "environment", "skills", "input_image_mask"]);
 

@@ -1,6 +1,6 @@
 /** What responses events and items hold of a model's output. */
 
-import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
 import { countUnknown, Produced, StreamOutput } from "../produced.ts";
 
@@ -63,7 +63,7 @@ export class ResponsesOutput extends StreamOutput {
     }
     const found = countItem(this.produced, item);
     // A call that opens has its name only.
-    if (found && (isLast || !CALL_ITEM.test(String(item.type)))) this.#note(place);
+    if (found && (isLast || !CALL_ITEM.test(textOf(item.type) ?? ""))) this.#note(place);
     return found;
   }
 
@@ -97,7 +97,7 @@ export function countOutput(output: unknown): ProducedCounts {
 
 /** @returns whether the item holds any output; a call does from its first word. */
 function countItem(produced: Produced, item: JsonObject): boolean {
-  let found = CALL_ITEM.test(String(item.type));
+  let found = CALL_ITEM.test(textOf(item.type) ?? "");
   if (typeof item.name === "string" && found) produced.text(item.name);
   for (const value of [item.arguments, item.input]) found = produced.text(value) || found;
   found = produced.opaque(item.encrypted_content) || found;

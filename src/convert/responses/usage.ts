@@ -65,7 +65,7 @@ export class HostedCalls {
 
   /** Looks at an item in its last form. */
   see(item: JsonObject | undefined): void {
-    const tool = HOSTED_CALL.exec(String(item?.type))?.[1];
+    const tool = HOSTED_CALL.exec(textOf(item?.type) ?? "")?.[1];
     if (item && tool !== undefined && this.#isBilled(item)) this.#calls.set(tool, (this.#calls.get(tool) ?? 0) + 1);
   }
 

@@ -110,6 +110,9 @@ export function offMember(client: Protocol, json: JsonObject): string | undefine
 
 type Switches = readonly (readonly [member: string, off: boolean])[];
 
+/** Types of messages' `thinking` that say no. */
+const OFF_TYPES: ReadonlySet<unknown> = new Set(["disabled", "between_tools"]);
+
 const SWITCHES: Readonly<Record<Protocol, (json: JsonObject) => Switches>> = {
   chat(json) {
     const template = membersOf(json.chat_template_kwargs);
@@ -123,7 +126,7 @@ const SWITCHES: Readonly<Record<Protocol, (json: JsonObject) => Switches>> = {
     ];
   },
   messages: (json) => [
-    ["thinking", ["disabled", "between_tools"].includes(String(membersOf(json.thinking).type))],
+    ["thinking", OFF_TYPES.has(membersOf(json.thinking).type)],
     ["output_config.effort", membersOf(json.output_config).effort === "none"],
   ],
   responses: (json) => [["reasoning.effort", membersOf(json.reasoning).effort === "none"]],

@@ -193,6 +193,36 @@ const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
   ["responses", '{"tools":[{"input_image_mask":"f","input_image_mask":null}]}', "tools[].input_image_mask"],
   ["responses", '{"tools":[{"container":"c","container":null}]}', "tools[].container"],
   ["responses", '{"tools":[{"vector_store_ids":["v"],"vector_store_ids":null}]}', "tools[].vector_store_ids"],
+  // What a server that takes the first of two would be offered, or would open.
+  [
+    "responses",
+    '{"input":[{"type":"additional_tools","tools":[{"type":"web_search"}],"tools":[{"type":"function","name":"f"}]}]}',
+    "input[].tools",
+  ],
+  [
+    "responses",
+    '{"input":[{"type":"additional_tools","tools":[{"type":"web_search","type":"custom"}]}]}',
+    "tools[].type",
+  ],
+  [
+    "responses",
+    '{"input":[{"type":"tool_search_output","tools":[{"type":"web_search"}],"tools":[]}]}',
+    "input[].tools",
+  ],
+  [
+    "messages",
+    '{"messages":[{"content":[{"type":"tool_addition","tool":{"definition":{"type":"web_search_20250305","type":"custom"}}}]}]}',
+    "definition[].type",
+  ],
+  [
+    "chat",
+    '{"messages":[{"content":[{"image_url":{"url":"file:///etc/passwd","url":"https://a.b/c.png"}}]}]}',
+    "image_url[].url",
+  ],
+  ["messages", '{"messages":[{"content":[{"source":{"url":"gs://a/b","url":"https://a.b/c"}}]}]}', "source[].url"],
+  ["responses", '{"input":[{"content":[{"file_url":"https://a.b/c.pdf"}],"content":"x"}]}', "input[].content"],
+  ["chat", '{"messages":[{"content":[{"input_audio":{"data":"file:///a","data":"AAAA"}}]}]}', "input_audio[].data"],
+  ["chat", '{"prediction":{"content":[{"file_id":"f","file_id":null}]}}', "content[].file_id"],
 ];
 
 test("a name that decides what is reached stands once, and as it is", () => {

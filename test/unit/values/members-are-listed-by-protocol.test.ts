@@ -226,3 +226,16 @@ test("whatever the case, the escapes and the odd characters, what folds to a lis
     { numRuns: 2_000 },
   );
 });
+
+test("a name with a letter of another script is taken for none, as folding it in full would say", () => {
+  const known = new Set(PROTOCOL_NAMES.flatMap((protocol) => [...MEMBERS[protocol].folded.keys()]));
+  for (let code = 0x80; code <= 0x10ffff; code++) {
+    if (code >= 0xd800 && code < 0xe000) continue;
+    const char = String.fromCodePoint(code);
+    // Where the character vanishes, or becomes a letter of ASCII, the name could be a known one's.
+    const folded = foldName(`mod${char}el`);
+    const meant = known.has(folded) ? "model" : undefined;
+    if (mistakenFor(`mod${char}el`, MEMBERS.chat) !== meant) assert.fail(`U+${code.toString(16)}: ${folded}`);
+  }
+  assert.equal(mistakenFor("\u{1d5fa}\u24de\uff44\u00ad\u0301e\u2113", MEMBERS.chat), "model");
+});

@@ -150,6 +150,14 @@ function editOf(
   if (isRefusal(ran)) return ran;
   if (ran === "elsewhere") return { members: {}, whole: true, leaves: true };
   const { id, approval_request_id: approval } = item;
+  for (const [name, value] of route.stateful ? Object.entries({ id, approval_request_id: approval }) : []) {
+    if (typeof value === "string" || value === undefined || value === null) continue;
+    return refusal("wrong_type", {
+      model: request.model,
+      param: `input[${index}].${name}`,
+      detail: "An id is a text.",
+    });
+  }
   const members: Record<string, string | undefined> = {};
   if (typeof approval === "string" && (route.stateful || isWrapped(approval))) {
     const own = ownId(approval, request, route);

@@ -1,0 +1,56 @@
+/**
+ * ARCHITECTURE.md promise 10: whatever stands where a word is expected, a body is read or refused. An object with a member `toString` is
+ * one that `String` throws at.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readEnvelope } from "../../../src/accept/envelope.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import type { Protocol } from "../../../src/values/protocol.ts";
+
+const ODD = { toString: 1, valueOf: 1 };
+const TURN = [{ role: "user", content: "hi" }];
+
+function read(protocol: Protocol, more: object) {
+  const conversation = protocol === "responses" ? { input: "hi" } : { messages: TURN, max_tokens: 9 };
+  return readEnvelope(protocol, Buffer.from(JSON.stringify({ model: "m", ...conversation, ...more })));
+}
+
+test("an edit of the context whose type is no word is taken for a compaction", () => {
+  for (const [protocol, managed] of [
+    ["responses", [{ type: ODD }]],
+    ["messages", { edits: [{ type: [ODD] }] }],
+  ] as const) {
+    const found = read(protocol, { context_management: managed });
+    assert.ok(!isRefusal(found));
+    assert.equal(found.envelope.compacts, true);
+  }
+});
+
+test("a media type that is no word says nothing of what is sent", () => {
+  const source = { type: "base64", media_type: ODD, data: "AAAA" };
+  for (const type of ["image", "document"])
+    assert.ok(!isRefusal(read("messages", { messages: [{ role: "user", content: [{ type, source }] }] })));
+});
+
+test("a list in place of an object that is judged by its members is refused", () => {
+  for (const [protocol, name, list] of [
+    ["chat", "reasoning", [{ mode: "pro" }]],
+    ["responses", "reasoning", [{ mode: "pro" }]],
+    ["chat", "thinking", [{ budget_tokens: 999_999 }]],
+    ["chat", "chat_template_kwargs", [{ thinking_budget: 999_999 }]],
+    ["responses", "prompt_cache_options", [[{ comparison_response_id: "r" }]]],
+  ] as const) {
+    const found = read(protocol, { [name]: list });
+    assert.deepEqual(isRefusal(found) && [found.cause, found.facts.param], ["wrong_type", name]);
+  }
+});
+
+test("names that no protocol has are counted in a conversation, too", () => {
+  const content = (count: number) => [
+    { role: "user", content: "hi", ...Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, 1])) },
+  ];
+  assert.ok(!isRefusal(read("chat", { messages: content(10_000) })));
+  const found = read("chat", { messages: content(10_001) });
+  assert.equal(isRefusal(found) && found.cause, "body_too_large");
+});
