@@ -50,9 +50,13 @@ mark_nginx() {
     rm -f "$kept" "$kept.why"
     fail "nginx refuses the file, which was put back; nothing was stopped: $why"
   fi
-  rm -f "$kept" "$kept.why"
   # shellcheck disable=SC2086
-  ${NGINX_CMD:-nginx} -s reload || fail "nginx could not be reloaded; nothing was stopped"
+  if ! ${NGINX_CMD:-nginx} -s reload; then
+    cat "$kept" > "$file"
+    rm -f "$kept" "$kept.why"
+    fail "nginx could not be reloaded, and the file was put back; nothing was stopped (NGINX_CMD names another nginx)"
+  fi
+  rm -f "$kept" "$kept.why"
   say "nginx: $server is $state"
 }
 

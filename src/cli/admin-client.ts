@@ -3,7 +3,7 @@
  * a sentence that says what to do. The token goes into one header and nowhere else.
  */
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { type JsonObject, parseObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
 import { Secret } from "../values/secret.ts";
@@ -145,7 +145,8 @@ async function findTokens({ env, data }: Pick<GatewayPlace, "env" | "data">): Pr
     if (read) found.push(read);
   }
   if (found.length === 0) {
-    return { tokens: [], origin: `nowhere: TOLLGATE_ADMIN_TOKEN is not set and there is no file ${files[0]}` };
+    const where = `${resolve(files[0] as string)}; --data or TOLLGATE_DATA names another folder`;
+    return { tokens: [], origin: `nowhere: TOLLGATE_ADMIN_TOKEN is not set and there is no file ${where}` };
   }
   const from = found.map(({ file }) => `the file ${file}`).join(", then ");
   return {

@@ -107,7 +107,7 @@ export async function rotateKey(admin: AdminClient, id: string, overlap: string)
 
 export async function suspendKey(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/keys/${segment(id)}/suspend`);
-  const text = `The key ${cell(body.id)} is suspended, from its next request on, until: ${COMMAND} key resume ${cell(body.id)}.\n`;
+  const text = `The key ${cell(body.id)} is suspended, from its next request on, until:\n${COMMAND} key resume ${cell(body.id)}\n`;
   return { json: body, text };
 }
 

@@ -69,8 +69,8 @@ export async function signOutAccount(
 
 export async function suspendAccount(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/suspend`);
-  const until = `until: ${COMMAND} account resume ${cell(body.name)}`;
-  return { json: body, text: `The account ${cell(body.name)} is suspended, from its next request on, ${until}.\n` };
+  const until = `until:\n${COMMAND} account resume ${cell(body.name)}`;
+  return { json: body, text: `The account ${cell(body.name)} is suspended, from its next request on, ${until}\n` };
 }
 
 export async function resumeAccount(admin: AdminClient, name: string): Promise<CommandResult> {

@@ -68,7 +68,7 @@ test("account: rename, label, suspend, resume, close", async (t) => {
   assert.equal(await words("label", "bob", "no="), "The account bob has the labels: team=red.\n");
   assert.equal(await words("label", "bob", "team="), "The account bob has the labels: -.\n");
   assert.match(await words("label", "bob", "team"), /^2 A label must be NAME=VALUE/);
-  assert.match(await words("suspend", "bob"), /bob is suspended.*tollgate account resume bob/);
+  assert.match(await words("suspend", "bob"), /bob is suspended.*tollgate account resume bob\n$/s);
   assert.match(await words("list", "--status", "suspended"), /^bob /m);
   assert.match(await words("resume", "bob"), /work again/);
   assert.equal(
@@ -241,7 +241,7 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.equal(typeof readKey(value as string), "object");
   assert.match(rotated.err, /only time/);
   assert.equal((await tollgate("key", "rotate", id, "--overlap", "soon")).status, 2);
-  assert.match((await tollgate("key", "suspend", id)).out, /is suspended.*tollgate key resume/);
+  assert.match((await tollgate("key", "suspend", id)).out, /is suspended.*tollgate key resume \S+\w\n$/s);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +suspended /);
   const found = async (...filter: string[]) => (await tollgate("key", "list", "--account", "alice", ...filter)).out;
   assert.match(await found("--status", "suspended", "--group", "cards"), new RegExp(id));

@@ -83,7 +83,7 @@ test("a refused reload is shown with its place, and no secret is", async (t) => 
   assert.ok(!(await page.content()).includes(token));
   await assertUsable(page, "configuration-refused");
   here.gateway.reload(here.settings);
-  await page.getByRole("button", { name: "Load again" }).click();
+  await page.getByRole("button", { name: "Look again" }).click();
   await page.getByText("Another one was accepted since then.").waitFor();
   await page.locator(".figure").filter({ hasText: "Generation" }).getByText("2").waitFor();
   assert.deepEqual(complaints, []);

@@ -71,7 +71,7 @@ export const verification = {
 
 export const configuration = {
   title: "Configuration",
-  reload: "Load again",
+  reload: "Look again",
   generation: "Generation",
   since: "In force since",
   restart: "New values wait for a restart:",

@@ -72,7 +72,7 @@ export const verification: Texts["operator"]["verification"] = {
 
 export const configuration: Texts["operator"]["configuration"] = {
   title: "配置",
-  reload: "重新加载",
+  reload: "刷新此页",
   generation: "版本",
   since: "生效时间",
   restart: "以下设置的新值需重启后生效：",
