@@ -1,0 +1,63 @@
+/** ARCHITECTURE.md promises 6 and 14: a hosted tool without a price goes, wherever it is offered, and every other byte stays. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readEnvelope } from "../../../src/accept/envelope.ts";
+import { openExchange } from "../../../src/convert/bridge.ts";
+import { isRefusal } from "../../../src/values/errors.ts";
+import type { Protocol } from "../../../src/values/protocol.ts";
+import { CONTEXT } from "./request/translate.ts";
+import { routeOf } from "./translate/rig.ts";
+
+const HOSTED = '{"type":"web_search"}';
+/** Numbers that a double does not hold, and white space. */
+const OWN =
+  '{"type":"function","name":"f", "parameters":{"maximum":12345678901234567890,"minimum":-0,"default":1e400,"const":1.0}}';
+
+const HEAD = '{"model":"m","store":false,';
+
+/** The body without its beginning that goes upstream, and what is named as left out. */
+function sent(protocol: Protocol, members: string): readonly [string, readonly string[]] {
+  const read = readEnvelope(protocol, Buffer.from(`${HEAD}${members}}`));
+  assert.ok(!isRefusal(read), members);
+  const route = { ...routeOf(protocol), upstreamModel: "m" };
+  const permitted = { outputLimit: undefined, unpricedTools: ["web_search"], strict: false };
+  const exchange = openExchange({ protocol, model: "m", stream: false, ...read }, route, permitted, CONTEXT);
+  assert.ok(!isRefusal(exchange), members);
+  const { body, dropped } = exchange.request;
+  return [Buffer.from(body).toString().replace(HEAD, "").slice(0, -1), dropped];
+}
+
+const CASES: readonly (readonly [string, string])[] = [
+  [`"input":"a","tools":[${HOSTED}, ${OWN}]`, `"input":"a","tools":[${OWN}]`],
+  [`"input":"a","tools":[${OWN} ,${HOSTED},${OWN}]`, `"input":"a","tools":[${OWN},${OWN}]`],
+  [`"input":"a","tools":[${HOSTED}]`, `"input":"a"`],
+  [
+    `"input":"a","tools":[{"type":"namespace", "name":"n","tools":[${OWN}, ${HOSTED}]}]`,
+    `"input":"a","tools":[{"type":"namespace", "name":"n","tools":[${OWN}]}]`,
+  ],
+  [
+    `"input":[{"role":"user","content":"a" },{"type":"additional_tools", "tools":[${HOSTED},${OWN}]}]`,
+    `"input":[{"role":"user","content":"a" },{"type":"additional_tools", "tools":[${OWN}]}]`,
+  ],
+  [
+    `"input":[{"role":"user","content":"a"},{"type":"additional_tools","tools":[${HOSTED}]}]`,
+    `"input":[{"role":"user","content":"a"}]`,
+  ],
+  [
+    `"input":[{"type":"tool_search_output","call_id":"c","tools":[${HOSTED}]}]`,
+    `"input":[{"type":"tool_search_output","call_id":"c","tools":[]}]`,
+  ],
+];
+
+test("responses: at the top, in a namespace, in an item", () => {
+  for (const [members, expected] of CASES) {
+    const [body, dropped] = sent("responses", members);
+    assert.equal(body, expected);
+    assert.deepEqual(dropped, ["tools.web_search"]);
+  }
+});
+
+test("where nothing is left out, nothing changes", () => {
+  const members = `"input":"a", "tools":[${OWN} , {"type":"namespace","name":"n","tools":[ ${OWN} ]}]`;
+  assert.equal(sent("responses", members)[0], members);
+});
