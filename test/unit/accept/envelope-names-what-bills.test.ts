@@ -382,7 +382,18 @@ test("promise 14: members that buy something else are named, those that say no a
   };
   assert.deepEqual(options(off), []);
   assert.deepEqual(envelope("responses", { n: 3 }).options, ["n"]);
-  assert.deepEqual(envelope("responses", { access_programs: { cyber: "standard" } }).options, []);
+  const asked = (programs: unknown) => envelope("responses", { access_programs: programs }).options.length === 1;
+  for (const off of [{ cyber: "standard" }, {}, null]) assert.equal(asked(off), false, JSON.stringify(off));
+  for (const on of [{ a: "standard", b: "other" }, true, 1, ["x"], "standard"])
+    assert.equal(asked(on), true, JSON.stringify(on));
+});
+
+test("tools of the client's own are functions, and not what they are kept in", () => {
+  const own = (tools: object[]) => envelope("responses", { tools }).hasOwnTools;
+  const space = (tools: object[]) => [{ type: "namespace", name: "n", tools }];
+  const [hosted, mine] = [{ type: "web_search" }, { type: "function", name: "f" }];
+  assert.deepEqual([own([hosted]), own(space([hosted])), own(space([]))], [false, false, false]);
+  assert.deepEqual([own([mine]), own(space([hosted, mine]))], [true, true]);
 });
 
 test("a conversation that the upstream may shorten is read twice", () => {

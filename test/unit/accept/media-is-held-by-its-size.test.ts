@@ -101,6 +101,8 @@ const SIZES: readonly (readonly [string, Buffer, readonly [number, number] | und
   ["JPEG behind a preview", jpeg(640, 480, 3_000), [640, 480]],
   ["GIF", gif([100, 50], [100, 50]), [100, 50]],
   ["GIF whose frame is larger than its screen", gif([1, 1], [3_000, 2_000]), [3_000, 2_000]],
+  ["GIF whose screen is larger than its frame", gif([3_000, 2_000], [1, 1]), [3_000, 2_000]],
+  ["GIF whose frame is wider and lower", gif([100, 2_000], [3_000, 50]), [3_000, 2_000]],
   ["WebP, extended", webp("VP8X", 5_000, 4_000), [5_000, 4_000]],
   ["WebP, lossless", webp("VP8L", 800, 600), [800, 600]],
   ["WebP, lossy", webp("VP8 ", 800, 600), [800, 600]],

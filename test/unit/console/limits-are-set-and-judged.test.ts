@@ -117,6 +117,18 @@ test("what the least request costs is what it costs in the key's own group", asy
   assert.equal((await read()).limits.budgets_usd.day, usd);
 });
 
+test("a budget is enough where the cheapest of the models fits in it", async (t) => {
+  const models = { "chat-1": { price: { input: "1000", output: "10000" } } };
+  const { catalog } = settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir: "unused" }, { models }));
+  const { ask } = await startConsole(t, { catalog: () => catalog });
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const { id } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "money" })).json;
+  const set = (limits: object) => ask("PUT", `/admin/v1/keys/${id}/limits`, limits);
+  const budgets_usd = { day: "0.01" };
+  assert.equal((await set({ budgets_usd })).status, 200);
+  assert.equal((await set({ budgets_usd, models: ["chat-1"] })).json.error.code, "budget_too_small");
+});
+
 test("what contradicts, or lets nothing pass, is named, and nothing is changed", async (t) => {
   const { ask, id, read, set } = await withKey(t);
   const refused = async (limits: object, status: number, code: string, words: RegExp) => {

@@ -35,11 +35,12 @@ function started() {
   const away = (is: boolean) => {
     isAway = is;
   };
-  return { clock, taken, uses, note, away, broken, warned };
+  const latestMs = () => taken.at(-1)?.[1][0]?.atMs;
+  return { clock, taken, uses, note, away, broken, warned, latestMs };
 }
 
 test("once a minute each account's keys are noted, with their latest use", async () => {
-  const { clock, taken, uses, note } = started();
+  const { clock, taken, uses, note, latestMs } = started();
   note("key_1", 1);
   note("key_1", 2, { address: "2001:db8:1:2:3:4:5:6", userAgent: "claude-cli/2.1 (external)" });
   note("key_2", 3, { userAgent: "\u0007evil" });
@@ -58,8 +59,12 @@ test("once a minute each account's keys are noted, with their latest use", async
     ],
     [TAGS[1], [{ keyId: "key_3", atMs: 4, from: "192.0.2.7", by: "curl/8.1" }]],
   ]);
+  note("key_1", 5);
+  clock.advance(MINUTE_MS);
+  await nextTurn();
+  assert.equal(latestMs(), 5, "and again in the next minute");
   await uses.close();
-  assert.equal(taken.length, 2, "each is given once");
+  assert.equal(taken.length, 3, "each is given once");
 });
 
 test("a key in the place of the program's name is not kept, nor a part of it", async () => {

@@ -36,6 +36,14 @@ test("one format under both of the names that messages has for it is carried", (
   assert.deepEqual((sent.response_format as { json_schema: { schema: unknown } }).json_schema.schema, format.schema);
 });
 
+test("a schema with a word that the dialect does not have is not closed", () => {
+  const closed = { type: "object", properties: { a: { type: "string" } }, additionalProperties: false };
+  const variants = (word: string) => ({ ...closed, properties: { a: { [word]: [closed] } } });
+  assert.deepEqual([closed, variants("anyOf"), variants("allOf")].map(isClosed), [true, true, true]);
+  const others = [variants("oneOf"), { ...closed, $schema: "x" }, { ...closed, additionalProperties: true }];
+  assert.deepEqual(others.map(isClosed), [false, false, false]);
+});
+
 test("what has been closed is closed, but for what moved into words", () => {
   for (const schema of SCHEMAS) assert.equal(isClosed(closedSchema(schema)), true, JSON.stringify(schema));
 });

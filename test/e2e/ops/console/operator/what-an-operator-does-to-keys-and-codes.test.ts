@@ -34,9 +34,9 @@ test("a key from its creation to its end", async (t) => {
   await write(page, "Set limits", {
     "Budget in a day, USD": "3.00",
     "Requests per minute": "60",
-    Models: "chat-1, small-*",
+    Models: "chat-1, messages-*",
   });
-  await page.locator(".panel").getByText("chat-1, small-*").waitFor();
+  await page.locator(".panel").getByText("chat-1, messages-*").waitFor();
   await page.getByRole("region", { name: "Budgets" }).getByText("3.00 USD").first().waitFor();
   await write(page, "Set caps", { "Requests at once": "many" });
   await page.getByRole("dialog").getByRole("alert").waitFor();
