@@ -267,7 +267,7 @@ class StreamRelay {
     this.#upstreamEnded();
   }
 
-  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (rule 49). */
+  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (docs/translation-rules.md rule 49). */
   #upstreamEnded(fault?: UpstreamFault): void {
     const { converter } = this.#parts;
     const frames = converter.end();
@@ -310,7 +310,7 @@ class StreamRelay {
     const frames = [terminal, ...rest];
     this.#noteDelivered(frames);
     this.#noteDeliveredEnd();
-    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (rule 48).
+    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (docs/translation-rules.md rule 48).
     this.#end(COMPLETE, true, bytesOf(frames));
   }
 
@@ -394,7 +394,7 @@ class StreamRelay {
     this.#parts.cut.removeEventListener("abort", this.#onCut);
   }
 
-  /** Ten seconds of silence: the client gets a sign of life in its own protocol. */
+  /** After a while of silence the client gets a sign of life in its own protocol. */
   #beat(): void {
     const { converter, reply } = this.#parts;
     const bytes = this.#watch.paused ? undefined : converter.heartbeat();

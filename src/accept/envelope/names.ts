@@ -40,7 +40,8 @@ const USUAL: ReadonlySet<string> = new Set(
 
 /** Looks at the names inside one body's conversation. */
 export class ConversationNames {
-  #others = 0;
+  /** Names that no protocol has, each once: a conversation repeats the few that it has, and many are nobody's. */
+  readonly #others = new Set<string>();
 
   /**
    * Why a name must be refused: a server could take it for one that bills, or it holds a backslash, or there are very many that no protocol
@@ -49,12 +50,13 @@ export class ConversationNames {
    * @param under the member that holds the object.
    */
   refused(name: string, under: string): Refusal | undefined {
-    if (USUAL.has(name) || BILLING.standings.has(name)) return undefined;
+    if (USUAL.has(name) || BILLING.standings.has(name) || this.#others.has(name)) return undefined;
     const path = `${under}[].${name}`;
     if (name.includes("\\")) {
       return refusal("unsupported_parameter", { param: path, detail: "A name here must not hold a backslash." });
     }
-    if (++this.#others > UNLISTED_MAX) return refusedName({ fault: "many", path, known: name });
+    this.#others.add(name);
+    if (this.#others.size > UNLISTED_MAX) return refusedName({ fault: "many", path, known: name });
     const known = mistakenFor(name, BILLING);
     return known === undefined ? undefined : refusedName({ fault: "mistaken", path, known });
   }

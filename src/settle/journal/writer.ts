@@ -209,7 +209,10 @@ export class Writer {
     } else this.#cancelFlush ??= afterReady(clock, () => this.#flush());
   }
 
-  /** What nobody waits for, a kill of the process may take as long as those requests take their step; a sync writes first. */
+  /**
+   * Gives the kernel what is in memory, from where a kill of the process cannot take it. Nobody waits for it: a sync, which charges do
+   * wait for, begins with the same.
+   */
   #flush(): void {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;

@@ -304,7 +304,7 @@ function isPart(value: unknown): value is [number, KnownEpoch] {
 
 /*
  * Whether the mark that a part of the store shows belongs to the history that this gateway knows (docs/failure-model.md
- * row B12). Pure: `epoch.ts` asks the store and acts.
+ * row B12). Pure: what asks the store and acts is above.
  */
 
 /**

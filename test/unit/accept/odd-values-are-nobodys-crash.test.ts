@@ -51,6 +51,8 @@ test("names that no protocol has are counted in a conversation, too", () => {
     { role: "user", content: "hi", ...Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, 1])) },
   ];
   assert.ok(!isRefusal(read("chat", { messages: content(10_000) })));
+  const repeated = Array.from({ length: 30_000 }, () => ({ role: "user", content: "hi", mine: 1 }));
+  assert.ok(!isRefusal(read("chat", { messages: repeated })), "a name that comes again is one name");
   const found = read("chat", { messages: content(10_001) });
   assert.equal(isRefusal(found) && found.cause, "body_too_large");
 });

@@ -27,6 +27,8 @@ export class Relayed {
   /** Whether the client's answer is complete and the upstream is read on for its usage. */
   draining = false;
   aborted = false;
+  /** Whether its upstream is not read just now. */
+  held = false;
   /** What was handed to the client's socket. */
   readonly written: string[] = [];
   /** Whether that socket takes more. */
@@ -54,7 +56,13 @@ export class Relayed {
       },
       converter: this.#converter(frame, heartbeat),
       body: {
-        ...{ pause() {}, resume() {}, letGo() {}, bytesReceived: 0 },
+        ...{ letGo() {}, bytesReceived: 0 },
+        pause: () => {
+          this.held = true;
+        },
+        resume: () => {
+          this.held = false;
+        },
         abort: () => {
           this.aborted = true;
         },

@@ -9,7 +9,7 @@ import { Context } from "../../../src/store/embedded/context.ts";
 import { memoryDatabase } from "../../../src/store/embedded/database/open.ts";
 import { embeddedOver } from "../../../src/store/embedded/store.ts";
 import { SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
-import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
+import { admitAsk, admitted, hashOf, makeAccount, ridOf, settleAsk } from "./asks.ts";
 
 test("settlements delete marks that have expired, and no others", async () => {
   let nowMs = 1_800_000_000_000;
@@ -73,4 +73,31 @@ test("what a request was settled with is told for as long as its mark lives, and
   assert.equal(await amountOf(tag), undefined);
   await store.close();
   await assert.rejects(amountOf(tag), StoreError);
+});
+
+test("idempotency keys that have ended are deleted by those that come after, whether those run or are settled", async () => {
+  let nowMs = 1_800_000_000_000;
+  const keepMs = 60_000;
+  const db = memoryDatabase();
+  const store = embeddedOver(new Context(db, () => nowMs));
+  const tag = await makeAccount(store, "Keys");
+  const admitOne = async (number: number) => {
+    const idempotency = { key: hashOf(`k${number}`), fingerprint: hashOf(`f${number}`) };
+    const ask = admitAsk({ tag, requestId: ridOf(number), holdTtlMs: keepMs, idempotency });
+    const permit = admitted(await store.admit(ask));
+    const kept = { ...idempotency, streamed: false, untilMs: nowMs + keepMs };
+    return () => store.settle({ ...settleAsk(ask, permit, { amount: 1n, idempotency: kept }), admittedAtMs: nowMs });
+  };
+  const count = () => db.all("SELECT key FROM idempotency").length;
+  for (let i = 1; i <= 10; i++) await (await admitOne(i))();
+  assert.equal(count(), 10);
+  nowMs += keepMs + 1;
+  const settle = await admitOne(11);
+  assert.equal(count(), 1, "an admission deletes them");
+  for (let i = 12; i <= 15; i++) await admitOne(i);
+  assert.equal(count(), 5);
+  nowMs += keepMs - 1;
+  await settle();
+  assert.equal(count(), 5, "none has ended yet");
+  await store.close();
 });

@@ -28,6 +28,12 @@ test("of how it stands and why the worst is given, whichever worker tells it", (
   }
 });
 
+test("of a model's rest the longest is given, whichever worker tells it", () => {
+  const views = [50, 900, 7].map((ms) => [east({ limitedModels: new Map([["big", ms]]) })]);
+  for (const reports of [views, views.toReversed()])
+    assert.deepEqual([...(upstreamsOfAll(reports)[0]?.limitedModels ?? [])], [["big", 900]]);
+});
+
 test("counts are added up, and of a rest the longest is given", () => {
   const west = east({ name: "west" });
   const reports = [

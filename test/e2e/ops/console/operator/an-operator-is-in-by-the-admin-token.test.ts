@@ -42,6 +42,8 @@ test("a session that has ended shows the door at the next step, and signing in a
   await admin("POST", "/accounts", { name: "alice" });
   await open("accounts/alice");
   await page.getByRole("heading", { level: 1, name: "alice" }).waitFor();
+  // A list of the page that is still asked for would find the session ended before anybody takes a step.
+  await page.waitForFunction("document.querySelector('[aria-busy=true]') === null");
   // As another place of the same store would end it.
   await here.store.dropSignIns("operator", "session");
   await page.getByRole("button", { name: "Top up" }).click();

@@ -1,0 +1,46 @@
+/** docs/failure-model.md invariant 29: where the journal can be written to no more, a large body is refused before it is read. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import test from "node:test";
+import type { BodyGate } from "../../../src/accept/body.ts";
+import { readRequest } from "../../../src/request/receive.ts";
+import type { PipelineParts, Run } from "../../../src/request/run.ts";
+import { isRefusal, refusal } from "../../../src/values/errors.ts";
+import { newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
+
+function asked(usable: boolean) {
+  const told: string[] = [];
+  const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
+  assert.ok(key && key !== "noise");
+  const store = { readKey: async () => void told.push("store") };
+  const seenKeys = { limited: () => undefined, bad: () => undefined, noteBad() {}, noteGood() {} };
+  const parts = {
+    overload: { at: () => undefined },
+    settings: () => ({ idempotency: { enabled: false } }),
+    journal: { health: () => ({ usable }) },
+    admit: { store, seenKeys, catalog: () => ({}), wallMs: () => 0 },
+  } as unknown as PipelineParts;
+  const request = {
+    clientAddress: undefined,
+    headers: { get: () => undefined },
+    /** As one whose body is too large to be read unproven. */
+    readBody: async (gate: BodyGate) => (await gate()) ?? refusal("not_json"),
+  };
+  const record = { bodyRead: () => void told.push("read") };
+  const run = { request, record, endpoint: {}, protocol: "chat" } as unknown as Run;
+  return { told, read: () => readRequest(run, key, parts) };
+}
+
+test("the refusal is the journal's, and the store is not asked", async () => {
+  const { told, read } = asked(false);
+  const found = await read();
+  assert.equal(isRefusal(found) && found.cause, "journal_full");
+  assert.deepEqual(told, ["read"], "when the body was dealt with is noted");
+});
+
+test("else the key is looked up first", async () => {
+  const { told, read } = asked(true);
+  const found = await read();
+  assert.equal(isRefusal(found) && found.cause, "unknown_key");
+  assert.deepEqual(told, ["store", "read"]);
+});
