@@ -25,6 +25,7 @@ import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import { actionsFor, type RuleAction } from "../../values/rules.ts";
+import { nearest } from "../../values/words/nearest.ts";
 
 export type ExplainParts = Pick<PipelineParts, "settings" | "clock" | "sealing" | "journal"> & {
   readonly dispatcher: Pick<PipelineParts["dispatcher"], "report">;
@@ -71,6 +72,8 @@ export interface Outlook {
   readonly unpriced: boolean;
   readonly permit: Permit | undefined;
   readonly model: Model | undefined;
+  /** For a name that no model has: the nearest that the key's group serves. */
+  readonly meant: string | undefined;
   readonly group: Group | undefined;
   readonly terms: Terms | undefined;
   /** The terms of the key's group; undefined where it does not serve the model. */
@@ -101,11 +104,20 @@ export async function explain(question: ExplainQuestion, seen: SeenAccount, part
     unpriced,
     permit: granted,
     model,
+    meant: envelope && !model ? meantBy(envelope.model, group, catalog) : undefined,
     group,
     terms,
     offered: groups.find((one) => one.group === group?.name),
     routes,
   };
+}
+
+/** A name further away was not meant. */
+const EDITS_MAX = 2;
+
+function meantBy(name: string, group: Group | undefined, catalog: Catalog): string | undefined {
+  const served = [...catalog.models.keys()].filter((one) => group && groupServes(group, one));
+  return nearest(name, served, Math.min(EDITS_MAX, name.length - 1));
 }
 
 /** Admission as the pipeline has it, on a store that reads. */

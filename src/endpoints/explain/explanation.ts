@@ -119,7 +119,7 @@ function stepsOf(outlook: Outlook): ExplanationAnswer["steps"] {
   const stop = at === undefined ? steps.length : steps.indexOf(at);
   return steps.map((step, index) => {
     if (index > stop) return { step, ok: null, words: "not reached" };
-    if (index === stop) return { step, ok: false, words: quoted(detailOf(refused as Refusal), 400) };
+    if (index === stop) return { step, ok: false, words: wordsOf(refused as Refusal, outlook) };
     return { step, ok: true, words: WORDS[step](outlook) };
   });
 }
@@ -131,6 +131,11 @@ function refusedAt({ cause }: Refusal, { unpriced, permit }: Outlook): StepName 
 
 function detailOf(refused: Refusal): string {
   return refused.facts.detail ?? `Refused: ${refused.cause}.`;
+}
+
+function wordsOf(refused: Refusal, { meant }: Outlook): string {
+  const guess = refused.cause === "unknown_model" && meant !== undefined ? ` Did you mean ${meant}?` : "";
+  return quoted(detailOf(refused) + guess, 400);
 }
 
 const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {

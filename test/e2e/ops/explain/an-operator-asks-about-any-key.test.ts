@@ -47,6 +47,13 @@ test("in words: the answer, every step, and the ways to a model server", async (
   for (const account of [rich, poor]) await assertAtRest(here, account);
 });
 
+test("for a name that no model has, the nearest that the key's group serves", async () => {
+  const stepOf = async (model: string) => /^model +NO +(.*)$/m.exec((await explain(rich, "--model", model)).out)?.[1];
+  assert.equal(await stepOf("chat-l"), "Refused: unknown_model. Did you mean chat-1?");
+  // Served by another group alone, or far from all.
+  for (const model of ["other-famly", "gpt-77"]) assert.equal(await stepOf(model), "Refused: unknown_model.");
+});
+
 test("the limit is lowered to what the funds cover, and a body too large is told", async () => {
   const part = await here.account({ usd: "0.402" });
   const lowered = await explain(part, "--max-tokens", "400", "--input-bytes", "3000000");
