@@ -3,6 +3,7 @@
  * that some of them carry. What is data (tool inputs, schemas, metadata) is not entered.
  */
 import { isObject, type JsonObject } from "../../values/json-object.ts";
+import { HOLDERS } from "../../values/members/holders.ts";
 import type { Protocol } from "../../values/protocol.ts";
 
 /** The top-level members that hold the conversation. */
@@ -12,11 +13,7 @@ const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
   responses: ["input"],
 };
 
-/** Members in which a message, block or item holds further objects. */
-const CONTAINERS: ReadonlySet<string> = new Set(
-  `content output source file image_url input_audio audio audio_url video_url tools tool definition
-  tool_changes environment container skills input_image_mask`.split(/\s+/),
-);
+const ENTERED: ReadonlySet<string> = new Set(HOLDERS);
 
 /** An object of the conversation, and the name of the member that holds it: one of its parent, or of the root. */
 export interface Met {
@@ -57,7 +54,7 @@ export function visitUnder(root: unknown, holder: string, visitor: Visitor): voi
     if (!isObject(value)) continue;
     for (const name in value) {
       visitor.name(name, under);
-      if (!CONTAINERS.has(name)) continue;
+      if (!ENTERED.has(name)) continue;
       const held = value[name];
       if (typeof held !== "object" || held === null) continue;
       values.push(held);

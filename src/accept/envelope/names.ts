@@ -1,5 +1,6 @@
 /** Names of members that could mean one thing here and another at the model's server. */
 import { type Refusal, refusal } from "../../values/errors.ts";
+import { HOLDERS } from "../../values/members/holders.ts";
 import { mistakenFor, shape } from "../../values/members/shape.ts";
 import { type NameFault, UNLISTED_MAX } from "../../values/members.ts";
 
@@ -24,10 +25,8 @@ export function refusedName({ fault, path, known }: NameFault): Refusal {
  * name is data for the model, and passes.
  */
 const BILLING = shape({
-  plain: `type content output source file file_id file_data file_url image_url url data input_audio audio audio_url
-    video_url tools tool definition tool_changes execution environment container container_id
-    vector_store_ids file_ids skills skill_id memory_limit input_image_mask tunnel_id output_config
-    id approval_request_id`,
+  plain: `${HOLDERS.join(" ")} type file_id file_data file_url url data execution container_id vector_store_ids file_ids
+    skill_id memory_limit tunnel_id output_config id approval_request_id`,
 });
 
 /** Members that most messages and parts have; they are not looked at further. */

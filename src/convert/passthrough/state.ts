@@ -3,6 +3,7 @@
  * upstream's credential, and so to all tenants together: none may reach it (ARCHITECTURE.md promise 14).
  */
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
+import { ENTERED_HOLDERS, HOLDERS, TOOL_HOLDERS } from "../../values/members/holders.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { holdsMatch, visitNames } from "../../wire/json.ts";
 import type { ClientRequest } from "../exchange.ts";
@@ -14,13 +15,7 @@ const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
   responses: ["instructions", "input", "tools"],
 };
 
-/** Members that hold further parts; tool inputs and schemas are data and are not looked at. */
-const NESTED = [
-  ...["content", "output", "source", "file", "image_url", "audio", "tools"],
-  ...["input_audio", "audio_url", "video_url", "document", "attachments", "tool", "definition", "tool_changes"],
-] as const;
-/** Those of them that hold tools, or one. */
-const OF_TOOLS: ReadonlySet<string> = new Set(["tools", "tool", "definition"]);
+const OF_TOOLS: ReadonlySet<string> = new Set(TOOL_HOLDERS);
 /** What `stateMember` asks for, `type` aside: a member that is missing here is never found. */
 const STATE_NAMES: ReadonlySet<string> = new Set([
   "file_id",
@@ -32,7 +27,7 @@ const STATE_NAMES: ReadonlySet<string> = new Set([
   "input_image_mask",
   "tunnel_id",
 ]);
-const LOOKED_AT: ReadonlySet<string> = new Set([...NESTED, ...STATE_NAMES, "type"]);
+const LOOKED_AT: ReadonlySet<string> = new Set([...ENTERED_HOLDERS, ...STATE_NAMES, "type"]);
 const CONTAINER_UPLOAD = "container_upload";
 const ITEM_REFERENCE = "item_reference";
 /** What makes a container dearer than its price says. */
@@ -83,7 +78,7 @@ const DECIDING: ReadonlySet<string> = new Set([
   ...["id", "approval_request_id", "skills", "skill_id", "memory_limit"],
   ...["url", "file_url", "file_data", "data", "execution"],
 ]);
-const ENTERED: ReadonlySet<string> = new Set([...NESTED, "container", "environment", "skills", "input_image_mask"]);
+const ENTERED: ReadonlySet<string> = new Set(HOLDERS);
 
 /**
  * The first name that decides what is reached and stands twice in its object, or is written with escapes; undefined: none, or there is
@@ -132,7 +127,7 @@ function firstStatePart(root: unknown, rootPath: string): string | undefined {
     if (!part) continue;
     const found = stateMember(part, next);
     if (found !== undefined) return `${path}.${found}`;
-    for (const name of NESTED) {
+    for (const name of ENTERED_HOLDERS) {
       if (part[name] === undefined) continue;
       stack.push({ value: part[name], path: `${path}.${name}`, isTool: OF_TOOLS.has(name), isItem: false });
     }

@@ -33,6 +33,8 @@ const PLACES: readonly (readonly [Protocol, (address: string) => object, string]
     (url) => ({ type: "tool_result", tool_use_id: "t", content: [{ type: "image", source: { type: "url", url } }] }),
     "source[].url",
   ],
+  ["chat", (url) => ({ type: "text", attachments: [{ file_url: url }] }), "attachments[].file_url"],
+  ["messages", (url) => ({ type: "text", document: { source: { type: "url", url } } }), "source[].url"],
   ["responses", (url) => ({ type: "input_image", image_url: url }), "content[].image_url"],
   ["responses", (url) => ({ type: "input_file", file_url: url }), "content[].file_url"],
   ["responses", (data) => ({ type: "input_file", file_data: data }), "content[].file_data"],
