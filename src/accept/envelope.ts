@@ -4,7 +4,7 @@
  */
 
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
-import { type JsonObject, textOf } from "../values/json-object.ts";
+import { arrayOf, type JsonObject, textOf } from "../values/json-object.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import type { StoredNames } from "../values/members/stored.ts";
 import { thinkingBudgetOf } from "../values/members/thinking-budget.ts";
@@ -143,7 +143,7 @@ function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined
   return undefined;
 }
 
-/** Members that are judged by what is in them, which a server might take from a list as well. */
+/** Members that are judged by what is in them, which a server might take from a list as well; PHP writes an empty object as `[]`. */
 const OBJECTS = ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options"] as const;
 
 function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
@@ -151,7 +151,7 @@ function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefi
     return wrongType("stream", "must be true or false", json.stream);
   const tierless = tierFault(json);
   if (tierless) return wrongType(tierless.param, tierless.demand, tierless.value);
-  const list = OBJECTS.find((name) => Array.isArray(json[name]));
+  const list = OBJECTS.find((name) => arrayOf(json[name]).length > 0);
   if (list !== undefined) return wrongType(list, "must be an object", json[list]);
   const alias = limitAlias(facts, json);
   if (alias) return alias;

@@ -22,8 +22,13 @@ function isOff(name: string, value: unknown): boolean {
   if (name === "best_of" || name === "n" || name === "num_beams") return value === 1;
   if (name === "priority") return value === 0;
   if (name === "search_parameters") return member(value, "mode") === "off";
-  if (name === "access_programs") return isObject(value) && Object.values(value).every((word) => word === "standard");
+  if (name === "access_programs")
+    return (isObject(value) || isEmptyList(value)) && Object.values(value).every((word) => word === "standard");
   // An empty object switches a search on; an empty list names nothing.
+  return isEmptyList(value);
+}
+
+function isEmptyList(value: unknown): value is readonly never[] {
   return Array.isArray(value) && value.length === 0;
 }
 

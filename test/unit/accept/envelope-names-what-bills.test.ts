@@ -383,7 +383,7 @@ test("promise 14: members that buy something else are named, those that say no a
   assert.deepEqual(options(off), []);
   assert.deepEqual(envelope("responses", { n: 3 }).options, ["n"]);
   const asked = (programs: unknown) => envelope("responses", { access_programs: programs }).options.length === 1;
-  for (const off of [{ cyber: "standard" }, {}, null]) assert.equal(asked(off), false, JSON.stringify(off));
+  for (const off of [{ cyber: "standard" }, {}, [], null]) assert.equal(asked(off), false, JSON.stringify(off));
   for (const on of [{ a: "standard", b: "other" }, true, 1, ["x"], "standard"])
     assert.equal(asked(on), true, JSON.stringify(on));
 });

@@ -46,6 +46,11 @@ test("a list in place of an object that is judged by its members is refused", ()
   }
 });
 
+test("an empty list is an empty object, as PHP writes it", () => {
+  for (const name of ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options"])
+    assert.ok(!isRefusal(read("chat", { [name]: [] })), name);
+});
+
 test("names that no protocol has are counted in a conversation, too", () => {
   const content = (count: number) => [
     { role: "user", content: "hi", ...Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, 1])) },
