@@ -1,5 +1,5 @@
 /** A charge computed again from what its ledger line says: the proof that no price has been lost since. */
-import { type JsonObject, objectOf } from "./json-object.ts";
+import { type JsonObject, objectOf, parseObject } from "./json-object.ts";
 import { leastNano, type NanoUsd, parseNano } from "./money.ts";
 import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
 import { believableCount, type Usage } from "./tokens/usage.ts";
@@ -15,18 +15,22 @@ interface Recomputed {
 export interface Memo {
   /** Undefined for a memo that is no JSON object. */
   readonly fields: JsonObject | undefined;
+  /** The tokens; undefined for a memo that does not hold every count. */
+  readonly usage: Usage | undefined;
 }
 
 export function readMemo(memo: string): Memo {
-  return { fields: objectOf(parsed(memo)) };
+  const fields = parseObject(memo);
+  return { fields, usage: fields && usageOf(fields) };
 }
+
+const NO_FIELDS: JsonObject = Object.freeze({});
 
 const memoOf = (memo: string | Memo): Memo => (typeof memo === "string" ? readMemo(memo) : memo);
 
 /** The tokens in a memo; undefined for one that does not hold every count. */
 export function usageOfMemo(memo: string | Memo): Usage | undefined {
-  const { fields } = memoOf(memo);
-  return fields && usageOf(fields);
+  return memoOf(memo).usage;
 }
 
 /**
@@ -34,9 +38,8 @@ export function usageOfMemo(memo: string | Memo): Usage | undefined {
  * @returns undefined for a memo that does not hold every figure.
  */
 export function recompute(memo: string | Memo): Recomputed | undefined {
-  const { fields } = memoOf(memo);
+  const { fields, usage } = memoOf(memo);
   if (!fields) return undefined;
-  const usage = usageOf(fields);
   const prices = pricesOf(fields);
   const tools = toolPrices(fields.price_tools);
   const multiplier = nano(fields.multiplier);
@@ -71,14 +74,15 @@ export interface NotedAttempt {
  * @returns none for a memo without them, undefined for one whose tries lack a figure.
  */
 export function attemptsOf(memo: string | Memo): readonly NotedAttempt[] | undefined {
-  const { fields } = memoOf(memo);
-  if (fields?.attempts === undefined) return [];
-  if (!Array.isArray(fields.attempts)) return undefined;
-  const attempts = fields.attempts.map((attempt) => attemptOf(objectOf(attempt), fields));
+  const read = memoOf(memo);
+  const tries = read.fields?.attempts;
+  if (tries === undefined) return [];
+  if (!Array.isArray(tries)) return undefined;
+  const attempts = tries.map((attempt) => attemptOf(objectOf(attempt), read));
   return attempts.every((attempt) => attempt !== undefined) ? attempts : undefined;
 }
 
-function attemptOf(attempt: JsonObject | undefined, line: JsonObject): NotedAttempt | undefined {
+function attemptOf(attempt: JsonObject | undefined, line: Memo): NotedAttempt | undefined {
   const cost = nano(attempt?.cost);
   const [input, output] = [believableCount(attempt?.input), believableCount(attempt?.output)];
   if (!attempt || cost === undefined || input === undefined || output === undefined) return undefined;
@@ -102,38 +106,36 @@ function attemptOf(attempt: JsonObject | undefined, line: JsonObject): NotedAtte
 }
 
 /** The line's tokens at the route's cost prices, which are the line's own where the try names none. */
-function costOf({ cost_prices, cost_tools }: JsonObject, line: JsonObject): NanoUsd | undefined {
-  const named = Object.entries(objectOf(cost_prices) ?? {}).map(([name, price]) => [`price_${name}`, price]);
-  const merged: JsonObject = { ...line, ...Object.fromEntries(named) };
-  const [usage, prices] = [usageOf(line), pricesOf(merged)];
-  const tools = toolPrices(cost_tools ?? line.price_tools);
-  if (!usage || !prices || !tools) return undefined;
+function costOf({ cost_prices, cost_tools }: JsonObject, { fields, usage }: Memo): NanoUsd | undefined {
+  if (!fields || !usage) return undefined;
+  const prices = pricesOf(fields, objectOf(cost_prices));
+  const tools = toolPrices(cost_tools ?? fields.price_tools);
+  if (!prices || !tools) return undefined;
   return charge({ ...prices, tools, tiers: new Map(), aboveTokens: [] }, MULTIPLIER_ONE, usage).amount;
 }
 
+// Both are written out, one member after the other: an audit does this for each line there is.
+
 function usageOf(fields: JsonObject): Usage | undefined {
-  const [input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning] = [
-    "input",
-    "cached_input",
-    "cache_write",
-    "cache_write_1h",
-    "output",
-    "reasoning",
-  ].map((name) => believableCount(fields[name]));
+  const input = believableCount(fields.input);
+  const cachedInput = believableCount(fields.cached_input);
+  const cacheWrite = believableCount(fields.cache_write);
+  const cacheWrite1h = believableCount(fields.cache_write_1h);
+  const output = believableCount(fields.output);
+  const reasoning = believableCount(fields.reasoning);
   const toolCalls = toolCounts(fields.tool_calls);
   if (input === undefined || cachedInput === undefined || cacheWrite === undefined) return undefined;
   if (cacheWrite1h === undefined || output === undefined || reasoning === undefined || !toolCalls) return undefined;
   return { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, toolCalls };
 }
 
-function pricesOf(fields: JsonObject): UnitPrices | undefined {
-  const [input, cachedInput, cacheWrite, cacheWrite1h, output] = [
-    "price_input",
-    "price_cached_input",
-    "price_cache_write",
-    "price_cache_write_1h",
-    "price_output",
-  ].map((name) => nano(fields[name]));
+/** @param own prices that take the place of the line's. */
+function pricesOf(fields: JsonObject, own: JsonObject = NO_FIELDS): UnitPrices | undefined {
+  const input = nano(own.input ?? fields.price_input);
+  const cachedInput = nano(own.cached_input ?? fields.price_cached_input);
+  const cacheWrite = nano(own.cache_write ?? fields.price_cache_write);
+  const cacheWrite1h = nano(own.cache_write_1h ?? fields.price_cache_write_1h);
+  const output = nano(own.output ?? fields.price_output);
   if (input === undefined || cachedInput === undefined || cacheWrite === undefined) return undefined;
   if (cacheWrite1h === undefined || output === undefined) return undefined;
   return { input, cachedInput, cacheWrite, cacheWrite1h, output };
@@ -165,12 +167,4 @@ function toolPrices(value: unknown): Map<string, bigint> | undefined {
 
 function nano(value: unknown): NanoUsd | undefined {
   return typeof value === "string" ? parseNano(value) : undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

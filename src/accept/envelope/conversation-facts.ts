@@ -4,7 +4,7 @@ import type { Refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import { hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import { mayHoldAddress, refusedAddress } from "./addresses.ts";
+import { mayBeAddress, mayHoldAddress, refusedAddress } from "./addresses.ts";
 import { type Met, member, type Visitor, visitConversation, visitUnder } from "./conversation.ts";
 import { MEDIA_NAMES, MediaCount } from "./media.ts";
 import { ConversationNames } from "./names.ts";
@@ -23,6 +23,8 @@ export class ConversationFacts implements Visitor {
   readonly #names = new ConversationNames();
   /** Whether the object that is gone through has a member that may hold media. */
   #mayWeigh = false;
+  /** Whether it has one that may be an address, and holds no media that is weighed. */
+  #mayName = false;
 
   constructor(protocol: Protocol, json: JsonObject) {
     this.tools = new HostedTools(protocol, json);
@@ -36,13 +38,15 @@ export class ConversationFacts implements Visitor {
       this.#mayWeigh = true;
       return;
     }
+    this.#mayName ||= mayBeAddress(name);
     this.refused ??= this.#names.refused(name, under);
   }
 
   object(met: Met): void {
     this.media.see(met, this.#mayWeigh);
-    if (this.#mayWeigh || mayHoldAddress(met.under)) this.refused ??= refusedAddress(met);
+    if (this.#mayWeigh || this.#mayName || mayHoldAddress(met.under)) this.refused ??= refusedAddress(met);
     this.#mayWeigh = false;
+    this.#mayName = false;
     this.tools.see(met);
   }
 }

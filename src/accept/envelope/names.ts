@@ -1,6 +1,6 @@
 /** Names of members that could mean one thing here and another at the model's server. */
 import { type Refusal, refusal } from "../../values/errors.ts";
-import { HOLDERS } from "../../values/members/holders.ts";
+import { ADDRESS_MEMBERS, HOLDERS } from "../../values/members/holders.ts";
 import { mistakenFor, shape } from "../../values/members/shape.ts";
 import { type NameFault, UNLISTED_MAX } from "../../values/members.ts";
 
@@ -25,7 +25,7 @@ export function refusedName({ fault, path, known }: NameFault): Refusal {
  * name is data for the model, and passes.
  */
 const BILLING = shape({
-  plain: `${HOLDERS.join(" ")} type file_id file_data file_url url data execution container_id vector_store_ids file_ids
+  plain: `${[...HOLDERS, ...ADDRESS_MEMBERS].join(" ")} type file_id url data execution container_id vector_store_ids file_ids
     skill_id memory_limit tunnel_id output_config id approval_request_id`,
 });
 

@@ -3,7 +3,7 @@
  * upstream's credential, and so to all tenants together: none may reach it (ARCHITECTURE.md promise 14).
  */
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
-import { ENTERED_HOLDERS, HOLDERS, TOOL_HOLDERS } from "../../values/members/holders.ts";
+import { ADDRESS_MEMBERS, ENTERED_HOLDERS, HOLDERS, TOOL_HOLDERS } from "../../values/members/holders.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { holdsMatch, visitNames } from "../../wire/json.ts";
 import type { ClientRequest } from "../exchange.ts";
@@ -57,6 +57,7 @@ const ADDRESSES = [
   "image",
   "file",
   "video",
+  "document",
   "input_audio",
   "input_image",
   "input_file",
@@ -76,7 +77,7 @@ const WORDS = new RegExp(
 const DECIDING: ReadonlySet<string> = new Set([
   ...LOOKED_AT,
   ...["id", "approval_request_id", "skills", "skill_id", "memory_limit"],
-  ...["url", "file_url", "file_data", "data", "execution"],
+  ...["url", "data", "execution", ...ADDRESS_MEMBERS],
 ]);
 const ENTERED: ReadonlySet<string> = new Set(HOLDERS);
 

@@ -35,6 +35,21 @@ const PLACES: readonly (readonly [Protocol, (address: string) => object, string]
   ],
   ["chat", (url) => ({ type: "text", attachments: [{ file_url: url }] }), "attachments[].file_url"],
   ["messages", (url) => ({ type: "text", document: { source: { type: "url", url } } }), "source[].url"],
+  // Members that some servers have of their own.
+  ["chat", (url) => ({ type: "document_url", document_url: url }), "content[].document_url"],
+  ["chat", (url) => ({ type: "document_url", document_url: { url } }), "document_url[].url"],
+  ["chat", (data) => ({ type: "input_audio", input_audio: data }), "content[].input_audio"],
+  ["chat", (url) => ({ type: "audio", audio: url }), "content[].audio"],
+  ["chat", (url) => ({ type: "image", image: url }), "content[].image"],
+  ["chat", (url) => ({ type: "image", image: { url } }), "image[].url"],
+  ["chat", (data) => ({ type: "image", image: { data } }), "image[].data"],
+  ["chat", (url) => ({ type: "video", video: [url] }), "content[].video"],
+  ["chat", (url) => ({ type: "video", video: { url } }), "video[].url"],
+  ["chat", (url) => ({ type: "file", file: { file_uri: url } }), "file[].file_uri"],
+  ["chat", (url) => ({ images: ["iVBORw0KGgo=", url] }), "content[].images"],
+  ["chat", (url) => ({ type: "image_url", image_url: { url: [url] } }), "image_url[].url"],
+  ["chat", (url) => ({ type: "image_url", image_url: [{ url }] }), "image_url[].url"],
+  ["responses", (url) => ({ type: "input_image", image_url: [url] }), "content[].image_url"],
   ["responses", (url) => ({ type: "input_image", image_url: url }), "content[].image_url"],
   ["responses", (url) => ({ type: "input_file", file_url: url }), "content[].file_url"],
   ["responses", (data) => ({ type: "input_file", file_data: data }), "content[].file_data"],
@@ -83,7 +98,6 @@ test("text and data that look like an address pass", () => {
     ["messages", { type: "search_result", source: "gs://bucket/x", title: "t", content: [] }],
     ["messages", { type: "tool_use", id: "t", name: "n", input: { image_url: "file:///etc/passwd" } }],
     ["messages", { type: "web_search_tool_result", content: [{ type: "web_search_result", url: "about:blank" }] }],
-    ["chat", { type: "image_url", image_url: { url: ["gs://x"] } }],
   ] as const) {
     assert.equal(refusedIn(protocol, content), undefined, JSON.stringify(content));
   }

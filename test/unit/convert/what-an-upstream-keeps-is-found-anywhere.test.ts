@@ -223,6 +223,12 @@ const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
   ["responses", '{"input":[{"content":[{"file_url":"https://a.b/c.pdf"}],"content":"x"}]}', "input[].content"],
   ["chat", '{"messages":[{"content":[{"input_audio":{"data":"file:///a","data":"AAAA"}}]}]}', "input_audio[].data"],
   ["chat", '{"prediction":{"content":[{"file_id":"f","file_id":null}]}}', "content[].file_id"],
+  [
+    "chat",
+    '{"messages":[{"content":[{"document_url":"gs://a","document_url":"https://a.b"}]}]}',
+    "content[].document_url",
+  ],
+  ["chat", '{"messages":[{"content":[{"images":["gs://a"],"images":["https://a.b"]}]}]}', "content[].images"],
 ];
 
 test("a name that decides what is reached stands once, and as it is", () => {
