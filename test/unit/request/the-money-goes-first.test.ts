@@ -9,7 +9,8 @@ import { nanoUsd } from "../../../src/values/money.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
-test("whatever the log, the metrics or the memory of a model meet, the charge is with the settler", async () => {
+/** The end of a request that was answered. */
+function answered() {
   const [route] = MODEL.routes;
   assert.ok(route);
   const permit = {
@@ -20,6 +21,35 @@ test("whatever the log, the metrics or the memory of a model meet, the charge is
   const usage = { ...NO_USAGE, input: 50, output: 100 };
   const measured = { usage, final: true, silentMs: 0, produced: { bytes: 400, tokens: 100, deltas: 100 } };
   const ending = { delivered: true, complete: true, cause: "complete", route, tier: undefined, attempts: [], measured };
+  return { permit, ending };
+}
+
+test("what an endpoint beside the model's own answers says nothing of how the model writes", async () => {
+  const { permit, ending } = answered();
+  const noted: unknown[] = [];
+  const parts = {
+    observed: {
+      paceOf: () => ({ thinks: "no", hiddenPerS: 0, visibleFactor: 1 }),
+      note: (route: unknown) => noted.push(route),
+    },
+    ...{ cut: new AbortController().signal, settings: () => ({ leftAllowanceNano: 0 }) },
+    settler: { settle: async () => {} },
+  } as unknown as PipelineParts;
+  for (const [pathSuffix, count] of [
+    ["/compact", 0],
+    [undefined, 1],
+  ] as const) {
+    const run = {
+      ...{ permit, attempts: [], settled: false, asksToThink: false, streamed: false, endpoint: { pathSuffix } },
+      record: { answeredBy() {}, charged() {}, settled() {} },
+    } as unknown as Run;
+    await settleRequest(run, ending, parts);
+    assert.equal(noted.length, count, String(pathSuffix));
+  }
+});
+
+test("whatever the log, the metrics or the memory of a model meet, the charge is with the settler", async () => {
+  const { permit, ending } = answered();
   const defect = (): never => {
     throw new Error("a defect");
   };

@@ -69,6 +69,20 @@ test("a streamed request is one trace: the front's is continued, each part is a 
   assert.equal(sent, `00-${TRACE_ID}-${attempt.spanId}-01`, "the upstream's spans hang below it");
 });
 
+test("an operator's own headers go upstream beside the trace's", async (t) => {
+  const collector = await startCollector();
+  t.after(() => collector.stop());
+  const config = (places: Parameters<typeof testConfig>[0]) =>
+    `${testConfig(places, { groups: { money: { rules: [{ header: { add: { "x-team": "red" } } }] } } })}traces: {endpoint: "${collector.endpoint}/v1/traces", sample: 1, propagate: [up-chat]}\n`;
+  const here = await startGatewayHere({ config });
+  const { key } = await here.account();
+  await (await ask(here, "chat", key)).text();
+  const sent = here.simulator.requests.at(-1)?.headers ?? [];
+  await here.close();
+  assert.equal(sent[sent.indexOf("x-team") + 1], "red");
+  assert.ok(sent.includes("traceparent"));
+});
+
 test("a failed attempt is a span of its own, and the request says why it failed", async (t) => {
   const collector = await startCollector();
   t.after(() => collector.stop());

@@ -88,6 +88,27 @@ test("a reference is held for, explained and counted as the item that it names",
   assert.ok(Math.abs(referred.tokens / sent.tokens - 1) < 0.001, JSON.stringify(figures));
 });
 
+test("what is referred to is a megabyte, or eight times the body", async () => {
+  const { key } = await here.account();
+  const [message] = await given(key, "responses-1", LONG);
+  const id = message?.id ?? "";
+  assert.ok(id.length < 5_000, "it is sealed in far less");
+  const many = (count: number) => Array.from({ length: count }, () => ({ type: "item_reference", id }));
+  const fits = Math.floor((1024 * 1024) / JSON.stringify({ ...message, id: "msg_1" }).length) - 1;
+  const long = { role: "user", content: "x".repeat(400_000) };
+  for (const [input, status] of [
+    [[...many(fits), question], 200],
+    [[...many(fits + 3), question], 413],
+    [[...many(fits + 3), long], 200],
+  ] as const) {
+    const fields = { store: undefined, input };
+    const reply = await ask(here, "responses", key, fields, { path: "/v1/responses/input_tokens" });
+    assert.equal(reply.status, status, `${input.length} items`);
+    const text = await reply.text();
+    if (status === 413) assert.match(text, /body_too_large|more than 1048576 bytes/);
+  }
+});
+
 test("funds that cover the reference and not its item lower the output limit", async () => {
   const account = await here.account({ usd: "0.31" });
   const limit = { max_output_tokens: 30_000 };
