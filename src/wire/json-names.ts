@@ -3,6 +3,7 @@
  * half a million of them take a second, where as many numbers take 20 ms.
  */
 import { randomInt } from "node:crypto";
+import { BACKSLASH, COLON, QUOTE } from "./json-scan.ts";
 
 /** Names of members in a text, and how many of them are different; what is left over is not looked at. */
 export interface NameLimits {
@@ -15,7 +16,7 @@ const TABLE_BITS = 18;
 const FNV_PRIME = 0x01000193;
 /** Another one in each process, so that nobody knows which names fall onto one another. */
 const BASIS = randomInt(2 ** 32);
-const [QUOTE, BACKSLASH, COLON, SPACE] = [0x22, 0x5c, 0x3a, 0x20];
+const SPACE = 0x20;
 
 /**
  * Whether a text has more names than that. Of a text that is no JSON it says something, too.

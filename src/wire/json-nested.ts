@@ -1,16 +1,17 @@
 /**
- * Values below the top level, found, cut and replaced in the bytes of a text that has been read before: it is trusted to be valid JSON
+ * Values below the top level, found and replaced in the bytes of a text that has been read before: it is trusted to be valid JSON
  * of bounded depth. Nothing is parsed.
  */
 import {
+  BACKSLASH,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COMMA,
   decodeString,
-  faultAt,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
+  skipKnown,
   skipScalar,
   skipSpace,
   skipString,
@@ -172,11 +173,8 @@ export function visitNames<T>(
   while (body[i] === QUOTE) {
     const nameEnd = skipKnown(body, i);
     if (nameEnd < 0) return nameEnd;
-    const plain = isPlain(body, i + 1, nameEnd - 1);
-    const name = plain
-      ? asBuffer(body).toString("latin1", i + 1, nameEnd - 1)
-      : decodeString(asBuffer(body), i, nameEnd);
-    const inner = see(name, plain || !hasEscape(body, i + 1, nameEnd - 1), seen.has(name), under);
+    const name = nameIn(body, i, nameEnd);
+    const inner = see(name, !hasEscape(body, i + 1, nameEnd - 1), seen.has(name), under);
     seen.add(name);
     const start = skipSpace(body, skipSpace(body, nameEnd) + 1);
     const end = inner === undefined ? skipValue(body, start) : visitNames(body, start, inner, see);
@@ -198,92 +196,20 @@ function visitElements<T>(body: Uint8Array, at: number, under: T, see: Parameter
   return i + 1;
 }
 
-/** What becomes of a member: it goes, it stays as it is, or it stays and its value is gone through with this. */
-export type Fate<T> = "goes" | "stays" | { readonly under: T };
-
-/**
- * Takes members out of an object, or out of the objects of an array, in one pass; no other byte changes.
- * @param value a valid JSON text whose depth is bounded (JSON_LIMITS).
- * @param fateOf gets each name (escapes decoded) of an object that is gone through, and what its object is gone through with.
- * @returns the value itself when nothing goes.
- */
-export function withoutMembers<T>(
-  value: Uint8Array,
-  under: T,
-  fateOf: (name: string, under: T) => Fate<T>,
-): Uint8Array {
-  const cuts: JsonSpan[] = [];
-  findCuts(value, skipSpace(value, 0), under, fateOf, cuts);
-  if (cuts.length === 0) return value;
-  const left = Buffer.allocUnsafe(cuts.reduce((length, { start, end }) => length - (end - start), value.length));
-  let from = 0;
-  let to = 0;
-  for (const { start, end } of [...cuts, { start: value.length, end: value.length }]) {
-    left.set(value.subarray(from, start), to);
-    to += start - from;
-    from = end;
+/** The name whose string token is [start, end), escapes decoded. */
+export function nameIn(body: Uint8Array, start: number, end: number): string {
+  const buffer = asBuffer(body);
+  for (let i = start + 1; i < end - 1; i++) {
+    if ((body[i] as number) >= 0x80 || body[i] === BACKSLASH) return decodeString(buffer, start, end);
   }
-  return left;
-}
-
-/**
- * Finds the bytes to cut from the value that begins at `at`.
- * @param under what the value's objects are gone through with.
- * @param cuts gets them, in their order.
- * @returns one past the value's last byte.
- */
-function findCuts<T>(
-  body: Uint8Array,
-  at: number,
-  under: T,
-  fateOf: (name: string, under: T) => Fate<T>,
-  cuts: JsonSpan[],
-): number {
-  if (body[at] === OPEN_ARRAY) {
-    let i = skipSpace(body, at + 1);
-    while (i < body.length && body[i] !== CLOSE_ARRAY) {
-      const end = findCuts(body, i, under, fateOf, cuts);
-      if (end < 0) return end;
-      i = skipSpace(body, end);
-      if (body[i] === COMMA) i = skipSpace(body, i + 1);
-    }
-    return i + 1;
-  }
-  if (body[at] !== OPEN_OBJECT) return skipValue(body, at);
-  let i = skipSpace(body, at + 1);
-  // A member behind one that stays goes with the comma before it, one before all that stay with the comma behind it.
-  let previousEnd = -1;
-  while (body[i] === QUOTE) {
-    const nameEnd = skipKnown(body, i);
-    if (nameEnd < 0) return nameEnd;
-    const name = isPlain(body, i + 1, nameEnd - 1)
-      ? asBuffer(body).toString("latin1", i + 1, nameEnd - 1)
-      : decodeString(asBuffer(body), i, nameEnd);
-    const fate = fateOf(name, under);
-    const start = skipSpace(body, skipSpace(body, nameEnd) + 1);
-    const end = typeof fate === "string" ? skipValue(body, start) : findCuts(body, start, fate.under, fateOf, cuts);
-    if (end < 0) return end;
-    let next = skipSpace(body, end);
-    if (body[next] === COMMA) next = skipSpace(body, next + 1);
-    if (fate === "goes") cuts.push(previousEnd < 0 ? { start: i, end: next } : { start: previousEnd, end });
-    if (fate !== "goes" || previousEnd >= 0) previousEnd = end;
-    i = next;
-  }
-  return i + 1;
-}
-
-/** Whether [start, end) is ASCII without escapes, so that its bytes are its characters. */
-function isPlain(body: Uint8Array, start: number, end: number): boolean {
-  for (let i = start; i < end; i++) if ((body[i] as number) >= 0x80 || body[i] === BACKSLASH) return false;
-  return true;
+  // Its bytes are its characters.
+  return buffer.toString("latin1", start + 1, end - 1);
 }
 
 function hasEscape(body: Uint8Array, start: number, end: number): boolean {
   for (let i = start; i < end; i++) if (body[i] === BACKSLASH) return true;
   return false;
 }
-
-const BACKSLASH = 0x5c;
 
 function spliceMember(
   body: Uint8Array,
@@ -337,7 +263,7 @@ function lookFor(body: Uint8Array, at: number, name: string): Looked | undefined
 }
 
 /** Skips a value of any kind, iteratively; within containers only brackets and strings are looked at. */
-function skipValue(body: Uint8Array, at: number): number {
+export function skipValue(body: Uint8Array, at: number): number {
   const first = body[at];
   if (first === QUOTE) return skipKnown(body, at);
   if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(body, at);
@@ -357,36 +283,13 @@ function skipValue(body: Uint8Array, at: number): number {
   return -1;
 }
 
-/** Bytes of a string that are looked at one by one before the rest is searched; a search costs as much as some thirty. */
-const NEAR_BYTES = 32;
-
-/** Skips a string of a text that is known to be valid: long ones, such as descriptions, are searched for their end. */
-function skipKnown(body: Uint8Array, at: number): number {
-  let i = at + 1;
-  for (;;) {
-    // Again after each search, so that a string full of escaped quotes does not cost a search for each.
-    const near = Math.min(i + NEAR_BYTES, body.length);
-    while (i < near) {
-      const byte = body[i];
-      if (byte === QUOTE) return i + 1;
-      i += byte === BACKSLASH ? 2 : 1;
-    }
-    const quote = asBuffer(body).indexOf(QUOTE, i);
-    if (quote < 0) return faultAt(body.length);
-    let first = quote;
-    while (body[first - 1] === BACKSLASH) first--;
-    if ((quote - first) % 2 === 0) return quote + 1;
-    i = quote + 1;
-  }
-}
-
 /** Whether the name token in [start, end) spells `name`; decoded only when it has escapes or is not ASCII. */
 function isNamed(body: Uint8Array, start: number, end: number, name: string): boolean {
   const rawLength = end - start - 2;
   let plain = rawLength === name.length;
   for (let i = 0; i < rawLength; i++) {
     const byte = body[start + 1 + i] as number;
-    if (byte === 0x5c || byte >= 0x80) return decodeString(asBuffer(body), start, end) === name;
+    if (byte === BACKSLASH || byte >= 0x80) return decodeString(asBuffer(body), start, end) === name;
     if (plain && byte !== name.charCodeAt(i)) plain = false;
   }
   return plain;

@@ -2,14 +2,14 @@
  * JSON at the level of bytes: the room's front, and what finds the top-level members and lets a rule splice one of them
  * without touching the others (ARCHITECTURE.md promise 6).
  */
-import type { JsonMember, JsonScan } from "./json-scan.ts";
+import { BACKSLASH, type JsonMember, type JsonScan } from "./json-scan.ts";
 import { asBuffer } from "./utf8.ts";
 
+export { type Fate, withoutMembers } from "./json-cut.ts";
 export { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
 export { hasMoreNames, type NameLimits } from "./json-names.ts";
 export {
   elementSpans,
-  type Fate,
   findMembers,
   findNested,
   type JsonSpan,
@@ -17,7 +17,6 @@ export {
   memberSpans,
   spliceNested,
   visitNames,
-  withoutMembers,
 } from "./json-nested.ts";
 export {
   type Pause,
@@ -26,6 +25,7 @@ export {
   readJsonInSteps,
   type StepSizes,
   scanJsonInSteps,
+  setOwn,
 } from "./json-pieces.ts";
 export { isJsonFault, type JsonMember, type JsonScan, scanJson } from "./json-scan.ts";
 export { decodeUtf8 } from "./utf8.ts";
@@ -91,7 +91,6 @@ function hexDigit(byte: number): number {
   return byte <= 0x39 ? byte - ZERO : (byte & 0x5f) - 0x37;
 }
 
-const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
 const ZERO = 0x30;
 

@@ -4,6 +4,7 @@
 
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
+import { setOwn } from "../../wire/json.ts";
 import type { HubRequest, OutputFormat } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 
@@ -107,12 +108,6 @@ function takeProperties(target: Record<string, unknown>, from: JsonObject): void
   for (const [name, value] of Object.entries(from.properties)) {
     if (!Object.hasOwn(target, name)) setOwn(target, name, value);
   }
-}
-
-/** Sets a member even when it is called `__proto__`, as a stranger's property may be; that alone is set the slow way. */
-function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
-  if (name !== "__proto__") target[name] = value;
-  else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function requiredOf(schema: JsonObject): readonly unknown[] {

@@ -1,0 +1,74 @@
+/** Members taken out of the bytes of a valid JSON text, wherever in it they are. */
+import { type JsonSpan, nameIn, skipValue } from "./json-nested.ts";
+import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown, skipSpace } from "./json-scan.ts";
+
+/** What becomes of a member: it goes, it stays as it is, or it stays and its value is gone through with this. */
+export type Fate<T> = "goes" | "stays" | { readonly under: T };
+
+/**
+ * Takes members out of an object, or out of the objects of an array, in one pass; no other byte changes.
+ * @param value a valid JSON text whose depth is bounded (JSON_LIMITS).
+ * @param fateOf gets each name (escapes decoded) of an object that is gone through, and what its object is gone through with.
+ * @returns the value itself when nothing goes.
+ */
+export function withoutMembers<T>(
+  value: Uint8Array,
+  under: T,
+  fateOf: (name: string, under: T) => Fate<T>,
+): Uint8Array {
+  const cuts: JsonSpan[] = [];
+  findCuts(value, skipSpace(value, 0), under, fateOf, cuts);
+  if (cuts.length === 0) return value;
+  const left = Buffer.allocUnsafe(cuts.reduce((length, { start, end }) => length - (end - start), value.length));
+  let from = 0;
+  let to = 0;
+  for (const { start, end } of [...cuts, { start: value.length, end: value.length }]) {
+    left.set(value.subarray(from, start), to);
+    to += start - from;
+    from = end;
+  }
+  return left;
+}
+
+/**
+ * Finds the bytes to cut from the value that begins at `at`.
+ * @param under what the value's objects are gone through with.
+ * @param cuts gets them, in their order.
+ * @returns one past the value's last byte.
+ */
+function findCuts<T>(
+  body: Uint8Array,
+  at: number,
+  under: T,
+  fateOf: (name: string, under: T) => Fate<T>,
+  cuts: JsonSpan[],
+): number {
+  if (body[at] === OPEN_ARRAY) {
+    let i = skipSpace(body, at + 1);
+    while (i < body.length && body[i] !== CLOSE_ARRAY) {
+      const end = findCuts(body, i, under, fateOf, cuts);
+      if (end < 0) return end;
+      i = skipSpace(body, end);
+      if (body[i] === COMMA) i = skipSpace(body, i + 1);
+    }
+    return i + 1;
+  }
+  if (body[at] !== OPEN_OBJECT) return skipValue(body, at);
+  let i = skipSpace(body, at + 1);
+  // A member behind one that stays goes with the comma before it, one before all that stay with the comma behind it.
+  let previousEnd = -1;
+  while (body[i] === QUOTE) {
+    const nameEnd = skipKnown(body, i);
+    if (nameEnd < 0) return nameEnd;
+    const fate = fateOf(nameIn(body, i, nameEnd), under);
+    const start = skipSpace(body, skipSpace(body, nameEnd) + 1);
+    const end = typeof fate === "string" ? skipValue(body, start) : findCuts(body, start, fate.under, fateOf, cuts);
+    if (end < 0) return end;
+    let next = skipSpace(body, end);
+    if (body[next] === COMMA) next = skipSpace(body, next + 1);
+    if (fate === "goes") cuts.push(previousEnd < 0 ? { start: i, end: next } : { start: previousEnd, end });
+    if (fate !== "goes" || previousEnd >= 0) previousEnd = end;
+    i = next;
+  }
+  return i + 1;
+}
