@@ -8,6 +8,8 @@ export interface Load {
   /** The whole address that is posted to. */
   readonly url: string;
   readonly key: string;
+  /** Further headers of each request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Used in turn in place of `key`. */
   readonly keys?: readonly string[] | undefined;
   readonly body: string;
@@ -32,6 +34,7 @@ const SHOWN_CHARS = 300;
 function post(load: Load, key: string, agent: Agent): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const headers = {
+      ...load.headers,
       authorization: `Bearer ${key}`,
       "content-type": "application/json",
       "content-length": Buffer.byteLength(load.body),

@@ -90,10 +90,12 @@ const standing: Standing[] = [];
 try {
   const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
   for (const subject of plan.subjects) {
-    if (subject.needs !== undefined && versionOf(subject.needs) === MISSING) {
-      process.stdout.write(`${subject.name} is left out: ${subject.needs} is not installed\n`);
+    const missing = missingOf(subject);
+    if (missing !== undefined) {
+      process.stdout.write(`${subject.name} is left out: ${missing} is not installed\n`);
       continue;
     }
+    if (subject.does && !plan.cases.some(subject.does)) continue;
     const { profileDir, shape } = plan;
     standing.push({ subject, running: await subject.start({ upstreamPort: port, profileDir, shape }) });
   }
@@ -111,28 +113,37 @@ try {
   load.disconnect();
 }
 
+/** The program that a subject lacks; undefined: none. */
+function missingOf({ name, needs, program }: Subject): string | undefined {
+  if (needs !== undefined && versionOf(needs) === MISSING) return needs;
+  return program && program() === undefined ? name : undefined;
+}
+
 /** One case through every subject in turn, again and again, so that a slow minute of the machine meets all of them. */
 async function measure(one: Case): Promise<Figures[]> {
-  const rounds = new Map<Standing, Round[]>(standing.map((each) => [each, []]));
+  const doing = standing.filter(({ subject }) => subject.does?.(one) !== false);
+  const rounds = new Map<Standing, Round[]>(doing.map((each) => [each, []]));
   for (let i = -plan.warmUpRounds; i < plan.rounds; i++) {
     process.stdout.write(`${one.name}: ${i < 0 ? "warming up" : `round ${i + 1} of ${plan.rounds}`}\n`);
-    for (const each of standing) {
+    for (const each of doing) {
       const round = await oneRound(one, each);
       if (i >= 0) rounds.get(each)?.push(round);
     }
   }
-  return standing.map((each) =>
+  return doing.map((each) =>
     summarise({ case: one.name, subject: each.subject.name, unit: one.unit }, rounds.get(each) ?? []),
   );
 }
 
 async function oneRound(one: Case, { subject, running }: Standing): Promise<Round> {
-  const connections = Math.min(one.connections ?? CONNECTIONS, Math.ceil(one.requests * plan.share));
-  const requests = Math.max(connections, Math.round(one.requests * plan.share));
+  const count = one.requests * plan.share * (subject.share ?? 1);
+  const connections = Math.min(one.connections ?? CONNECTIONS, Math.ceil(count));
+  const requests = Math.max(connections, Math.round(count));
   const before = { own: sum(running.pids), behind: sum(running.behind) };
   const result = await send({
     url: running.url + one.path,
     key: keyFor(one.key, running),
+    headers: running.headers,
     // A smoke run does not wait.
     body: values.smoke ? one.body.replace(PACE, "") : one.body,
     requests,

@@ -6,7 +6,6 @@ import { type ChildProcess, type StdioOptions, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -18,8 +17,10 @@ import type { Protocol } from "../src/values/protocol.ts";
 import { Secret } from "../src/values/secret.ts";
 import { freePorts } from "../test/rig/ports.ts";
 import { startRedis } from "../test/rig/redis.ts";
-import { BENCH_MODELS } from "./cases.ts";
+import { BENCH_MODELS, type Case } from "./cases.ts";
 import { childrenOf } from "./cpu.ts";
+import { OTHERS } from "./others.ts";
+import { answers, pidOf, stopper, until } from "./started.ts";
 
 export interface Running {
   /** `http://host:port`, without a path. */
@@ -27,6 +28,8 @@ export interface Running {
   readonly key: string;
   /** One key of each account that pays, where the subject has accounts. */
   readonly keys?: readonly string[];
+  /** What each request has beside, where the subject is told by its requests what to do. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** One of a group that allows one request a minute, where the subject has groups. */
   readonly limitedKey?: string;
   /** The processes whose time is the subject's; none where there is nothing in between. */
@@ -64,13 +67,17 @@ export interface Subject {
   readonly name: string;
   /** The program that must be there; without it the subject is left out. */
   readonly needs?: string;
+  /** The path of the program of another gateway; where there is none it is left out. */
+  program?(): string | undefined;
+  /** Whether it does this kind of work; all of them unless given. */
+  does?(one: Case): boolean;
+  /** Share of a round's requests; for what takes long. */
+  readonly share?: number;
   start(options: StartOptions): Promise<Running>;
 }
 
 const BARE_PROXY_FILE = fileURLToPath(new URL("./bare-proxy.ts", import.meta.url));
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const START_TIMEOUT_MS = 20_000;
-const POLL_MS = 20;
 const ADMIN_TOKEN = "benchmark-admin-token";
 const SEALING_KEY = "a-sealing-key-of-thirty-two-chars";
 const ACCOUNTS_AT_ONCE = 200;
@@ -96,6 +103,7 @@ export const SUBJECTS: readonly Subject[] = [
     needs: "redis-server",
     start: (options) => startGatewayOnRedis({ ...options, shape: { ...options.shape, workers: 2 } }),
   },
+  ...OTHERS,
 ];
 
 /** Spans go to the upstream's process, which takes and forgets them. */
@@ -311,37 +319,4 @@ async function makeKeys(admin: string, payers: number): Promise<{ keys: string[]
     keys.push(await keyOf(name, "bench"));
   }
   return { keys, limitedKey: await keyOf("bench-0", "limited") };
-}
-
-function pidOf(child: ChildProcess): number {
-  if (child.pid === undefined) throw new Error(`${child.spawnfile} could not be started`);
-  return child.pid;
-}
-
-function stopper(child: ChildProcess): () => Promise<void> {
-  const exited = once(child, "exit").catch(() => {});
-  return async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill("SIGINT");
-    await exited;
-  };
-}
-
-async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
-  const deadlineMs = performance.now() + START_TIMEOUT_MS;
-  while (!(await condition())) {
-    if (performance.now() > deadlineMs) throw new Error(`${what} did not start`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-}
-
-async function answers(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  try {
-    await once(socket, "connect");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }
