@@ -81,6 +81,8 @@ interface PreparedGateway {
   /** Its metrics, brought up to date, for a page that several processes share. */
   snapshot(): Promise<MetricsSnapshot>;
   upstreams(): readonly UpstreamState[];
+  /** Whether requests are, or are soon, turned away because the process has no memory left. */
+  isShortOfMemory(): boolean;
   /**
    * Takes new settings for all requests from the next one on, as far as they do not wait for a restart.
    * @throws when they cannot be taken; then nothing has changed.
@@ -213,6 +215,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
     reasons,
     snapshot,
     upstreams: () => dispatcher.report(),
+    isShortOfMemory: () => pipeline.overload.isShortOfMemory(),
     apply,
     reload(next) {
       const applied = apply(next);

@@ -20,7 +20,7 @@ import { addressBits } from "../store/limits/address-bits.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Log } from "../telemetry/log.ts";
 import { answerOf, isRefusal, type Refusal, refusal } from "../values/errors.ts";
-import { pooled } from "../values/key.ts";
+import { pooled, type WellFormedKey } from "../values/key.ts";
 import { errorStack } from "../values/program/error-text.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { newRequestId } from "../values/request-id.ts";
@@ -87,7 +87,9 @@ function shapeOf({ route, protocol, headers }: AcceptedRequest): Protocol {
 async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Refusal | undefined> {
   const { request, record } = run;
   const { route } = request;
-  const view = await keyView(request, parts);
+  const key = presentedKey(request, parts);
+  if (isRefusal(key)) return key;
+  const view = await keyView(key, request, parts);
   if (isRefusal(view)) return view;
   record.groupKnown(view.key.group);
   if (route.kind === "model") throw new Error("the model paths are no side endpoints");
@@ -96,11 +98,18 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   if (route.kind === "models") return json(models(run, route.id, view, parts));
   if (route.name === "usage")
     return json(await fromStore(() => ownUsage(view, new URLSearchParams(request.query), parts)));
-  if (route.name === "explain") return explanation(run, view, parts);
   if (route.name === "stored_response") return storedResponse(run, view, parts);
-  const protocol = route.name === "count_tokens" ? "messages" : "responses";
-  const counted = await countTokens(protocol, request, view, record, parts);
-  return counted === undefined || isRefusal(counted) ? counted : { status: 200, ...counted };
+  // A body takes as much memory here as on the model path: who sends many is known for it when there is none left.
+  const leave = parts.overload.enter(key);
+  if (isRefusal(leave)) return leave;
+  try {
+    if (route.name === "explain") return await explanation(run, view, parts);
+    const protocol = route.name === "count_tokens" ? "messages" : "responses";
+    const counted = await countTokens(protocol, request, view, record, parts);
+    return counted === undefined || isRefusal(counted) ? counted : { status: 200, ...counted };
+  } finally {
+    leave();
+  }
 }
 
 /** What would become of the body if it were sent; a body that cannot be read is refused as it would be there. */
@@ -169,9 +178,7 @@ function unknownResponse({ request, reply, record }: SideRun, why: NotFound): Si
 }
 
 /** Reads what the presented key may see. */
-async function keyView(request: AcceptedRequest, parts: PipelineParts): Promise<KeyView | Refusal> {
-  const key = presentedKey(request, parts);
-  if (isRefusal(key)) return key;
+async function keyView(key: WellFormedKey, request: AcceptedRequest, parts: PipelineParts): Promise<KeyView | Refusal> {
   return parts.overload.at("headers", key) ?? readKeyView(key, addressBits(request.clientAddress ?? ""), parts.admit);
 }
 

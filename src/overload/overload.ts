@@ -36,6 +36,8 @@ export interface Overload {
     /** A connection has been refused, for want of room or under pressure. */
     refused(): void;
   };
+  /** Whether memory is what the process is about to run out of: some of it may be what nobody uses any more. */
+  isShortOfMemory(): boolean;
   /** Brings the gauge up to date. */
   measure(): void;
   stop(): void;
@@ -96,6 +98,7 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
       closesConnections: () => loaded() >= CLOSE_FROM,
       refused: () => metrics.shed.inc({ point: "accept" }),
     },
+    isShortOfMemory: () => see().vitals.rssBytes >= limits.memoryBytes * SHORT_OF_MEMORY_FROM,
     measure: () => metrics.pressure.set(loaded()),
     stop: () => meter.stop(),
   };
@@ -237,6 +240,9 @@ type ShedPoint = (typeof SHED_POINTS)[number];
 const CLOSE_FROM = 0.9;
 /** Pressure of the process itself, its loop and memory, from which on new connections are answered 503 and closed. */
 const REFUSE_CONNECTIONS_FROM = 1;
+
+/** Share of the memory from which on it is looked for what can be given back; below where everybody is turned away. */
+const SHORT_OF_MEMORY_FROM = 0.9;
 
 interface Threshold {
   /** From here on the accounts with most of the requests get 429. */

@@ -34,16 +34,22 @@ const QUIET_CPU_MS = 20;
 const QUIET_LOOKS = 60;
 /** A collection takes a tenth of a second: it must give something back. */
 const GROWN_BYTES = 32 * 1024 * 1024;
+/**
+ * Looks between two collections of a process that turns requests away for want of memory. What a flood of large bodies has left is
+ * garbage that V8 is in no hurry to collect, since whoever is refused makes none: for a minute everybody would be.
+ */
+const CRAMPED_LOOKS = 10;
 const US_PER_MS = 1_000;
 
 /** Begins to look after the heap of a gateway that has started, for as long as its process lasts. */
 export function tendHeap(
-  gateway: { upstreams(): readonly { readonly inFlight: number }[] },
+  gateway: { upstreams(): readonly { readonly inFlight: number }[]; isShortOfMemory(): boolean },
   clock: Pick<Clock, "after"> = systemClock,
 ): void {
   const isServing = () => gateway.upstreams().some(({ inFlight }) => inFlight > 0);
   const residentBytes = () => process.memoryUsage.rss();
-  new IdleHeap({ clock, isServing, spentMs, residentBytes, collect }).start();
+  const isCramped = () => gateway.isShortOfMemory();
+  new IdleHeap({ clock, isServing, isCramped, spentMs, residentBytes, collect }).start();
 }
 
 function spentMs(): number {
@@ -89,17 +95,20 @@ interface IdleParts {
   readonly clock: Pick<Clock, "after">;
   /** Whether any request is being answered. */
   readonly isServing: () => boolean;
+  /** Whether it is short of memory. */
+  readonly isCramped: () => boolean;
   /** CPU time of the process so far. */
   readonly spentMs: () => number;
   readonly residentBytes: () => number;
   readonly collect: () => Promise<void>;
 }
 
-/** Collects when the process is idle and has grown since it was last small. */
+/** Collects when the process is idle, or short of memory, and has grown since it was last small. */
 export class IdleHeap {
   readonly #parts: IdleParts;
   #spentMs = 0;
   #quietLooks = 0;
+  #looksSince = CRAMPED_LOOKS;
   #smallBytes = 0;
 
   constructor(parts: IdleParts) {
@@ -117,14 +126,17 @@ export class IdleHeap {
   }
 
   #look(): void {
-    const { spentMs, isServing, residentBytes, collect } = this.#parts;
+    const { spentMs, isServing, isCramped, residentBytes, collect } = this.#parts;
     const isQuiet = spentMs() - this.#spentMs < QUIET_CPU_MS && !isServing();
     this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;
-    if (this.#quietLooks < QUIET_LOOKS || residentBytes() - this.#smallBytes < GROWN_BYTES) {
+    this.#looksSince++;
+    const isDue = this.#quietLooks >= QUIET_LOOKS || (this.#looksSince > CRAMPED_LOOKS && isCramped());
+    if (!isDue || residentBytes() - this.#smallBytes < GROWN_BYTES) {
       this.#lookLater();
       return;
     }
     this.#quietLooks = 0;
+    this.#looksSince = 0;
     const done = () => {
       this.#smallBytes = residentBytes();
       this.#lookLater();

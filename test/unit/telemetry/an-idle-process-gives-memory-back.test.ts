@@ -12,7 +12,7 @@ const MB = 1024 * 1024;
 /** A process whose figures are the test's. */
 function idleHeap() {
   const looks: (() => void)[] = [];
-  const is = { serving: false, spentMs: 0, mb: 180, collections: 0, fails: false };
+  const is = { serving: false, cramped: false, spentMs: 0, mb: 180, collections: 0, fails: false };
   new IdleHeap({
     clock: {
       after(_ms, task) {
@@ -21,6 +21,7 @@ function idleHeap() {
       },
     },
     isServing: () => is.serving,
+    isCramped: () => is.cramped,
     spentMs: () => is.spentMs,
     residentBytes: () => is.mb * MB,
     async collect() {
@@ -70,6 +71,20 @@ test("not while a request is answered, however quiet it is, and not for little",
   assert.equal(await look(100), 1);
 });
 
+test("at once where requests are turned away for want of memory, and then every ten seconds at most", async () => {
+  const { is, look } = idleHeap();
+  is.serving = true;
+  is.cramped = true;
+  assert.equal(await look(), 1);
+  is.mb = 300;
+  assert.equal(await look(10), 1);
+  assert.equal(await look(), 2);
+  assert.equal(await look(100), 2, "all that is there is in use");
+  is.mb = 300;
+  is.cramped = false;
+  assert.equal(await look(100), 2);
+});
+
 test("where it cannot be done, it is tried again for more growth only", async () => {
   const { is, look } = idleHeap();
   is.fails = true;
@@ -83,7 +98,7 @@ test("a gateway with one stream is not idle, and no session is left behind a col
   const post = t.mock.method(Session.prototype, "post", async () => ({}));
   const disconnect = t.mock.method(Session.prototype, "disconnect");
   const upstreams = [{ inFlight: 0 }, { inFlight: 1 }];
-  tendHeap({ upstreams: () => upstreams });
+  tendHeap({ upstreams: () => upstreams, isShortOfMemory: () => false });
   const look = async (): Promise<void> => {
     t.mock.timers.tick(1_000);
     await new Promise((resolve) => setImmediate(resolve));

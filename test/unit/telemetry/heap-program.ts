@@ -6,7 +6,10 @@ const WAIT_MS_MAX = 30_000;
 const GIVEN_BACK_BYTES = 64 * 1024 * 1024;
 
 // A minute is a second.
-tendHeap({ upstreams: () => [] }, { after: (ms, task) => systemClock.after(ms / 60, task) });
+tendHeap(
+  { upstreams: () => [], isShortOfMemory: () => false },
+  { after: (ms, task) => systemClock.after(ms / 60, task) },
+);
 const made = Array.from({ length: 1_000_000 }, (_, i) => ({ i, text: `${i}`, list: [i, i + 1] }));
 made.length = 0;
 const beforeBytes = process.memoryUsage.rss();

@@ -6,7 +6,10 @@ const WAIT_MS_MAX = 30_000;
 const GIVEN_BACK_BYTES = 48 * 1024 * 1024;
 
 // A minute is a second.
-tendHeap({ upstreams: () => [] }, { after: (ms, task) => systemClock.after(ms / 60, task) });
+tendHeap(
+  { upstreams: () => [], isShortOfMemory: () => false },
+  { after: (ms, task) => systemClock.after(ms / 60, task) },
+);
 // All of them are there when it is measured, whenever V8 collects: that depends on what code it had to compile.
 const pieces = Array.from({ length: 5_000 }, () => Buffer.alloc(20_000, 1));
 const beforeBytes = process.memoryUsage.rss();
