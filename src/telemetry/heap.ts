@@ -35,10 +35,11 @@ const QUIET_LOOKS = 60;
 /** A collection takes a tenth of a second: it must give something back. */
 const GROWN_BYTES = 32 * 1024 * 1024;
 /**
- * Looks between two collections of a process that turns requests away for want of memory. What a flood of large bodies has left is
- * garbage that V8 is in no hurry to collect, since whoever is refused makes none: for a minute everybody would be.
+ * Looks between two collections of a process that turns requests away for want of memory, twice as many each time that one gives little
+ * back. What a flood of large bodies has left is garbage that V8 is in no hurry to collect, since whoever is refused makes none: for a
+ * minute everybody would be.
  */
-const CRAMPED_LOOKS = 10;
+const CRAMPED_LOOKS = { least: 3, most: 60 } as const;
 const US_PER_MS = 1_000;
 
 /** Begins to look after the heap of a gateway that has started, for as long as its process lasts. */
@@ -108,7 +109,8 @@ export class IdleHeap {
   readonly #parts: IdleParts;
   #spentMs = 0;
   #quietLooks = 0;
-  #looksSince = CRAMPED_LOOKS;
+  #looksSince: number = CRAMPED_LOOKS.least;
+  #crampedLooks: number = CRAMPED_LOOKS.least;
   #smallBytes = 0;
 
   constructor(parts: IdleParts) {
@@ -130,8 +132,9 @@ export class IdleHeap {
     const isQuiet = spentMs() - this.#spentMs < QUIET_CPU_MS && !isServing();
     this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;
     this.#looksSince++;
-    const isDue = this.#quietLooks >= QUIET_LOOKS || (this.#looksSince > CRAMPED_LOOKS && isCramped());
-    if (!isDue || residentBytes() - this.#smallBytes < GROWN_BYTES) {
+    const beforeBytes = residentBytes();
+    const hasRested = this.#quietLooks >= QUIET_LOOKS && beforeBytes - this.#smallBytes >= GROWN_BYTES;
+    if (!hasRested && (this.#looksSince < this.#crampedLooks || !isCramped())) {
       this.#lookLater();
       return;
     }
@@ -139,6 +142,8 @@ export class IdleHeap {
     this.#looksSince = 0;
     const done = () => {
       this.#smallBytes = residentBytes();
+      const gaveLittle = beforeBytes - this.#smallBytes < GROWN_BYTES;
+      this.#crampedLooks = gaveLittle ? Math.min(this.#crampedLooks * 2, CRAMPED_LOOKS.most) : CRAMPED_LOOKS.least;
       this.#lookLater();
     };
     // Where it cannot be done the process is as large as it was.

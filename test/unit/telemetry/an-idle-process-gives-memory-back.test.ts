@@ -12,7 +12,7 @@ const MB = 1024 * 1024;
 /** A process whose figures are the test's. */
 function idleHeap() {
   const looks: (() => void)[] = [];
-  const is = { serving: false, cramped: false, spentMs: 0, mb: 180, collections: 0, fails: false };
+  const is = { serving: false, cramped: false, needsMb: 140, spentMs: 0, mb: 180, collections: 0, fails: false };
   new IdleHeap({
     clock: {
       after(_ms, task) {
@@ -27,7 +27,7 @@ function idleHeap() {
     async collect() {
       is.collections++;
       if (is.fails) throw new Error("no inspector");
-      is.mb = 140;
+      is.mb = Math.min(is.mb, is.needsMb);
     },
   }).start();
   const look = async (times = 1) => {
@@ -71,18 +71,22 @@ test("not while a request is answered, however quiet it is, and not for little",
   assert.equal(await look(100), 1);
 });
 
-test("at once where requests are turned away for want of memory, and then every ten seconds at most", async () => {
+test("at once where requests are turned away for want of memory, and again every few seconds while that helps", async () => {
   const { is, look } = idleHeap();
   is.serving = true;
   is.cramped = true;
   assert.equal(await look(), 1);
   is.mb = 300;
-  assert.equal(await look(10), 1);
+  assert.equal(await look(2), 1);
   assert.equal(await look(), 2);
-  assert.equal(await look(100), 2, "all that is there is in use");
+  assert.equal(await look(3 + 6 + 12), 5, "ever more rarely where all that is there is in use");
+  assert.equal(await look(23), 5);
+  is.needsMb = 100;
+  assert.equal(await look(), 6, "also where it has not grown since the last time");
   is.mb = 300;
+  assert.equal(await look(3), 7);
   is.cramped = false;
-  assert.equal(await look(100), 2);
+  assert.equal(await look(100), 7);
 });
 
 test("where it cannot be done, it is tried again for more growth only", async () => {
