@@ -185,6 +185,7 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number, j
     limit: largestLimit(facts, json),
     thinkingBudget: budget?.tokens ?? 0,
     budgetParam: budget?.param,
+    predictedBytes: chat && !isAbsent(json.prediction) ? Buffer.byteLength(JSON.stringify(json.prediction)) : 0,
     choices: chat && typeof json.n === "number" ? json.n : 1,
     textBytes,
     textTokens: bodyTokens(json, { textBytes, jsonTokens }, media.places),

@@ -29,10 +29,19 @@ export function inputOf(facts: Envelope, model: Model, addedBytes: number): Inpu
   const heldMedia = media.length === 0 ? 0 : sumOf(media, (piece) => heldTokens(piece, model));
   const likelyMedia = media.length === 0 ? 0 : sumOf(media, (piece) => likelyTokens(piece, model));
   const likelyText = Math.ceil((textBytes + added) / ESTIMATE_BYTES_PER_TOKEN);
+  const likely = likelyText + likelyMedia;
   return {
-    inputTokens: Math.min(contextTokens, Math.max(text, dense) + heldMedia + stored) * readings,
-    inputEstimate: Math.min(contextTokens, likelyText + likelyMedia) * readings,
+    inputTokens: Math.min(mostTokens(model, likely), Math.max(text, dense) + heldMedia + stored) * readings,
+    inputEstimate: Math.min(contextTokens, likely) * readings,
   };
+}
+
+/**
+ * The most that one reading is held for: the context, unless the input is larger than that by all appearances. Most servers refuse it,
+ * and it costs nothing; one that takes more than is configured, as one may by a beta of its own, bills all of it.
+ */
+function mostTokens({ contextTokens }: Pick<Model, "contextTokens">, likely: number): number {
+  return Math.max(contextTokens, likely);
 }
 
 /** A sample counts where it shows a text that is far denser than prose and code are. */
@@ -43,8 +52,8 @@ function denseTokens({ textBytes, textTokens }: Envelope): number {
 /** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
 export function dearestInput(facts: Envelope, model: Model, addedBytes: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
-  const tokens =
-    facts.media.length > 0 || facts.readsStored ? model.contextTokens : Math.min(model.contextTokens, bytes);
+  const most = mostTokens(model, Math.ceil(bytes / ESTIMATE_BYTES_PER_TOKEN));
+  const tokens = facts.media.length > 0 || facts.readsStored ? most : Math.min(most, bytes);
   return tokens * (facts.compacts ? 2 : 1);
 }
 

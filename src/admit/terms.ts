@@ -33,6 +33,8 @@ export interface Terms {
   readonly outputLimit: number;
   /** Tokens of thinking of each choice that may come beside the limit. */
   readonly thinkingBeside: number;
+  /** Tokens of each choice's prediction: as many as are rejected of it are billed beside what is written. */
+  readonly predictedTokens: number;
   readonly choices: number;
   readonly tier: string | undefined;
   /** Every tier that it may be charged at: a translation may leave out what asks for this one. */
@@ -90,6 +92,7 @@ export function measure(facts: Envelope, model: Model, catalog: Catalog): Quote 
     hasFiles: facts.media.some(({ kind }) => kind === "file"),
     outputLimit,
     thinkingBeside: thinkingBeside(facts, outputLimit, model),
+    predictedTokens: Math.min(Math.ceil((facts.predictedBytes ?? 0) / model.inputBytesPerToken), model.maxOutputTokens),
     choices: facts.choices,
     tier: facts.serviceTier,
     tiers: tiersOf(facts, model),
@@ -195,15 +198,19 @@ function toolsHoldOf(terms: Terms, multiplier: Multiplier): bigint {
   return (sum * multiplier + 999_999n) / 1_000_000n;
 }
 
+/** Output tokens of each choice that may come beside its limit. */
+export function besideLimit({
+  thinkingBeside,
+  predictedTokens,
+}: Pick<Terms, "thinkingBeside" | "predictedTokens">): number {
+  return thinkingBeside + predictedTokens;
+}
+
 type Ceilings = Pick<WorstCase, "ceilings" | "toolsHold">;
 
 /** The most that a request costs with so many output tokens of each choice. */
-function holdOf(
-  { choices, thinkingBeside }: Terms,
-  { ceilings, toolsHold }: Ceilings,
-  outputPerChoice: number,
-): NanoUsd {
-  const output = (outputPerChoice + thinkingBeside) * choices;
+function holdOf(terms: Terms, { ceilings, toolsHold }: Ceilings, outputPerChoice: number): NanoUsd {
+  const output = (outputPerChoice + besideLimit(terms)) * terms.choices;
   let most = holdFor(ceilings[0] as Ceiling, output);
   for (let i = 1; i < ceilings.length; i++) {
     const amount = holdFor(ceilings[i] as Ceiling, output);
@@ -217,14 +224,10 @@ function holdOf(
  * The output tokens of each choice that so much money pays for (the clamp of promise 1).
  * @param funds what admission set aside, which is at least the group's holdMin, or that and what is free beside it.
  */
-export function affordableLimit(
-  { choices, thinkingBeside }: Terms,
-  { ceilings, toolsHold }: Ceilings,
-  funds: NanoUsd,
-): number {
+export function affordableLimit(terms: Terms, { ceilings, toolsHold }: Ceilings, funds: NanoUsd): number {
   const left = nanoUsd(funds - toolsHold);
   const afforded = ceilings.map((ceiling) => affordableOutput(ceiling, left));
-  return Math.max(0, Math.floor(Math.min(...afforded) / choices) - thinkingBeside);
+  return Math.max(0, Math.floor(Math.min(...afforded) / terms.choices) - besideLimit(terms));
 }
 
 /* From what is held to what may be written. */
@@ -295,7 +298,7 @@ export function outputOf(
   return {
     // What is sent is what is held: also where the client named no limit, or one above what the model can give.
     outputLimit: lowered || facts.limit === undefined ? limitMost : undefined,
-    outputMost: limitMost + terms.thinkingBeside,
+    outputMost: limitMost + besideLimit(terms),
     thinkingMost,
     openEnded,
     growth: openEnded && !answer.unmetered && !whole ? growthOf(terms, worst, room) : undefined,

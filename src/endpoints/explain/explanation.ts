@@ -2,6 +2,7 @@
  * An outlook in words: the path of decisions in their order, the answer to expect, prices, limits and routes. The owner
  * of a key sees what concerns the request; names of upstreams and the texts of rules are for the operator only.
  */
+import { besideLimit } from "../../admit/terms.ts";
 import type { ExplanationAnswer, OwnExplanationAnswer } from "../../console/routes/explain.ts";
 import { render } from "../../request/refuse.ts";
 import { type Bucket, bucketState, drain } from "../../store/buckets.ts";
@@ -153,7 +154,7 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     // A stream without a limit goes on in further steps of the same size.
     const openEnded = !isRefusal(read) && read.envelope.stream && read.envelope.limit === undefined;
     const bound = openEnded ? "at first" : "at most";
-    const tokens = `${offered?.inputTokens ?? terms.inputTokens} input and ${(terms.outputLimit + terms.thinkingBeside) * terms.choices} output`;
+    const tokens = `${offered?.inputTokens ?? terms.inputTokens} input and ${(terms.outputLimit + besideLimit(terms)) * terms.choices} output`;
     const most = offered ? `; ${bound} ${formatUsd(offered.holdFull)} USD` : "";
     return `Everything asked for has a price: ${bound} ${tokens} tokens${most}.`;
   },
@@ -203,7 +204,7 @@ function priceOf({ terms, offered, group }: Outlook): ExplanationAnswer["price"]
   const { price } = terms.model;
   return {
     input_tokens_max: offered.inputTokens,
-    output_tokens_max: (terms.outputLimit + terms.thinkingBeside) * terms.choices,
+    output_tokens_max: (terms.outputLimit + besideLimit(terms)) * terms.choices,
     worst_usd: formatUsd(offered.holdFull),
     least_usd: formatUsd(offered.holdMin),
     multiplier: formatUsd(group.multiplier * 1_000n),

@@ -26,6 +26,8 @@ export interface Envelope {
   readonly thinkingBudget: number;
   /** The member that names it. */
   readonly budgetParam?: string | undefined;
+  /** Bytes of the output that the client expects (chat's `prediction`), of which what is rejected is billed as output. */
+  readonly predictedBytes?: number;
   /** Chat's `n`; 1 elsewhere. */
   readonly choices: number;
   /** Bytes of the body that are not base64 media. */

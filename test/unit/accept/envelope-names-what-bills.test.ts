@@ -243,6 +243,14 @@ test("media counts by the piece, and its base64 is no text", () => {
   assert.ok(responses.textBytes < 1_000);
 });
 
+test("what a client predicts is told apart, as what is rejected of it is billed as output", () => {
+  const prediction = { type: "content", content: [{ type: "text", text: "é".repeat(1_000) }] };
+  const { predictedBytes = 0, textBytes } = envelope("chat", { prediction });
+  assert.ok(predictedBytes > 2_000 && predictedBytes < 2_100, `${predictedBytes}`);
+  assert.ok(textBytes > predictedBytes, "it is read, too");
+  assert.equal(envelope("chat", { prediction: null }).predictedBytes, 0);
+});
+
 test("text that pretends to be media stays text", () => {
   const text = "these are words ".repeat(1_000);
   const image = envelope("chat", {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { dearestInput, inputOf } from "../../../src/admit/input.ts";
-import { measure } from "../../../src/admit/terms.ts";
+import { affordableLimit, measure } from "../../../src/admit/terms.ts";
 import type { Catalog } from "../../../src/values/catalog.ts";
 import type { Envelope } from "../../../src/values/members/envelope.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
@@ -46,7 +46,34 @@ test("what a server reads beside the body may fill the context, and is not likel
 
 test("a conversation that is shortened on the way is read twice, each time within the context", () => {
   assert.deepEqual(input({ textBytes: 240_000, compacts: true }), [160_000, 120_000]);
-  assert.deepEqual(input({ textBytes: 9_000_000, compacts: true }), [2 * CONTEXT, 2 * CONTEXT]);
+  assert.deepEqual(input({ textBytes: 3 * CONTEXT + 300, compacts: true }), [2 * CONTEXT, 2 * (0.75 * CONTEXT + 75)]);
+});
+
+test("what is larger than the context by all appearances is held for as what it is: some servers read it, and bill it", () => {
+  assert.deepEqual(input({ textBytes: 4 * CONTEXT }), [CONTEXT, CONTEXT]);
+  assert.deepEqual(input({ textBytes: 4 * CONTEXT + 4_000 }), [CONTEXT + 1_000, CONTEXT]);
+  assert.deepEqual(input({ textBytes: 40 * CONTEXT, compacts: true }), [20 * CONTEXT, 2 * CONTEXT]);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT }, SEEING, 0), 10 * CONTEXT);
+  const media = [{ kind: "file", tokens: undefined }] as const;
+  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, media }, SEEING, 0), 10 * CONTEXT);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 4, media }, SEEING, 0), CONTEXT);
+});
+
+test("a prediction is held as input and, as what of it is rejected is billed so, as output", () => {
+  const quoteOf = (more: Partial<Envelope>) => {
+    const quote = measure({ ...FACTS, textBytes: 3_000, ...more }, MODEL, CATALOG);
+    assert.ok("groups" in quote);
+    const money = quote.groups.find(({ group }) => group === "money");
+    assert.ok(money);
+    return { terms: quote.terms, ...money };
+  };
+  const [without, beside] = [quoteOf({}), quoteOf({ predictedBytes: 3_000 })];
+  const tokens = 3_000 / MODEL.inputBytesPerToken;
+  assert.equal(beside.terms.predictedTokens, tokens);
+  assert.equal(beside.holdFull, quoteOf({ limit: { field: "max_tokens", value: 100 + tokens } }).holdFull);
+  assert.equal(beside.holdMin - without.holdMin, beside.holdFull - without.holdFull);
+  assert.equal(affordableLimit(beside.terms, beside, beside.holdFull), 100, "and is not what the client may write");
+  assert.equal(quoteOf({ predictedBytes: 90_000_000 }).terms.predictedTokens, MODEL.maxOutputTokens);
 });
 
 test("the token bucket counts the most that any group's rules add, a hold what its own group's do", () => {

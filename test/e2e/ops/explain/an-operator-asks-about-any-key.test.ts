@@ -29,7 +29,7 @@ function explain(account: Pick<TestAccount, "keyId">, ...more: string[]) {
 }
 
 test("in words: the answer, every step, and the ways to a model server", async () => {
-  const good = await explain(rich, "--max-tokens", "400", "--input-bytes", "3000000");
+  const good = await explain(rich, "--max-tokens", "400", "--input-bytes", "700000");
   assert.deepEqual([good.status, good.err], [0, ""]);
   assert.match(good.out, /^Answer +200$/m);
   // 200,000 tokens of context at 2,000 nano-dollars, the dearest of the input prices, and 400 at 10,000.
@@ -56,7 +56,7 @@ test("for a name that no model has, the nearest that the key's group serves", as
 
 test("the limit is lowered to what the funds cover, and a body too large is told", async () => {
   const part = await here.account({ usd: "0.402" });
-  const lowered = await explain(part, "--max-tokens", "400", "--input-bytes", "3000000");
+  const lowered = await explain(part, "--max-tokens", "400", "--input-bytes", "700000");
   assert.match(lowered.out, /^Lowered +max_completion_tokens=200$/m);
   const large = await explain(rich, "--input-bytes", "999999999999");
   assert.match(large.out, /^Answer +413 body_too_large$/m);
