@@ -1,0 +1,104 @@
+/** src/telemetry/metrics.ts: how each gauge of several processes becomes one, and which series are there before anything has happened. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { figuresOf, liveMetrics } from "../../../src/telemetry/live-figures.ts";
+import { createMetrics } from "../../../src/telemetry/metrics.ts";
+import { RetiredMetrics, summedSnapshot } from "../../../src/telemetry/summed-metrics.ts";
+
+/** The worst that any process sees; all others are summed up. */
+const WORST: Readonly<Record<string, readonly string[]>> = {
+  min: ["upstream_healthy", "store_up", "config_last_reload_success", "worker_up"],
+  max: [
+    ...["pressure", "journal_oldest_seconds", "journal_fill_ratio", "ledger_unbalanced_accounts", "accounts_low"],
+    ...["entitlements_expiring", "notices_oldest_seconds", "notices_stopped", "store_older", "store_breaker_open"],
+    "worker_config_generation",
+  ],
+  // All processes do it together.
+  first: ["config_reloads_total", "config_generation"],
+};
+
+test("each gauge of several processes is their worst, or their sum", async () => {
+  const own = (await createMetrics().snapshot()).filter(({ name }) => name.startsWith("tollgate_"));
+  const byKind = Object.groupBy(own, ({ aggregator }) => aggregator);
+  for (const [kind, names] of Object.entries(WORST)) {
+    const found = (byKind[kind as keyof typeof byKind] ?? []).map(({ name }) => name.slice("tollgate_".length));
+    assert.deepEqual(found.sort(), [...names].sort(), kind);
+  }
+  const others = own.filter(({ aggregator }) => !(aggregator in WORST));
+  assert.deepEqual([...new Set(others.map(({ aggregator }) => aggregator))], ["sum"]);
+});
+
+test("what alerts and rates are made of is there before the first event", async () => {
+  const metrics = createMetrics();
+  metrics.expectUpstreams(["up-1"]);
+  metrics.expectCounts("up-1", "big-1");
+  const { body } = await metrics.page();
+  for (const series of [
+    'upstream_attempts_total{upstream="up-1",outcome="ok"}',
+    'upstream_attempts_total{upstream="up-1",outcome="upstream_forbidden"}',
+    'surprising_counts_total{upstream="up-1",model="big-1",kind="input_above_context"}',
+    'code_failures_total{outcome="failed"}',
+    'code_failures_total{outcome="blocked"}',
+    'config_reloads_total{result="refused"}',
+    'shed_total{point="upstream"}',
+    'worker_ends_total{cause="stuck"}',
+    'notice_failures_total{cause="answer"}',
+    'notices_lost_total{cause="given_up"}',
+    "bad_keys_total",
+    "restored_charges_total",
+  ])
+    assert.ok(body.includes(`\ntollgate_${series} 0\n`), series);
+});
+
+test("there is one build, whose generation moves on", async () => {
+  const metrics = createMetrics();
+  for (const generation of [1, 2]) metrics.measureBuild({ version: "1.0.0", build: "abc" }, generation);
+  const { body } = await metrics.page();
+  const lines = body.split("\n").filter((line) => line.startsWith("tollgate_build_info"));
+  assert.deepEqual(lines, ['tollgate_build_info{version="1.0.0",build="abc",generation="2"} 1']);
+});
+
+test("the live figures have all that is read of them, of one process and of several", async () => {
+  const metrics = createMetrics();
+  const labels = { protocol: "chat", model: "big-1", group: "money", status: "200", upstream: "up-1" };
+  metrics.requests.inc({ ...labels, cause: "none" }, 5);
+  metrics.requests.inc({ ...labels, cause: "insufficient_balance" }, 2);
+  metrics.queued.set({ upstream: "up-1" }, 3);
+  metrics.inFlight.inc({ protocol: "chat" }, 4);
+  metrics.journalUnsettled.set(6);
+  metrics.journalFill.set(0.25);
+  metrics.addUsd(metrics.spend, { group: "money", model: "big-1" }, 2_000_000_000n);
+  const snapshot = liveMetrics(await metrics.snapshot());
+  const both = await summedSnapshot([snapshot, snapshot]);
+  for (const [figures, times] of [
+    [figuresOf(snapshot), 1],
+    [figuresOf(both), 2],
+  ] as const) {
+    assert.equal(figures.requests, 7 * times);
+    assert.deepEqual([...figures.refusals], [["insufficient_balance", 2 * times]]);
+    assert.deepEqual([figures.queued, figures.inFlight, figures.unsettled], [3 * times, 4 * times, 6 * times]);
+    assert.equal(figures.journalFill, 0.25);
+    assert.deepEqual([...figures.spendUsd], [["money", 2 * times]]);
+  }
+});
+
+test("what a process has counted that ends while others are summed up is not lost", async () => {
+  const snapshotOf = async (count: number) => {
+    const metrics = createMetrics();
+    metrics.badKeys.inc({}, count);
+    return metrics.snapshot();
+  };
+  const [first, second, third] = [await snapshotOf(1), await snapshotOf(10), await snapshotOf(100)];
+  const retired = new RetiredMetrics();
+  retired.add(first);
+  retired.add(second);
+  // The first two are being summed up now.
+  retired.add(third);
+  const countOf = async () => {
+    const sum = await summedSnapshot(retired.snapshots);
+    return sum.find(({ name }) => name === "tollgate_bad_keys_total")?.values[0]?.value;
+  };
+  assert.equal(await countOf(), 111);
+  while (retired.snapshots.length > 1) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(await countOf(), 111);
+});
