@@ -1,10 +1,10 @@
 /** docs/operation.md, "Sealing keys": what was sealed before the first configured key still opens. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { sealingKeysOf } from "../../../src/config/kept-secret.ts";
+import { keptSecret, sealingKeysOf } from "../../../src/config/kept-secret.ts";
 import { Secret } from "../../../src/values/secret.ts";
 
 test("the first configured key goes before the kept one, and none is made beside configured keys", (t) => {
@@ -20,4 +20,12 @@ test("the first configured key goes before the kept one, and none is made beside
     both.map((key) => key.reveal()),
     [configured.reveal(), made.reveal()],
   );
+});
+
+test("a secret that is made is its user's alone, whoever may read the folder", (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-sealing-"));
+  t.after(() => rmSync(dir, { recursive: true }));
+  chmodSync(dir, 0o755);
+  keptSecret(dir, "admin-token");
+  assert.equal(statSync(join(dir, "admin-token")).mode & 0o777, 0o600);
 });

@@ -284,3 +284,14 @@ test("every form of the store's address", () => {
   assert.deepEqual([sentinel.name, sentinel.username, sentinel.sentinels[1]?.port], ["tollgate", undefined, 26_379]);
   assert.deepEqual(storeOf("embedded:/var/lib/tollgate"), { kind: "embedded", dir: "/var/lib/tollgate" });
 });
+
+test("the name that an upstream's certificate is to have is the file's", () => {
+  const withTls = least.replace(
+    'base_url: "https://models.example/v1/"',
+    'base_url: "https://10.0.0.1/v1", tls: {server_name: models.example}',
+  );
+  assert.equal(
+    settingsOf(`store: embedded:./data\n${withTls}`).upstreams.get("east")?.tls?.serverName,
+    "models.example",
+  );
+});

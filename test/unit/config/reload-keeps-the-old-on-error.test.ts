@@ -104,10 +104,13 @@ test("what keys and accounts may still name, and a reload takes away, is named",
   const [plan] = before.catalog.plans;
   const without = {
     ...before,
-    catalog: { ...before.catalog, groups: new Map(), models: new Map(), plans: new Set<string>() },
+    catalog: { ...before.catalog, groups: new Map(), models: new Map(), plans: new Set<string>(), cards: new Map() },
   };
   const gone = goneFrom(before, without);
-  for (const name of [`groups.${group}`, `models.${model}`, `plans.${plan}`]) assert.ok(gone.includes(name), name);
+  const [card] = before.catalog.cards.keys();
+  assert.ok(card);
+  const names = [`groups.${group}`, `models.${model}`, `plans.${plan}`, `cards.${card}`];
+  for (const name of names) assert.ok(gone.includes(name), name);
   assert.deepEqual(goneFrom(without, before), []);
 });
 

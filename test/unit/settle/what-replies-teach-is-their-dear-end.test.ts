@@ -43,6 +43,15 @@ test("nine in ten texts have no more tokens than is reckoned, which is never few
   assert.equal(frugal.paceOf(PLACE, false).visibleFactor, 1);
 });
 
+test("a reply that says how much of it was reasoning says nothing of how dense its text is", () => {
+  const observed = new Observed();
+  for (let i = 0; i < 10; i++) {
+    const { usage, ...reply } = shown(180);
+    observed.note(PLACE, { ...reply, usage: { ...usage, reasoning: 800 } });
+  }
+  assert.equal(observed.paceOf(PLACE, false).visibleFactor, 1);
+});
+
 test("what 200 later replies have shown is all that counts", () => {
   const observed = new Observed();
   for (let i = 0; i < 200; i++) observed.note(PLACE, thought(900));

@@ -233,6 +233,9 @@ test("the admin API lets go of nothing whose digest the asker does not know", as
   assert.equal(await post({ before, after: 3, through: 5, sha256 }), "409 moved");
   assert.equal(await post({ before, after: 0, through: 5_000, sha256 }), "400 malformed");
   assert.equal(await post({ before: "2026-02-30", after: 0, through: 5, sha256 }), "400 malformed");
+  const all = await here.store.readLedger(account.tag, 0, 100);
+  const younger = { before, after: 0, through: 13, sha256: digestOf(all.slice(0, 13)) };
+  assert.equal(await post(younger), "409 not_before", "its last line is younger, all others are not");
   assert.equal(await post({ before: "2999-01-01", after: 0, through: 5, sha256 }), "409 too_young");
   assert.equal(await post({ before, after: 0, through: 5 }), "400 missing_member");
   assert.equal((await here.store.readLedger(account.tag, 0, 100)).length, 14);

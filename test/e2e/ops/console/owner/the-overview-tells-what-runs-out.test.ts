@@ -58,8 +58,13 @@ test("a balance below its threshold, a budget and a quota that are nearly used u
   await admin(gateway, "PUT", `/keys/${keyId}/limits`, { budgets_usd: { day: "0.001" } });
   await admin(gateway, "POST", `/accounts/${name}/gifts`, { card: "day", id: "gift" });
   const made = await admin<{ readonly key: string }>(gateway, "POST", `/accounts/${name}/keys`, { group: "cards" });
-  await spend(gateway, key);
-  await spend(gateway, made.key);
+  // A key that is over warns of nothing any more.
+  const over = await admin<{ readonly key: string; readonly id: string }>(gateway, "POST", `/accounts/${name}/keys`, {
+    group: "money",
+  });
+  await admin(gateway, "PUT", `/keys/${over.id}/limits`, { budgets_usd: { day: "0.001" } });
+  for (const one of [key, made.key, over.key]) await spend(gateway, one);
+  await admin(gateway, "POST", `/keys/${over.id}/revoke`, {});
   const { page, complaints } = await signIn(t, gateway, name, { dark: true });
   await page.getByText(/The balance is 2\.99\d+ USD, below 5\.00 USD\./).waitFor();
   await page.getByText(/Of the time card day 0\.000\d+ USD of 0\.001 USD are left\./).waitFor();
