@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
-import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import { type GatewayHere, settledMetrics, startGatewayHere } from "../../../rig/gateway.ts";
 import { PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 import { asked, billed, DIRECTIONS, limited, pricedConfig } from "./house.ts";
 
@@ -40,6 +40,10 @@ test("what neither hold nor free funds cover is absorbed under a cause of its ow
     const absorbed = (await here.store.readLedger(account.tag, 0, 100)).find(({ kind }) => kind === "absorbed");
     assert.equal(absorbed?.debit, "absorbed:over_hold");
   }
+  const page = await settledMetrics(here.adminUrl);
+  const shown = [...page.matchAll(/^tollgate_absorbed_usd_total\{.*cause="over_hold".*\} (\S+)$/gm)];
+  const sum = shown.reduce((total, [, usd]) => total + Number(usd), 0);
+  assert.equal(sum.toFixed(2), (1.55 * PROTOCOL_LIST.length).toFixed(2), "and operators see what they lose");
 });
 
 test("a count above the limit that was sent is charged and named", async () => {
