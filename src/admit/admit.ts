@@ -83,7 +83,7 @@ export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permi
     if (answer.outcome === "refused" && WORTH_ANOTHER_TRY.has(answer.cause)) {
       answer = await askAgain(question, answer, parts);
     }
-    if (answer.outcome === "refused") return refusedBy(answer, input, facts.model, catalog, parts);
+    if (answer.outcome === "refused") return refusedBy(answer, input, facts, catalog, parts);
     parts.seenKeys.noteGood(input.key.hash);
     return permitOf(input, facts, quote, answer, catalog);
   } catch (error) {

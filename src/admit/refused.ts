@@ -5,6 +5,7 @@ import type { BudgetSpan } from "../store/limits/limits.ts";
 import type { Catalog } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag, WellFormedKey } from "../values/key.ts";
+import type { Envelope } from "../values/members/envelope.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { printRequestId } from "../values/request-id.ts";
 import { limitHeaders } from "./limit-headers.ts";
@@ -31,13 +32,13 @@ const MS_PER_S = 1_000;
 export function refusedBy(
   answer: AdmitRefused,
   { key, protocol }: { readonly key: WellFormedKey; readonly protocol: Protocol },
-  model: string,
+  { model, textBytes }: Pick<Envelope, "model" | "textBytes">,
   catalog: Catalog,
   { seenKeys, onBudgetMet, wallMs }: RefusingParts,
 ): Refusal {
   if (isKeyRefusal(answer.cause)) return refuseKey(answer.cause, key, seenKeys);
   seenKeys.noteGood(key.hash);
-  seenKeys.noteLimited(key.hash, answer);
+  seenKeys.noteLimited(key.hash, answer, textBytes);
   if (answer.span !== undefined) onBudgetMet?.(key.tag, answer);
   return refuseRequest(answer, model, catalog, limitHeaders(protocol, answer.limits, wallMs()));
 }

@@ -21,6 +21,8 @@ const LIMITED_WINDOW_MS = 250;
  * that a key whose group or limits were changed works with its next request (promise 4).
  */
 const LIMITED_FLOOD = 20;
+/** A body of this size costs as much until it is refused as a whole small request: twenty of them are one body of 640 KiB. */
+const LIMITED_BYTES = 32 * 1024;
 /** Refused keys remembered at once; a flood beyond it costs the store, never memory. */
 const BAD_KEYS_MAX = 10_000;
 /** Good keys remembered at once, those seen least recently forgotten first: some 150 bytes each. */
@@ -33,7 +35,7 @@ interface LimitedKey {
   askedAtMs: number;
   /** When the quarter of a second began in which its refusals are counted. */
   readonly windowAtMs: number;
-  /** Refusals since that began, the store's and those that it was not asked for. */
+  /** Refusals since that began, the store's and those that it was not asked for; one of a large body is many. */
   refusals: number;
   isFlood: boolean;
 }
@@ -46,8 +48,11 @@ export interface SeenKeys {
   /** The refusal of a key that comes in a flood and is known to be above its requests per minute, with what is left to wait. */
   limited(hash: KeyHash): AdmitRefused | undefined;
   noteBad(hash: KeyHash, cause: BadKey): void;
-  /** Takes a refusal by requests per minute; others depend on the request, and are not taken. */
-  noteLimited(hash: KeyHash, refused: AdmitRefused): void;
+  /**
+   * Takes a refusal by requests per minute; others depend on the request, and are not taken.
+   * @param bodyBytes what had to be read first
+   */
+  noteLimited(hash: KeyHash, refused: AdmitRefused, bodyBytes: number): void;
   noteGood(hash: KeyHash): void;
 }
 
@@ -80,19 +85,21 @@ export function createSeenKeys(clock: Pick<Clock, "monotonicMs">, goodMax = GOOD
       good.delete(hash);
       bad.set(hash, cause);
     },
-    noteLimited(hash, refused) {
+    noteLimited(hash, refused, bodyBytes) {
       if (refused.cause !== "requests") return;
+      const refusals = 1 + Math.floor(bodyBytes / LIMITED_BYTES);
       const known = limited.get(hash);
       const nowMs = clock.monotonicMs();
       const windowsAgo = known ? Math.floor((nowMs - known.windowAtMs) / LIMITED_WINDOW_MS) : 2;
       if (!known || windowsAgo > 0) {
-        const isFlood = known !== undefined && windowsAgo === 1 && known.refusals >= LIMITED_FLOOD;
-        limited.set(hash, { refused, askedAtMs: nowMs, windowAtMs: nowMs, refusals: 1, isFlood });
+        const goesOn = known !== undefined && windowsAgo === 1 && known.refusals >= LIMITED_FLOOD;
+        const isFlood = goesOn || refusals >= LIMITED_FLOOD;
+        limited.set(hash, { refused, askedAtMs: nowMs, windowAtMs: nowMs, refusals, isFlood });
         return;
       }
       known.refused = refused;
       known.askedAtMs = nowMs;
-      known.refusals++;
+      known.refusals += refusals;
       known.isFlood ||= known.refusals >= LIMITED_FLOOD;
     },
     noteGood: (hash) => void good.set(hash, true),

@@ -21,8 +21,8 @@ function memory() {
   const pass = (ms: number): void => {
     nowMs += ms;
   };
-  const flood = (waitMs: number, times = 20): void => {
-    for (let i = 0; i < times; i++) seen.noteLimited(KEY, refused("requests", waitMs));
+  const flood = (waitMs: number, times = 20, bytes = 2_000): void => {
+    for (let i = 0; i < times; i++) seen.noteLimited(KEY, refused("requests", waitMs), bytes);
   };
   return { seen, pass, flood };
 }
@@ -47,6 +47,22 @@ test("below a flood the store is asked each time", () => {
   assert.equal(seen.limited(KEY), undefined, "another quarter of a second");
   flood(30_000, 1);
   assert.ok(seen.limited(KEY));
+});
+
+test("a large body is as many: what it costs is what a flood costs", () => {
+  const { seen, pass, flood } = memory();
+  flood(30_000, 4, 128 * 1024);
+  assert.ok(seen.limited(KEY), "four of five each");
+  pass(500);
+  flood(30_000, 1, 600 * 1024);
+  assert.equal(seen.limited(KEY), undefined);
+  flood(30_000, 1, 0);
+  assert.ok(seen.limited(KEY));
+  pass(500);
+  flood(30_000, 1, 2_000_000);
+  assert.ok(seen.limited(KEY), "one alone");
+  pass(250);
+  assert.equal(seen.limited(KEY), undefined, "for a quarter of a second");
 });
 
 test("while a flood goes on the store is asked once in a quarter of a second, and at once where the wait is over", () => {
@@ -101,7 +117,7 @@ test("a flood that has ended is forgotten", () => {
 test("a refusal that hangs on the request is not remembered", () => {
   const { seen } = memory();
   for (const cause of ["tokens", "concurrency", "insufficient_balance"] as const) {
-    for (let i = 0; i < 30; i++) seen.noteLimited(KEY, refused(cause, 30_000));
+    for (let i = 0; i < 30; i++) seen.noteLimited(KEY, refused(cause, 30_000), 0);
     assert.equal(seen.limited(KEY), undefined, cause);
   }
 });

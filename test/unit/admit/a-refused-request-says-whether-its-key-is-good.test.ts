@@ -23,13 +23,20 @@ function noted(cause: AdmitRefused["cause"], more: Partial<AdmitRefused> = {}): 
     limited: () => undefined,
     noteBad: (hash, why) => void told.push(`${hash} is bad: ${why}`),
     noteGood: (hash) => void told.push(`${hash} is good`),
-    noteLimited: (_hash, { cause: why }) => void (why === "requests" && told.push("its rate is known")),
+    noteLimited: (_hash, { cause: why }, bytes) =>
+      void (why === "requests" && told.push(`its rate is known after ${bytes} bytes`)),
   };
   const onBudgetMet = (tag: AccountTag) => void told.push(`budget of ${tag}`);
   const limits = { requests: undefined, tokens: undefined };
   const answer: AdmitRefused = { outcome: "refused", cause, group: "money", retryAfterMs: undefined, limits, ...more };
   const parts = { seenKeys, wallMs: () => 0, onBudgetMet };
-  const refused = refusedBy(answer, { key: KEY, protocol: "chat" }, MODEL.name, CATALOG, parts);
+  const refused = refusedBy(
+    answer,
+    { key: KEY, protocol: "chat" },
+    { model: MODEL.name, textBytes: 7 },
+    CATALOG,
+    parts,
+  );
   assert.equal(refused.cause, cause);
   return told;
 }
@@ -38,7 +45,7 @@ test("a key whose request is refused is good, whatever it is refused for", () =>
   for (const cause of ["insufficient_balance", "not_in_plan", "idempotency_key"] as const) {
     assert.deepEqual(noted(cause), ["hash is good"], cause);
   }
-  assert.deepEqual(noted("requests"), ["hash is good", "its rate is known"]);
+  assert.deepEqual(noted("requests"), ["hash is good", "its rate is known after 7 bytes"]);
   assert.deepEqual(noted("key_budget", { span: "day" }), ["hash is good", "budget of tag"]);
 });
 
@@ -53,7 +60,13 @@ function told(cause: AdmitRefused["cause"], more: Partial<AdmitRefused>) {
   const limits = { requests: undefined, tokens: undefined };
   const answer: AdmitRefused = { outcome: "refused", cause, group: "cards", retryAfterMs: undefined, limits, ...more };
   const parts = { seenKeys: FORGETFUL, wallMs: () => 0 };
-  const refused = refusedBy(answer, { key: KEY, protocol: "chat" }, MODEL.name, CATALOG, parts);
+  const refused = refusedBy(
+    answer,
+    { key: KEY, protocol: "chat" },
+    { model: MODEL.name, textBytes: 0 },
+    CATALOG,
+    parts,
+  );
   return { detail: refused.facts.detail, retryAfterS: refused.retryAfterS };
 }
 
