@@ -25,6 +25,7 @@ usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 # back, so that nginx can be restarted at any time.
 mark_nginx() {
   file=$1 server=$2 state=$3
+  [ -f "$file" ] || fail "there is no file $file; name the one that has the upstream block. Nothing was changed"
   # Hidden: `include folder/*` takes in what lies beside the file, but nothing with a dot in front.
   kept=$(mktemp "$(dirname "$file")/.$(basename "$file").XXXXXX")
   cp -p "$file" "$kept"
@@ -84,6 +85,8 @@ stop_process() {
 
 is_pid() {
   case $1 in '' | *[!0-9]*) usage ;; esac
+  # systemctl's MainPID of a stopped unit. To kill(1) a 0 is whoever calls it and all of his process group.
+  case $1 in *[!0]*) ;; *) fail "the process does not run (its PID is given as 0); nothing was changed" ;; esac
   kill -0 "$1" 2> /dev/null || fail "there is no process $1, or it is not ours; nothing was changed"
 }
 

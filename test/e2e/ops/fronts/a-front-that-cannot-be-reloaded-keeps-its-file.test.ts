@@ -1,4 +1,7 @@
-/** deploy/drain.sh: where nginx does not take the file, or not now, the file is as it was, so that any later restart is safe. */
+/**
+ * deploy/drain.sh: where nginx does not take the file, or not now, or no process is there to be ended, the file is as it
+ * was, so that any later restart is safe.
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,8 +14,15 @@ import { fileURLToPath } from "node:url";
 const DRAIN = fileURLToPath(new URL("../../../../deploy/drain.sh", import.meta.url));
 const FILE = "upstream tollgate {\n  server 127.0.0.1:8787 max_fails=1;\n}\n";
 
-/** Drains with a program in nginx's place that fails at one of its two commands. */
-function drained(failing: "-t" | "-s"): { status: number | null; said: string; file: string; left: string[] } {
+interface Drained {
+  readonly status: number | null;
+  readonly said: string;
+  readonly file: string;
+  readonly left: string[];
+}
+
+/** Drains with a program in nginx's place that fails at one of its two commands, or at none. */
+function drained(failing: "-t" | "-s" | "none", pid = `${process.pid}`, at?: string): Drained {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-drain-"));
   try {
     const file = join(dir, "tollgate.conf");
@@ -20,7 +30,9 @@ function drained(failing: "-t" | "-s"): { status: number | null; said: string; f
     writeFileSync(file, FILE);
     writeFileSync(nginx, `[ "$1" != "${failing}" ] || exit 1\n`);
     const env = { PATH: process.env.PATH ?? "", NGINX_CMD: `sh ${nginx}` };
-    const { status, stderr } = spawnSync("sh", [DRAIN, "nginx", file, "127.0.0.1:8787", `${process.pid}`], { env });
+    // A group of its own: what is sent to the whole group of the script must not end the tests.
+    const options = { env, detached: true };
+    const { status, stderr } = spawnSync("sh", [DRAIN, "nginx", at ?? file, "127.0.0.1:8787", pid], options);
     return { status, said: stderr.toString(), file: readFileSync(file, "utf8"), left: readdirSync(dir).sort() };
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -37,3 +49,20 @@ for (const [failing, words] of [
     assert.deepEqual([status, file, left], [1, FILE, ["nginx.sh", "tollgate.conf"]]);
   });
 }
+
+for (const pid of ["0", "00"]) {
+  test(`the PID ${pid}, as systemctl has it for a unit that is stopped, is no process`, () => {
+    const { status, said, file, left } = drained("none", pid);
+    assert.match(said, /^drain: the process does not run .*; nothing was changed$/m);
+    assert.deepEqual([status, file, left], [1, FILE, ["nginx.sh", "tollgate.conf"]]);
+  });
+}
+
+test("a file that is not there is named", () => {
+  const { status, said, file } = drained("none", undefined, "/nope/tollgate.conf");
+  assert.equal(
+    said,
+    "drain: there is no file /nope/tollgate.conf; name the one that has the upstream block. Nothing was changed\n",
+  );
+  assert.deepEqual([status, file], [1, FILE]);
+});
