@@ -43,6 +43,8 @@ export interface Books {
   journaled(open: Store): Store;
   /** Why no request can be served by them; empty while it can. */
   reasons(): string[];
+  /** Why a store that answers must not be used; undefined while nothing is known to be wrong with it. */
+  storeUnfit(): string | undefined;
 }
 
 /**
@@ -105,7 +107,7 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
   const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   opened.push(() => orphanJournals?.close());
   const reasons = () => [health, composed, charging].flatMap((part) => part.reasons());
-  return { store, charging, notices, journaled, reasons };
+  return { store, charging, notices, journaled, reasons, storeUnfit: () => health.unfit() };
 }
 
 /** Looks whether accounts are what their ledgers say, and has the operator told of one that is not. */

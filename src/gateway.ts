@@ -174,6 +174,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
   const operators = adminListener({
     ...consoleParts,
     ...storeKeeper(charging),
+    storeUnfit: () => books.storeUnfit(),
     running: () => ({ ...BUILD, node: process.versions.node, generation: state.generation }),
     explain: (ask) => explainFor(ask, charging.store, pipeline),
     notices: books.notices,

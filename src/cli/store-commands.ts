@@ -26,17 +26,32 @@ const FINDINGS =
 
 export async function storeStatus(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/store");
-  return { json: body, text: wordsOf(body) };
+  return shownState(body);
 }
 
 export async function confirmStore(admin: AdminClient, confirm: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/store/confirm", { confirm });
-  return { json: body, text: wordsOf(body) };
+  return shownState(body);
+}
+
+/** The words; a store that cannot be used is a failure, for scripts that ask. */
+function shownState(body: JsonObject): CommandResult {
+  const isInUse = (body.problem ?? null) === null && (body.state === "good" || body.state === "restoring");
+  const failure = isInUse ? {} : { failure: "New requests are refused until the store can be used." };
+  return { json: body, text: wordsOf(body), ...failure };
 }
 
 function wordsOf(body: JsonObject): string {
   const waiting = `Charges that wait for it: ${cell(body.waiting_charges)}.\n`;
-  if (body.state !== "stopped") return (STATES[String(body.state)] ?? "") + waiting;
+  const { problem } = body;
+  if (typeof problem === "string") {
+    return `It cannot be used: ${problem}.\n${body.state === "stopped" ? lossWords(body, waiting) : waiting}`;
+  }
+  if (body.state === "stopped") return lossWords(body, waiting);
+  return (STATES[String(body.state)] ?? "") + waiting;
+}
+
+function lossWords(body: JsonObject, waiting: string): string {
   const rows = (body.differences as readonly JsonObject[]).map((row) => ({
     ...row,
     remembered: shown(row.remembered),

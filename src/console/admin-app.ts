@@ -67,6 +67,8 @@ export interface AdminAppOptions
   readonly isUnix: boolean;
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
   readonly log: (line: object) => void;
+  /** Why the store must not be used, as readiness says it; undefined while nothing is known to be wrong with it. */
+  readonly storeUnfit?: () => string | undefined;
 }
 
 /**
@@ -132,6 +134,7 @@ async function addAdminRoutes(
     await setImmediate();
     addRoute(app, ADMIN_PREFIX, route, {
       audit,
+      storeUnfit: options.storeUnfit,
       askerOf: (request) => ({
         who: pages?.whoOf(request) ?? who,
         from: request.socket.remoteAddress ?? "unix",

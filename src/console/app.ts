@@ -48,6 +48,8 @@ interface AppParts {
   readonly random: RandomBytes;
   /** Takes reports of defects, flat objects without secrets. */
   readonly log: (line: object) => void;
+  /** Why the store must not be used, as readiness says it; only where those who ask may know. */
+  readonly storeUnfit?: (() => string | undefined) | undefined;
 }
 
 declare module "fastify" {
@@ -95,6 +97,8 @@ interface RouteRunner {
   readonly askerOf: (request: AppRequest) => Asker;
   /** Runs the work for the one who asks; as it is when left out. */
   readonly within?: (request: AppRequest, work: () => Promise<ConsoleAnswer>) => Promise<ConsoleAnswer>;
+  /** As in the application's parts. */
+  readonly storeUnfit?: AppParts["storeUnfit"];
 }
 
 /** Hangs a route on an application, below `prefix`. */
@@ -102,7 +106,7 @@ export function addRoute(
   app: App,
   prefix: string,
   route: ConsoleRoute,
-  { audit, askerOf, within = (_request, work) => work() }: RouteRunner,
+  { audit, askerOf, within = (_request, work) => work(), storeUnfit }: RouteRunner,
 ): void {
   const schema = {
     ...(route.params && { params: route.params }),
@@ -116,7 +120,7 @@ export function addRoute(
     config: { described: route },
     handler: async (request, reply) => {
       const input = { params: request.params, query: request.query, body: request.body };
-      const work = () => handled(route, input);
+      const work = () => handled(route, input, storeUnfit);
       const noted = async () => (route.write ? audit.run(route, input, askerOf(request), work) : work());
       const answer = await within(request, noted);
       return reply.code(answer.status).send(answer.body);
@@ -125,16 +129,25 @@ export function addRoute(
 }
 
 /** Runs the handler; a store that did not answer becomes a refusal that says how to repeat this very request. */
-async function handled(route: ConsoleRoute, input: RouteInput<unknown, unknown, unknown>): Promise<ConsoleAnswer> {
+async function handled(
+  route: ConsoleRoute,
+  input: RouteInput<unknown, unknown, unknown>,
+  storeUnfit: AppParts["storeUnfit"],
+): Promise<ConsoleAnswer> {
   try {
     return await route.handle(input);
   } catch (error) {
-    throw error instanceof StoreError ? storeRefusal(error, route.write?.whenUnknown) : error;
+    throw error instanceof StoreError ? storeRefusal(error, route.write?.whenUnknown, storeUnfit?.()) : error;
   }
 }
 
-function refuse({ log }: AppParts, error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  const refusal = refusalFor(error);
+function refuse(
+  { log, storeUnfit }: AppParts,
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const refusal = refusalFor(error, storeUnfit);
   if (refusal.status === 500) {
     // Paths of this listener carry names and ids at most; the body, which may carry more, is not logged.
     log(defectLine(error, request.method, request.routeOptions?.url));
@@ -163,9 +176,9 @@ const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, messag
   415: ["not_json", "The body's type is not JSON.", "Send `content-type: application/json`."],
 };
 
-function refusalFor(error: FastifyError): AdminRefusal {
+function refusalFor(error: FastifyError, storeUnfit: AppParts["storeUnfit"]): AdminRefusal {
   if (error instanceof AdminRefusal) return error;
-  if (error instanceof StoreError) return storeRefusal(error, undefined);
+  if (error instanceof StoreError) return storeRefusal(error, undefined, storeUnfit?.());
   if (error.validation)
     return complain(error.validationContext ?? "body", error.validation as readonly SchemaFinding[]);
   const words = FRAMEWORK_REFUSALS[error.statusCode ?? 500];

@@ -93,15 +93,17 @@ export function noSuchKey(id: string): AdminRefusal {
 /**
  * 503: the store gave no usable answer.
  * @param remedy what makes a second try of this very write harmless, or undefined for a read.
+ * @param unfit why the store must not be used, where that is known and the one who asks may know it, in the words of readiness.
  */
-export function storeRefusal(error: StoreError, remedy: string | undefined): AdminRefusal {
+export function storeRefusal(error: StoreError, remedy: string | undefined, unfit?: string): AdminRefusal {
   if (error.kind === "unconfirmed") return notConfirmed(remedy);
   const older = error.kind === "older";
+  const what = unfit === undefined ? "The store did not answer" : `It cannot be done: ${unfit}`;
   const message = older
     ? "The store holds less than was written to it, so nothing is changed until an operator confirms its state."
     : remedy === undefined
-      ? "The store did not answer."
-      : "The store did not answer; whether a change was made is unknown.";
+      ? `${what}.`
+      : `${what}; whether a change was made is unknown.`;
   const advice = older ? "Restore the store, or confirm its state, then repeat the request." : "Repeat the request.";
   return new AdminRefusal(503, older ? "store_older" : "store_unavailable", message, remedy ?? advice, {
     "retry-after": "1",

@@ -1,15 +1,18 @@
 /** What the admin API shows of the store's history, and how an operator confirms it. */
 import type { Charging } from "../settle/recovery/charging.ts";
+import { problemOf } from "../store/upkeep/health.ts";
 import type { StoreAnswer } from "./answers/answers.ts";
 
 export interface StoreKeeper {
-  /** Throws StoreError when the store does not answer. */
   readonly storeStatus?: () => Promise<StoreAnswer>;
+  /** Rejects with StoreError when the store does not answer. */
   readonly confirmStore?: (token: string) => Promise<"confirmed" | "changed" | "nothing">;
 }
 
 /** @returns the operations that the routes of the store call. */
-export function storeKeeper(charging: Charging): Required<StoreKeeper> {
+export function storeKeeper(
+  charging: Pick<Charging, "store" | "epoch" | "journal" | "isRestoring">,
+): Required<StoreKeeper> {
   const { epoch, journal } = charging;
   const show = (seen: { readonly id: string; readonly count: number } | undefined) =>
     seen ? { id: seen.id, counted_seconds: seen.count } : null;
@@ -20,8 +23,11 @@ export function storeKeeper(charging: Charging): Required<StoreKeeper> {
   };
   return {
     async storeStatus() {
+      // What was found before says nothing of a store that is away by now.
+      const problem = await problemOf(charging.store);
       return {
         state: state(),
+        problem: problem ?? null,
         waiting_charges: journal.health().unsettled,
         differences: epoch.losses().map(({ part, kind, known, found }) => ({
           part,

@@ -296,6 +296,12 @@ export const StoreShape = object("StoreState", {
     "restoring",
     "unknown",
   ),
+  problem: orNull(
+    text(
+      "Why the store cannot be used now, in the words of `/readyz`; `state` is what was found when it last could.",
+      "the store does not answer",
+    ),
+  ),
   waiting_charges: count("Charges that wait for the store.", 0),
   differences: list(
     object("StoreDifference", {

@@ -13,6 +13,8 @@ const UNREADY_AFTER_MS = 5_000;
 interface StoreHealth {
   /** Why the gateway is not ready because of its store; empty while it is. */
   reasons(): string[];
+  /** Why a store that answers must not be used, in the words of `reasons`; undefined while nothing is known to be wrong with it. */
+  unfit(): string | undefined;
   stop(): void;
 }
 
@@ -39,7 +41,7 @@ export function watchHealth(parts: {
       failingSinceMs = undefined;
       unfit = undefined;
     } catch (error) {
-      const reason = error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
+      const reason = unfitness(error);
       if (reason === undefined) away.away(error);
       else {
         // It answers, if only to say that.
@@ -55,15 +57,36 @@ export function watchHealth(parts: {
   cancel = clock.after(CHECK_EVERY_MS, ask);
   return {
     reasons() {
-      if (unfit !== undefined) return [`the store is not fit for use: ${unfit}`];
+      if (unfit !== undefined) return [isUnfit(unfit)];
       const failing = failingSinceMs !== undefined && clock.monotonicMs() - failingSinceMs >= UNREADY_AFTER_MS;
-      return failing ? ["the store does not answer"] : [];
+      return failing ? [NO_ANSWER] : [];
     },
+    unfit: () => (unfit === undefined ? undefined : isUnfit(unfit)),
     stop() {
       stopped = true;
       cancel();
     },
   };
+}
+
+const NO_ANSWER = "the store does not answer";
+const isUnfit = (reason: string): string => `the store is not fit for use: ${reason}`;
+
+/** Why a store that has answered must not be used; undefined when it has not answered. */
+function unfitness(error: unknown): string | undefined {
+  return error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
+}
+
+/** Asks the store now. @returns what is wrong with it in the words of readiness; undefined while it can be used. */
+export async function problemOf(store: Pick<Store, "check">): Promise<string | undefined> {
+  try {
+    await store.check();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const reason = unfitness(error);
+    return reason === undefined ? NO_ANSWER : isUnfit(reason);
+  }
 }
 
 /** For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11). */

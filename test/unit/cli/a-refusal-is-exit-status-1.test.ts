@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
+import type { StoreAnswer } from "../../../src/console/answers/answers.ts";
 import { BARE_ENV, PROGRAM } from "../../rig/gateway.ts";
 import { refusingPort } from "../../rig/refusing-port.ts";
 import { ADMIN_TOKEN } from "../console/running-console.ts";
@@ -65,6 +66,34 @@ test("unknown names, used ids and uncovered adjustments are refused", async (t) 
     const asJson = await tollgate(...argv, "--json");
     assert.equal(asJson.status, 1);
     assert.equal(asJson.out, "", "nothing that a program would take for an answer");
+  }
+});
+
+test("a store that cannot be used, or of which nothing is known, is exit status 1", async (t) => {
+  const found = { problem: null, waiting_charges: 0, differences: [], confirm: null };
+  const answers: [
+    answer: Omit<StoreAnswer, keyof typeof found> & Partial<StoreAnswer>,
+    status: number,
+    words: RegExp,
+  ][] = [
+    [{ state: "good" }, 0, /^The store is the one that it was\./],
+    [{ state: "restoring" }, 0, /^The store is confirmed/],
+    [{ state: "unknown" }, 1, /^The store has not answered/],
+    [
+      { state: "good", problem: "the store does not answer" },
+      1,
+      /^It cannot be used: the store does not answer\.\nCharges/,
+    ],
+    [{ state: "stopped", confirm: "0123456789ab" }, 1, /^The store lost data\.[\s\S]* store confirm 0123456789ab\n/],
+  ];
+  for (const [answer, status, words] of answers) {
+    const storeStatus = async () => ({ ...found, ...answer });
+    const { tollgate } = await startGateway(t, { storeStatus, confirmStore: async () => "confirmed" });
+    const ran = await tollgate("store", "status");
+    assert.equal(ran.status, status, answer.state);
+    assert.match(ran.out, words);
+    assert.equal(ran.err, status === 0 ? "" : "New requests are refused until the store can be used.\n");
+    assert.equal((await tollgate("store", "status", "--json")).status, status);
   }
 });
 

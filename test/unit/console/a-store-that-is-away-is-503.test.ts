@@ -36,6 +36,17 @@ test("a store that is away is 503 with retry-after and says whether to repeat", 
   assert.equal((await ask("POST", "/admin/v1/accounts/alice/topups", payment)).status, 201);
 });
 
+test("where it is known why the store must not be used, it is said, beside what may be repeated", async (t) => {
+  const store = failing(await openTestStore(t), "credit", away, 1);
+  const storeUnfit = () => "the store is not fit for use: the user of Redis may not ZREM";
+  const { ask } = await startConsole(t, { store, storeUnfit });
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const answer = await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "10.00", id: "pay_1" });
+  assert.deepEqual([answer.status, answer.json.error.code], [503, "store_unavailable"]);
+  assert.equal(answer.json.error.message, `It cannot be done: ${storeUnfit()}; whether a change was made is unknown.`);
+  assert.match(answer.json.error.remedy, /same id/);
+});
+
 test("a store that lost data is 503 of its own", async (t) => {
   const store = failing(await openTestStore(t), "listAccounts", new StoreError("older", "run id changed"), 1);
   const { ask } = await startConsole(t, { store });

@@ -146,6 +146,36 @@ suite("a right is taken away while it runs", { concurrency: TAKEN.length }, () =
   }
 });
 
+test("an operator is told what is wrong with the store, by its status and by each command that needs it", async (t) => {
+  const { redis, url, rule } = await guarded(t);
+  const here = await startGatewayHere({ store: url });
+  t.after(() => here.close());
+  await here.account({ usd: "1" });
+  const status = () => tollgate(here, "store", "status");
+  assert.equal((await status()).status, 0);
+  const unfit = here.logged(({ msg }) => msg === "the store is not fit for use");
+  await rule("-hget");
+  await unfit;
+  const lacking = /the store is not fit for use: the user of Redis may not HGET on .*deploy\/redis-acl\.conf/;
+  const lame = await status();
+  assert.equal(lame.status, 1);
+  assert.match(lame.out, lacking);
+  assert.doesNotMatch(lame.out, /the one that it was/);
+  const create = await tollgate(here, "account", "create", "carol");
+  assert.equal(create.status, 1);
+  assert.match(create.err, lacking);
+  assert.match(create.err, /whether a change was made is unknown\.\nRepeat the request/);
+
+  await rule("+hget");
+  await here.logged(({ msg }) => msg === "the store is fit for use again");
+  assert.equal((await status()).status, 0);
+  await redis.kill();
+  const gone = await status();
+  assert.equal(gone.status, 1);
+  assert.match(gone.out, /^It cannot be used: the store does not answer\.\n/);
+  assert.match(gone.err, /^New requests are refused until the store can be used\.\n$/);
+});
+
 test("a key of the wrong type stops the settlement of one account, and ends when it is put right", async (t) => {
   const { redis, url } = await guarded(t);
   const here = await startGatewayHere({ store: url });
