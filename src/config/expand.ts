@@ -15,6 +15,17 @@ export interface Sources {
   readonly readFile: (path: string) => string;
 }
 
+/**
+ * `$NAME` and nothing else, as a shell would fill it in: it would go to a server as it stands. Small letters are left alone,
+ * as passwords may begin with a dollar.
+ */
+const VARIABLE_OF_A_SHELL = /^\$[A-Z_][A-Z0-9_]*$/;
+
+/** Whether a text is a member's name, or what a rule sets or adds: what that means is a model server's to say. */
+function isForServers(path: ConfigPath): boolean {
+  return path.includes("pass_members") || path.some((part, i) => part === "rules" && typeof path[i + 1] === "number");
+}
+
 /** Replaces references in every text of the document; each that leads nowhere is a problem. */
 export function expandReferences(document: ConfigDocument, schema: TSchema, sources: Sources): void {
   visit(document.value, []);
@@ -29,6 +40,14 @@ export function expandReferences(document: ConfigDocument, schema: TSchema, sour
   }
 
   function expanded(text: string, path: ConfigPath): string {
+    if (VARIABLE_OF_A_SHELL.test(text) && (isSecret(schema, path) || !isForServers(path))) {
+      // The text is not repeated: it may be a password after all.
+      document.problems.add(
+        path,
+        "a variable is written with braces, $" + "{NAME}; a value that itself begins with $ comes from one",
+      );
+      return "";
+    }
     const filled = fromEnvironment(text, path);
     if (document.problems.has(path) || !filled.startsWith("file:") || !isSecret(schema, path)) return filled;
     return fromFile(filled.slice("file:".length), path);

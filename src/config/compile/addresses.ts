@@ -61,6 +61,10 @@ export function readBaseUrl(text: string): ParsedText<string> {
   }
   if (url.username || url.password) return { wrong: "must not carry credentials; they belong into api_key or headers" };
   if (url.search || url.hash || /[?#]/.test(text)) return { wrong: "must not carry a query or a fragment" };
+  // Encoded without a word they would be a path that nobody has: most are left over from somebody's quotes.
+  if (/[\s"'`<>\\^{|}]/.test(text)) {
+    return { wrong: "must not have blanks, quotes or any of < > \\ ^ { | } in it; %20 stands for a blank in a path" };
+  }
   return { value: url.href.replace(/\/+$/, "") };
 }
 

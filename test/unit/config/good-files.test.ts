@@ -213,6 +213,17 @@ test("what a model's or an upstream's rules add is input of the model, of its ro
   assert.equal(added(rules(900, ", protocol: chat"), rules(300), rules(500)), 1_200 + 2 * frame, "east speaks chat");
 });
 
+test("a dollar stays in what rules say to models and in names of members, and in a credential that is no variable's name", () => {
+  const rules = '[{set: {user: $USER_ID}}, {default: {"stop": [$END]}}, {system: {text: $PRICE}}]';
+  const east = `api_key: "$ecret", pass_members: [$SCHEMA], rules: ${rules}`;
+  const { catalog, upstreams } = settingsOf(least.replace("east: {protocol: chat,", `east: {protocol: chat, ${east},`));
+  assert.equal(upstreams.get("east")?.apiKey?.reveal(), "$ecret");
+  const route = catalog.models.get("big-1")?.routes[0];
+  assert.deepEqual(route?.passedMembers?.names, new Set(["$SCHEMA"]));
+  const said = JSON.stringify(route?.rules, (_, value) => (value instanceof Map ? [...value] : value));
+  for (const text of ["$USER_ID", "$END", "$PRICE"]) assert.ok(said.includes(text), text);
+});
+
 test("a server's own tools and tiers may have a price, and so may each member that asks for an extra", () => {
   const tiers = "reserved fast+us fast+fast uk turbo+uk audio+image image+audio flex+pro+audio".split(" ");
   const tools = "web_search web_search_premium x_search ocr link_reader web_search_options enable_search".split(" ");
