@@ -50,22 +50,25 @@ export async function demoKey({ store }: Gateway): Promise<string | undefined> {
 export function demoWelcome(gateway: Gateway, key: string | undefined): string {
   const url = urlOf(gateway.listen);
   const admin = urlOf(gateway.admin);
+  // Commands look at the usual address, where another gateway may be; of a socket they cannot ask.
+  const isElsewhere = gateway.admin.kind === "tcp" && admin !== `http://${DEFAULTS.admin}`;
+  const there = isElsewhere ? ` --admin ${admin}` : "";
   const lines = [
     "Tollgate runs a DEMONSTRATION: its upstream is a simulation in this process, no model answers.",
     "",
     `  clients   ${url}/v1   (chat completions, messages, responses)`,
     `  site      ${url}/`,
-    `  console   ${url}${DEFAULTS.consolePath}   (for owners of keys: \`${COMMAND} account invite ${ACCOUNT}\` makes a link that lets you in)`,
+    `  console   ${url}${DEFAULTS.consolePath}   (for owners of keys: \`${COMMAND} account invite ${ACCOUNT}${there}\` makes a link that lets you in)`,
     `  operator  ${admin}/console/   (sign in with the token in ${DEMO_DATA_DIR}/admin-token)`,
     `  metrics   ${admin}/metrics`,
-    `  admin API ${admin}/admin/v1   (the same token; ${COMMAND} finds it)`,
+    `  admin API ${admin}/admin/v1   (the same token; ${COMMAND}${there} finds it)`,
     "",
   ];
   if (key === undefined) {
     lines.push(
       "The demonstration key was shown at the first start and is not kept. Make another one:",
       "",
-      `  ${COMMAND} key create --account ${ACCOUNT} --group ${GROUP}`,
+      `  ${COMMAND} key create --account ${ACCOUNT} --group ${GROUP}${there}`,
     );
   } else {
     lines.push(

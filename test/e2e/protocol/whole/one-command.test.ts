@@ -82,10 +82,11 @@ test("one command runs the demonstration, and its curl line streams an answer", 
       const page = await run("sh", ["-c", `curl -s -L -i ${address(name)}`]);
       assert.match(page.stdout, /^HTTP\/1\.1 200 [\s\S]*<div id="app">/m, name);
     }
-    const invitation = /npx --no-install tollgate (account invite \w+)/.exec(demo.printed)?.[1] ?? "";
+    const invitation = /npx --no-install tollgate (account invite [^`]+)/.exec(demo.printed)?.[1] ?? "";
+    // As it is printed: the ports are not the usual ones.
     const invited = await run(process.execPath, [MAIN, ...invitation.split(" ")], {
       cwd: dir,
-      env: { ...INHERITED, TOLLGATE_ADMIN_URL: new URL(address("metrics")).origin },
+      env: INHERITED,
     });
     assert.ok(invited.stdout.startsWith(`${address("console")}/sign-in#`), invited.stdout);
     const metrics = await run("sh", ["-c", `curl -s ${address("metrics")}`]);
@@ -104,7 +105,7 @@ test("one command runs the demonstration, and its curl line streams an answer", 
     writeFileSync(join(dir, "data", "admin-token"), "of-another-gateway\n");
     const made = await run(process.execPath, [MAIN, ...another.split(" ")], {
       cwd: dir,
-      env: { ...INHERITED, TOLLGATE_ADMIN_URL: new URL(address("metrics")).origin },
+      env: INHERITED,
     });
     const fresh = /sk-[0-9A-Za-z]{48}/.exec(made.stdout)?.[0] ?? "";
     for (const one of [key, fresh]) {
