@@ -5,6 +5,7 @@
 
 import type { StoreError } from "../store/contract.ts";
 import { errorStack } from "../values/program/error-text.ts";
+import { COMMAND } from "../values/program/program.ts";
 import type { AdminErrorAnswer } from "./answers/answers.ts";
 
 /** An answer that is not the one asked for. Thrown by routes and access checks, written by `app.ts` and `listener.ts`. */
@@ -14,7 +15,7 @@ export class AdminRefusal extends Error {
   readonly status: number;
   /** What programs match on; never changes its meaning. */
   readonly code: string;
-  /** What the operator can do about it; ends with a full stop. */
+  /** What the operator can do about it; ends with a full stop, or with a command to be typed, behind which nothing stands. */
   readonly remedy: string;
   readonly headers: Readonly<Record<string, string>>;
 
@@ -66,7 +67,7 @@ export function noSuchAccount(name: string): AdminRefusal {
     404,
     "unknown_account",
     `There is no account named \`${name}\`.`,
-    `List the accounts (tollgate account list), or create it: tollgate account create ${name}.`,
+    `Name one that there is (${COMMAND} account list), or create it: ${COMMAND} account create ${name}`,
   );
 }
 
@@ -76,7 +77,7 @@ export function accountClosed(name: string): AdminRefusal {
     409,
     "account_closed",
     `The account \`${name}\` is closed, which is final; nothing was changed.`,
-    "Take another account. What this one has left can be paid out: tollgate account adjust with a negative amount.",
+    `Take another account. What this one has left is paid out by a negative amount: ${COMMAND} account adjust ${name} --usd -AMOUNT --id ID --note WHY`,
   );
 }
 
@@ -86,7 +87,7 @@ export function noSuchKey(id: string): AdminRefusal {
     404,
     "unknown_key",
     `There is no key with the id \`${id}\`.`,
-    "List an account's keys: tollgate key list --account NAME.",
+    `List an account's keys: ${COMMAND} key list --account NAME`,
   );
 }
 

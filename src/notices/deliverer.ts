@@ -10,6 +10,7 @@ import { GATEWAY_OUTBOX, NOTICES_PAGE_MAX, type Notice, type Outbox, type Waitin
 import { type Log, sparingly } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { errorText } from "../values/program/error-text.ts";
+import { COMMAND } from "../values/program/program.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 import { messageOf } from "./message.ts";
@@ -349,7 +350,7 @@ export class Deliverer {
       metrics.noticesStopped.set(1);
       log.error(
         { event: "notices_stopped", reason: sent.reason },
-        "the receiver wants no more notices: none is sent until its settings change or `tollgate webhook retry`",
+        `the receiver wants no more notices: none is sent until its settings change, or until: ${COMMAND} webhook retry`,
       );
       return false;
     }

@@ -3,6 +3,7 @@
  */
 
 import { type Account, type AccountChange, type AccountName, LABELS_MAX, type Page } from "../../store/records.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
 import { showAccountBudgets } from "../answers/limits.ts";
 import { showAccount, showCards } from "../answers/present.ts";
@@ -209,7 +210,7 @@ function renameRoute({ store }: ConsoleParts): ConsoleRoute {
       what: "account.rename",
       target: ({ params: { name } }) => name,
       facts: ({ body }) => ({ name: body.name }),
-      whenUnknown: "Look whether it has the new name (tollgate account show); if it has not, repeat the request.",
+      whenUnknown: `Repeat the request, unless it has the new name by now; to look: ${COMMAND} account list`,
     },
     async handle({ params: { name }, body }) {
       const before = await accountNamed(store, name);
@@ -357,7 +358,7 @@ function tooManyLabels(name: string): AdminRefusal {
     409,
     "too_many_labels",
     `The account \`${name}\` would have more than ${LABELS_MAX} labels; nothing was changed.`,
-    `Take some away first: tollgate account label ${name} NAME=.`,
+    `Take some away first: ${COMMAND} account label ${name} NAME=`,
   );
 }
 
@@ -366,7 +367,7 @@ function nameTaken(name: string): AdminRefusal {
     409,
     "account_exists",
     `Another account is named \`${name}\`; nothing was changed.`,
-    `Choose another name, or rename that one first: tollgate account rename ${name} NAME.`,
+    `Choose another name, or rename that one first: ${COMMAND} account rename ${name} NAME`,
   );
 }
 
@@ -375,7 +376,7 @@ function renamedMeanwhile(name: string, other: string): AdminRefusal {
     409,
     "renamed_meanwhile",
     `Another request has renamed the account \`${name}\` meanwhile: it is called \`${other}\`.`,
-    `If that is not what it should be called, rename it: tollgate account rename ${other} NAME.`,
+    `If that is not what it should be called, rename it: ${COMMAND} account rename ${other} NAME`,
   );
 }
 
@@ -384,6 +385,6 @@ function otherPlan(account: Account): AdminRefusal {
     409,
     "account_exists",
     `An account named \`${account.name}\` exists with the plan \`${account.plan}\`.`,
-    `Leave it as it is, or change its plan: tollgate account set-plan ${account.name} PLAN.`,
+    `Leave it as it is, or change its plan: ${COMMAND} account set-plan ${account.name} PLAN`,
   );
 }

@@ -12,6 +12,7 @@ import { accountId } from "../../store/names.ts";
 import type { LedgerLine } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
 import type { AccountTag } from "../../values/key.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { type ArchivedAnswer, ArchivedShape, linePage, PlainLines } from "../answers/ledger.ts";
 import { readLimit } from "../input/parameters.ts";
 import { nameOfAccount } from "../named-accounts.ts";
@@ -24,7 +25,7 @@ const LineNumber = Type.Integer({
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
   description: "the number of a ledger line, as a whole number",
-  "x-remedy": "Take it from the lines themselves: tollgate ledger archive does.",
+  "x-remedy": "Take it from the lines themselves, as tollgate ledger archive does.",
 });
 
 const NewArchive = Type.Object(
@@ -35,7 +36,7 @@ const NewArchive = Type.Object(
     sha256: Type.String({
       pattern: "^[0-9a-f]{64}$",
       description: "the SHA-256 of the lines in hex",
-      "x-remedy": "Send the digest of the lines that you have kept: tollgate ledger archive does.",
+      "x-remedy": "Send the digest of the lines that you have kept, as tollgate ledger archive does.",
     }),
   },
   closed,
@@ -44,7 +45,7 @@ const NewArchive = Type.Object(
 /** Lines that are read or walked at a time: a few milliseconds of the process. */
 const STEP_LINES = 100;
 const HOURS = ARCHIVE_AGE_MS / 3_600_000;
-const VERIFY_FIRST = "Verify the account (tollgate ledger verify), then archive again.";
+const VERIFY_FIRST = `Archive again when the account has been verified: ${COMMAND} ledger verify`;
 
 type ArchiveAsk = Static<typeof NewArchive>;
 
@@ -160,7 +161,11 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
   const count = ask.through - ask.after;
   if (count < 1 || count > ARCHIVE_LINES_MAX) {
     const rule = `1 to ${ARCHIVE_LINES_MAX} lines after \`after\``;
-    throw malformed("through", rule, "Archive the ledger a step at a time, as tollgate ledger archive does.");
+    throw malformed(
+      "through",
+      rule,
+      `Archive the ledger a step at a time, as this command does: ${COMMAND} ledger archive --before DAY --to FOLDER`,
+    );
   }
   const lines: LedgerLine[] = [];
   while (lines.length < count) {
@@ -204,6 +209,6 @@ function moved(name: string): AdminRefusal {
     409,
     "moved",
     "The ledger does not begin where the request says; nothing was archived.",
-    `Somebody else archives it, or did: look where it begins (tollgate ledger show --account ${name} --limit 1).`,
+    `Somebody else archives it, or did. Where it begins: ${COMMAND} ledger show --account ${name} --limit 1`,
   );
 }

@@ -6,6 +6,7 @@ import type { Store } from "../../store/contract.ts";
 import type { Code, CodeBatch, Page } from "../../store/records.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { formatUsd } from "../../values/money.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { BatchPage, BatchReportShape, BatchShape, BatchVoidShape } from "../answers/answers.ts";
 import { hasExpired, showBatch } from "../answers/present.ts";
 import { readLimit } from "../input/parameters.ts";
@@ -94,7 +95,7 @@ async function batchOf(store: Store, id: string): Promise<CodeBatch> {
     404,
     "unknown_batch",
     `There is no batch with the id \`${id}\`.`,
-    "List the batches: tollgate code batch list.",
+    `List the batches: ${COMMAND} code batch list`,
   );
 }
 

@@ -8,6 +8,7 @@ import { startOfDay } from "../../store/sums/day-sums.ts";
 import { type CodeHash, codeIdIn, newBatchId, newCode, readCode } from "../../values/code.ts";
 import { KeyedQueue } from "../../values/collections/keyed-queue.ts";
 import { formatUsd } from "../../values/money.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import {
   CodePage,
   CodeShape,
@@ -348,7 +349,7 @@ function notRedeemable(): AdminRefusal {
     404,
     "code_not_redeemable",
     "This account cannot redeem this code: there is none like it, it is void, or another account has it.",
-    "Compare it with what was sold; tollgate code list shows the state of every code by its id.",
+    `Compare it with what was sold. The state of every code, by its id: ${COMMAND} code list`,
   );
 }
 
@@ -358,7 +359,7 @@ function noLongerRedeemable(): AdminRefusal {
     410,
     "expired_code",
     "The last day on which this code could be redeemed is over; nothing was changed.",
-    "Ask whoever sold it for another one; operators may give the card away: tollgate card gift.",
+    `Ask whoever sold it for another one; operators may give the card away: ${COMMAND} card gift ACCOUNT CARD --id ID`,
   );
 }
 
@@ -379,7 +380,7 @@ function codesExist({ id, card, createdAtMs }: Code): AdminRefusal {
     409,
     "codes_exist",
     `Codes of the card \`${card}\` were made under this idempotency_id at ${made}, from \`${id}\` on; their text was shown then, and never again.`,
-    "If their text was lost, void those of that instant (tollgate code list, code void), then make others under another id.",
+    `If their text was lost, void those of that instant (${COMMAND} code void ID), then make others under another id. To find them: ${COMMAND} code list`,
   );
 }
 
@@ -388,7 +389,7 @@ function noSuchCode(id: string): AdminRefusal {
     404,
     "unknown_code",
     `There is no code with the id \`${id}\`.`,
-    "List the codes: tollgate code list.",
+    `List the codes: ${COMMAND} code list`,
   );
 }
 

@@ -4,6 +4,7 @@
 import type { Store } from "../../store/contract.ts";
 import { accountId } from "../../store/names.ts";
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
 import { LedgerPage, linePage, newestLines } from "../answers/ledger.ts";
 import { showLedgerLine } from "../answers/present.ts";
@@ -184,14 +185,14 @@ async function credit(parts: ConsoleParts, name: string, movement: Movement): Pr
         409,
         "id_used",
         `The id \`${movement.id}\` was used on this account with another amount; nothing was changed.`,
-        `Look it up (tollgate ledger show --account ${name}), then send the right amount or another id.`,
+        `Send the right amount, or another id; to look it up: ${COMMAND} ledger show --account ${name}`,
       );
     case "refused":
       throw new AdminRefusal(
         409,
         "out_of_range",
         `The balance less what running requests hold would be below 0.00 or above ${formatUsd(NANO_USD_MAX)}; nothing was changed.`,
-        `Look at available_usd (tollgate account show ${name}) and send an amount that it covers.`,
+        `Send an amount that available_usd covers; to look: ${COMMAND} account show ${name}`,
       );
     case "closed":
       throw accountClosed(name);

@@ -6,6 +6,7 @@ import { type Store, StoreError } from "../../store/contract.ts";
 import { KEY_VALUES_MAX } from "../../store/names.ts";
 import type { Account, Key, KeyChange, ListedKey, Page } from "../../store/records.ts";
 import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, ListedKeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey, showListedKey } from "../answers/present.ts";
@@ -385,7 +386,7 @@ function keyExists({ id, group }: Key): AdminRefusal {
     409,
     "key_exists",
     `The key \`${id}\` in the group \`${group}\` was made under this idempotency_id before; its text was shown then, and never again.`,
-    `If its text was lost, revoke it (tollgate key revoke ${id}) and create another under another id.`,
+    `If its text was lost, create another under another id, and revoke this one: ${COMMAND} key revoke ${id}`,
   );
 }
 

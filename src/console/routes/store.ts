@@ -4,6 +4,7 @@
  * caller's to bring.
  */
 
+import { COMMAND } from "../../values/program/program.ts";
 import { StoreShape } from "../answers/answers.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { StoreKeeper } from "../store-keeper.ts";
@@ -44,7 +45,7 @@ export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreK
       write: {
         what: "store.confirm",
         target: ({ body }) => body.confirm,
-        whenUnknown: "Look at the state (tollgate store status), then confirm again if it still asks for it.",
+        whenUnknown: `Confirm again if the state still asks for it; to look: ${COMMAND} store status`,
       },
       async handle({ body }) {
         const outcome = await confirmStore(body.confirm);
@@ -60,6 +61,6 @@ function changed(): AdminRefusal {
     409,
     "store_changed",
     "What was to be confirmed is not what the store shows now; nothing is changed.",
-    "Look again (tollgate store status), and confirm what you see there.",
+    `Confirm what the state shows now: ${COMMAND} store status`,
   );
 }

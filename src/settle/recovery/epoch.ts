@@ -10,6 +10,7 @@ import { StoreError } from "../../store/contract.ts";
 import { EPOCH_PAST_MAX, type EpochMark, type Epochs } from "../../store/epoch.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import type { Clock } from "../../values/time.ts";
 
 const CHECK_EVERY_MS = 1_000;
@@ -57,8 +58,8 @@ interface StoreEpochParts {
 
 const LOST =
   "THE STORE LOST DATA: nothing is admitted until its data is back or an operator confirms. " +
-  "Look at it with `tollgate store status`; restore a newer backup or point `store:` at the right server, and the gateway " +
-  "goes on by itself; or accept the loss with `tollgate store confirm`";
+  "Restore a newer backup or point `store:` at the right server, and the gateway goes on by itself. " +
+  `What differs, and the command that accepts the loss, is shown by: ${COMMAND} store status`;
 
 /** Reads what this gateway last knew of the store's history. Rejects when the file cannot be read. */
 export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch> {

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import type { StoreAnswer } from "../../../src/console/answers/answers.ts";
+import { COMMAND } from "../../../src/values/program/program.ts";
 import { BARE_ENV, PROGRAM } from "../../rig/gateway.ts";
 import { refusingPort } from "../../rig/refusing-port.ts";
 import { ADMIN_TOKEN } from "../console/running-console.ts";
@@ -66,6 +67,29 @@ test("unknown names, used ids and uncovered adjustments are refused", async (t) 
     const asJson = await tollgate(...argv, "--json");
     assert.equal(asJson.status, 1);
     assert.equal(asJson.out, "", "nothing that a program would take for an answer");
+  }
+});
+
+test("a command that a refusal proposes is typed as this program is run, and stands last, nothing behind it", async (t) => {
+  const { tollgate } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  await tollgate("topup", "--account", "alice", "--usd", "1", "--id", "pay_1");
+  await tollgate("account", "create", "gone");
+  await tollgate("account", "close", "gone");
+  const refusals: [argv: string[], command: string][] = [
+    [["account", "show", "nobody"], "account create nobody"],
+    [["topup", "--account", "gone", "--usd", "2", "--id", "a"], "account adjust gone --usd -AMOUNT --id ID --note WHY"],
+    [["account", "rename", "alice", "gone"], "account rename gone NAME"],
+    [["account", "create", "alice", "--plan", "pro"], "account set-plan alice PLAN"],
+    [["topup", "--account", "alice", "--usd", "2", "--id", "pay_1"], "ledger show --account alice"],
+    [["account", "adjust", "alice", "--usd", "-2", "--id", "a", "--note", "n"], "account show alice"],
+    [["key", "revoke", "key_000000000000000000"], "key list --account NAME"],
+    [["code", "void", "code_0000000000000000"], "code list"],
+  ];
+  for (const [argv, command] of refusals) {
+    const { status, err } = await tollgate(...argv);
+    assert.equal(status, 1, argv.join(" "));
+    assert.ok(err.endsWith(`: ${COMMAND} ${command}\n`), err);
   }
 });
 
