@@ -167,13 +167,14 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
 
 /** What `main.ts` runs itself. */
 function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: number) => void): void {
-  const runOptions = (options: { config?: string; pretty?: true }): RunOptions => ({
-    config: options.config,
-    ...(options.pretty && { pretty: true }),
-    json: program.opts<GlobalOptions>().json ?? false,
-  });
+  const runOptions = (options: { config?: string; pretty?: true }): RunOptions => {
+    const { json = false, ...placed } = program.opts<GlobalOptions>();
+    refusePlace(placed);
+    return { config: options.config, ...(options.pretty && { pretty: true }), json };
+  };
   program
     .command("serve")
+    .configureHelp(withoutPlace(program))
     .description("run the gateway")
     .option(
       "--config <file>",
@@ -183,9 +184,40 @@ function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: num
     .action(async (options: { config?: string; pretty?: true }) => io.serve(runOptions(options)));
   program
     .command("check")
+    .configureHelp(withoutPlace(program))
     .description("check the configuration: names file, line, key and what is wrong")
     .option("--config <file>", `configuration file; ${CONFIG_FILE} when left out`)
     .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
+}
+
+/** @throws CliFailure 2 for options that say where a gateway is found, of a command that reads that in its configuration. */
+function refusePlace({ admin, data }: GlobalOptions): void {
+  if (admin !== undefined) {
+    const demo = "TOLLGATE_ADMIN in the environment, where there is no file";
+    throw new CliFailure(
+      2,
+      `--admin is for commands that ask a gateway. Its own address is \`admin\` of the file (${demo}).`,
+    );
+  }
+  if (data !== undefined) {
+    throw new CliFailure(
+      2,
+      "--data is for commands that ask a gateway. Its own folder is in `store` of the file: embedded:DIR.",
+    );
+  }
+}
+
+/** Help of a command to which those options say nothing. */
+function withoutPlace(program: Command): ReturnType<Command["configureHelp"]> {
+  const place = ["--admin", "--data"];
+  return {
+    ...program.configureHelp(),
+    visibleGlobalOptions: (command) =>
+      program
+        .createHelp()
+        .visibleGlobalOptions(command)
+        .filter(({ long }) => !place.includes(long ?? "")),
+  };
 }
 
 function askOf(program: Command, io: CliIo): Ask {

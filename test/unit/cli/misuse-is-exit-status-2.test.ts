@@ -34,6 +34,30 @@ test("misuse is status 2 with a word on standard error and nothing on standard o
   assert.match((await run(["acount", "list"])).err, /Did you mean account\?/);
 });
 
+test("where a gateway is found is no option of serve and check: their configuration says it", async () => {
+  for (const command of ["serve", "check"]) {
+    for (const [option, setting] of [
+      ["--admin", "`admin`"],
+      ["--data", "`store`"],
+    ] as const) {
+      for (const argv of [
+        [command, option, "x"],
+        [option, "x", command],
+      ]) {
+        const ran = await run(argv);
+        assert.deepEqual([ran.status, ran.out], [2, ""], argv.join(" "));
+        assert.ok(
+          ran.err.startsWith(`${option} is for commands that ask a gateway.`) && ran.err.includes(setting),
+          ran.err,
+        );
+      }
+    }
+    const help = (await run([command, "--help"])).out;
+    assert.match(help, /--json/);
+    assert.doesNotMatch(help, /--admin|--data/);
+  }
+});
+
 test("a wrong value is status 2 and says which there are", async () => {
   const wrong = [
     [
