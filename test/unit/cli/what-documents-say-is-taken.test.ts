@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
-import { run } from "./captured-run.ts";
+import { run, startGateway } from "./captured-run.ts";
 
 /** With tests of their own: they serve, or write where they are started. */
 const ELSEWHERE = /^(init|serve|simulator)\b/;
@@ -30,4 +30,25 @@ test("the command line takes each command that a document shows", async () => {
       refused.push(`${document}: tollgate ${words.join(" ")}: ${err}`);
   }
   assert.deepEqual(refused, []);
+});
+
+test("the first commands of docs/money.md can be typed from top to bottom", async (t) => {
+  const invitation = { lastsMs: 60_000, consoleUrl: () => "http://127.0.0.1:8787/console" };
+  const { tollgate } = await startGateway(t, { invitation });
+  const [, block = ""] = /^```sh\n([\s\S]*?)^```$/m.exec(readFileSync("docs/money.md", "utf8")) ?? [];
+  const lines = block.trimEnd().split("\n");
+  assert.ok(lines.length > 15, block);
+  const keys: string[] = [];
+  for (const line of lines) {
+    const typed = /^npx --no-install tollgate ([^#]*)/.exec(line)?.[1]?.trim() ?? assert.fail(line);
+    // The group of these tests has another name, and a day of the text's will be over.
+    const named = typed
+      .replace("LAPTOP_KEY_ID", keys[1] ?? "")
+      .replace("KEY_ID", keys[0] ?? "")
+      .replace("default", "big")
+      .replace(/\b20\d\d-/, "2099-");
+    const { status, out, err } = await tollgate(...named.split(/\s+/));
+    assert.equal(status, 0, `${line}: ${err}`);
+    if (/^key create/.test(typed)) keys.push(/key_[0-9A-Za-z]{18}/.exec(out)?.[0] ?? assert.fail(out));
+  }
 });
