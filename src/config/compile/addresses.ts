@@ -37,9 +37,17 @@ export function isLocal(address: Address): boolean {
   return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
-export function sameAddress(a: Address, b: Address): boolean {
+/** Whether two listeners cannot have these addresses at one time: they are one, or one of them is everywhere on the other's port. */
+export function collide(a: Address, b: Address): boolean {
   if (a.kind === "unix" || b.kind === "unix") return a.kind === "unix" && b.kind === "unix" && a.path === b.path;
-  return a.port !== 0 && a.port === b.port && a.host === b.host;
+  if (a.port === 0 || a.port !== b.port) return false;
+  return a.host === b.host || takesIn(a.host, b.host) || takesIn(b.host, a.host);
+}
+
+/** Whether a host stands for all addresses of this machine, and another's is among them: `::` has those of IPv4, too. */
+function takesIn(everywhere: string, host: string): boolean {
+  if (isIPv6(everywhere)) return new URL(`http://[${everywhere}]/`).hostname === "[::]";
+  return everywhere === "0.0.0.0" && !isIPv6(host);
 }
 
 function readEndpoint(text: string, defaultPort?: number): { host: string; port: number } | undefined {

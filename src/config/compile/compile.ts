@@ -6,15 +6,7 @@ import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { Sources } from "../expand.ts";
 import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
-import {
-  isLocal,
-  readAddress,
-  readAddressBlock,
-  readBaseUrl,
-  readOrigin,
-  readStore,
-  sameAddress,
-} from "./addresses.ts";
+import { collide, isLocal, readAddress, readAddressBlock, readBaseUrl, readOrigin, readStore } from "./addresses.ts";
 import { type KnownNames, readCatalog } from "./catalog.ts";
 import { readConsole } from "./console.ts";
 import { readHeaderValues } from "./headers.ts";
@@ -108,9 +100,13 @@ function readEach(
 }
 
 function checkListeners(reader: Reader, file: LooseConfig, known: KnownNames, settings: Settings): void {
-  if (sameAddress(settings.listen, settings.admin)) {
+  if (collide(settings.listen, settings.admin)) {
     const path = file.admin === undefined ? ["listen"] : ["admin"];
-    reader.refuse(path, "must not be the address of both listen and admin: the admin API is never public");
+    reader.refuse(
+      path,
+      "must not be the address of both listen and admin, nor on the port of the other where one of them is all addresses " +
+        "(0.0.0.0, [::]): the admin API is never public",
+    );
   }
   // An admin_token that is refused for another reason is no reason to say that there is none.
   if (isLocal(settings.admin) || "admin_token" in known.top) return;

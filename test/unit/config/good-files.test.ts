@@ -213,6 +213,16 @@ test("what a model's or an upstream's rules add is input of the model, of its ro
   assert.equal(added(rules(900, ", protocol: chat"), rules(300), rules(500)), 1_200 + 2 * frame, "east speaks chat");
 });
 
+test("an address of IPv6 is not among all of IPv4, and port 0 is another one each time", () => {
+  for (const [listen, admin] of [
+    ["0.0.0.0:8788", "[::1]:8788"],
+    ["0.0.0.0:0", "127.0.0.1:0"],
+  ]) {
+    const settings = settingsOf(`listen: "${listen}"\nadmin: "${admin}"\n${least}`);
+    assert.equal(settings.listen.kind, "tcp");
+  }
+});
+
 test("a dollar stays in what rules say to models and in names of members, and in a credential that is no variable's name", () => {
   const rules = '[{set: {user: $USER_ID}}, {default: {"stop": [$END]}}, {system: {text: $PRICE}}]';
   const east = `api_key: "$ecret", pass_members: [$SCHEMA], rules: ${rules}`;
