@@ -1,7 +1,16 @@
 // The embedded store's folder: one process, private, and what lasts in it.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -99,6 +108,23 @@ test("folder and files are private (0700, 0600)", () =>
     for (const file of readdirSync(dir)) chmodSync(join(dir, file), 0o644);
     await (await openStore({ kind: "embedded", dir })).close();
     for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
+  }));
+
+test("a file that is no database is named, with what to put in its place, and stays as it is", () =>
+  inFolder(async (dir) => {
+    await (await openStore({ kind: "embedded", dir })).close();
+    const path = join(dir, "tollgate.db");
+    const noise = "this is no database ".repeat(400);
+    writeFileSync(path, noise);
+    for (let again = 0; again < 2; again++) {
+      await assert.rejects(openStore({ kind: "embedded", dir }), (error) => {
+        assert.ok(error instanceof StoreError);
+        assert.ok(error.message.startsWith(`the embedded database ${path} is damaged (file is not a database): `));
+        assert.match(error.message, /put a backup in its place \(docs\/operation\.md/);
+        return true;
+      });
+    }
+    assert.equal(readFileSync(path, "utf8"), noise);
   }));
 
 /** What came after batches of codes. */

@@ -81,6 +81,22 @@ function openTables(path: string): DatabaseSync {
     return db;
   } catch (error) {
     db.close();
-    throw error;
+    throw isDamaged(error) ? damaged(path, error) : error;
   }
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB, in the low byte of extended codes (https://sqlite.org/rescode.html). */
+const DAMAGED: readonly number[] = [11, 26];
+
+function isDamaged(error: unknown): error is Error {
+  const { errcode } = error as { errcode?: number };
+  return errcode !== undefined && DAMAGED.includes(errcode & 0xff);
+}
+
+function damaged(path: string, cause: Error): StoreError {
+  const advice =
+    'keep it aside and put a backup in its place (docs/operation.md, "Backup and restore"); the journal gives back what a recent one lacks';
+  return new StoreError("unavailable", `the embedded database ${path} is damaged (${cause.message}): ${advice}`, {
+    cause,
+  });
 }
