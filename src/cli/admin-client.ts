@@ -68,6 +68,9 @@ export async function connectAdmin(place: GatewayPlace): Promise<AdminClient> {
   };
 }
 
+/** What is asked by POST and changes nothing. */
+const READS: ReadonlySet<string> = new Set(["/explain"]);
+
 /** Sends one question. @throws CliFailure 1 where there is no whole answer. */
 async function ask(
   fetcher: typeof fetch,
@@ -82,7 +85,7 @@ async function ask(
     const response = await fetcher(`${base}/admin/v1${path}`, body ? { ...init, body: JSON.stringify(body) } : init);
     return { status: response.status, answer: parseObject(await response.text()) };
   } catch (error) {
-    throw unreachable(base, error, method !== "GET");
+    throw unreachable(base, error, method !== "GET" && !READS.has(path));
   }
 }
 
@@ -173,12 +176,36 @@ function asToken(text: string, origin: string): Secret {
   return new Secret(token);
 }
 
-/** Why there was no answer, for people. */
+/** Nobody was reached, so that nothing can have been done. */
+const NO_CONNECTION: ReadonlySet<string> = new Set([
+  ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"],
+]);
+/** What OpenSSL makes of an answer in plain HTTP. */
+const NO_TLS: ReadonlySet<string> = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "EPROTO"]);
+/** OpenSSL's names for a certificate that it does not accept, before anything of ours is sent. */
+const CERTIFICATE = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|ERR_TLS_CERT_)/;
+
+/**
+ * Why there was no answer, for people.
+ * @param write whether something may have been changed, had the question arrived.
+ */
 export function unreachable(base: string, error: unknown, write: boolean): CliFailure {
   const code = codeOf(error);
-  if (code === "ECONNREFUSED" || code === "ENOTFOUND" || code === "EHOSTUNREACH") {
+  if (NO_CONNECTION.has(code)) {
     const start = `Start it with: ${COMMAND} serve. If its admin address is another, name it by --admin or TOLLGATE_ADMIN_URL.`;
     return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`, UNREACHABLE);
+  }
+  if (NO_TLS.has(code)) {
+    const message = `What answers at ${base} does not speak TLS (${code}).`;
+    return new CliFailure(
+      1,
+      `${message}\nThe address may have to begin with http:// (--admin or TOLLGATE_ADMIN_URL).`,
+      UNREACHABLE,
+    );
+  }
+  if (CERTIFICATE.test(code)) {
+    const message = `The certificate of what answers at ${base} is not accepted (${code}); nothing was sent.`;
+    return new CliFailure(1, `${message}\nNODE_EXTRA_CA_CERTS names a file with further authorities.`, UNREACHABLE);
   }
   const lost = `The gateway at ${base} gave no whole answer (${code}).`;
   const advice =

@@ -142,6 +142,9 @@ export async function showAudit(admin: AdminClient, options: AuditOptions, follo
   const { cursor, last, follow } = options;
   const limit = options.limit ?? (follow ? (last ?? FOLLOWED) : last);
   if (last !== undefined && options.limit !== undefined) throw new CliFailure(2, "--last and --limit say the same.");
+  // A page has fewer, and its most is not this option's.
+  if (last !== undefined && !(/^[0-9]{1,4}$/.test(last) && Number(last) >= 1 && Number(last) <= LAST_MAX))
+    throw new CliFailure(2, `--last is a whole number from 1 to ${LAST_MAX}: the log has what is older.`);
   const since = options.since === undefined ? undefined : instantOf("--since", options.since, -1);
   if (follow && cursor !== undefined) throw new CliFailure(2, "--cursor is for pages: leave it out with --follow.");
   const body = await newestLines(admin, { cursor, since }, limit);
@@ -235,7 +238,7 @@ export function addAuditCommand(program: Command, follow: Follow): void {
     .description("the newest writes of operators and owners at this gateway, newest first; the log has them all")
     .option("--cursor <cursor>", "where the next page begins, as the page before says")
     .option("--limit <count>", "lines on a page, at most 200")
-    .option("--last <count>", "the newest lines, at most 1000")
+    .option("--last <count>", `the newest lines, at most ${LAST_MAX}`)
     .option("--since <when>", "no line before then: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
     .option("--follow", FOLLOW)
     .option("--every <duration>", EVERY, "1s")

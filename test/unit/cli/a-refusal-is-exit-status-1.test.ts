@@ -227,7 +227,38 @@ test("a lost answer to a write says that its outcome is unknown", async (t) => {
   const write = await run(["topup", "--account", "alice", "--usd", "1", "--id", "p"], { env });
   assert.equal(write.status, 1);
   assert.match(write.err, /unknown[\s\S]*same --id/);
-  const read = await run(["account", "list"], { env });
-  assert.equal(read.status, 1);
-  assert.doesNotMatch(read.err, /Whether the change/);
+  const explain = ["explain", "--key-id", "key_000000000000000000", "--model", "m", "--protocol", "chat"];
+  for (const argv of [["account", "list"], explain]) {
+    const read = await run(argv, { env });
+    assert.equal(read.status, 1);
+    assert.match(read.err, /gave no whole answer/);
+    assert.doesNotMatch(read.err, /Whether the change/);
+  }
+});
+
+test("where nobody was reached nothing was changed, and nothing else is said of a write", async () => {
+  const write = ["topup", "--account", "alice", "--usd", "1", "--id", "p"];
+  const env = { TOLLGATE_ADMIN_URL: "https://127.0.0.1:8788", TOLLGATE_ADMIN_TOKEN: "t" };
+  for (const [code, words] of [
+    ["ENETUNREACH", /^No gateway answers at https:.*ENETUNREACH/],
+    ["EAI_AGAIN", /^No gateway answers/],
+    ["UND_ERR_CONNECT_TIMEOUT", /^No gateway answers/],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", /certificate .* is not accepted \(DEPTH_ZERO_SELF_SIGNED_CERT\); nothing was sent/],
+  ] as const) {
+    const failing = () =>
+      Promise.reject(new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) }));
+    const ran = await run(write, { env, fetch: failing });
+    assert.equal(ran.status, 1, code);
+    assert.match(ran.err, words);
+    assert.doesNotMatch(ran.err, /Whether the change/, code);
+  }
+});
+
+test("https:// before a gateway in plain HTTP is said to be just that", async (t) => {
+  const { env } = await startGateway(t);
+  const address = (env.TOLLGATE_ADMIN_URL as string).replace("http://", "https://");
+  const ran = await run(["account", "create", "alice", "--admin", address], { env });
+  assert.equal(ran.status, 1);
+  assert.match(ran.err, /does not speak TLS \(\w+\)\.\nThe address may have to begin with http:\/\/ /);
+  assert.doesNotMatch(ran.err, /Whether the change/);
 });

@@ -67,6 +67,9 @@ test("a wrong value is status 2 and says which there are", async () => {
     ["usage --format xml", "Allowed choices are table, csv, json."],
     ["ledger show --account a --format xml", "Allowed choices are table, csv, json."],
     ["explain --key-id k --model m --protocol smtp", "Allowed choices are chat, messages, responses."],
+    ["audit --last 1001", "--last is a whole number from 1 to 1000: the log has what is older."],
+    ["audit --last 0", "--last is a whole number from 1 to 1000"],
+    ["audit --follow --last many", "--last is a whole number from 1 to 1000"],
     ["explain --key-id k --model m", "required option '--protocol <protocol>' not specified"],
   ] as const;
   for (const [command, words] of wrong) {
