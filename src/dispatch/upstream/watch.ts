@@ -38,9 +38,15 @@ export function watchUpstreams({ metrics, log, tell }: Watching): Listening {
   };
 }
 
-/** Where the mistake is as a rule, when an upstream has nothing where it is asked, or nobody is there. */
+/** Where the mistake is as a rule, when an upstream has nothing where it is asked, nobody is there, or it is not recognised. */
 function lookAt({ kind, status }: DispatchWarning): { readonly look_at?: string } {
   if (kind === "unreachable") return { look_at: "whether the upstream runs, then host and port of its base_url" };
+  if (kind === "tls") {
+    return {
+      look_at:
+        "whether the upstream speaks TLS (without it base_url begins with http://), then its certificate and tls",
+    };
+  }
   if (status !== 404 && status !== 405) return {};
   return { look_at: "base_url of the upstream (most end in /v1), then model of the route" };
 }

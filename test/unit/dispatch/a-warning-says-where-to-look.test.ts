@@ -19,6 +19,7 @@ function toldOf(warning: Pick<DispatchWarning, "kind" | "status">): Record<strin
 test("who is not there, and who has nothing there, is looked for in different places", () => {
   for (const [warning, words] of [
     [{ kind: "unreachable", status: undefined }, /runs.*host and port/],
+    [{ kind: "tls", status: undefined }, /speaks TLS.*http:\/\/.*certificate/],
     [{ kind: "model_not_found", status: 404 }, /base_url.*\/v1/],
     [{ kind: "unexpected_status", status: 405 }, /base_url.*\/v1/],
   ] as const) {
