@@ -7,6 +7,7 @@ import { archiveRefusalTests, archiveTests } from "./contract-archive.ts";
 import { budgetTests, budgetTimeTests } from "./contract-budgets.ts";
 import { codeTests } from "./contract-codes.ts";
 import { costTests } from "./contract-costs.ts";
+import { epochTimeTests } from "./contract-epochs.ts";
 import { extensionTests, extensionTimeTests } from "./contract-extend.ts";
 import { figureTests } from "./contract-figures.ts";
 import { idempotencyTests, idempotencyTimeTests } from "./contract-idempotency.ts";
@@ -57,6 +58,7 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     idempotencyTimeTests(ask);
     extensionTimeTests(ask);
     signInTimeTests(ask);
+    epochTimeTests(ask);
     archiveTests(ask);
   });
 }
