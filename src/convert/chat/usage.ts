@@ -192,6 +192,8 @@ export class ChatStreamUsage {
   /** Whether a source on the web was named. */
   #cited = false;
   #ended = false;
+  /** What was told the last time; undefined: more was said since, or nobody has asked. */
+  #told: Usage | undefined;
 
   /** @param choices how many the client asked for (`n`). */
   constructor(choices: number) {
@@ -216,7 +218,10 @@ export class ChatStreamUsage {
     const [only] = choices;
     if (usage && only && this.#asked > 1 && choices.length === 1) this.#noteBeside(indexOf(only), usage, produced);
     else if (usage) this.#noteWhole(usage);
-    this.#cited ||= choices.some((choice) => citesTheWeb(objectOf(choice.delta)));
+    if (!this.#cited && choices.some((choice) => citesTheWeb(objectOf(choice.delta)))) {
+      this.#cited = true;
+      this.#told = undefined;
+    }
   }
 
   #noteProduced(index: number): void {
@@ -229,6 +234,7 @@ export class ChatStreamUsage {
   }
 
   #noteWhole(usage: Usage): void {
+    this.#told = undefined;
     this.#whole = laterUsage(this.#whole, usage);
     this.#wholeIsLast = true;
     this.#behind.clear();
@@ -246,6 +252,7 @@ export class ChatStreamUsage {
   }
 
   #noteOfChoice(index: number, usage: Usage): void {
+    this.#told = undefined;
     if (!this.#ofChoice.has(index) && this.#ofChoice.size >= CHOICES_MAX) return;
     this.#ofChoice.set(index, laterUsage(this.#ofChoice.get(index), usage));
     this.#wholeIsLast = false;
@@ -263,12 +270,19 @@ export class ChatStreamUsage {
     if (readWholeUsage(chunk) !== undefined) this.end();
   }
 
-  /** What is known so far. */
+  /** What is known so far; the same object until more is said: the choices are not added up again for each chunk. */
   get usage(): Usage | undefined {
+    this.#told ??= this.#known();
+    return this.#told;
+  }
+
+  #known(): Usage | undefined {
     const whole = this.#whole;
+    // The choices are many, and the whole's count is nearly always the last.
+    if (this.#wholeIsLast) return whole && withSearch(whole, this.#cited);
     const summed = (this.#oneCounter ? this.#beside : undefined) ?? joinedUsage(this.#ofChoice.values());
     // A whole count from before the choices' last counts is out of date once they add up to more.
-    const isBehind = !this.#wholeIsLast && summed !== undefined && summed.output > (whole?.output ?? -1);
+    const isBehind = summed !== undefined && summed.output > (whole?.output ?? -1);
     const usage = isBehind ? summed : whole;
     return usage && withSearch(usage, this.#cited);
   }

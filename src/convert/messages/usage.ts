@@ -3,7 +3,7 @@
  * `output_tokens` includes thinking; docs/usage-forms.md has what servers really send.
  */
 
-import { type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens/usage.ts";
 import { believableTotal, largestCount, mergedCalls, toolCounts } from "../included-usage.ts";
 
@@ -22,6 +22,10 @@ export class MessageUsage {
   /** By the top-level members. */
   #top: Usage | undefined;
   #iterations: readonly JsonObject[] = [];
+  /** What `#iterations` add up to; undefined: nobody has asked since they came. */
+  #sum: IterationSum | undefined;
+  /** What was told the last time; undefined: more was said since, or nobody has asked. */
+  #told: Usage | undefined;
   #final = false;
 
   /** Reads the usage of `message_start`, whose output is only that of the beginning. */
@@ -29,8 +33,12 @@ export class MessageUsage {
     const usage = namedUsage(value);
     if (!usage) return;
     this.#top = laterUsage(this.#top, usage);
+    this.#told = undefined;
+    if (arrayOf(usage.iterations).length > ITERATIONS_MAX) return;
     const iterations = objectsIn(usage.iterations);
-    if (iterations.length > 0) this.#iterations = iterations;
+    if (iterations.length === 0) return;
+    this.#iterations = iterations;
+    this.#sum = undefined;
   }
 
   /** Reads the usage of a `message_delta`, or of a whole message. */
@@ -60,9 +68,12 @@ export class MessageUsage {
     this.#final = false;
   }
 
-  /** What is known so far. */
+  /** What is known so far; the same object until more is said. */
   get usage(): Usage | undefined {
-    return this.#iterations.length === 0 ? this.#top : withIterations(this.#top ?? NO_USAGE, this.#iterations);
+    if (this.#iterations.length === 0) return this.#top;
+    this.#sum ??= sumOf(this.#iterations);
+    this.#told ??= withIterations(this.#top ?? NO_USAGE, this.#sum);
+    return this.#told;
   }
 
   /** Whether the output has been counted, and nothing was produced after that count. */
@@ -154,12 +165,16 @@ function cacheWrites(usage: JsonObject, known1h: number): Pick<Usage, "cacheWrit
   return { cacheWrite: all - cacheWrite1h, cacheWrite1h };
 }
 
-/**
- * What a message used that took several readings. The top-level counts are those of the reading that answered, so a
- * reading that summarised the conversation, advised, or was declined half-way is counted in its own entry only. All
- * entries together are the bill; a server whose top-level counts are larger has summed them up itself.
- */
-function withIterations(top: Usage, iterations: readonly JsonObject[]): Usage {
+/** What the iterations of a message used together. */
+interface IterationSum {
+  readonly sum: Usage;
+  /** The most input that one of them read. */
+  readonly longestInput: number;
+  /** Whether the answer is among them. */
+  readonly isAnswerListed: boolean;
+}
+
+function sumOf(iterations: readonly JsonObject[]): IterationSum {
   const isFallback = iterations.some(({ type }) => type === "fallback_message");
   let sum = NO_USAGE;
   let longestInput = 0;
@@ -171,17 +186,23 @@ function withIterations(top: Usage, iterations: readonly JsonObject[]): Usage {
     longestInput = Math.max(longestInput, addCounts(totalInput(usage)));
     isAnswerListed ||= ANSWERS.has(entry.type);
   }
-  if (!isAnswerListed) {
-    sum = added(sum, top);
-    longestInput = Math.max(longestInput, addCounts(totalInput(top)));
-  }
+  return { sum, longestInput, isAnswerListed };
+}
+
+/**
+ * What a message used that took several readings. The top-level counts are those of the reading that answered, so a
+ * reading that summarised the conversation, advised, or was declined half-way is counted in its own entry only. All
+ * entries together are the bill; a server whose top-level counts are larger has summed them up itself.
+ */
+function withIterations(top: Usage, { sum: listed, longestInput, isAnswerListed }: IterationSum): Usage {
+  const sum = isAnswerListed ? listed : added(listed, top);
   const output = Math.max(top.output, sum.output);
   return {
     ...inputOfBoth(top, sum),
     output,
     reasoning: Math.min(Math.max(top.reasoning, sum.reasoning), output),
     toolCalls: top.toolCalls,
-    longestInput,
+    longestInput: isAnswerListed ? longestInput : Math.max(longestInput, addCounts(totalInput(top))),
   };
 }
 
@@ -196,6 +217,12 @@ function inputOfBoth(top: Usage, sum: Usage): InputCounts {
     cacheWrite1h,
   };
 }
+
+/**
+ * The longest list of iterations that is believed, far above the readings that a server makes for one answer. A longer one is no
+ * count, as a count beyond TOKEN_COUNT_MAX is none: what was counted beside or before it stands.
+ */
+export const ITERATIONS_MAX = 1_000;
 
 /** Entries of readings whose answer is the message. */
 const ANSWERS: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
