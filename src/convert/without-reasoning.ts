@@ -4,9 +4,9 @@
  */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
-import { isJsonFault, scanJson, spliceJson, spliceNested } from "../wire/json.ts";
+import { isJsonFault, scanJson, spliceJson } from "../wire/json.ts";
 import type { ClientRequest } from "./exchange.ts";
-import { editElements } from "./passthrough/elements.ts";
+import { editElements, withElements } from "./passthrough/elements.ts";
 
 /** What the answer calls it among what was left out. */
 export const LEFT_OUT = "reasoning";
@@ -37,8 +37,7 @@ const EDITS: Readonly<Record<Protocol, (request: ClientRequest) => LessEdits>> =
       const blocks = messages[index] ?? [];
       if (!blocks.some(isThinking)) return message;
       if (blocks.every(isThinking)) return undefined;
-      const content = editElements(message, ["content"], (block, at) => (isThinking(blocks[at]) ? undefined : block));
-      return spliceNested(message, ["content"], content.toString());
+      return withElements(message, ["content"], (block, at) => (isThinking(blocks[at]) ? undefined : block));
     });
     // With a thinking budget, the turn of an unfinished tool loop must begin with its thinking: it goes on without (rule 27).
     const lastTurn = arrayOf(json.messages).findLastIndex((message) => objectOf(message)?.role === "user");

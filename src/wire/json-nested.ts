@@ -67,13 +67,15 @@ export interface JsonSpan {
  */
 export function findNested(body: Uint8Array, path: readonly string[]): JsonSpan | undefined {
   let start = skipSpace(body, 0);
+  let end = -1;
   for (const name of path) {
     if (body[start] !== OPEN_OBJECT) return undefined;
     const place = lookFor(body, start, name)?.place;
     if (!place) return undefined;
     start = place.valueStart;
+    end = place.valueEnd;
   }
-  const end = skipValue(body, start);
+  if (path.length === 0) end = skipValue(body, start);
   return end < 0 ? undefined : { start, end };
 }
 
@@ -206,7 +208,8 @@ export function nameIn(body: Uint8Array, start: number, end: number): string {
   return buffer.toString("latin1", start + 1, end - 1);
 }
 
-function hasEscape(body: Uint8Array, start: number, end: number): boolean {
+/** Whether there is a backslash in [start, end). */
+export function hasEscape(body: Uint8Array, start: number, end: number): boolean {
   for (let i = start; i < end; i++) if (body[i] === BACKSLASH) return true;
   return false;
 }
@@ -284,7 +287,7 @@ export function skipValue(body: Uint8Array, at: number): number {
 }
 
 /** Whether the name token in [start, end) spells `name`; decoded only when it has escapes or is not ASCII. */
-function isNamed(body: Uint8Array, start: number, end: number, name: string): boolean {
+export function isNamed(body: Uint8Array, start: number, end: number, name: string): boolean {
   const rawLength = end - start - 2;
   let plain = rawLength === name.length;
   for (let i = 0; i < rawLength; i++) {

@@ -5,14 +5,25 @@ const OPEN = Buffer.from("[");
 const COMMA = Buffer.from(",");
 const CLOSE = Buffer.from("]");
 
+/** An element as it is to be; undefined: it is left out. */
+export type EditElement = (element: Uint8Array, index: number) => Uint8Array | undefined;
+
 /** The array at a path with elements written anew, or left out where `edit` gives nothing. */
-export function editElements(
-  body: Uint8Array,
-  path: readonly string[],
-  edit: (element: Uint8Array, index: number) => Uint8Array | undefined,
-): Buffer {
+export function editElements(body: Uint8Array, path: readonly string[], edit: EditElement): Buffer {
   const span = findNested(body, path);
-  const array = span ? body.subarray(span.start, span.end) : new Uint8Array();
+  return editArray(span ? body.subarray(span.start, span.end) : new Uint8Array(), edit);
+}
+
+/** A body whose array at a path is edited, every other byte as it was; the body itself where the path leads nowhere. */
+export function withElements(body: Uint8Array, path: readonly string[], edit: EditElement): Uint8Array {
+  const span = findNested(body, path);
+  if (!span) return body;
+  const edited = editArray(body.subarray(span.start, span.end), edit);
+  return Buffer.concat([body.subarray(0, span.start), edited, body.subarray(span.end)]);
+}
+
+/** The same of an array alone. @param array a valid JSON text; what is no array becomes an empty one. */
+export function editArray(array: Uint8Array, edit: EditElement): Buffer {
   const pieces: Uint8Array[] = [];
   let index = 0;
   for (const { start, end } of elementSpans(array)) {

@@ -4,9 +4,9 @@
  * given, so a result loses the files, which are named, and its text goes on; nothing that is sent could tell whose they are.
  */
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
-import { findMember, holdsText, type JsonMember, type JsonScan, spliceJson, spliceNested } from "../../wire/json.ts";
+import { findMember, holdsText, type JsonMember, type JsonScan, spliceJson } from "../../wire/json.ts";
 import type { ClientRequest } from "../exchange.ts";
-import { editElements } from "./elements.ts";
+import { editElements, withElements } from "./elements.ts";
 import type { Left } from "./hosted-tools.ts";
 
 /** Blocks that hold a result of code, and in it a list of what it made. */
@@ -85,13 +85,11 @@ function withoutFiles(block: unknown): unknown {
 
 /** A message's bytes without the files that these blocks of it name. */
 function withContent(message: Uint8Array, blocks: readonly unknown[]): Uint8Array {
-  const edited = editElements(message, ["content"], (block, index) => {
+  return withElements(message, ["content"], (block, index) => {
     if (filesIn(blocks[index]).length === 0) return block;
     const made = arrayOf(objectOf(objectOf(blocks[index])?.content)?.content);
-    const left = editElements(block, ["content", "content"], (one, at) => (isFile(made[at]) ? undefined : one));
-    return spliceNested(block, ["content", "content"], left.toString());
+    return withElements(block, ["content", "content"], (one, at) => (isFile(made[at]) ? undefined : one));
   });
-  return spliceNested(message, ["content"], edited.toString());
 }
 
 /** The scan of a body in which the value of one member has become longer, or shorter; it is not gone through again. */

@@ -7,15 +7,13 @@
 
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
-import { elementSpans, findNested, holdsText, memberSpans, spliceNested } from "../../wire/json.ts";
+import type { Protocol } from "../../values/protocol.ts";
+import { findDoubledName, holdsText, type JsonScan, memberValue } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../exchange.ts";
 import { openReasoning, originOf } from "../rules/envelope.ts";
-import { editElements } from "./elements.ts";
+import { type EditElement, editArray, withElements } from "./elements.ts";
 
 const PREFIX = "gw1.";
-
-/** An item's bytes to others; undefined: it is left out. */
-type EditItem = (raw: Uint8Array, index: number) => Uint8Array | undefined;
 
 /** Where the request goes, and what opens envelopes for it. */
 interface Destination {
@@ -32,7 +30,7 @@ interface Destination {
 export function withoutEnvelopes(
   request: ClientRequest,
   to?: Destination,
-  ofItem?: EditItem,
+  ofItem?: EditElement,
 ): Record<string, string | Uint8Array> | Refusal {
   // Chat has no envelopes.
   const hasSome = request.protocol !== "chat" && holdsText(request.body, PREFIX);
@@ -43,45 +41,32 @@ export function withoutEnvelopes(
 }
 
 /** The refusal of a member that stands twice in a message, block or item that holds an envelope. */
-function refusedDouble({ protocol, body }: ClientRequest): Refusal | undefined {
-  const list = protocol === "messages" ? "messages" : "input";
-  for (const [index, raw] of elementsAt(body, [list]).entries()) {
-    if (!holdsText(raw, PREFIX)) continue;
-    const blocks = protocol === "messages" ? elementsAt(raw, ["content"]) : [];
-    const name = doubledIn(raw) ?? blocks.map(doubledIn).find((one) => one !== undefined);
-    if (name === undefined) continue;
-    const param = `${list}[${index}].${name}`;
-    return refusal("duplicate_field", { param, detail: `"${param}" stands twice.` });
-  }
-  return undefined;
+function refusedDouble({ protocol, body, scan }: ClientRequest): Refusal | undefined {
+  const list = LISTS[protocol];
+  const inner = protocol === "messages" ? "content" : undefined;
+  const doubled = findDoubledName(listOf(body, scan, list), inner, (element) => holdsText(element, PREFIX));
+  if (!doubled) return undefined;
+  const param = `${list}[${doubled.index}].${doubled.name}`;
+  return refusal("duplicate_field", { param, detail: `"${param}" stands twice.` });
 }
 
-function elementsAt(body: Uint8Array, path: readonly string[]): readonly Uint8Array[] {
-  const span = findNested(body, path);
-  const array = span ? body.subarray(span.start, span.end) : new Uint8Array();
-  return Array.from(elementSpans(array), ({ start, end }) => array.subarray(start, end));
-}
+/** The member that is a list of what was said. */
+const LISTS: Readonly<Record<Protocol, string>> = { chat: "messages", messages: "messages", responses: "input" };
 
-function doubledIn(object: Uint8Array): string | undefined {
-  const seen = new Set<string>();
-  for (const { name } of memberSpans(object)) {
-    if (seen.has(name)) return name;
-    seen.add(name);
-  }
-  return undefined;
+function listOf(body: Uint8Array, scan: JsonScan, list: string): Uint8Array {
+  return memberValue(body, scan, list) ?? new Uint8Array();
 }
 
 /** All thinking of one assistant turn goes together; a turn of nothing else goes whole. */
-function ofMessages({ body, json }: ClientRequest): Record<string, string | Uint8Array> {
+function ofMessages({ body, scan, json }: ClientRequest): Record<string, string | Uint8Array> {
   const messages = arrayOf(json.messages).map((message) => arrayOf(objectOf(message)?.content).map(objectOf));
   const sealed = messages.map((blocks) => blocks.some((block) => isThinking(block) && isEnvelope(block)));
   if (!sealed.includes(true)) return {};
-  const edited = editElements(body, ["messages"], (message, index) => {
+  const edited = editArray(listOf(body, scan, LISTS.messages), (message, index) => {
     const blocks = messages[index] ?? [];
     if (!sealed[index]) return message;
     if (blocks.every(isThinking)) return undefined;
-    const content = editElements(message, ["content"], (block, at) => (isThinking(blocks[at]) ? undefined : block));
-    return spliceNested(message, ["content"], content.toString());
+    return withElements(message, ["content"], (block, at) => (isThinking(blocks[at]) ? undefined : block));
   });
   const set: Record<string, string | Uint8Array> = { messages: edited };
   // A thinking budget wants the thinking of a tool loop back; without it the loop goes on without (rule 27).
@@ -91,18 +76,18 @@ function ofMessages({ body, json }: ClientRequest): Record<string, string | Uint
 }
 
 function ofInput(
-  { body, json }: ClientRequest,
+  { body, scan, json }: ClientRequest,
   to?: Destination,
-  ofItem?: EditItem,
+  ofItem?: EditElement,
 ): Record<string, string | Uint8Array> {
   const items = arrayOf(json.input).map(objectOf);
   const sealed = items.map((item) => item?.type === "reasoning" && isEnvelope(item));
   if (!sealed.includes(true) && !ofItem) return {};
-  const edit: EditItem = (raw, index) => {
+  const edit: EditElement = (raw, index) => {
     if (sealed[index]) return restored(items[index], to);
     return ofItem ? ofItem(raw, index) : raw;
   };
-  return { input: editElements(body, ["input"], edit) };
+  return { input: editArray(listOf(body, scan, LISTS.responses), edit) };
 }
 
 /** The item that this route's own server has made; undefined for another's. */
@@ -117,6 +102,9 @@ function isThinking(block: JsonObject | undefined): boolean {
 }
 
 function isEnvelope(part: JsonObject | undefined): boolean {
-  const opaque = [part?.signature, part?.data, part?.encrypted_content];
-  return opaque.some((one) => typeof one === "string" && one.startsWith(PREFIX));
+  return part !== undefined && (isSealed(part.signature) || isSealed(part.data) || isSealed(part.encrypted_content));
+}
+
+function isSealed(opaque: unknown): boolean {
+  return typeof opaque === "string" && opaque.startsWith(PREFIX);
 }
