@@ -53,6 +53,28 @@ for (const [text, expected] of TEXTS) {
   });
 }
 
+test("each script has its weight, from its first character to its last", () => {
+  const weight = (code: number) => twentieths((tokens) => tokens.add(String.fromCharCode(code)));
+  for (const [first, last, expected] of [
+    [0x80, 0x17f, 12],
+    [0x180, 0x24f, 40],
+    [0x370, 0x3ff, 20],
+    [0x400, 0x45f, 11],
+    [0x590, 0x6ff, 20],
+    [0x1e00, 0x1eff, 24],
+    [0x2000, 0x202f, 20],
+    [0x3000, 0x33ff, 22],
+    [0x4e00, 0x9fff, 23],
+    [0xa000, 0xabff, 60],
+    [0xac00, 0xd7af, 21],
+    [0xd800, 0xdfff, 29],
+    [0xff00, 0xffef, 24],
+    [0xfff0, 0xffff, 60],
+  ] as const) {
+    assert.deepEqual([weight(first), weight(last)], [expected, expected], first.toString(16));
+  }
+});
+
 test("bytes weigh what their text does, and long texts what their pieces do", () => {
   const alphabet = TEXTS.map(([text]) => text).join("");
   let seed = 7;

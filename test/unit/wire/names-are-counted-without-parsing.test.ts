@@ -58,3 +58,19 @@ test("an escape makes another name: ten places of two letters are a thousand", (
   assert.equal(Object.keys(JSON.parse(body.toString())).length, 1_000);
   assert.equal(hasMoreNames(body, { names: 1_000, different: 950 }), true);
 });
+
+test("a long text is not looked at to its end: it may be the whole answer", () => {
+  for (const text of ["a".repeat(100_000), "漢".repeat(50_000)]) {
+    const body = Buffer.from(JSON.stringify({ a: text, b: 1 }));
+    let reads = 0;
+    const counting = new Proxy(body, {
+      get(target, name) {
+        if (typeof name === "string" && /^\d+$/.test(name)) reads++;
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    assert.equal(hasMoreNames(counting, { names: 1, different: 9 }), true);
+    assert.ok(reads < 1_000, `${reads} reads of ${body.length} bytes`);
+  }
+});

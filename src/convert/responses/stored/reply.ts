@@ -3,7 +3,7 @@ import { arrayOf, type JsonObject, objectOf, parseObject } from "../../../values
 import { findNested, spliceNested } from "../../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../../wire/sse.ts";
 import { asBuffer } from "../../../wire/utf8.ts";
-import { editElements } from "../../passthrough/elements.ts";
+import { withElements } from "../../passthrough/elements.ts";
 import type { SeenEvent, Watcher } from "../../watch.ts";
 import { withWrappedContainers } from "./containers.ts";
 import type { WrappedIds } from "./stored.ts";
@@ -24,11 +24,10 @@ export function withWrappedIds(body: Uint8Array, json: JsonObject, ids: WrappedI
   for (const name of ITEM_LISTS) {
     const items = arrayOf(json[name]).map(objectOf);
     if (items.length === 0) continue;
-    const list = editElements(edited, [name], (raw, index) => {
+    edited = withElements(edited, [name], (raw, index) => {
       const item = items[index];
       return item ? withOwnIds(raw, item, ids, ITEM_ID_MEMBERS) : raw;
     });
-    edited = spliceNested(edited, [name], list.toString());
   }
   return edited;
 }

@@ -18,6 +18,17 @@ test("an item that is too long keeps its short id, and the next one does not", (
   assert.match(ids.of("fc_1", CALL) ?? "", /^fc_gw1\./);
 });
 
+test("an item that is too long is not written in order to see that", () => {
+  let written = 0;
+  const counted = { text: "\n".repeat(600_000), toJSON: () => ++written };
+  const long = { ...MESSAGE, content: [counted] };
+  assert.equal(new SealedIds(OWN).of("msg_1", long), undefined);
+  const kept = new KeptItems();
+  kept.add(long);
+  assert.ok(kept.carrier(OWN));
+  assert.equal(written, 0);
+});
+
 test("all ids of a reply together have a bound", () => {
   const ids = new SealedIds(OWN);
   const made = Array.from({ length: 8 }, () => ids.of("msg_1", saying(noise(40_000))));
