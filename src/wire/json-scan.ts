@@ -409,20 +409,26 @@ export function skipKnown(bytes: Uint8Array, at: number): number {
 /** The closing quote of a string in a valid body, from a position inside it that is in no escape; -1 where there is none after all. */
 function endOfString(bytes: Buffer, at: number): number {
   let i = at;
+  let near = i + NEAR_BYTES;
   for (;;) {
-    const near = i + NEAR_BYTES;
-    while (i < near && IS_PLAIN[bytes[i] as number] === 1) i++;
-    if (bytes[i] === BACKSLASH) {
-      i += 2;
+    for (; i < near; i++) {
+      const byte = bytes[i];
+      if (byte === BACKSLASH) i++;
+      else if (byte === QUOTE) return i;
+    }
+    const quote = bytes.indexOf(QUOTE, i);
+    if (quote < 0) return quote;
+    // Whether it ends the string say the backslashes before it, in which no escape begins before `i`; a long row of them is walked.
+    const least = Math.max(i, quote - NEAR_BYTES);
+    let row = quote;
+    while (row > least && bytes[row - 1] === BACKSLASH) row--;
+    if (row === least && least > i) {
+      near = quote + 1;
       continue;
     }
-    if (bytes[i] === QUOTE) return i;
-    i = bytes.indexOf(QUOTE, i);
-    if (i < 0) return i;
-    let backslashes = i;
-    while (bytes[backslashes - 1] === BACKSLASH) backslashes--;
-    if ((i - backslashes) % 2 === 0) return i;
-    i++;
+    if ((quote - row) % 2 === 0) return quote;
+    i = quote + 1;
+    near = i + NEAR_BYTES;
   }
 }
 

@@ -60,7 +60,7 @@ test("an escape makes another name: ten places of two letters are a thousand", (
 });
 
 test("a long text is not looked at to its end: it may be the whole answer", () => {
-  for (const text of ["a".repeat(100_000), "漢".repeat(50_000)]) {
+  for (const text of ["a".repeat(100_000), "漢".repeat(50_000), "\n".repeat(50_000), "\u0001".repeat(20_000)]) {
     const body = Buffer.from(JSON.stringify({ a: text, b: 1 }));
     let reads = 0;
     const counting = new Proxy(body, {
