@@ -4,6 +4,8 @@ import { type Ids, ReplyCallIds } from "./tool-call.ts";
 
 /** Most blocks, items and parts of one reply, streamed or whole (docs/failure-model.md row 68). */
 export const REPLY_BLOCKS_MAX = 4_096;
+/** The same of a whole reply that passes through: more than any server has, and so many take 50 ms to look at. */
+export const REPLY_BLOCKS_PASSED_MAX = 16_384;
 /** Most UTF-16 units of reasoning, tool input, ids and names that are kept, for the whole reply together. */
 export const REPLY_KEPT_CHARS_MAX = 16 * 1024 * 1024;
 

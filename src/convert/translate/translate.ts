@@ -36,6 +36,7 @@ import { refusedStateMember } from "../passthrough/request.ts";
 import { withoutUnlisted } from "../passthrough/unlisted.ts";
 import type { DecodedReply } from "../reply/decoder.ts";
 import { parseReply } from "../reply/parse.ts";
+import { REPLY_BLOCKS_MAX } from "../reply/sink.ts";
 import { lostReferences } from "../responses/references/opening.ts";
 import { decodeReply as decodeResponsesReply } from "../responses/reply-decode.ts";
 import { encodeReply as encodeResponsesReply } from "../responses/reply-encode.ts";
@@ -126,6 +127,9 @@ function refuseStops(client: Protocol): Refusal {
   return refusal("untranslatable", { param, detail: `${param} has more text than can be watched for.` });
 }
 
+/** A reply with more is refused where its blocks are read, too: to parse it first takes half of a second for 500,000. */
+const LIMITS = { blocksMax: REPLY_BLOCKS_MAX };
+
 class Translation implements Exchange {
   readonly request: Exchange["request"];
   readonly translation: string;
@@ -149,7 +153,7 @@ class Translation implements Exchange {
   }
 
   whole(body: Uint8Array): WholeReply | UpstreamFault {
-    const { json, fault } = parseReply(body, this.#plan.upstream, parseWithDigits);
+    const { json, fault } = parseReply(body, this.#plan.upstream, parseWithDigits, LIMITS);
     if (fault) return fault;
     const decoded = CODECS[this.#plan.upstream].decodeReply(json, this.#plan, this.#context);
     if ("reason" in decoded) return withCount(decoded, this.#plan.upstream, json);
