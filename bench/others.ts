@@ -107,8 +107,9 @@ async function startOther(
   const end = stopper(child);
   const stop = () => end().finally(() => rmSync(dir, { recursive: true, force: true }));
   try {
-    await until(async () => child.exitCode !== null || (await answers(port)), name, START_TIMEOUT_MS);
-    if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
+    const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+    await until(async () => hasEnded() || (await answers(port)), name, START_TIMEOUT_MS);
+    if (hasEnded()) throw new Error(`${name} ended with ${child.exitCode ?? child.signalCode}`);
   } catch (error) {
     const said = readFileSync(log, "utf8");
     await stop();

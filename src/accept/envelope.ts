@@ -12,7 +12,7 @@ import { tierFault, tierOf } from "../values/members/tier.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
 import { shownValue } from "../values/words/shown.ts";
-import { type JsonFault, type JsonScan, type ReadJson, readJson, readJsonInSteps } from "../wire/json.ts";
+import { type JsonFault, type JsonScan, memberValue, type ReadJson, readJson, readJsonInSteps } from "../wire/json.ts";
 import { member } from "./envelope/conversation.ts";
 import { ConversationFacts } from "./envelope/conversation-facts.ts";
 import { refusedName } from "./envelope/names.ts";
@@ -86,7 +86,8 @@ function envelopeIn(
     limitFault(facts, json) ??
     optionalFault(facts, json);
   if (fault) return fault;
-  const envelope = envelopeOf(facts, json, body.length, scan.tokens);
+  const predictedBytes = memberValue(body, scan, "prediction")?.length ?? 0;
+  const envelope = envelopeOf(facts, json, { bodyBytes: body.length, predictedBytes }, scan.tokens);
   return "refused" in envelope ? envelope : { envelope, json, scan, body, surplus };
 }
 
@@ -171,7 +172,12 @@ function largestLimit(facts: ProtocolFacts, json: JsonObject): Envelope["limit"]
   return largest;
 }
 
-function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number, jsonTokens: number): Envelope | Refusal {
+function envelopeOf(
+  facts: ProtocolFacts,
+  json: JsonObject,
+  { bodyBytes, predictedBytes }: Pick<Envelope, "bodyBytes" | "predictedBytes">,
+  jsonTokens: number,
+): Envelope | Refusal {
   const { media, tools, refused } = new ConversationFacts(facts.name, json);
   if (refused) return refused;
   const chat = facts.name === "chat";
@@ -185,8 +191,9 @@ function envelopeOf(facts: ProtocolFacts, json: JsonObject, bodyBytes: number, j
     limit: largestLimit(facts, json),
     thinkingBudget: budget?.tokens ?? 0,
     budgetParam: budget?.param,
-    predictedBytes: chat && !isAbsent(json.prediction) ? Buffer.byteLength(JSON.stringify(json.prediction)) : 0,
+    predictedBytes: chat && !isAbsent(json.prediction) ? predictedBytes : 0,
     choices: chat && typeof json.n === "number" ? json.n : 1,
+    bodyBytes,
     textBytes,
     textTokens: bodyTokens(json, { textBytes, jsonTokens }, media.places),
     media: media.pieces,

@@ -10,8 +10,10 @@ const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Tokens of an input. */
 export interface InputTokens {
-  /** At the most. */
+  /** At the most, within the context. */
   readonly inputTokens: number;
+  /** What is held for: as many, or more where the input is larger than the context by all appearances. */
+  readonly heldTokens: number;
   /** At 4 bytes each. */
   readonly inputEstimate: number;
 }
@@ -29,10 +31,12 @@ export function inputOf(facts: Envelope, model: Model, addedBytes: number): Inpu
   const heldMedia = media.length === 0 ? 0 : sumOf(media, (piece) => heldTokens(piece, model));
   const likelyMedia = media.length === 0 ? 0 : sumOf(media, (piece) => likelyTokens(piece, model));
   const likelyText = Math.ceil((textBytes + added) / ESTIMATE_BYTES_PER_TOKEN);
-  const likely = likelyText + likelyMedia;
+  const most = Math.max(text, dense) + heldMedia + stored;
+  const apparent = Math.min(likelyText, sampledTokens(facts, added)) + likelyMedia;
   return {
-    inputTokens: Math.min(mostTokens(model, likely), Math.max(text, dense) + heldMedia + stored) * readings,
-    inputEstimate: Math.min(contextTokens, likely) * readings,
+    inputTokens: Math.min(contextTokens, most) * readings,
+    heldTokens: Math.min(mostTokens(model, apparent), most) * readings,
+    inputEstimate: Math.min(contextTokens, likelyText + likelyMedia) * readings,
   };
 }
 
@@ -40,8 +44,13 @@ export function inputOf(facts: Envelope, model: Model, addedBytes: number): Inpu
  * The most that one reading is held for: the context, unless the input is larger than that by all appearances. Most servers refuse it,
  * and it costs nothing; one that takes more than is configured, as one may by a beta of its own, bills all of it.
  */
-function mostTokens({ contextTokens }: Pick<Model, "contextTokens">, likely: number): number {
-  return Math.max(contextTokens, likely);
+function mostTokens({ contextTokens }: Pick<Model, "contextTokens">, apparent: number): number {
+  return Math.max(contextTokens, apparent);
+}
+
+/** What a text comes to by its sample, which escapes and blanks do not make larger; any number where it is too short for one. */
+function sampledTokens({ textTokens }: Envelope, addedBytes: number): number {
+  return textTokens > 0 ? Math.ceil(textTokens + addedBytes / ESTIMATE_BYTES_PER_TOKEN) : Number.POSITIVE_INFINITY;
 }
 
 /** A sample counts where it shows a text that is far denser than prose and code are. */
@@ -52,7 +61,10 @@ function denseTokens({ textBytes, textTokens }: Envelope): number {
 /** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
 export function dearestInput(facts: Envelope, model: Model, addedBytes: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
-  const most = mostTokens(model, Math.ceil(bytes / ESTIMATE_BYTES_PER_TOKEN));
+  const most = mostTokens(
+    model,
+    Math.min(Math.ceil(bytes / ESTIMATE_BYTES_PER_TOKEN), sampledTokens(facts, bytes - facts.textBytes)),
+  );
   const tokens = facts.media.length > 0 || facts.readsStored ? most : Math.min(most, bytes);
   return tokens * (facts.compacts ? 2 : 1);
 }

@@ -32,13 +32,13 @@ const MS_PER_S = 1_000;
 export function refusedBy(
   answer: AdmitRefused,
   { key, protocol }: { readonly key: WellFormedKey; readonly protocol: Protocol },
-  { model, textBytes }: Pick<Envelope, "model" | "textBytes">,
+  { model, bodyBytes }: Pick<Envelope, "model" | "bodyBytes">,
   catalog: Catalog,
   { seenKeys, onBudgetMet, wallMs }: RefusingParts,
 ): Refusal {
   if (isKeyRefusal(answer.cause)) return refuseKey(answer.cause, key, seenKeys);
   seenKeys.noteGood(key.hash);
-  seenKeys.noteLimited(key.hash, answer, textBytes);
+  seenKeys.noteLimited(key.hash, answer, bodyBytes);
   if (answer.span !== undefined) onBudgetMet?.(key.tag, answer);
   return refuseRequest(answer, model, catalog, limitHeaders(protocol, answer.limits, wallMs()));
 }

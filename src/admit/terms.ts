@@ -56,6 +56,8 @@ export interface Quote {
 
 /** What the request would cost in one group: its rules may add text that only its own keys pay for. */
 export interface OfferedTerms extends GroupTerms, WorstCase {
+  /** Input tokens that are held for; more than `inputTokens` where the input is larger than the context by all appearances. */
+  readonly heldTokens: number;
   readonly inputEstimate: number;
   readonly dear: WorstCase;
 }
@@ -92,7 +94,7 @@ export function measure(facts: Envelope, model: Model, catalog: Catalog): Quote 
     hasFiles: facts.media.some(({ kind }) => kind === "file"),
     outputLimit,
     thinkingBeside: thinkingBeside(facts, outputLimit, model),
-    predictedTokens: Math.min(Math.ceil((facts.predictedBytes ?? 0) / model.inputBytesPerToken), model.maxOutputTokens),
+    predictedTokens: Math.min(predictedTokens(facts, model), model.maxOutputTokens),
     choices: facts.choices,
     tier: facts.serviceTier,
     tiers: tiersOf(facts, model),
@@ -118,6 +120,13 @@ function thinkingBeside({ thinkingBudget, limit, stream }: Envelope, outputLimit
   return Math.min(thinkingBudget, model.maxOutputTokens);
 }
 
+/** Held as the rest of the body is: at the operator's figure, or at the body's sample where that is dense. */
+function predictedTokens({ predictedBytes = 0, textBytes, textTokens }: Envelope, model: Model): number {
+  if (predictedBytes === 0) return 0;
+  const sampled = textBytes > 0 ? textTokens / textBytes : 0;
+  return Math.ceil(predictedBytes * Math.max(1 / model.inputBytesPerToken, sampled));
+}
+
 /** Translations raise a limit to the least that the upstream's protocol takes, so that is held for. */
 function leastSent(model: Model, client: Protocol): number {
   let least = 0;
@@ -137,6 +146,7 @@ function tiersOf({ serviceTier, protocol }: Envelope, { price, routes }: Model):
 
 /** What the request costs in every group of one class. */
 interface GroupCost extends WorstCase {
+  readonly heldTokens: number;
   readonly inputEstimate: number;
   readonly dear: WorstCase;
 }
@@ -145,14 +155,14 @@ function costIn(
   { multiplier, addedInputBytes }: CostClass,
   facts: Envelope,
   terms: Terms,
-  { inputTokens, inputEstimate }: InputTokens,
+  { inputTokens, heldTokens, inputEstimate }: InputTokens,
 ): GroupCost {
   const { model, outputLimit } = terms;
   const toolsHold = toolsHoldOf(terms, multiplier);
-  const dearest = Math.max(dearestInput(facts, model, addedInputBytes), inputTokens);
-  const { ceilings, holdFull, holdMin } = worstCase(terms, { multiplier, toolsHold }, inputTokens, outputLimit);
+  const dearest = Math.max(dearestInput(facts, model, addedInputBytes), heldTokens);
+  const { ceilings, holdFull, holdMin } = worstCase(terms, { multiplier, toolsHold }, heldTokens, outputLimit);
   const dear = worstCase(terms, { multiplier, toolsHold }, dearest, Math.max(outputLimit, model.maxOutputTokens));
-  return { inputTokens, inputEstimate, ceilings, toolsHold, holdFull, holdMin, dear };
+  return { inputTokens, heldTokens, inputEstimate, ceilings, toolsHold, holdFull, holdMin, dear };
 }
 
 /** Member by member, since a spread takes 0.15 us more. */
@@ -161,6 +171,7 @@ function offeredTo({ name, kind, limits, fallback }: Group, cost: GroupCost): Of
     group: name,
     kind,
     inputTokens: cost.inputTokens,
+    heldTokens: cost.heldTokens,
     ceilings: cost.ceilings,
     toolsHold: cost.toolsHold,
     holdFull: cost.holdFull,

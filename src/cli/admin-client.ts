@@ -180,8 +180,10 @@ function asToken(text: string, origin: string): Secret {
 const NO_CONNECTION: ReadonlySet<string> = new Set([
   ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"],
 ]);
+/** What was under way when it failed, where that is told: a connection that there was may end for want of a way, too. */
+const CONNECTING: ReadonlySet<unknown> = new Set([undefined, "connect", "getaddrinfo"]);
 /** What OpenSSL makes of an answer in plain HTTP. */
-const NO_TLS: ReadonlySet<string> = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "EPROTO"]);
+const NO_TLS = "ERR_SSL_WRONG_VERSION_NUMBER";
 /** OpenSSL's names for a certificate that it does not accept, before anything of ours is sent. */
 const CERTIFICATE = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|ERR_TLS_CERT_)/;
 
@@ -191,11 +193,11 @@ const CERTIFICATE = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|ERR
  */
 export function unreachable(base: string, error: unknown, write: boolean): CliFailure {
   const code = codeOf(error);
-  if (NO_CONNECTION.has(code)) {
+  if (NO_CONNECTION.has(code) && CONNECTING.has(causeOf(error).syscall)) {
     const start = `Start it with: ${COMMAND} serve. If its admin address is another, name it by --admin or TOLLGATE_ADMIN_URL.`;
     return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`, UNREACHABLE);
   }
-  if (NO_TLS.has(code)) {
+  if (code === NO_TLS) {
     const message = `What answers at ${base} does not speak TLS (${code}).`;
     return new CliFailure(
       1,
@@ -234,10 +236,22 @@ function refused(base: string, status: number, answer: JsonObject | undefined, t
 
 /** The system's or fetch's code of a failure; fetch hides it in `cause`. Messages are not used: they may hold URLs. */
 function codeOf(error: unknown): string {
-  const failure = error as { code?: unknown; name?: unknown; cause?: unknown } | undefined;
-  if (typeof failure?.code === "string") return failure.code;
-  if (failure?.cause !== undefined) return codeOf(failure.cause);
-  return typeof failure?.name === "string" ? failure.name : "unknown failure";
+  const { code, name } = causeOf(error);
+  if (typeof code === "string") return code;
+  return typeof name === "string" ? name : "unknown failure";
+}
+
+interface AskFailure {
+  readonly code?: unknown;
+  readonly name?: unknown;
+  readonly syscall?: unknown;
+  readonly cause?: unknown;
+}
+
+/** The first error with a code among those that caused each other, or the last one. */
+function causeOf(error: unknown): AskFailure {
+  const failure = (error ?? {}) as AskFailure;
+  return typeof failure.code === "string" || failure.cause === undefined ? failure : causeOf(failure.cause);
 }
 
 /*

@@ -26,17 +26,17 @@ const FINDINGS =
 
 export async function storeStatus(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/store");
-  return shownState(body);
+  return shownState(body, ["good"]);
 }
 
 export async function confirmStore(admin: AdminClient, confirm: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/store/confirm", { confirm });
-  return shownState(body);
+  return shownState(body, ["good", "restoring"]);
 }
 
-/** The words; a store that cannot be used is a failure, for scripts that ask. */
-function shownState(body: JsonObject): CommandResult {
-  const isInUse = (body.problem ?? null) === null && (body.state === "good" || body.state === "restoring");
+/** The words; a store that cannot be used is a failure, for scripts that ask. @param fine states that are none */
+function shownState(body: JsonObject, fine: readonly unknown[]): CommandResult {
+  const isInUse = (body.problem ?? null) === null && fine.includes(body.state);
   const failure = isInUse ? {} : { failure: "New requests are refused until the store can be used." };
   return { json: body, text: wordsOf(body), ...failure };
 }

@@ -104,7 +104,9 @@ export function storeRefusal(error: StoreError, remedy: string | undefined, unfi
     ? "The store holds less than was written to it, so nothing is changed until an operator confirms its state."
     : remedy === undefined
       ? `${what}.`
-      : `${what}; whether a change was made is unknown.`;
+      : unfit === undefined
+        ? `${what}; whether a change was made is unknown.`
+        : `The store gave no answer that counts (${unfit}); whether a change was made is unknown.`;
   const advice = older ? "Restore the store, or confirm its state, then repeat the request." : "Repeat the request.";
   return new AdminRefusal(503, older ? "store_older" : "store_unavailable", message, remedy ?? advice, {
     "retry-after": "1",

@@ -54,16 +54,14 @@ const PATH_SUFFIXES: Readonly<Record<CountedProtocol, string>> = {
  */
 export async function countTokens(
   protocol: CountedProtocol,
-  request: AcceptedRequest,
+  { request, body }: { readonly request: AcceptedRequest; readonly body: Uint8Array },
   view: KeyView,
   record: RequestRecord,
   parts: CountParts,
 ): Promise<Counted | Refusal | undefined> {
-  const body = await request.readBody();
-  record.bodyRead();
   const readCounted = (_protocol: Protocol, bytes: Uint8Array) =>
     readEnvelopeInTurns(protocol, bytes, { limitOptional: true });
-  const shown = isRefusal(body) ? body : await readCounted(protocol, body);
+  const shown = await readCounted(protocol, body);
   const read = isRefusal(shown) ? shown : await withReferences(shown, view.key.tag, readCounted, parts);
   if (isRefusal(read)) return read;
   record.asked(read.envelope.model);

@@ -99,13 +99,16 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   if (route.name === "usage")
     return json(await fromStore(() => ownUsage(view, new URLSearchParams(request.query), parts)));
   if (route.name === "stored_response") return storedResponse(run, view, parts);
-  // A body takes as much memory here as on the model path: who sends many is known for it when there is none left.
+  const body = await request.readBody();
+  record.bodyRead();
+  if (isRefusal(body)) return body;
+  // It takes as much memory here as on the model path: who sends many is known for it when there is none left.
   const leave = parts.overload.enter(key);
   if (isRefusal(leave)) return leave;
   try {
-    if (route.name === "explain") return await explanation(run, view, parts);
+    if (route.name === "explain") return await explanation(request, body, view, parts);
     const protocol = route.name === "count_tokens" ? "messages" : "responses";
-    const counted = await countTokens(protocol, request, view, record, parts);
+    const counted = await countTokens(protocol, { request, body }, view, record, parts);
     return counted === undefined || isRefusal(counted) ? counted : { status: 200, ...counted };
   } finally {
     leave();
@@ -113,10 +116,7 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
 }
 
 /** What would become of the body if it were sent; a body that cannot be read is refused as it would be there. */
-async function explanation({ request, record }: SideRun, view: KeyView, parts: SideParts) {
-  const body = await request.readBody();
-  record.bodyRead();
-  if (isRefusal(body)) return body;
+async function explanation(request: AcceptedRequest, body: Uint8Array, view: KeyView, parts: SideParts) {
   return json(await fromStore(() => explainOwn(view, request, body, { ...parts, accounts: parts.usage })));
 }
 

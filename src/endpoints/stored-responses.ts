@@ -4,11 +4,11 @@
  * key's group and plan must still have the model (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import type { AcceptedRequest } from "../accept/listener.ts";
-import { hasTooManyNames } from "../convert/reply/parse.ts";
+import { parseReply } from "../convert/reply/parse.ts";
 import { withWrappedContainers } from "../convert/responses/stored/containers.ts";
 import { withWrappedIds } from "../convert/responses/stored/reply.ts";
 import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
-import type { Inspector, ReplyFault } from "../dispatch/ask.ts";
+import type { Inspector } from "../dispatch/ask.ts";
 import { contextOf } from "../request/context.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { PipelineParts } from "../request/run.ts";
@@ -16,7 +16,7 @@ import type { KeyView } from "../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { type JsonObject, parseObject } from "../values/json-object.ts";
 import type { StoredName } from "../values/members/stored.ts";
-import { decodeUtf8, spliceNested } from "../wire/json.ts";
+import { spliceNested } from "../wire/json.ts";
 import { modelFor } from "./models.ts";
 
 type StoredParts = Pick<PipelineParts, "settings" | "clock" | "sealing" | "dispatcher">;
@@ -116,15 +116,9 @@ const inspector: Inspector<FoundReply> = {
     throw STREAMED;
   },
   whole(token, body) {
-    if (hasTooManyNames(body)) return unreadable("the reply has too many names");
-    const text = decodeUtf8(body);
-    const json = text === undefined ? undefined : parseObject(text);
-    if (!json) return unreadable("the reply is not a JSON object");
+    const { json, fault } = parseReply(body, "responses", parseObject);
+    if (fault) return fault;
     token.reply = { body, json };
     return "accept";
   },
 };
-
-function unreadable(reason: string): ReplyFault {
-  return { cause: "upstream_invalid", code: undefined, reason };
-}

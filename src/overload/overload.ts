@@ -98,7 +98,10 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
       closesConnections: () => loaded() >= CLOSE_FROM,
       refused: () => metrics.shed.inc({ point: "accept" }),
     },
-    isShortOfMemory: () => see().vitals.rssBytes >= limits.memoryBytes * SHORT_OF_MEMORY_FROM,
+    isShortOfMemory() {
+      const { rssBytes, heapRatio } = see().vitals;
+      return Math.max(rssBytes / limits.memoryBytes, heapRatio) >= SHORT_OF_MEMORY_FROM;
+    },
     measure: () => metrics.pressure.set(loaded()),
     stop: () => meter.stop(),
   };
@@ -241,7 +244,7 @@ const CLOSE_FROM = 0.9;
 /** Pressure of the process itself, its loop and memory, from which on new connections are answered 503 and closed. */
 const REFUSE_CONNECTIONS_FROM = 1;
 
-/** Share of the memory from which on it is looked for what can be given back; below where everybody is turned away. */
+/** Share of the memory, or of the heap, from which on it is looked for what can be given back; below where all are turned away. */
 const SHORT_OF_MEMORY_FROM = 0.9;
 
 interface Threshold {

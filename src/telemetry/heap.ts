@@ -35,11 +35,13 @@ const QUIET_LOOKS = 60;
 /** A collection takes a tenth of a second: it must give something back. */
 const GROWN_BYTES = 32 * 1024 * 1024;
 /**
- * Looks between two collections of a process that turns requests away for want of memory, twice as many each time that one gives little
- * back. What a flood of large bodies has left is garbage that V8 is in no hurry to collect, since whoever is refused makes none: for a
+ * Looks between two collections of a process that is short of memory, twice as many each time that one gives little back: requests are
+ * turned away soon, or already. What a flood of large bodies has left is garbage that V8 is in no hurry to collect, since whoever is refused makes none: for a
  * minute everybody would be.
  */
-const CRAMPED_LOOKS = { least: 3, most: 60 } as const;
+const CRAMPED_LOOKS = { least: 3, most: 30 } as const;
+/** Share of its memory that a collection must give back to be worth another one so soon: a busy process always makes some garbage. */
+const CRAMPED_SHARE = 0.1;
 const US_PER_MS = 1_000;
 
 /** Begins to look after the heap of a gateway that has started, for as long as its process lasts. */
@@ -104,7 +106,7 @@ interface IdleParts {
   readonly collect: () => Promise<void>;
 }
 
-/** Collects when the process is idle, or short of memory, and has grown since it was last small. */
+/** Collects when the process is idle and has grown since it was last small, and when it is short of memory. */
 export class IdleHeap {
   readonly #parts: IdleParts;
   #spentMs = 0;
@@ -142,7 +144,7 @@ export class IdleHeap {
     this.#looksSince = 0;
     const done = () => {
       this.#smallBytes = residentBytes();
-      const gaveLittle = beforeBytes - this.#smallBytes < GROWN_BYTES;
+      const gaveLittle = beforeBytes - this.#smallBytes < Math.max(GROWN_BYTES, CRAMPED_SHARE * beforeBytes);
       this.#crampedLooks = gaveLittle ? Math.min(this.#crampedLooks * 2, CRAMPED_LOOKS.most) : CRAMPED_LOOKS.least;
       this.#lookLater();
     };

@@ -15,7 +15,7 @@ import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
-  "image_url input_audio file file_data file_url source audio_url video_url".split(" "),
+  "image_url input_audio file file_data file_url source audio_url video_url image document_url result".split(" "),
 );
 
 /** Gathers the media of one body. */
@@ -45,7 +45,12 @@ export class MediaCount {
       if (isObject(image)) this.#add("image", image, "url");
       else this.#add("image", node, "image_url");
     }
-    if (node.input_audio !== undefined) this.#add("file", node.input_audio, "data", "audio");
+    // What some servers have of their own, and what a server of images has made.
+    if (typeof node.image === "string") this.#add("image", node, "image");
+    if (typeof node.document_url === "string") this.#add("file", node, "document_url");
+    if (node.type === "image_generation_call" && typeof node.result === "string") this.#add("image", node, "result");
+    if (typeof node.input_audio === "string") this.#add("file", node, "input_audio", "audio");
+    else if (node.input_audio !== undefined) this.#add("file", node.input_audio, "data", "audio");
     if (isObject(node.file)) this.#add("file", node.file, "file_data");
     else if (node.type === "input_file") this.#add("file", node, "file_data");
     if (isObject(node.source)) this.#seeSource(node, node.source);

@@ -154,7 +154,7 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     // A stream without a limit goes on in further steps of the same size.
     const openEnded = !isRefusal(read) && read.envelope.stream && read.envelope.limit === undefined;
     const bound = openEnded ? "at first" : "at most";
-    const tokens = `${offered?.inputTokens ?? terms.inputTokens} input and ${(terms.outputLimit + besideLimit(terms)) * terms.choices} output`;
+    const tokens = `${offered?.heldTokens ?? terms.inputTokens} input and ${(terms.outputLimit + besideLimit(terms)) * terms.choices} output`;
     const most = offered ? `; ${bound} ${formatUsd(offered.holdFull)} USD` : "";
     return `Everything asked for has a price: ${bound} ${tokens} tokens${most}.`;
   },
@@ -203,7 +203,7 @@ function priceOf({ terms, offered, group }: Outlook): ExplanationAnswer["price"]
   if (!terms || !offered || !group) return null;
   const { price } = terms.model;
   return {
-    input_tokens_max: offered.inputTokens,
+    input_tokens_max: offered.heldTokens,
     output_tokens_max: (terms.outputLimit + besideLimit(terms)) * terms.choices,
     worst_usd: formatUsd(offered.holdFull),
     least_usd: formatUsd(offered.holdMin),

@@ -27,10 +27,12 @@ export interface Envelope {
   /** The member that names it. */
   readonly budgetParam?: string | undefined;
   /** Bytes of the output that the client expects (chat's `prediction`), of which what is rejected is billed as output. */
-  readonly predictedBytes?: number;
+  readonly predictedBytes?: number | undefined;
   /** Chat's `n`; 1 elsewhere. */
   readonly choices: number;
-  /** Bytes of the body that are not base64 media. */
+  /** Bytes of the body. */
+  readonly bodyBytes: number;
+  /** Those of them that are not base64 media. */
   readonly textBytes: number;
   /** Tokens of that text by a sample of its characters; 0 where it is short. */
   readonly textTokens: number;

@@ -12,7 +12,8 @@ export const TOOL_HOLDERS = ["tools", "tool", "definition"] as const;
 /** All others: parts, sources, media. */
 const PART_HOLDERS = [
   ...["content", "output", "source", "file", "document", "attachments", "tool_changes"],
-  ...["image_url", "audio", "input_audio", "audio_url", "video_url", "document_url", "image", "video"],
+  ...["image_url", "audio", "input_audio", "audio_url", "video_url", "document_url", "image", "images", "video"],
+  "file_data",
 ] as const;
 
 /** Those that are entered one by one. */

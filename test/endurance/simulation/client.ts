@@ -54,6 +54,7 @@ export async function request(caller: Caller, gateway: Running, parts: ClientPar
         model: MODEL.name,
         limit: chance.is(0.7) ? { field: "max_tokens", value: 1 + chance.below(600) } : undefined,
         choices: 1,
+        bodyBytes: 0,
         textBytes: Math.round(chance.skewed(30, 20_000)),
         media: [],
         compacts: false,

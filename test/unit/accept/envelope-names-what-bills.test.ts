@@ -157,7 +157,8 @@ test("row 56: routing fields of other gateways mean nothing", () => {
     user_config: {},
     mock_response: "x",
   };
-  assert.deepEqual({ ...envelope("chat", foreign), textBytes: 0 }, { ...envelope("chat"), textBytes: 0 });
+  const sizes = { bodyBytes: 0, textBytes: 0 };
+  assert.deepEqual({ ...envelope("chat", foreign), ...sizes }, { ...envelope("chat"), ...sizes });
   const found = read("chat", { ...CHAT, ...foreign });
   assert.ok(!isRefusal(found));
   assert.deepEqual(found.surplus, Object.keys(foreign));

@@ -182,6 +182,30 @@ test("what tells no size is unknown, and is an image or a file by what it claims
   assert.deepEqual(piecesOf([{ type: "text", text: "https://x.test/a.png" }]), []);
 });
 
+test("media in members of some servers' own are media, not text", () => {
+  const data = png(270, 270, 90_000).toString("base64");
+  const url = `data:image/png;base64,${data}`;
+  for (const content of [
+    { type: "image", image: url },
+    { type: "text", text: "", images: [{ type: "image_url", image_url: { url } }] },
+    { type: "document_url", document_url: url },
+    { type: "input_audio", input_audio: data },
+  ]) {
+    const body = { model: "m", messages: [{ role: "user", content: [content] }] };
+    const read = readEnvelope("chat", Buffer.from(JSON.stringify(body)));
+    assert.ok(!isRefusal(read));
+    assert.ok(
+      read.envelope.textBytes < 1_000 && read.envelope.bodyBytes > 100_000,
+      JSON.stringify(content).slice(0, 60),
+    );
+    assert.equal(read.envelope.media.length, 1, JSON.stringify(content).slice(0, 60));
+  }
+  const made = { type: "image_generation_call", id: "ig_1", status: "completed", result: data };
+  const read = readEnvelope("responses", Buffer.from(JSON.stringify({ model: "m", input: [made] })));
+  assert.ok(!isRefusal(read));
+  assert.ok(read.envelope.textBytes < 1_000 && read.envelope.media[0]?.tokens !== undefined);
+});
+
 test("an image without a type, and one in a place of another, count all the same", () => {
   assert.deepEqual(piecesOf([{ image_url: { url: "https://x.test/a.png" } }]), [{ kind: "image", tokens: undefined }]);
   const tokens = tokensOf(file(png(1_000, 1_000)));

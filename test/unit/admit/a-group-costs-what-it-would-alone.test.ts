@@ -8,7 +8,16 @@ import type { Multiplier } from "../../../src/values/price.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const FACTS: Envelope = {
-  ...{ protocol: "chat", model: MODEL.name, stream: false, choices: 1, textBytes: 3_000, textTokens: 0, media: [] },
+  ...{
+    protocol: "chat",
+    model: MODEL.name,
+    stream: false,
+    choices: 1,
+    bodyBytes: 3_000,
+    textBytes: 3_000,
+    textTokens: 0,
+    media: [],
+  },
   ...{ limit: { field: "max_tokens", value: 100 }, thinkingBudget: 0, compacts: false, includeUsage: false },
   ...{ serviceTier: undefined, tierParam: undefined, hostedTools: [], demandedTools: [], options: [] },
   hasOwnTools: true,

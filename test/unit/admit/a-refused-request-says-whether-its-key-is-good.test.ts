@@ -33,7 +33,7 @@ function noted(cause: AdmitRefused["cause"], more: Partial<AdmitRefused> = {}): 
   const refused = refusedBy(
     answer,
     { key: KEY, protocol: "chat" },
-    { model: MODEL.name, textBytes: 7 },
+    { model: MODEL.name, bodyBytes: 7 },
     CATALOG,
     parts,
   );
@@ -63,7 +63,7 @@ function told(cause: AdmitRefused["cause"], more: Partial<AdmitRefused>) {
   const refused = refusedBy(
     answer,
     { key: KEY, protocol: "chat" },
-    { model: MODEL.name, textBytes: 0 },
+    { model: MODEL.name, bodyBytes: 0 },
     CATALOG,
     parts,
   );

@@ -32,6 +32,7 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
     stream: false,
     limit: { field: "max_tokens", value: 100 },
     choices: 1,
+    bodyBytes: 300,
     textBytes: 300,
     media: [],
     compacts: false,

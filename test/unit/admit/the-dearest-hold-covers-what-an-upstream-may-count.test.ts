@@ -29,7 +29,16 @@ const PRICED: Model = {
 };
 
 const FACTS: Envelope = {
-  ...{ protocol: "chat", model: MODEL.name, stream: true, choices: 1, textBytes: 3_000, media: [], compacts: false },
+  ...{
+    protocol: "chat",
+    model: MODEL.name,
+    stream: true,
+    choices: 1,
+    bodyBytes: 3_000,
+    textBytes: 3_000,
+    media: [],
+    compacts: false,
+  },
   ...{ limit: { field: "max_tokens", value: 100 }, serviceTier: undefined, tierParam: undefined },
   ...{
     hostedTools: [],

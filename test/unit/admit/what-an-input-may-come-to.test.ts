@@ -8,7 +8,16 @@ import type { Envelope } from "../../../src/values/members/envelope.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const FACTS: Envelope = {
-  ...{ protocol: "chat", model: MODEL.name, stream: false, choices: 1, textBytes: 0, textTokens: 0, media: [] },
+  ...{
+    protocol: "chat",
+    model: MODEL.name,
+    stream: false,
+    choices: 1,
+    bodyBytes: 0,
+    textBytes: 0,
+    textTokens: 0,
+    media: [],
+  },
   ...{ limit: { field: "max_tokens", value: 100 }, thinkingBudget: 0, compacts: false, includeUsage: false },
   ...{ serviceTier: undefined, tierParam: undefined, hostedTools: [], demandedTools: [], options: [] },
   hasOwnTools: true,
@@ -50,9 +59,23 @@ test("a conversation that is shortened on the way is read twice, each time withi
 });
 
 test("what is larger than the context by all appearances is held for as what it is: some servers read it, and bill it", () => {
-  assert.deepEqual(input({ textBytes: 4 * CONTEXT }), [CONTEXT, CONTEXT]);
-  assert.deepEqual(input({ textBytes: 4 * CONTEXT + 4_000 }), [CONTEXT + 1_000, CONTEXT]);
-  assert.deepEqual(input({ textBytes: 40 * CONTEXT, compacts: true }), [20 * CONTEXT, 2 * CONTEXT]);
+  const held = (facts: Partial<Envelope>) => inputOf({ ...FACTS, ...facts }, SEEING, 0).heldTokens;
+  assert.equal(held({ textBytes: 4 * CONTEXT }), CONTEXT);
+  assert.equal(held({ textBytes: 4 * CONTEXT + 4_000 }), CONTEXT + 1_000);
+  assert.equal(held({ textBytes: 40 * CONTEXT, compacts: true }), 20 * CONTEXT);
+  assert.equal(held({ textBytes: 300 }), 100);
+  assert.deepEqual(
+    input({ textBytes: 40 * CONTEXT }),
+    [CONTEXT, CONTEXT],
+    "what is charged without a count stays within it",
+  );
+  assert.equal(
+    held({ textBytes: 40 * CONTEXT, textTokens: 3 * CONTEXT }),
+    3 * CONTEXT,
+    "blanks and escapes are no tokens",
+  );
+  assert.equal(held({ textBytes: 40 * CONTEXT, textTokens: 0.5 * CONTEXT }), CONTEXT);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, textTokens: 3 * CONTEXT }, SEEING, 0), 3 * CONTEXT);
   assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT }, SEEING, 0), 10 * CONTEXT);
   const media = [{ kind: "file", tokens: undefined }] as const;
   assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, media }, SEEING, 0), 10 * CONTEXT);
@@ -73,6 +96,8 @@ test("a prediction is held as input and, as what of it is rejected is billed so,
   assert.equal(beside.holdFull, quoteOf({ limit: { field: "max_tokens", value: 100 + tokens } }).holdFull);
   assert.equal(beside.holdMin - without.holdMin, beside.holdFull - without.holdFull);
   assert.equal(affordableLimit(beside.terms, beside, beside.holdFull), 100, "and is not what the client may write");
+  const dense = quoteOf({ predictedBytes: 3_000, textTokens: 2_400 });
+  assert.equal(dense.terms.predictedTokens, 2_400, "as dense as the rest of the body");
   assert.equal(quoteOf({ predictedBytes: 90_000_000 }).terms.predictedTokens, MODEL.maxOutputTokens);
 });
 

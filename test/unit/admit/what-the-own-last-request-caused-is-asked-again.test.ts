@@ -17,7 +17,16 @@ import { newRequestId } from "../../../src/values/request-id.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const FACTS: Envelope = {
-  ...{ protocol: "chat", model: MODEL.name, stream: false, choices: 1, textBytes: 300, textTokens: 0, media: [] },
+  ...{
+    protocol: "chat",
+    model: MODEL.name,
+    stream: false,
+    choices: 1,
+    bodyBytes: 300,
+    textBytes: 300,
+    textTokens: 0,
+    media: [],
+  },
   ...{ limit: { field: "max_tokens", value: 100 }, thinkingBudget: 0, compacts: false, includeUsage: false },
   ...{ serviceTier: undefined, tierParam: undefined, hostedTools: [], demandedTools: [], options: [] },
   hasOwnTools: true,

@@ -101,7 +101,7 @@ test("a store that cannot be used, or of which nothing is known, is exit status 
     words: RegExp,
   ][] = [
     [{ state: "good" }, 0, /^The store is the one that it was\./],
-    [{ state: "restoring" }, 0, /^The store is confirmed/],
+    [{ state: "restoring" }, 1, /^The store is confirmed/],
     [{ state: "unknown" }, 1, /^The store has not answered/],
     [
       { state: "good", problem: "the store does not answer" },
@@ -118,6 +118,7 @@ test("a store that cannot be used, or of which nothing is known, is exit status 
     assert.match(ran.out, words);
     assert.equal(ran.err, status === 0 ? "" : "New requests are refused until the store can be used.\n");
     assert.equal((await tollgate("store", "status", "--json")).status, status);
+    if (answer.state === "restoring") assert.equal((await tollgate("store", "confirm", "0123456789ab")).status, 0);
   }
 });
 

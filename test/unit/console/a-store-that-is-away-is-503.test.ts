@@ -43,7 +43,10 @@ test("where it is known why the store must not be used, it is said, beside what 
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const answer = await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "10.00", id: "pay_1" });
   assert.deepEqual([answer.status, answer.json.error.code], [503, "store_unavailable"]);
-  assert.equal(answer.json.error.message, `It cannot be done: ${storeUnfit()}; whether a change was made is unknown.`);
+  assert.equal(
+    answer.json.error.message,
+    `The store gave no answer that counts (${storeUnfit()}); whether a change was made is unknown.`,
+  );
   assert.match(answer.json.error.remedy, /same id/);
 });
 

@@ -36,7 +36,16 @@ test("but where the charge is made already", () => {
 });
 
 const FACTS: Envelope = {
-  ...{ protocol: "chat", model: MODEL.name, stream: true, limit: undefined, choices: 1, textBytes: 100, textTokens: 0 },
+  ...{
+    protocol: "chat",
+    model: MODEL.name,
+    stream: true,
+    limit: undefined,
+    choices: 1,
+    bodyBytes: 100,
+    textBytes: 100,
+    textTokens: 0,
+  },
   ...{ media: [], compacts: false, serviceTier: undefined, tierParam: undefined, hostedTools: [], demandedTools: [] },
   ...{ hasOwnTools: true, options: [], thinkingBudget: 0, budgetParam: undefined, includeUsage: false },
 };

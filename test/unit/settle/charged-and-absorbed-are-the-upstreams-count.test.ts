@@ -159,6 +159,7 @@ function factsOf(limit: number, textBytes: number) {
     stream: true,
     limit: { field: "max_tokens", value: limit },
     choices: 1,
+    bodyBytes: textBytes,
     textBytes,
     media: [],
     compacts: false,

@@ -17,9 +17,13 @@ interface House {
   count(headers?: Record<string, string>): Promise<Response>;
 }
 
-async function house(t: TestContext, answer: (seen: SeenByUpstream, res: ServerResponse) => void): Promise<House> {
+async function house(
+  t: TestContext,
+  answer: (seen: SeenByUpstream, res: ServerResponse) => void,
+  change: Parameters<typeof testConfig>[1] = {},
+): Promise<House> {
   const upstream = await startUpstream(answer);
-  const here = await startGatewayHere({ config: ({ dir }) => testConfig({ upstreamUrl: upstream.url, dir }) });
+  const here = await startGatewayHere({ config: ({ dir }) => testConfig({ upstreamUrl: upstream.url, dir }, change) });
   t.after(async () => {
     await here.close();
     await upstream.close();
@@ -110,6 +114,28 @@ test("of many counts at once only so many are asked for upstream", async (t) => 
   const origins = (await Promise.all(replies)).map((reply) => reply.headers.get("x-tollgate-origin"));
   assert.equal(origins.filter((origin) => origin === "upstream").length, NATIVE_COUNTS_MAX);
   assert.equal(upstream.seen.length, NATIVE_COUNTS_MAX);
+});
+
+test("counts take room as requests do: whose fill the process is told so, and others are served", async (t) => {
+  const waiting: ServerResponse[] = [];
+  const full = Promise.withResolvers<void>();
+  const answer = (_seen: SeenByUpstream, res: ServerResponse): void => {
+    waiting.push(res);
+    if (waiting.length === NATIVE_COUNTS_MAX) full.resolve();
+  };
+  const { here, count } = await house(t, answer, { overload: { in_flight_max: NATIVE_COUNTS_MAX + 2 } });
+  const flood = Array.from({ length: NATIVE_COUNTS_MAX }, () => count());
+  await full.promise;
+  const refused = await count();
+  assert.equal(refused.status, 429);
+  assert.equal((await errorOf(refused)).cause, "concurrency");
+  const { key } = await here.account({ usd: "0" });
+  await assertEstimated(
+    await post(`${here.url}/v1/messages/count_tokens`, key, { model: "messages-alias", messages: HELLO }),
+  );
+  for (const res of waiting) sendJson(res, 200, { input_tokens: 5 });
+  for (const reply of await Promise.all(flood)) assert.equal(reply.status, 200);
+  await assertEstimated(await count());
 });
 
 test("the upstream sees its own name of the model, our credential, and the client's version and betas", async (t) => {

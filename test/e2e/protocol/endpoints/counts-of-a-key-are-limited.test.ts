@@ -1,10 +1,8 @@
 /** What counts tokens or reads the catalog costs nothing either: a key has 300 of these a minute, 25 at once and more. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { request } from "node:http";
 import test from "node:test";
 import { SIDE_COUNTS_PER_MINUTE } from "../../../../src/endpoints/rate.ts";
-import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
+import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { bodyOf } from "../whole/asking.ts";
 import { HandClock } from "../whole/hand-clock.ts";
 
@@ -57,31 +55,4 @@ test("25 counts at once are answered again and again, and beyond 300 a minute ea
   clock.advance(1_000);
   const later = await Promise.all(Array.from({ length: 6 }, busy.count));
   assert.deepEqual(later.map(({ status }) => status).sort(), [200, 200, 200, 200, 200, 429], "five a second come back");
-});
-
-test("counts take room as requests do: whose fill the process is told so, and others are served", async (t) => {
-  const config = (places: Parameters<typeof testConfig>[0]) => testConfig(places, { overload: { in_flight_max: 10 } });
-  const here = await startGatewayHere({ config });
-  t.after(() => here.close());
-  const flooder = await here.account();
-  const [busy, other] = [asker(here, flooder), asker(here, await here.account())];
-  const paths = ["/v1/messages/count_tokens", "/v1/responses/input_tokens", "/v1/explain?protocol=chat"];
-  const open = Array.from({ length: 8 }, (_, at) => {
-    const headers = { "x-api-key": flooder.key, "content-type": "application/json", "content-length": "1000" };
-    const sent = request(here.url + paths[at % paths.length], {
-      method: "POST",
-      headers: { ...headers, expect: "100-continue" },
-    });
-    sent.on("error", () => {});
-    sent.flushHeaders();
-    return sent;
-  });
-  t.after(() => open.forEach((one) => void one.destroy()));
-  // Each is told to go on once its key is known, and its place is taken.
-  await Promise.all(open.map((one) => once(one, "continue")));
-  const refused = await busy.count();
-  assert.equal(refused.status, 429);
-  assert.equal(((await refused.json()) as { error: { cause: string } }).error.cause, "concurrency");
-  for (const ask of [other.count, other.complete]) assert.equal((await ask()).status, 200);
-  for (const one of open) one.destroy();
 });

@@ -29,6 +29,7 @@ const FACTS: Envelope = {
   stream: false,
   limit: { field: "max_tokens", value: 100 },
   choices: 1,
+  bodyBytes: 300,
   textBytes: 300,
   media: [],
   compacts: false,

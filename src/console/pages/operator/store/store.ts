@@ -44,7 +44,8 @@ export function StorePage(): VNode {
         <${Figure} title=${W.waiting} hint=${W.waitingHint}>${count(data.waiting_charges)}</${Figure}>
         ${newest && html`<${Figure} title=${W.fill} hint=${W.fillHint}>${count(Math.round(newest.journal_fill * 1_000) / 10)} %</${Figure}>`}
       </dl>
-      <p class=${data.state === "good" && data.problem === null ? "note" : "note warn"} role="status">${data.problem ?? W.words[data.state]}</p>
+      <p class=${data.state === "good" && data.problem === null ? "note" : "note warn"} role="status">${W.words[data.state]}</p>
+      ${data.problem !== null && html`<p class="note warn" role="status">${data.problem}</p>`}
       ${data.differences.length > 0 && html`<h2>${W.differences}</h2><${Table} caption=${W.differences} columns=${COLUMNS} rows=${data.differences} keyOf=${(row: Difference) => String(row.part)} empty="" />`}
       ${
         data.confirm !== null &&
