@@ -25,7 +25,7 @@ const NO_LOAD = { inFlight: 0, journal: 0 };
 export interface Overload {
   /** Whether a request may go on at this point; the account is known by its key once that has other requests running. */
   at(point: "headers" | "body", key: WellFormedKey): Refusal | undefined;
-  /** Takes an admitted request into flight. @returns what takes it out again, or why it may not go upstream. */
+  /** Takes a request into flight: an admitted one, or a count. @returns what takes it out again, or why it may not go on. */
   enter(key: WellFormedKey): (() => void) | Refusal;
   /** What the listener asks of every connection and answer. */
   readonly connectionGuard: {
@@ -144,7 +144,7 @@ function heavyDetail(own: number): string {
   return `This gateway is short of room, and your account has ${own} requests running, the largest part of it.`;
 }
 
-/* The admitted requests of this process, by account; what shedding goes by. */
+/* The requests of this process whose bodies are being worked on, by account; what shedding goes by. */
 
 interface AccountLoad {
   count: number;

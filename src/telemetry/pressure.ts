@@ -18,7 +18,7 @@ interface Vitals {
 
 /** What is added to them to make the pressure. */
 interface Load {
-  /** Admitted requests that are being answered. */
+  /** Requests whose body is being worked on: admitted ones, counts and explanations. */
   readonly inFlight: number;
   /** 0 while the journal has room, 1 where it takes no new request. */
   readonly journal: number;
