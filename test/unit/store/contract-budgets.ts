@@ -131,6 +131,20 @@ export function budgetTests(ask: Ask): void {
     assert.ok(loose.refused?.outcome === "refused" && loose.refused.limitOfKey === undefined);
   });
 
+  test("a client is told of the key's limit where its group's has as much left", async () => {
+    const { store, tag, admit } = await limited(ask, "Btie", { requestsPerMinute: 5, tokensPerMinute: 500 });
+    await store.createKey(tag, { id: "key_Btie2", hash: hashOf("two"), group: "big" });
+    const groups = [terms({ ...busy, requestsPerMinute: 6, tokensPerMinute: 600 })];
+    const told = async (n: number, key: string) => {
+      const { limits } = admitted(await admit(n, { groups, keyHash: hashOf(key), inputTokens: 100 }));
+      return [limits.requests?.limit, limits.requests?.remaining, limits.tokens?.limit, limits.tokens?.remaining];
+    };
+    assert.deepEqual(await told(1, "two"), [6, 5, 600, 500]);
+    assert.deepEqual(await told(2, "key"), [5, 4, 500, 400]);
+    assert.deepEqual(await told(3, "two"), [6, 3, 600, 300]);
+    assert.deepEqual(await told(4, "key"), [6, 2, 600, 200]);
+  });
+
   test("what a key's own limits refuse takes nothing from its group's, and the caps count beside the owner's", async () => {
     const { store, tag, id, admit, set, request } = await limited(ask, "Bcaps", {
       requestsPerMinute: 5,
@@ -375,6 +389,21 @@ export function budgetTimeTests(ask: Ask): void {
     assert.equal(admitted(await admit(6)).hold, 100n);
     const counts = (await store.inspect(tag))?.budgets;
     assert.equal(counts?.["m/key_Btime"]?.before.spent, 100n);
+  });
+
+  test("holds of two days that expire together go back each to its own day", async () => {
+    const { nowMs, setTime } = ask();
+    const midnight = Math.ceil(nowMs() / DAY_MS + 1) * DAY_MS;
+    setTime(midnight - 1_000);
+    const { store, admit, tag } = await limited(ask, "Bnight", usd({ day: 160n }));
+    const short = { holdTtlMs: 10_000 };
+    for (const hold of [100n, 60n]) assert.equal(admitted(await admit(Number(hold), short)).hold, hold);
+    setTime(midnight + 1_000);
+    assert.equal(admitted(await admit(3, short)).hold, 100n);
+    setTime(midnight + 20_000);
+    assert.equal(admitted(await admit(4)).hold, 100n);
+    const { before, now } = (await store.inspect(tag))?.budgets["d/key_Bnight"] ?? {};
+    assert.deepEqual([before?.held, now?.held], [0n, 100n]);
   });
 
   test("a hold that expires goes back to its budgets, and a charge that comes after it counts in them", async () => {
