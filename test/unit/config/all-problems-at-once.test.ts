@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { formatProblem, loadConfig } from "../../../src/config/config.ts";
+import { demoConfig, formatProblem, loadConfig } from "../../../src/config/config.ts";
 
 const text = `listn: 127.0.0.1:1
 heartbeat: soon
@@ -40,5 +40,34 @@ test("faults of form, of reference and of the environment are told together, in 
   assert.equal(
     loaded.problems.map(formatProblem)[0],
     'gate.yaml:1:1: listn: unknown key "listn" (did you mean "listen"?)',
+  );
+});
+
+test("a token that is refused for its form is no missing token", () => {
+  const open = `admin: 0.0.0.0:1\nadmin_token: short\n${demoConfig({ upstreamUrl: "http://127.0.0.1:9", dataDir: "./data" }).replace(/^admin: .*\n/m, "")}`;
+  const keysOf = (text: string) => {
+    const loaded = loadConfig({ file: "gate.yaml", text, env: {} });
+    assert.ok("problems" in loaded);
+    return loaded.problems.map(({ key }) => key);
+  };
+  assert.deepEqual(keysOf(open), ["admin_token"]);
+  assert.deepEqual(keysOf(open.replace("admin_token: short\n", "")), ["admin"]);
+});
+
+test("a file that two settings name is read once, so that both have the same of it", () => {
+  const two = `
+upstreams:
+  a: {protocol: chat, base_url: "http://127.0.0.1:9/v1", api_key: "file:/secret/key"}
+  b: {protocol: chat, base_url: "http://127.0.0.1:8/v1", api_key: "file:/secret/key"}
+plans: {free: {}}
+models: {m: {plans: [free], price: {input: "0", output: "0"}, context_tokens: 9000, routes: [{upstream: a}]}}
+groups: {g: {kind: pay_per_use, models: [m]}}
+`;
+  let reads = 0;
+  const loaded = loadConfig({ text: two, env: {}, readFile: () => `key-${++reads}\n` });
+  assert.ok(!("problems" in loaded));
+  assert.deepEqual(
+    [...loaded.settings.upstreams.values()].map(({ apiKey }) => apiKey?.reveal()),
+    ["key-1", "key-1"],
   );
 });

@@ -81,6 +81,8 @@ test("a store away for five seconds makes the gateway not ready, and its return 
   const unready = await ready();
   assert.equal(unready.status, 503);
   assert.match(unready.text, /breaker is open/);
+  // In seconds: the clock has gone on by five since what was given up.
+  assert.equal(await s.metric("journal_oldest_seconds"), 5);
   await s.proxy.accept();
   while ((await ready()).status === 503) clock.advance(100);
   await s.closed();
