@@ -20,17 +20,42 @@ export function frontMatcher(trustProxy: readonly string[]): (socket: Socket) =>
   return ({ remoteAddress }) => (remoteAddress === undefined ? trustsUnix : trusts(remoteAddress));
 }
 
+/** Where fronts are: loopback (RFC 1122, RFC 4291), private (RFC 1918, RFC 4193) and link-local addresses. */
+const FRONTS_ARE_IN = [
+  "127.0.0.0/8",
+  "::1/128",
+  "10.0.0.0/8",
+  "172.16.0.0/12",
+  "192.168.0.0/16",
+  "fc00::/7",
+  "fe80::/10",
+];
+
 /**
  * Makes the function that names a request's client.
  * @param trustProxy CIDR blocks of the fronts, and `unix` for a front that comes through a unix socket.
+ * @param onUnnamedFront called once, when what is most likely a front says whom it speaks for and is not believed: its address as
+ * `trust_proxy` would name it.
  */
-export function clientAddress(trustProxy: readonly string[]): ClientAddressOf {
+export function clientAddress(
+  trustProxy: readonly string[],
+  onUnnamedFront: (peer: string) => void = () => {},
+): ClientAddressOf {
   const isFront = frontMatcher(trustProxy);
   const trusts = cidrMatcher(trustProxy);
+  const mayBeFront = cidrMatcher(FRONTS_ARE_IN);
   const spelled = remembered(normalIp);
+  let told = false;
   return (socket, headers) => {
     const peer = socket.remoteAddress;
-    if (!isFront(socket)) return peer === undefined ? undefined : spelled(peer);
+    if (!isFront(socket)) {
+      const address = peer === undefined ? undefined : spelled(peer);
+      if (!told && headers.has("x-forwarded-for") && (address === undefined || mayBeFront(address))) {
+        told = true;
+        onUnnamedFront(address ?? "unix");
+      }
+      return address;
+    }
     // Several headers are one list (RFC 9110 section 5.3); the front's own entry is the last of it.
     const forwarded = headers.all("x-forwarded-for").join(",");
     if (forwarded === "" || forwarded.length > FORWARDED_CHARS_MAX) return undefined;

@@ -60,7 +60,7 @@ export class Listener {
     this.#options = options;
     this.#handlers = handlers;
     this.#limits = withinShares({ ...HTTP_LIMITS, ...options.limits }, options.connectionGuard?.shares);
-    this.#clientAddressOf = clientAddress(options.trustProxy);
+    this.#clientAddressOf = clientAddress(options.trustProxy, (peer) => handlers.onUnnamedFront?.(peer));
     this.#isFront = frontMatcher(options.trustProxy);
     this.#readKey = rememberingReader(options.clock);
     this.#site = new Site({

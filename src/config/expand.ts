@@ -16,10 +16,10 @@ export interface Sources {
 }
 
 /**
- * `$NAME` and nothing else, as a shell would fill it in: it would go to a server as it stands. Small letters are left alone,
- * as passwords may begin with a dollar.
+ * `$NAME` and nothing else, or behind the scheme of a credential, as a shell would fill it in: it would go to a server as it stands.
+ * Small letters are left alone, as passwords may begin with a dollar.
  */
-const VARIABLE_OF_A_SHELL = /^\$[A-Z_][A-Z0-9_]*$/;
+const VARIABLE_OF_A_SHELL = /^(?:(?:bearer|basic|token|api-?key)\s+)?\$(?-i:[A-Z_][A-Z0-9_]*)$/i;
 
 /** Whether a text is a member's name, or what a rule sets or adds: what that means is a model server's to say. */
 function isForServers(path: ConfigPath): boolean {

@@ -289,6 +289,12 @@ export function publicListener(
       ...(owners && { onConsole: (visit: ConsoleVisit, reply: Reply) => visitConsole(visit, reply, owners, refuse) }),
       onRefusal: refuse,
       renderRefusal: rendered,
+      onUnnamedFront: (peer) =>
+        log.warn(
+          { event: "front_not_trusted", from: peer },
+          `a request from ${peer} has X-Forwarded-For, which is not believed: if that is your front, name it (trust_proxy: ` +
+            `[${peer}]), or all who come through it count as one client, and the bad keys of one hold up the others`,
+        ),
       onCrash: (error) => log.error({ reason: errorStack(error) }, "a request failed on a defect of the gateway"),
     },
   );

@@ -41,7 +41,13 @@ export function isLocal(address: Address): boolean {
 export function collide(a: Address, b: Address): boolean {
   if (a.kind === "unix" || b.kind === "unix") return a.kind === "unix" && b.kind === "unix" && a.path === b.path;
   if (a.port === 0 || a.port !== b.port) return false;
-  return a.host === b.host || takesIn(a.host, b.host) || takesIn(b.host, a.host);
+  const [one, other] = [hostsOf(a.host), hostsOf(b.host)];
+  return one.some((host) => other.some((of) => host === of || takesIn(host, of) || takesIn(of, host)));
+}
+
+/** `localhost` is one of two addresses, as the machine sees it. */
+function hostsOf(host: string): string[] {
+  return host.toLowerCase() === "localhost" ? ["127.0.0.1", "::1"] : [host];
 }
 
 /** Whether a host stands for all addresses of this machine, and another's is among them: `::` has those of IPv4, too. */

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import test from "node:test";
+import { RequestHeaders } from "../../../src/accept/headers.ts";
+import { clientAddress } from "../../../src/accept/identity.ts";
 import { exchange } from "../../rig/raw-socket.ts";
 import { CHAT_BODY, request, startEcho } from "./echo.ts";
 
@@ -23,6 +26,33 @@ for (const [claims, trustProxy, expected] of CASES) {
     const echo = await startEcho(t, { trustProxy });
     await exchange(echo.target, request({ headers: [...BASE, ...claims] }));
     assert.equal(echo.requests[0]?.clientAddress, expected);
+  });
+}
+
+/** Who sends X-Forwarded-For, who is in `trust_proxy`, and whom the operator is told to name there. */
+const UNNAMED: readonly (readonly [string | undefined, readonly string[], string | undefined])[] = [
+  ["127.0.0.1", [], "127.0.0.1"],
+  ["::ffff:10.1.2.3", ["127.0.0.1/32"], "10.1.2.3"],
+  ["172.16.0.9", [], "172.16.0.9"],
+  ["192.168.7.7", ["unix"], "192.168.7.7"],
+  ["fd00::5", [], "fd00::5"],
+  [undefined, ["127.0.0.1/32"], "unix"],
+  ["127.0.0.1", ["127.0.0.0/8"], undefined],
+  [undefined, ["unix"], undefined],
+  // A stranger may claim what he likes.
+  ["203.0.113.9", [], undefined],
+  ["172.32.0.1", [], undefined],
+];
+
+for (const [remoteAddress, trustProxy, named] of UNNAMED) {
+  test(`a front at ${remoteAddress ?? "a unix socket"} with ${trustProxy.join(" ") || "nothing"} trusted: ${named ?? "nothing"} is told of, once`, () => {
+    const told: string[] = [];
+    const addressOf = clientAddress(trustProxy, (peer) => told.push(peer));
+    const socket = { remoteAddress } as Socket;
+    addressOf(socket, new RequestHeaders(["Host", "x"]));
+    assert.deepEqual(told, []);
+    for (let i = 0; i < 3; i++) addressOf(socket, new RequestHeaders(["X-Forwarded-For", "9.9.9.9"]));
+    assert.deepEqual(told, named === undefined ? [] : [named]);
   });
 }
 
