@@ -13,6 +13,9 @@ export type PresentedKey = WellFormedKey | "noise";
 /** Reads the text of a key, as `readKey` does. */
 export type KeyReader = (text: string) => PresentedKey | undefined;
 
+const NO_KEY = refusal("missing_key");
+const WITHOUT_BEARER = refusal("missing_key", { detail: "The authorization header is not Bearer, a space and a key." });
+
 /**
  * Reads the key from `Authorization: Bearer` and `x-api-key`.
  * @returns the key, or a refusal: `missing_key`, `malformed_key`, `conflicting_keys`.
@@ -20,9 +23,13 @@ export type KeyReader = (text: string) => PresentedKey | undefined;
 export function keyOf(headers: RequestHeaders, read: KeyReader = readKey): PresentedKey | Refusal {
   if (headers.repeats("authorization")) return conflict("The authorization header appears more than once.");
   if (headers.repeats("x-api-key")) return conflict("The x-api-key header appears more than once.");
-  const bearer = bearerText(headers.get("authorization")) || undefined;
+  const authorization = headers.get("authorization");
+  const ofScheme = bearerText(authorization);
+  const bearer = ofScheme || undefined;
   const plain = headers.get("x-api-key") || undefined;
-  if (bearer === undefined && plain === undefined) return refusal("missing_key");
+  if (bearer === undefined && plain === undefined) {
+    return authorization && ofScheme === undefined ? WITHOUT_BEARER : NO_KEY;
+  }
   const ofBearer = bearer === undefined ? undefined : read(bearer);
   const ofPlain = plain === undefined ? undefined : read(plain);
   if (ofBearer !== undefined && ofPlain !== undefined && bearer !== plain) {

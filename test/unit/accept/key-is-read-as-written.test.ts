@@ -52,6 +52,11 @@ for (const [name, headers, cause] of CASES) {
     assert.ok(response);
     assert.equal(response.status, cause === undefined ? 200 : 401, response.body);
     if (cause !== undefined) assert.equal(causeOf(response.body), cause);
+    assert.equal(
+      /is not Bearer, a space and a key/.test(response.body),
+      /: (?:no scheme|Basic|a tab)/.test(name),
+      response.body,
+    );
     assert.ok(!response.body.includes(KEY.slice(3)));
   });
 }
