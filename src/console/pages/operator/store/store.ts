@@ -45,7 +45,7 @@ export function StorePage(): VNode {
         ${newest && html`<${Figure} title=${W.fill} hint=${W.fillHint}>${count(Math.round(newest.journal_fill * 1_000) / 10)} %</${Figure}>`}
       </dl>
       <p class=${data.state === "good" && data.problem === null ? "note" : "note warn"} role="status">${W.words[data.state]}</p>
-      ${data.problem !== null && html`<p class="note warn" role="status">${data.problem}</p>`}
+      ${data.problem !== null && html`<p class="note warn" role="status">${W.unusable(data.problem)}</p>`}
       ${data.differences.length > 0 && html`<h2>${W.differences}</h2><${Table} caption=${W.differences} columns=${COLUMNS} rows=${data.differences} keyOf=${(row: Difference) => String(row.part)} empty="" />`}
       ${
         data.confirm !== null &&

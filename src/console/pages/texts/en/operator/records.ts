@@ -101,6 +101,7 @@ export const store = {
     restoring: "The journal gives back to the store what it lacks.",
     unknown: "The store does not answer, so nobody knows.",
   },
+  unusable: (reason: string) => `It cannot be used now: ${reason}.`,
   differences: "Differences",
   part: "Part",
   finding: "Finding",

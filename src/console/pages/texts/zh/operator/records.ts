@@ -102,6 +102,7 @@ export const store: Texts["operator"]["store"] = {
     restoring: "日志正在补回存储缺少的数据。",
     unknown: "存储没有响应，状态未知。",
   },
+  unusable: (reason: string) => `目前无法使用，原因：${reason}。`,
   differences: "差异",
   part: "分区",
   finding: "发现",
