@@ -22,7 +22,8 @@ import { createVerifier } from "../journal/verify.ts";
 import type { AdminRecord, Journal } from "../journal.ts";
 import { createSettler, type Settler } from "../settler.ts";
 import { Absences } from "./absences.ts";
-import { type EpochFile, epochFile, older, openStoreEpoch, type StoreEpoch } from "./epoch.ts";
+import { older, openStoreEpoch, type StoreEpoch } from "./epoch.ts";
+import { type EpochFile, epochFile } from "./epoch-file.ts";
 import { replay } from "./replayed-writes.ts";
 
 const MS_PER_S = 1_000;

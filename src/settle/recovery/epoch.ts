@@ -4,14 +4,14 @@
  * back, which the gateway notices by itself, or an operator accepts the store as it is.
  */
 import { createHash } from "node:crypto";
-import { open, readFile, rename } from "node:fs/promises";
-import { join } from "node:path";
 import { StoreError } from "../../store/contract.ts";
-import { EPOCH_PAST_MAX, type EpochMark, type Epochs } from "../../store/epoch.ts";
+import type { Epochs } from "../../store/epoch.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import type { Clock } from "../../values/time.ts";
+import type { EpochFile } from "./epoch-file.ts";
+import { isOurs, judgeEpoch, LOSS_ALLOWED_S, type Loss, lifeOf, pastOf } from "./epoch-verdict.ts";
 
 const CHECK_EVERY_MS = 1_000;
 /** How often the message to the operator is repeated. */
@@ -223,12 +223,6 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   };
 }
 
-/** A part's second return to the same place is another life than the first; what its base says alone has the name that it had. */
-function lifeOf(epoch: KnownEpoch | undefined): string {
-  const place = `${epoch?.id}@${epoch?.base}`;
-  return epoch?.times !== undefined && epoch.times > saidByBase(epoch) ? `${place}*${epoch.times}` : place;
-}
-
 /** Each request asks three times, and mostly there are none. */
 const NONE: readonly Loss[] = [];
 
@@ -239,139 +233,4 @@ export function older(): StoreError {
 
 function hashOf(value: string): string {
   return createHash("sha256").update(value).digest("hex").slice(0, 12);
-}
-
-/* What a gateway remembers of its store's history, in the journal's folder: replaced whole, so that no half is read. */
-
-const FILE = "store-epoch.json";
-
-export interface EpochFile {
-  /** By part; empty when there is no file. @throws Error that says what to do with a file that cannot be read. */
-  load(): Promise<ReadonlyMap<number, KnownEpoch>>;
-  /** Resolves when it is on the disk. */
-  save(known: ReadonlyMap<number, KnownEpoch>): Promise<void>;
-}
-
-/** @param dir the journal's folder, which is there and belongs to this process. */
-export function epochFile(dir: string): EpochFile {
-  const path = join(dir, FILE);
-  return {
-    async load() {
-      const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return undefined;
-        throw error;
-      });
-      if (text === undefined) return new Map();
-      const known = parse(text);
-      if (known) return known;
-      const advice = "see whether the store has all of its data, then remove the file";
-      throw new Error(`${path} cannot be read, so that a loss of the store's data would not be seen; ${advice}`);
-    },
-    async save(known) {
-      const file = await open(`${path}.new`, "w", 0o600);
-      try {
-        await file.writeFile(`${JSON.stringify({ parts: [...known] })}\n`);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(`${path}.new`, path);
-      const folder = await open(dir, "r");
-      try {
-        await folder.sync();
-      } finally {
-        await folder.close();
-      }
-    },
-  };
-}
-
-function parse(text: string): Map<number, KnownEpoch> | undefined {
-  try {
-    const { parts } = JSON.parse(text) as { parts: unknown };
-    if (!Array.isArray(parts) || !parts.every(isPart)) return undefined;
-    return new Map(parts);
-  } catch {
-    return undefined;
-  }
-}
-
-function isPart(value: unknown): value is [number, KnownEpoch] {
-  if (!Array.isArray(value)) return false;
-  const [part, known] = value as [unknown, Partial<KnownEpoch> | undefined];
-  const counts = [part, known?.count, known?.base, known?.times ?? 0];
-  return counts.every(Number.isSafeInteger) && typeof known?.id === "string" && Array.isArray(known.past);
-}
-
-/*
- * Whether the mark that a part of the store shows belongs to the history that this gateway knows (docs/failure-model.md
- * row B12). Pure: what asks the store and acts is above.
- */
-
-/**
- * Seconds that a store may lose and still go on at once, as the journals give back what they hold. A failover or a
- * restart loses the few seconds that were not replicated or synced. A store that has lost more was put back by
- * somebody.
- */
-export const LOSS_ALLOWED_S = 60;
-
-/** What this gateway remembers of a part. */
-export interface KnownEpoch {
-  readonly id: string;
-  readonly count: number;
-  /** The count at which the part last went back, within what is allowed; 0 when it never did. */
-  readonly base: number;
-  /** How often it did; undefined when it never did, and where a file says nothing of it. */
-  readonly times?: number;
-  readonly past: readonly string[];
-}
-
-/**
- * `empty`: nothing is there. `older`: our history, cut short. `another`: a history that does not continue ours. `told`:
- * another gateway has found one of these.
- */
-type LossKind = "empty" | "older" | "another" | "told";
-
-interface Loss {
-  readonly part: number;
-  readonly kind: LossKind;
-  readonly known: KnownEpoch | undefined;
-  readonly found: EpochMark | undefined;
-}
-
-type EpochVerdict = { readonly known: KnownEpoch } | { readonly loss: LossKind };
-
-/** @param known undefined: this gateway has no memory of the part, and takes it as it is. */
-export function judgeEpoch(known: KnownEpoch | undefined, found: EpochMark | undefined): EpochVerdict {
-  if (!found) return { loss: "empty" };
-  const { id, count, past, stopped } = found;
-  // An operator may have confirmed a loss at another gateway.
-  const isSame = id === known?.id;
-  if (known && !isSame && !past.includes(known.id)) return { loss: known.past.includes(id) ? "older" : "another" };
-  if (known && isSame && count < known.count - LOSS_ALLOWED_S) return { loss: "older" };
-  if (stopped) return { loss: "told" };
-  if (!known || !isSame) return { known: { id, count, base: 0, past } };
-  if (count < known.count)
-    return { known: { id, count, base: count, times: (known.times ?? saidByBase(known)) + 1, past } };
-  const { base, times } = known;
-  return { known: { id, count, base, ...(times !== undefined && { times }), past } };
-}
-
-/** How often a part went back as far as its base says it: that is all that a file of a version has which did not count. */
-function saidByBase({ base }: KnownEpoch): number {
-  return base > 0 ? 1 : 0;
-}
-
-/** Whether the history that is there is ours, so that other gateways of ours must learn of the loss. */
-function isOurs({ known, found }: Loss): boolean {
-  return known !== undefined && found !== undefined && (known.id === found.id || known.past.includes(found.id));
-}
-
-/**
- * The ids that a new history names as its past: that of the store now and the one that we knew, so that gateways which
- * know either one accept it.
- */
-export function pastOf({ known, found }: Loss): readonly string[] {
-  const ids = [known, found].flatMap((epoch) => (epoch ? [epoch.id, ...epoch.past] : []));
-  return [...new Set(ids)].slice(0, EPOCH_PAST_MAX);
 }

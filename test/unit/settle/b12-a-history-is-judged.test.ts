@@ -7,15 +7,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import {
-  type EpochFile,
-  epochFile,
-  judgeEpoch,
-  type KnownEpoch,
-  LOSS_ALLOWED_S,
-  openStoreEpoch,
-  pastOf,
-} from "../../../src/settle/recovery/epoch.ts";
+import { openStoreEpoch } from "../../../src/settle/recovery/epoch.ts";
+import { type EpochFile, epochFile } from "../../../src/settle/recovery/epoch-file.ts";
+import { judgeEpoch, type KnownEpoch, LOSS_ALLOWED_S, pastOf } from "../../../src/settle/recovery/epoch-verdict.ts";
 import type { EpochMark, Epochs } from "../../../src/store/epoch.ts";
 import { ManualClock } from "./rig.ts";
 
