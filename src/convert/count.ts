@@ -158,11 +158,11 @@ export function encodeCount(
   if (isRefusal(listed)) throw new Error("a count is never strict");
   const named = refusedState(request, route) ?? storedSplices(request, route);
   if (isRefusal(named)) return named;
-  const opened = withoutEnvelopes(request, undefined, named.ofItem);
+  const opened = withoutEnvelopes(request, listed.json, undefined, named.ofItem);
   if (isRefusal(opened)) return opened;
-  const set = { ...listed.set, ...named.set, ...opened };
+  const set = { ...listed.set, ...named.set, ...opened.set };
   if (route.upstreamModel !== request.model) set.model = Buffer.from(JSON.stringify(route.upstreamModel));
-  return spliceJson(request.body, request.scan, { set, remove: listed.remove });
+  return spliceJson(request.body, request.scan, { set, remove: [...listed.remove, ...opened.remove] });
 }
 
 /**

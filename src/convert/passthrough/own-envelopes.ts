@@ -12,6 +12,7 @@ import { findDoubledName, holdsText, type JsonScan, memberValue } from "../../wi
 import type { ClientRequest, ConvertContext, RouteFacts } from "../exchange.ts";
 import { openReasoning, originOf } from "../rules/envelope.ts";
 import { type EditElement, editArray, withElements } from "./elements.ts";
+import { hasThinkingBudget, isBareLoop, isThinking, thinkingOff, turnsOf, withoutThinking } from "./thinking-off.ts";
 
 const PREFIX = "gw1.";
 
@@ -21,23 +22,36 @@ interface Destination {
   readonly context: ConvertContext;
 }
 
+/** What becomes of top-level members. */
+interface OpenedMembers {
+  /** Raw JSON by the name that gets it. */
+  readonly set: Readonly<Record<string, string | Uint8Array>>;
+  readonly remove: readonly string[];
+  /** What the server does not get though the client asked for it. */
+  readonly dropped: readonly string[];
+}
+
+const AS_THEY_ARE: OpenedMembers = { set: {}, remove: [], dropped: [] };
+
 /**
- * The top-level members that must change, as raw JSON by name; none in almost every request.
+ * The top-level members that must change; none in almost every request.
+ * @param json the members as the rest of the route leaves them.
  * @param to undefined: none is opened.
  * @param ofItem what else becomes of the items of `input`; undefined: nothing.
  * @returns a refusal where a member stands twice beside an envelope: one of the two is read here, and both would be sent.
  */
 export function withoutEnvelopes(
   request: ClientRequest,
+  json: Readonly<JsonObject>,
   to?: Destination,
   ofItem?: EditElement,
-): Record<string, string | Uint8Array> | Refusal {
+): OpenedMembers | Refusal {
   // Chat has no envelopes.
   const hasSome = request.protocol !== "chat" && holdsText(request.body, PREFIX);
-  if (!hasSome && !ofItem) return {};
+  if (!hasSome && !ofItem) return AS_THEY_ARE;
   const refused = hasSome ? refusedDouble(request) : undefined;
   if (refused) return refused;
-  return request.protocol === "messages" ? ofMessages(request) : ofInput(request, to, ofItem);
+  return request.protocol === "messages" ? ofMessages(request, json) : ofInput(request, to, ofItem);
 }
 
 /** The refusal of a member that stands twice in a message, block or item that holds an envelope. */
@@ -58,36 +72,35 @@ function listOf(body: Uint8Array, scan: JsonScan, list: string): Uint8Array {
 }
 
 /** All thinking of one assistant turn goes together; a turn of nothing else goes whole. */
-function ofMessages({ body, scan, json }: ClientRequest): Record<string, string | Uint8Array> {
-  const messages = arrayOf(json.messages).map((message) => arrayOf(objectOf(message)?.content).map(objectOf));
-  const sealed = messages.map((blocks) => blocks.some((block) => isThinking(block) && isEnvelope(block)));
-  if (!sealed.includes(true)) return {};
-  const edited = editArray(listOf(body, scan, LISTS.messages), (message, index) => {
-    const blocks = messages[index] ?? [];
+function ofMessages({ body, scan, json: written }: ClientRequest, json: Readonly<JsonObject>): OpenedMembers {
+  const turns = turnsOf(written);
+  const sealed = turns.map(({ blocks }) => blocks.some((block) => isThinking(block) && isEnvelope(block)));
+  if (!sealed.includes(true)) return AS_THEY_ARE;
+  const messages = editArray(listOf(body, scan, LISTS.messages), (message, index) => {
+    const { blocks = [] } = turns[index] ?? {};
     if (!sealed[index]) return message;
     if (blocks.every(isThinking)) return undefined;
     return withElements(message, ["content"], (block, at) => (isThinking(blocks[at]) ? undefined : block));
   });
-  const set: Record<string, string | Uint8Array> = { messages: edited };
+  // What was bare before is the client's own, unless its last calls had thinking.
+  const last = turns.findLastIndex(({ role }) => role === "assistant");
+  const isOurs = () => sealed[last] || !isBareLoop(turns);
+  const isBroken = () => isBareLoop(withoutThinking(turns, (index) => sealed[index] === true)) && isOurs();
+  if (!hasThinkingBudget(json) || !isBroken()) return { ...AS_THEY_ARE, set: { messages } };
   // A thinking budget wants the thinking of a tool loop back; without it the loop goes on without (rule 27).
-  const last = messages.findLastIndex((blocks) => blocks.some((block) => block?.type === "tool_use"));
-  if (sealed[last] && objectOf(json.thinking)?.type === "enabled") set.thinking = '{"type":"disabled"}';
-  return set;
+  const { set, remove } = thinkingOff(json);
+  return { set: { ...set, messages }, remove, dropped: ["thinking"] };
 }
 
-function ofInput(
-  { body, scan, json }: ClientRequest,
-  to?: Destination,
-  ofItem?: EditElement,
-): Record<string, string | Uint8Array> {
+function ofInput({ body, scan, json }: ClientRequest, to?: Destination, ofItem?: EditElement): OpenedMembers {
   const items = arrayOf(json.input).map(objectOf);
   const sealed = items.map((item) => item?.type === "reasoning" && isEnvelope(item));
-  if (!sealed.includes(true) && !ofItem) return {};
+  if (!sealed.includes(true) && !ofItem) return AS_THEY_ARE;
   const edit: EditElement = (raw, index) => {
     if (sealed[index]) return restored(items[index], to);
     return ofItem ? ofItem(raw, index) : raw;
   };
-  return { input: editArray(listOf(body, scan, LISTS.responses), edit) };
+  return { ...AS_THEY_ARE, set: { input: editArray(listOf(body, scan, LISTS.responses), edit) } };
 }
 
 /** The item that this route's own server has made; undefined for another's. */
@@ -95,10 +108,6 @@ function restored(item: JsonObject | undefined, to: Destination | undefined): Ui
   const { encrypted_content: opaque } = item ?? {};
   const own = to && typeof opaque === "string" ? openReasoning(opaque, originOf(to.route), to.context) : undefined;
   return own?.length === 1 ? Buffer.from(JSON.stringify(own[0])) : undefined;
-}
-
-function isThinking(block: JsonObject | undefined): boolean {
-  return block?.type === "thinking" || block?.type === "redacted_thinking";
 }
 
 function isEnvelope(part: JsonObject | undefined): boolean {

@@ -20,6 +20,7 @@ import { withoutUnpriced } from "./hosted-tools.ts";
 import { withoutMadeFiles } from "./made-files.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { firstDoubtedName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
+import { thinkingOff } from "./thinking-off.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 
 /** The smallest thinking budget that the messages protocol takes. */
@@ -46,23 +47,32 @@ export function spliceRequest(
   if (isRefusal(listed)) return listed;
   const lost = lostReferences(request, permitted);
   if (isRefusal(lost)) return lost;
-  const { remove, json, dropped } = listed;
+  const { json, dropped } = listed;
   const set: Splices = { ...listed.set };
+  const remove = [...listed.remove];
   if (route.upstreamModel !== request.model) set.model = JSON.stringify(route.upstreamModel);
   const left = json === request.json ? request : { ...request, json };
-  addLimit(set, left, route, permitted);
+  addLimit(set, remove, left, route, permitted);
   addBudgets(set, left, permitted);
   ADD_STORE[request.protocol](set, left, route);
   const named = storedSplices(request, route);
   if (isRefusal(named)) return named;
   const elsewhere = refusedContainers(named, permitted);
   if (elsewhere) return elsewhere;
-  const opened = withoutEnvelopes(request, { route, context }, named.ofItem);
+  const opened = withoutEnvelopes(request, json, { route, context }, named.ofItem);
   if (isRefusal(opened)) return opened;
-  if (request.protocol !== "chat") Object.assign(set, named.set, opened);
+  if (permitted.strict && opened.dropped.length > 0) return LOST_THINKING;
+  if (request.protocol !== "chat") Object.assign(set, named.set, opened.set);
+  remove.push(...opened.remove);
   const isUntouched = remove.length === 0 && Object.keys(set).length === 0;
   const body = isUntouched ? request.body : spliceJson(request.body, request.scan, { set, remove });
-  const more = [...lost, ...(named.leavesContainers ? [LEFT_CONTAINER] : []), ...offered.dropped, ...made.dropped];
+  const more = [
+    ...lost,
+    ...(named.leavesContainers ? [LEFT_CONTAINER] : []),
+    ...offered.dropped,
+    ...made.dropped,
+    ...opened.dropped,
+  ];
   return {
     body,
     dropped: more.length === 0 ? dropped : [...more, ...dropped],
@@ -70,6 +80,12 @@ export function spliceRequest(
     tier: tierOf(json)?.name,
   };
 }
+
+/** The refusal of a thinking budget in a loop that has lost its reasoning, where the client wants nothing left out. */
+const LOST_THINKING = refusal("unsupported_parameter", {
+  param: "thinking",
+  detail: "The running loop of tools began with the reasoning of another model's server, and nothing may be left out.",
+});
 
 /** The name under which it is named that something ran in a container of another server. */
 const LEFT_CONTAINER = `input.${CONTAINER_ID}`;
@@ -172,7 +188,13 @@ function refusedSwitch(request: ClientRequest, route: RouteFacts): Refusal | und
  * The output limit where admission set one, in every member that the client wrote: an upstream may honour any of them.
  * One that is lower already stays. A thinking budget that would no longer fit is lowered with it.
  */
-function addLimit(set: Splices, request: ClientRequest, route: RouteFacts, permitted: Permitted): void {
+function addLimit(
+  set: Splices,
+  remove: string[],
+  request: ClientRequest,
+  route: RouteFacts,
+  permitted: Permitted,
+): void {
   const limit = permitted.outputLimit;
   if (limit === undefined) return;
   const { limitFields } = PROTOCOLS[request.protocol];
@@ -188,9 +210,13 @@ function addLimit(set: Splices, request: ClientRequest, route: RouteFacts, permi
     typeof budget === "number" &&
     budget >= limit
   ) {
-    set.thinking = JSON.stringify(
-      limit > THINKING_BUDGET_MIN ? { ...thinking, budget_tokens: limit - 1 } : { type: "disabled" },
-    );
+    if (limit > THINKING_BUDGET_MIN) {
+      set.thinking = JSON.stringify({ ...thinking, budget_tokens: limit - 1 });
+      return;
+    }
+    const off = thinkingOff(request.json);
+    Object.assign(set, off.set);
+    remove.push(...off.remove);
   }
 }
 

@@ -109,9 +109,10 @@ export class ResponsesWatcher implements Watcher {
     this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
-      const error = objectOf(payload.error) ?? payload;
+      const nested = objectOf(payload.error);
+      const error = nested ?? payload;
       this.#failedWithCount = this.#count(payload);
-      return this.#refuse(reported(undefined, error.code, error.message));
+      return this.#refuse(reported(nested?.type, error.code, error.message));
     }
     if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;
     // The upstream numbers its heartbeats like events: without them the client would see a gap.
@@ -165,7 +166,8 @@ export class ResponsesWatcher implements Watcher {
     if (FAILING.has(type) || (terminal && FAILED.has(response.status))) {
       this.#failedWithCount = isCounted;
       const error = objectOf(response.error);
-      return this.#refuse(reported(undefined, error?.code ?? (terminal ? response.status : undefined), error?.message));
+      const code = error?.code ?? (terminal ? response.status : undefined);
+      return this.#refuse(reported(error?.type, code, error?.message));
     }
     const frames: Uint8Array[] = [];
     // Some servers say all in their last event: the official client wants to hear of the response before its end.

@@ -205,7 +205,9 @@ function originBlocks(native: readonly unknown[] | undefined): readonly JsonObje
  * model, which thinks at its beginning and need not do so again before later calls; it begins after what the user said
  * last, results aside.
  */
-export function endsInBareCalls(messages: readonly Message[]): boolean {
+export function endsInBareCalls(
+  messages: readonly { readonly role: unknown; readonly content: readonly { readonly type?: unknown }[] }[],
+): boolean {
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   if (!messages[last]?.content.some((block) => block.type === "tool_use")) return false;
   const said = messages.findLastIndex(

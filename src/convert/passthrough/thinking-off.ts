@@ -1,0 +1,68 @@
+/**
+ * Thinking that is switched off here for one request to a messages server, which would refuse it otherwise
+ * (docs/translation-rules.md rules 27 and 38).
+ */
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import { endsInBareCalls } from "../messages/request/turns.ts";
+
+/** What becomes of top-level members: raw JSON by the name that gets it, and those that go. */
+interface MemberEdits {
+  readonly set: Readonly<Record<string, string>>;
+  readonly remove: readonly string[];
+}
+
+/** The edits that switch it off. Earlier thinking goes on to be cleared only where there is thinking. */
+export function thinkingOff(json: Readonly<JsonObject>): MemberEdits {
+  const thinking = '{"type":"disabled"}';
+  const managed = objectOf(json.context_management);
+  const edits = arrayOf(managed?.edits);
+  const left = edits.filter((edit) => !isClearing(edit));
+  if (left.length === edits.length) return { set: { thinking }, remove: [] };
+  if (left.length === 0) return { set: { thinking }, remove: ["context_management"] };
+  return { set: { thinking, context_management: JSON.stringify({ ...managed, edits: left }) }, remove: [] };
+}
+
+function isClearing(edit: unknown): boolean {
+  return textOf(objectOf(edit)?.type)?.startsWith("clear_thinking_") === true;
+}
+
+/** Whether a budget is asked for, which wants the thinking of an unfinished loop of tools back. */
+export function hasThinkingBudget(json: Readonly<JsonObject>): boolean {
+  return objectOf(json.thinking)?.type === "enabled";
+}
+
+/** A message as a client wrote it: whose, and its blocks. */
+interface WrittenTurn {
+  readonly role: unknown;
+  readonly blocks: readonly (JsonObject | undefined)[];
+}
+
+/** The messages of a request; a text is one block. */
+export function turnsOf(json: Readonly<JsonObject>): readonly WrittenTurn[] {
+  return arrayOf(json.messages).map((message) => {
+    const { role, content } = objectOf(message) ?? {};
+    const blocks = typeof content === "string" ? [{ type: "text" }] : arrayOf(content).map(objectOf);
+    return { role, blocks };
+  });
+}
+
+/** Whether a conversation is in the middle of a loop of tools that would have no thinking at its beginning. */
+export function isBareLoop(turns: readonly WrittenTurn[]): boolean {
+  return endsInBareCalls(turns.map(({ role, blocks }) => ({ role, content: blocks.map((block) => block ?? {}) })));
+}
+
+export function isThinking(block: JsonObject | undefined): boolean {
+  return block?.type === "thinking" || block?.type === "redacted_thinking";
+}
+
+/** The turns without thinking; those of nothing else are gone. */
+export function withoutThinking(
+  turns: readonly WrittenTurn[],
+  isOf: (index: number) => boolean,
+): readonly WrittenTurn[] {
+  return turns.flatMap(({ role, blocks }, index) => {
+    if (!isOf(index)) return [{ role, blocks }];
+    const left = blocks.filter((block) => !isThinking(block));
+    return left.length === 0 && blocks.length > 0 ? [] : [{ role, blocks: left }];
+  });
+}
