@@ -136,7 +136,8 @@ export class ItemWriter {
   /** Says what the client may refer to, once all items are done. */
   carry(): void {
     const carrier = this.#kept.carrier(this.#context);
-    if (carrier) writeCarrier(carrier, this.#finished.length, this.#emit);
+    // Behind an item that the stream has left open, which has its index.
+    if (carrier) writeCarrier(carrier, this.#finished.length + (this.#open ? 1 : 0), this.#emit);
   }
 
   #done(item: JsonObject, kept = item): void {

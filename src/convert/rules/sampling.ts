@@ -80,7 +80,8 @@ function split(told: readonly string[], emulated: readonly string[]): StopPlan {
  * all are watched for (rule 24).
  */
 export function planStop(hub: HubRequest, route: RouteFacts): StopPlan {
-  if (route.capabilities.stop === "emulate") return split([], hub.stop);
+  // The responses protocol has no member for them, whatever a model's capabilities say of its other routes.
+  if (route.protocol === "responses" || route.capabilities.stop === "emulate") return split([], hub.stop);
   if (route.protocol === "messages") {
     return split(
       hub.stop.filter((stop) => !isBlank(stop)),
