@@ -1,6 +1,7 @@
 /** Cards about to end: no request says so, so all accounts are looked through now and then, by the gateway that delivers. */
-import type { Store } from "../store/contract.ts";
-import type { Log } from "../telemetry/log.ts";
+import { type Store, StoreError } from "../store/contract.ts";
+import { accountId } from "../store/names.ts";
+import { type Log, sparingly } from "../telemetry/log.ts";
 import { createRecent } from "../values/collections/recent.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
@@ -31,6 +32,9 @@ export function watchCards(parts: {
 }): CardWatch {
   const { store, settings, isLeader, clock, log } = parts;
   const told = createRecent<true>({ max: TOLD_MAX, ttlMs: TOLD_MS, clock });
+  const passedOver = sparingly(clock, (reason) =>
+    log.warn({ reason }, "an account's cards about to end are looked for later"),
+  );
   let stopped = false;
   let cancel = () => {};
   let wake = () => {};
@@ -65,7 +69,11 @@ export function watchCards(parts: {
       const page = await store.listAccountNames(cursor, PAGE_ACCOUNTS);
       for (const { tag } of page.items) {
         if (stopped) return false;
-        await lookAt(tag, wanted.cardEndsWithinMs);
+        await lookAt(tag, wanted.cardEndsWithinMs).catch((error: unknown) => {
+          // The account's own records are damaged, or its part of the store is away: the others' cards end all the same.
+          if (!(error instanceof StoreError)) throw error;
+          passedOver(`${accountId(tag)}: ${error.message}`);
+        });
       }
       cursor = page.next;
       if (cursor !== undefined) await pause(PAGE_PAUSE_MS);

@@ -33,6 +33,12 @@ const LANES_MAX = 10_000;
 /** How long after the first, second, ... failure it is tried again; the last one goes on. */
 const BACKOFF_MS = [5_000, 30_000, 120_000, 600_000, 3_600_000, 3 * 3_600_000] as const;
 const JITTER = 0.2;
+/**
+ * So many failures since the last success are the receiver's, and not of one notice that it does not take: once it takes one again,
+ * all others are tried within this time, and not hours after it.
+ */
+const OUTAGE_FAILURES = 3;
+const HURRY_WITHIN_MS = 30_000;
 /** A notice that is older than this and fails is given up. */
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 /** How long a store that does not answer is left alone. */
@@ -97,6 +103,8 @@ export class Deliverer {
   #endPause = () => {};
   /** Why nothing is sent any more; undefined while it is. */
   #stopped: string | undefined;
+  /** Since the receiver took the last one. */
+  #failuresInARow = 0;
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
@@ -165,6 +173,7 @@ export class Deliverer {
     this.#parts.metrics.noticesStopped.set(0);
     const nowMs = this.#parts.clock.monotonicMs();
     for (const lane of this.#lanes.values()) lane.dueMs = nowMs;
+    // Without a receiver this process has forgotten that it holds some itself.
     this.#pumpIn(0);
   }
 
@@ -340,8 +349,11 @@ export class Deliverer {
       metrics.noticesDelivered.inc({ kind });
       lane.failures = 0;
       lane.reason = undefined;
+      if (this.#failuresInARow >= OUTAGE_FAILURES) this.#hurry();
+      this.#failuresInARow = 0;
       return true;
     }
+    this.#failuresInARow += 1;
     lane.failures += 1;
     lane.reason = sent.reason;
     if (sent.outcome === "gone") {
@@ -367,6 +379,15 @@ export class Deliverer {
     const jittered = backoffMs * (1 + JITTER * (2 * this.#parts.random() - 1));
     lane.dueMs = clock.monotonicMs() + Math.max(jittered, sent.retryAfterMs);
     return false;
+  }
+
+  /** The receiver is back: what waits for its next try is tried soon, not all at once. */
+  #hurry(): void {
+    const { clock, random } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    for (const lane of this.#lanes.values()) {
+      if (lane.failures > 0) lane.dueMs = Math.min(lane.dueMs, nowMs + random() * HURRY_WITHIN_MS);
+    }
   }
 
   #waits(error: unknown): void {

@@ -14,7 +14,7 @@
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
-import type { Store } from "../contract.ts";
+import { type Store, StoreError } from "../contract.ts";
 import { cardsAccount, entitlementAccount } from "../names.ts";
 import type { Code, CodeBatch, CodeFacts, Entitlement, Page, RedeemAnswer, Redemption } from "../records.ts";
 import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
@@ -272,7 +272,10 @@ async function dropClaim(runner: Runner, scripts: Scripts, hash: CodeHash, noted
   await runner.script(scripts["claim-drop"], [CLAIMS], [hash, notedAt]);
 }
 
-/** Brings the oldest noted claims to their end. A redemption that is under way at this moment is not disturbed. */
+/**
+ * Brings the oldest noted claims to their end. A redemption that is under way at this moment is not disturbed.
+ * @throws StoreError when an account's own records let nothing be credited: once the others are done.
+ */
 export async function finishClaims(
   runner: Runner,
   scripts: Scripts,
@@ -282,9 +285,16 @@ export async function finishClaims(
   const reply = await runner.script(scripts["claim-list"], [CLAIMS], [`${pageSize(limit, PAGE_MAX)}`]);
   const [now, notes] = reply as [string, string[]];
   let finished = 0;
+  let damaged: StoreError | undefined;
   for (let i = 0; i + 1 < notes.length; i += 2) {
     const [hash, notedAt] = notes.slice(i, i + 2) as [CodeHash, string];
-    const redemption = await creditNoted(runner, scripts, hash, notedAt, Number(now));
+    const redemption = await creditNoted(runner, scripts, hash, notedAt, Number(now)).catch(async (error: unknown) => {
+      if (!(error instanceof StoreError) || error.outcome !== "refused") throw error;
+      damaged = error;
+      // Renewed, so that it does not delay the others.
+      await noteClaim(runner, scripts, hash);
+      return undefined;
+    });
     if (!redemption) continue;
     // Reported while the note is there: should this process die now, the next sweep reports again.
     await onFinished?.(redemption);
@@ -292,6 +302,7 @@ export async function finishClaims(
     await dropClaim(runner, scripts, hash);
     finished += 1;
   }
+  if (damaged) throw damaged;
   return finished;
 }
 

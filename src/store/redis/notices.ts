@@ -1,6 +1,8 @@
 /** Notices on Redis: those of an account in its hash, those of the gateway in one of their own. */
+
 import type { AccountTag } from "../../values/key.ts";
 import { pageSize } from "../checks.ts";
+import { StoreError } from "../contract.ts";
 import {
   GATEWAY_OUTBOX,
   type NewNotice,
@@ -59,15 +61,24 @@ export async function takeNotice(runner: Runner, scripts: Scripts, outbox: Outbo
   await runner.script(scripts["notice-take"], [keyOf(outbox)], [`${seq}`]);
 }
 
-/** Two small fields of each account of a page of names. */
+/**
+ * Two small fields of each account of a page of names. An account whose part of the store does not answer, or not for it, is passed
+ * over: it is there again when that is over, and the others do not wait.
+ * @throws StoreError when the names cannot be read, or none of the accounts.
+ */
 export async function pageNotices(
   runner: Runner,
   cursor: string | undefined,
   limit: number,
 ): Promise<Page<WaitingAccount>> {
   const page = await listAccountNames(runner, cursor, pageSize(limit, NOTICES_PAGE_MAX));
-  const found = await Promise.all(page.items.map(({ name, tag }) => waitingOf(runner, name, tag)));
-  return { items: found.filter((one) => one !== undefined), next: page.next };
+  const asked = await Promise.allSettled(page.items.map(({ name, tag }) => waitingOf(runner, name, tag)));
+  const [failed] = asked.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
+  const answered = asked.filter(({ status }) => status === "fulfilled") as PromiseFulfilledResult<
+    WaitingAccount | undefined
+  >[];
+  if (failed && (answered.length === 0 || !(failed.reason instanceof StoreError))) throw failed.reason;
+  return { items: answered.map(({ value }) => value).filter((one) => one !== undefined), next: page.next };
 }
 
 async function waitingOf(runner: Runner, name: string, tag: AccountTag): Promise<WaitingAccount | undefined> {

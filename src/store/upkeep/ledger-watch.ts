@@ -70,7 +70,7 @@ export function watchLedger(parts: {
         return await work();
       } catch (error) {
         const again = AGAIN_AFTER_MS[tries];
-        if (!(error instanceof StoreError) || again === undefined) throw error;
+        if (!(error instanceof StoreError) || isOfItsOwn(error) || again === undefined) throw error;
         await wait(again);
       }
     }
@@ -109,28 +109,50 @@ export function watchLedger(parts: {
     return false;
   };
 
+  /** Whether an account is in order. What is the matter with its own records keeps nobody from the others. */
+  const look = async (name: AccountName, counts: Counts): Promise<boolean> => {
+    try {
+      const found = await audit(name);
+      const balanced = isBalanced(found);
+      const { account } = found;
+      if (account && account.topped > 0n && account.balance - account.held < LOW_BELOW) counts.low += 1;
+      const listed = await patiently(() => store.listCards(name.tag)).catch((error: unknown) => {
+        // Its audit has told of the damage.
+        if (isOfItsOwn(error) && !balanced) return undefined;
+        throw error;
+      });
+      for (const { untilMs } of listed?.cards ?? [])
+        for (const span of counts.expiring) if (untilMs - (listed?.storeTimeMs ?? 0) <= span.ms) span.cards += 1;
+      return balanced;
+    } catch (error) {
+      if (!isOfItsOwn(error)) throw error;
+      log.error({ account: accountId(name.tag), reason: error.message }, "an account cannot be audited");
+      return false;
+    }
+  };
+
+  let shown = 0;
   const pass = async (): Promise<void> => {
     let cursor: string | undefined;
     let unbalanced = 0;
-    let low = 0;
-    const expiring = EXPIRING_WITHIN.map((span) => ({ ...span, cards: 0 }));
+    const counts: Counts = { low: 0, expiring: EXPIRING_WITHIN.map((span) => ({ ...span, cards: 0 })) };
     do {
       const from = cursor;
       const page = await patiently(() => store.listAccountNames(from, PAGE_ACCOUNTS));
       for (const name of page.items) {
-        const found = await audit(name);
-        if (!isBalanced(found)) unbalanced += 1;
-        const { account } = found;
-        if (account && account.topped > 0n && account.balance - account.held < LOW_BELOW) low += 1;
-        const listed = await patiently(() => store.listCards(name.tag));
-        for (const { untilMs } of listed?.cards ?? [])
-          for (const span of expiring) if (untilMs - (listed?.storeTimeMs ?? 0) <= span.ms) span.cards += 1;
+        if (!(await look(name, counts))) unbalanced += 1;
+        // What is found is shown at once: the pass may be cut off.
+        if (unbalanced > shown) {
+          shown = unbalanced;
+          metrics.ledgerUnbalanced.set(shown);
+        }
       }
       cursor = page.next;
     } while (cursor !== undefined);
+    shown = unbalanced;
     metrics.ledgerUnbalanced.set(unbalanced);
-    metrics.accountsLow.set(low);
-    for (const { within, cards } of expiring) metrics.entitlementsExpiring.set({ within }, cards);
+    metrics.accountsLow.set(counts.low);
+    for (const { within, cards } of counts.expiring) metrics.entitlementsExpiring.set({ within }, cards);
   };
 
   const run = async (): Promise<void> => {
@@ -157,6 +179,17 @@ export function watchLedger(parts: {
       return running;
     },
   };
+}
+
+/** What one pass over all accounts counts beside those that are off. */
+interface Counts {
+  low: number;
+  readonly expiring: { readonly within: string; readonly ms: number; cards: number }[];
+}
+
+/** Whether the store answers, and not for this account: asking again is no use. */
+function isOfItsOwn(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.outcome === "refused";
 }
 
 const STOPPED = new Error("stopped");

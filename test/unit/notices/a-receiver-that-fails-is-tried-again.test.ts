@@ -114,6 +114,62 @@ test("one account's failures hold up no other", async (t) => {
   assert.equal((await store.readNotices(tag, 5)).notices.length, 1);
 });
 
+test("once a receiver that was away takes one again, the others are tried soon, and not hours later", async (t) => {
+  const { clock, store, receiver, tell } = await startRig(t);
+  receiver.answer = () => ({ status: 502 });
+  await tell("first");
+  for (const ms of [5_000, 30_000, 120_000, 600_000]) {
+    await rest(clock);
+    await clock.advance(ms);
+  }
+  await until(clock, () => receiver.log.length === 5);
+  await rest(clock);
+  receiver.answer = () => ({ status: 200 });
+  await store.createAccount({ tag: tagOf("Else"), name: "Else", plan: "free" });
+  await store.addNotice(tagOf("Else"), { kind: "balance_low", ref: "e", data: {} });
+  await until(clock, () => receiver.log.at(-1)?.account === "Else");
+  await rest(clock);
+  assert.equal(receiver.log.length, 6, "not all at once");
+  await clock.advance(30_000);
+  await until(clock, () => receiver.log.length === 7);
+  assert.deepEqual([receiver.log.at(-1)?.account, receiver.log.at(-1)?.status], ["Told", 200]);
+});
+
+test("a notice that is never taken is not hurried by the others that are", async (t) => {
+  const { clock, store, receiver, tell } = await startRig(t);
+  receiver.answer = ({ account }) => ({ status: account === "Told" ? 400 : 200 });
+  await tell("first");
+  for (const ms of [5_000, 30_000, 120_000]) {
+    await rest(clock);
+    const tag = await makeAccount(store, `Else${ms}`);
+    await store.addNotice(tag, { kind: "balance_low", ref: `${ms}`, data: { balance: "1", below: "2" } });
+    await until(clock, () => receiver.log.some(({ reference }) => reference === `${ms}`));
+    await clock.advance(ms);
+  }
+  await until(clock, () => receiver.log.filter(({ account }) => account === "Told").length === 4);
+  await rest(clock);
+  await clock.advance(599_999);
+  await rest(clock);
+  assert.equal(receiver.log.filter(({ account }) => account === "Told").length, 4);
+});
+
+test("what this process holds itself is told to a receiver that is taken away and given back", async (t) => {
+  const { clock, receiver, notices } = await startRig(t, {
+    early: (early) => early.note("books_off", { finding: "store_older" }),
+    settings: {},
+  });
+  receiver.answer = () => ({ status: 503 });
+  await until(clock, () => receiver.log.length === 1);
+  await rest(clock);
+  notices.apply(undefined);
+  await clock.advance(5_000);
+  await rest(clock);
+  receiver.answer = () => ({ status: 200 });
+  notices.apply(settingsOf(receiver));
+  await until(clock, () => receiver.log.length === 2);
+  assert.equal(receiver.log.at(-1)?.status, 200);
+});
+
 test("after three days it is given up, the log says so, and the next one is sent", async (t) => {
   const { clock, receiver, tell, log, metric } = await startRig(t);
   receiver.answer = ({ reference }) => ({ status: reference === "first" ? 500 : 200 });

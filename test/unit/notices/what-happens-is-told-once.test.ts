@@ -161,6 +161,35 @@ test("a budget and a card of which a store has lost that it told are told of aga
   assert.deepEqual(await told(), all);
 });
 
+test("an account whose cards cannot be read keeps nobody else from being told of theirs", async (t) => {
+  const clock = new ManualClock();
+  const store = await openStandingStore(t);
+  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS };
+  for (const name of ["Afirst", "Bsecond", "Cthird"]) {
+    const tag = await makeAccount(store, name);
+    await store.grant(tag, { ...card, id: `card${name}`, quota: undefined });
+  }
+  const damaged = new StoreError("unavailable", "DAMAGED", { outcome: "refused" });
+  const here: Pick<Store, "listAccountNames" | "listCards" | "addNotice"> = {
+    addNotice: (...ask) => store.addNotice(...ask),
+    listAccountNames: (...ask) => store.listAccountNames(...ask),
+    listCards: (tag) => (tag === tagOf("Bsecond") ? Promise.reject(damaged) : store.listCards(tag)),
+  };
+  const reasons: string[] = [];
+  const log = { warn: ({ reason }: { reason: string }) => reasons.push(reason) } as unknown as Log;
+  const settings = () =>
+    ({ kinds: new Set(["card_ending"]), cardEndsWithinMs: 40 * HOUR_MS }) as unknown as NoticeSettings;
+  const watch = watchCards({ store: here, settings, isLeader: () => true, clock, log });
+  t.after(() => watch.stop());
+  await clock.advance(5_000);
+  await rest(clock);
+  const told = async (name: string) => (await store.readNotices(tagOf(name), 9)).notices.map(({ ref }) => ref);
+  assert.deepEqual(await told("Afirst"), ["cardAfirst"]);
+  assert.deepEqual(await told("Bsecond"), []);
+  assert.deepEqual(await told("Cthird"), ["cardCthird"]);
+  assert.deepEqual(reasons, [`acct_${tagOf("Bsecond")}: DAMAGED`]);
+});
+
 test("a budget that the store could not be told of is told of with its next refusal", async (t) => {
   const { clock } = await startRig(t);
   let asked = 0;

@@ -76,3 +76,50 @@ test("a sweep at the start, one each minute, one that fails is no end, and none 
   assert.equal(sweeps, 3);
   assert.equal(lines.length, 2, "a sweep that finds nothing says nothing");
 });
+
+test("a damaged account's claim waits, and holds up neither the others' claims nor their notices", async () => {
+  const redis = await startRedis();
+  const store = await openUrl(redis);
+  const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => undefined);
+  const runner = new Runner(connection, { tryMs: 400, totalMs: 480 });
+  try {
+    const tags = [];
+    const codes = await sell(store, 2);
+    for (const [i, name] of ["damaged", "sound"].entries()) {
+      const tag = await makeAccount(store, name, { group: "cards", funds: 0n });
+      tags.push(tag);
+      const code = codes[i];
+      assert.ok(code);
+      await noteClaim(runner, loadScripts(), code.hash);
+      await claim(runner, loadScripts(), code.hash, tag);
+      await store.addNotice(tag, { kind: "balance_low", ref: name, data: { balance: "1", below: "2" } });
+    }
+    const [damaged, sound] = tags;
+    assert.ok(damaged && sound);
+    const [, seq = ""] = (await redis.command("HGET", `{a:${damaged}}`, "seq")).split("\r\n");
+    await redis.command("HSET", `{a:${damaged}}`, "seq", "x");
+    for (let sweeps = 0; sweeps < 2; sweeps++) await assert.rejects(store.finishClaims(10), /DAMAGED/);
+    assert.deepEqual(
+      (await store.listCards(sound))?.cards.map(({ id }) => id),
+      [codes[1]?.id],
+    );
+    await redis.command("HSET", `{a:${damaged}}`, "seq", seq);
+    assert.equal(await store.finishClaims(10), 1);
+    assert.deepEqual(
+      (await store.listCards(damaged))?.cards.map(({ id }) => id),
+      [codes[0]?.id],
+    );
+    await redis.command("DEL", `{a:${damaged}}`);
+    await redis.command("SET", `{a:${damaged}}`, "x");
+    assert.deepEqual(
+      (await store.pageNotices(undefined, 10)).items.map(({ name }) => name),
+      ["sound"],
+    );
+    await redis.command("SET", `{a:${sound}}`, "x");
+    await assert.rejects(store.pageNotices(undefined, 10), StoreError);
+  } finally {
+    connection.close();
+    await store.close();
+    await redis.stop();
+  }
+});

@@ -111,3 +111,43 @@ test("an account that cannot be read is one that does not balance, and the other
     ["unreadable"],
   );
 });
+
+test("an account whose cards cannot be read is told of at once, and the others are counted", async (t) => {
+  const asked: string[] = [];
+  const { until, lines } = await scene(t, (store) =>
+    overlay(store, {
+      async listCards(tag) {
+        asked.push(tag);
+        if (tag !== tagOf("first")) return store.listCards(tag);
+        throw new StoreError("unavailable", "DAMAGED", { outcome: "refused" });
+      },
+    }),
+  );
+  await until("ledger_unbalanced_accounts", 1);
+  await until("accounts_low", 0);
+  while (asked.length < 3) await setImmediate();
+  assert.deepEqual(asked.toSorted(), ["first", "second", "third"].map(tagOf).toSorted());
+  assert.deepEqual(
+    lines.map(({ account, reason }) => [account, reason]),
+    [[`acct_${tagOf("first")}`, "DAMAGED"]],
+  );
+});
+
+test("what a pass has found is shown although the rest of it is cut off", async (t) => {
+  let audits = 0;
+  const { until, lines, clock } = await scene(t, (store) =>
+    overlay(store, {
+      async readFigures() {
+        audits += 1;
+        if (audits === 1) throw new StoreError("unavailable", "WRONGTYPE", { outcome: "refused" });
+        throw new StoreError("unavailable", "away");
+      },
+    }),
+  );
+  await until("ledger_unbalanced_accounts", 1);
+  while (!lines.some(({ msg }) => /was cut off/.test(String(msg)))) {
+    clock.advance(1_000);
+    await setImmediate();
+  }
+  await until("ledger_unbalanced_accounts", 1);
+});
