@@ -174,6 +174,7 @@ export class Deliverer {
     const nowMs = this.#parts.clock.monotonicMs();
     for (const lane of this.#lanes.values()) lane.dueMs = nowMs;
     // Without a receiver this process has forgotten that it holds some itself.
+    this.wake(DIRECT);
     this.#pumpIn(0);
   }
 
