@@ -110,7 +110,7 @@ export function watchLedger(parts: {
   };
 
   /** Whether an account is in order. What is the matter with its own records keeps nobody from the others. */
-  const look = async (name: AccountName, counts: Counts): Promise<boolean> => {
+  const look = async (name: AccountName, counts: PassCounts): Promise<boolean> => {
     try {
       const found = await audit(name);
       const balanced = isBalanced(found);
@@ -135,7 +135,7 @@ export function watchLedger(parts: {
   const pass = async (): Promise<void> => {
     let cursor: string | undefined;
     let unbalanced = 0;
-    const counts: Counts = { low: 0, expiring: EXPIRING_WITHIN.map((span) => ({ ...span, cards: 0 })) };
+    const counts: PassCounts = { low: 0, expiring: EXPIRING_WITHIN.map((span) => ({ ...span, cards: 0 })) };
     do {
       const from = cursor;
       const page = await patiently(() => store.listAccountNames(from, PAGE_ACCOUNTS));
@@ -182,7 +182,7 @@ export function watchLedger(parts: {
 }
 
 /** What one pass over all accounts counts beside those that are off. */
-interface Counts {
+interface PassCounts {
   low: number;
   readonly expiring: { readonly within: string; readonly ms: number; cards: number }[];
 }
