@@ -68,3 +68,18 @@ test("a step that throws takes nothing from those after it", () => {
   while (scheduled() > 0) end();
   assert.deepEqual(seen, [2, 3]);
 });
+
+test("behind a step that throws the others go on, also where nothing else is added, and so does what is added later", () => {
+  const { clock, end, scheduled } = turns();
+  const cohort = new Cohort(clock);
+  const seen: number[] = [];
+  cohort.add(() => {
+    throw new Error("a defect");
+  });
+  cohort.add(() => seen.push(1));
+  assert.throws(end, /a defect/);
+  assert.equal(scheduled(), 1);
+  cohort.add(() => seen.push(2));
+  while (scheduled() > 0) end();
+  assert.deepEqual(seen, [1, 2]);
+});
