@@ -125,6 +125,32 @@ test("chat, several choices: the end is the last word, also where a choice never
   assert.equal(reading.final, true);
 });
 
+test("chat, several choices: a count of one of them is no last word of what another has produced", () => {
+  const reading = new ChatStreamUsage(2);
+  reading.see({ choices: [words(0)] }, true);
+  reading.see({ choices: [words(1)] }, true);
+  const ended = { index: 0, delta: {}, finish_reason: "stop" };
+  reading.see({ choices: [{ ...ended, usage: count(6) }] }, false);
+  reading.see({ choices: [{ ...ended, index: 1 }] }, false);
+  reading.end();
+  assert.equal(reading.final, false);
+  reading.see({ choices: [{ ...ended, index: 1, usage: count(4) }] }, false);
+  assert.deepEqual([...kinds(reading.usage), reading.final], [70, 0, 10, true]);
+});
+
+test("chat: a failure that counts has the last word, one that does not leaves the count before it a snapshot", () => {
+  const error = { message: "overloaded" };
+  for (const [failure, expected] of [
+    [{ error, usage: count(9) }, [70, 0, 9, true]],
+    [{ error }, [70, 0, 5, false]],
+  ] as const) {
+    const reading = new ChatStreamUsage(1);
+    reading.see(chunk("one", count(5)), true);
+    reading.seeFailure(failure, false);
+    assert.deepEqual([...kinds(reading.usage), reading.final], expected);
+  }
+});
+
 test("chat: of a total alone the input is what the request's size makes likely, and the rest is output", () => {
   const counted = readChat({ total_tokens: 5_000 });
   const evidence = { final: true, inputEstimate: 1_200, outputEstimate: 10 };
@@ -155,6 +181,18 @@ test("messages: the longest iteration decides the price step, wherever it stands
     const usage = readMessages({ input_tokens: 90_000, output_tokens: 2, iterations: order.map(iteration) });
     assert.ok(usage);
     assert.deepEqual([usage.input, stepInput(usage)], [240_000, 150_000]);
+  }
+});
+
+test("messages: a reading that answered and is not listed itself decides the price step as well", () => {
+  const listed = { type: "compaction", input_tokens: 90_000, output_tokens: 1 };
+  for (const [answering, longest] of [
+    [150_000, 150_000],
+    [40_000, 90_000],
+  ] as const) {
+    const usage = readMessages({ input_tokens: answering, output_tokens: 2, iterations: [listed] });
+    assert.ok(usage);
+    assert.deepEqual([usage.input, stepInput(usage)], [90_000 + answering, longest]);
   }
 });
 

@@ -50,6 +50,7 @@ const FORMS: readonly (readonly [what: string, usage: object, input: number, cac
     50,
     5,
   ],
+  ["the names of chat, of the output alone", { completion_tokens: 5 }, 0, 0, 5],
   ["the same beside zeros", { input_tokens: 0, output_tokens: 0, prompt_tokens: 100, completion_tokens: 5 }, 100, 0, 5],
   ["both", { input_tokens: 10, output_tokens: 5, prompt_tokens: 100, completion_tokens: 50 }, 10, 0, 5],
 ];
