@@ -350,6 +350,15 @@ test("promise 14: the tools that a client runs are listed; every other type is s
   assert.deepEqual(envelope("responses", { input: found }).hostedTools, ["mcp"]);
 });
 
+test("promise 14: a search among tools is the client's own only where the request says that the client runs it", () => {
+  const hosted = (execution?: unknown) =>
+    envelope("responses", { tools: [{ type: "tool_search", execution }] }).hostedTools;
+  assert.deepEqual(hosted("client"), []);
+  for (const execution of ["server", undefined, null, "Client", true]) {
+    assert.deepEqual(hosted(execution), ["tool_search"], String(execution));
+  }
+});
+
 test("promise 14: what changes the price is one tier, and the member that asks for it is named", () => {
   const tier = (protocol: Protocol, more: object) => {
     const { serviceTier, tierParam } = envelope(protocol, more);

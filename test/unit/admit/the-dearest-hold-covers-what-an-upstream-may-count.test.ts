@@ -154,6 +154,21 @@ for (const [name, output] of [
   });
 }
 
+test("of several tiers at once any may be left out and charged alone, and none is held that has one more beside it", () => {
+  const outputs = { fast: 8n, "fast+us": 10n, "fast+us+pro": 90n, "fast+pro": 60n, pro: 40n };
+  const tiers = new Map(
+    Object.entries(outputs).map(([name, output]) => [name, { ...PRICE, output: output * 1_000_000n }]),
+  );
+  const [route] = PRICED.routes;
+  assert.ok(route);
+  const model = { ...PRICED, price: { ...PRICED.price, tiers }, routes: [{ ...route, protocol: "messages" as const }] };
+  const quote = measure({ ...FACTS, serviceTier: "fast+us", tierParam: "speed" }, model, CATALOG);
+  assert.ok("groups" in quote);
+  assert.deepEqual(quote.terms.tiers, [undefined, "fast", "fast+us"]);
+  const paying = quote.groups.find(({ group }) => group === "money");
+  assert.equal(paying?.holdFull, 1_000n * INPUT + 100n * 10n);
+});
+
 test("the part of a tool that is less than a nano-dollar is held as a whole one", () => {
   const groups = [...CATALOG.groups.values()].map((group) => [
     group.name,
