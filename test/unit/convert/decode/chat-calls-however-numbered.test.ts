@@ -96,6 +96,18 @@ test("the name may come late, in a delta that repeats the id, or be empty at fir
   );
 });
 
+test("a call that has neither name nor arguments is waited for, whatever others are told meanwhile", () => {
+  assert.deepEqual(
+    callsOf([
+      [{ index: 0, id: "a" }],
+      [{ index: 1, id: "b", name: "g", args: TWO }],
+      [{ index: 2, id: "c", name: "h", args: TWO }],
+      [{ index: 0, name: "f", args: ONE }],
+    ]),
+    [`b g ${TWO}`, `c h ${TWO}`, `a f ${ONE}`],
+  );
+});
+
 test("the id may come late, or be empty, or never", () => {
   assert.deepEqual(callsOf([[{ index: 0, id: "", name: "f", args: '{"x":' }], [{ index: 0, id: "a", args: "1}" }]]), [
     `a f ${ONE}`,

@@ -106,6 +106,19 @@ test("deltas that name neither item nor place belong to the newest of their kind
   assert.deepEqual(itemsOf(decode(added(0, message()), delta("he"), delta("y"), completed([]))), ["text! hey"]);
 });
 
+test("a delta that names an item of its own does not go into the newest one", () => {
+  const words = (item_id: string, delta: string) => ({ type: "response.output_text.delta", item_id, delta });
+  const input = (item_id: string, delta: string) => ({
+    ...{ type: "response.function_call_arguments.delta", item_id, delta },
+  });
+  const events = decode(
+    ...[added(0, message()), words("msg_1", "hey"), words("msg_2", "ho")],
+    ...[added(1, call("a", "")), input("fc_a", '{"x":1}'), input("fc_b", '{"y":2}')],
+    completed([message("hey"), { ...message("ho"), id: "msg_2" }, call("a", '{"x":1}'), call("b", '{"y":2}')]),
+  );
+  assert.deepEqual(itemsOf(events), ["text! hey", "text! ho", 'a {"x":1}', 'b {"y":2}']);
+});
+
 test("final forms fill in what was not streamed, and repeat nothing", () => {
   const part = { type: "output_text", text: "hey", annotations: [{ type: "url_citation", url: "u", title: "t" }] };
   const at = { item_id: "msg_1", output_index: 0, content_index: 0 };

@@ -95,6 +95,21 @@ test("chat: what a failed reply has cost is read after its finish reason", () =>
   }
 });
 
+test("responses: a failure that counts nothing leaves what was counted before it", () => {
+  const usage = { input_tokens: 30, output_tokens: 500, total_tokens: 530 };
+  const error = { code: "server_error", message: "x" };
+  for (const failure of [
+    { type: "response.failed", response: { id: "r", status: "failed", error } },
+    { type: "error", ...error },
+  ]) {
+    const running = { type: "response.in_progress", response: { id: "r", usage } };
+    const { decoder } = decodePayloads([running, failure], planFor("responses"));
+    assert.equal(decoder.fault?.cause, "upstream_unavailable");
+    const counts = decoder.counts();
+    assert.deepEqual([counts.usage?.input, counts.usage?.output, counts.final], [30, 500, false], failure.type);
+  }
+});
+
 test("chat: [DONE] before anything is no reply", () => {
   assert.equal(decodePayloads(["[DONE]"], planFor("chat")).decoder.fault?.cause, "upstream_invalid");
 });
