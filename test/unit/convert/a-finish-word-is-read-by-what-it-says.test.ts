@@ -5,6 +5,7 @@ import { ChatWatcher } from "../../../src/convert/chat/watch.ts";
 import { openPassthrough } from "../../../src/convert/passthrough/passthrough.ts";
 import { finishOf, withOwnFinish } from "../../../src/convert/rules/finish-words.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
+import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { SseReader } from "../../../src/wire/sse.ts";
 import { OWN } from "./references/rig.ts";
 import { routeTo } from "./request/translate.ts";
@@ -52,6 +53,27 @@ for (const word of ["", "null"]) {
     assert.equal(watcher.fault?.code, "upstream_stream_truncated");
   });
 }
+
+/** What a watcher passes of these chunks. */
+function watched(watcher: ChatWatcher, chunks: readonly object[]): string {
+  const reader = new SseReader();
+  reader.feed(Buffer.from(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")));
+  let out = "";
+  for (let event = reader.next(); event; event = reader.next()) out += Buffer.from(watcher.see(event).bytes ?? "");
+  return out;
+}
+
+test("a choice that has said why it stopped has ended, also where chunks without such a word follow", () => {
+  const chunk = (delta: object, finish_reason: string | null) => ({ choices: [{ index: 0, delta, finish_reason }] });
+  const chunks = [chunk({ content: "whole" }, null), chunk({}, "stop"), chunk({}, null), chunk({}, "")];
+  const ended = new ChatWatcher({ includeUsage: false, rename: undefined, choices: 1 });
+  assert.equal(watched(ended, chunks).match(/^data:/gm)?.length, chunks.length);
+  assert.equal(Buffer.from(ended.finish() ?? "").toString(), "data: [DONE]\n\n");
+  assert.equal(ended.fault, undefined);
+  const cut = new ChatWatcher({ includeUsage: false, rename: undefined, choices: 1 });
+  watched(cut, chunks);
+  assert.equal(Buffer.from(cut.truncate(NO_USAGE)).toString(), "data: [DONE]\n\n", "one reason is enough");
+});
 
 /** What a client gets of a whole reply of its own protocol. */
 function passedOn(protocol: "chat" | "messages", reply: string): string {

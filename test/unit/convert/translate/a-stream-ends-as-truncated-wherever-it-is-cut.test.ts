@@ -101,3 +101,14 @@ for (const client of PROTOCOL_NAMES) {
     });
   }
 }
+
+test("chat: a stream that has said nothing of any choice ends as the first one's truncated reply", () => {
+  // Azure's first chunk is about the prompt only.
+  const before = { id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage: null };
+  const converter = converterOf("chat", "chat");
+  const pieces = converter.push(Buffer.from(`data: ${JSON.stringify({ ...before, prompt_filter_results: [] })}\n\n`));
+  const frames = [...pieces, ...converter.truncate(USAGE)];
+  assert.equal(converter.ended, true);
+  const reply = accumulateChat(Buffer.concat(frames.map((frame) => frame.bytes)).toString());
+  assert.deepEqual(ENDING.chat(reply), CUT.chat);
+});
