@@ -9,7 +9,7 @@ import fc from "fast-check";
 import type { Reply } from "../../../src/accept/reply.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 
-import { request, startEcho } from "./echo.ts";
+import { CHAT_BODY, request, startEcho } from "./echo.ts";
 
 /** The bodies of answers in chunks on one connection, each chunk by its length, with nothing between or after them. */
 function chunked(received: string): { readonly text: string; readonly sizes: readonly number[] }[] {
@@ -105,6 +105,22 @@ test("a small piece is a chunk, and so are those that come in one turn with a la
   await client.responses(1);
   client.close();
   assert.deepEqual(chunked(client.text)[0]?.sizes, [10, 1_024, 20, 1_055, 2_000, 7, 0]);
+});
+
+test("an end without bytes ends the body once, and nothing stands behind it", async (t) => {
+  const echo = await startEcho(t, {}, async (accepted, reply) => {
+    await accepted.readBody();
+    await write(reply, [{ bytes: 10, last: true }], 0);
+  });
+  const length = `Content-Length: ${CHAT_BODY.length}`;
+  // The connection ends with the answer, so that all which came is looked at.
+  const headers = ["Content-Type: application/json", length, "Connection: close"];
+  const client = new RawSocket(echo.target).send(request({ headers }));
+  await client.responsesUntilClosed();
+  assert.deepEqual(
+    chunked(client.text).map(({ sizes }) => sizes),
+    [[10, 0]],
+  );
 });
 
 test("an answer that ends with its connection has no chunks", async (t) => {

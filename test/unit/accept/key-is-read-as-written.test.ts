@@ -96,3 +96,17 @@ test("what leaves accept holds no text of the key", async (t) => {
   const text = JSON.stringify({ ...seen, headers: [...seen.headers.entries()] });
   assert.ok(!text.includes(KEY.slice(13, 45)));
 });
+
+test("what leaves accept has none of the headers that prove who somebody is, read as a key or not", async (t) => {
+  const echo = await startEcho(t);
+  const names = ["Authorization", "X-Api-Key", "Proxy-Authorization", "Cookie"];
+  const proofs = names.map((name) => `${name}: Bearer of-${name}`);
+  await exchange(echo.target, request({ key: undefined, headers: [...BASE, ...proofs, "X-Other: stays"] }));
+  const left = [...(echo.requests[0]?.headers.entries() ?? [])];
+  assert.deepEqual(left, [
+    ["host", "gateway.test"],
+    ["content-type", "application/json"],
+    ["content-length", String(CHAT_BODY.length)],
+    ["x-other", "stays"],
+  ]);
+});

@@ -123,6 +123,17 @@ test("row 83: no access-control header unless the origin is configured", async (
   }
 });
 
+test("whoever asks, a shared cache learns that the answer depends on the origin, where any is configured", async (t) => {
+  const plain = await startEcho(t);
+  const configured = await startEcho(t, { corsOrigins: ["https://app.test"] });
+  const own = ["Content-Type: application/json", "Content-Length: 2"];
+  for (const headers of [own, FROM_EVIL, ["Origin: https://app.test", ...own]]) {
+    const [without] = await exchange(plain.target, request({ headers, body: "{}" }));
+    const [varied] = await exchange(configured.target, request({ headers, body: "{}" }));
+    assert.deepEqual([without?.headers.vary, varied?.headers.vary], [undefined, "Origin"], headers.join());
+  }
+});
+
 test("a configured origin may ask and read", async (t) => {
   const echo = await startEcho(t, { corsOrigins: ["https://app.test"] });
   const line = "OPTIONS /v1/chat/completions HTTP/1.1";
