@@ -63,7 +63,8 @@ export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
     (one): one is Bill => one !== undefined && one !== bill && one.cost > ZERO,
   );
   const owed = bill && owedFor(terms, ending, bill);
-  const ask = askOf(terms, { tries, bill, others, owed });
+  const isClients = bill !== undefined && isByClient(ending, bill);
+  const ask = askOf(terms, { tries, bill, others, owed, isClients });
   const { surprises = [], unpaidCalls = [], metered } = answer ?? {};
   return { ask, metered, surprises, unpaidCalls };
 }
@@ -82,11 +83,10 @@ function triedOf({ attempt, used, why }: UsedTry, answered: Bill | undefined): B
  * What the client owes. Of what was not delivered it owes nothing; where it has left, the store still charges it once its
  * account has done so too often, the same as if it had left after the first byte.
  */
-function owedFor(terms: ChargeTerms, ending: Ending, { metered, tier, ended }: Bill): Owed | undefined {
-  const { delivered, route, askedFor, leftAllowance: allowance } = ending;
-  // What was wasted before there was an answer is the client's doing always.
-  const byClient = route === undefined || askedFor === true || ended === CLIENT_GONE;
-  if (!delivered && (allowance === undefined || !byClient || terms.unmetered)) return undefined;
+function owedFor(terms: ChargeTerms, ending: Ending, bill: Bill): Owed | undefined {
+  const { metered, tier } = bill;
+  const { delivered, leftAllowance: allowance } = ending;
+  if (!delivered && (allowance === undefined || !isByClient(ending, bill) || terms.unmetered)) return undefined;
   const { amount: price, snapshot } = priceOf(terms, metered.usage, tier);
   // An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (ARCHITECTURE.md promise 3).
   const amount = metered.counted === "upstream" ? price : leastNano(price, terms.hold);
@@ -94,6 +94,11 @@ function owedFor(terms: ChargeTerms, ending: Ending, { metered, tier, ended }: B
   if (terms.unmetered) return { amount: ZERO, snapshot, over: ZERO, allowance: undefined };
   const asked = isBrokenOff(ending) ? leastNano(amount, terms.hold) : amount;
   return { amount: asked, snapshot, over: nanoUsd(amount - asked), allowance: undefined };
+}
+
+/** Whether the client has brought a bill about by leaving or by what it asked for. What was wasted before there was an answer is its doing always. */
+function isByClient({ route, askedFor }: Ending, { ended }: Bill): boolean {
+  return route === undefined || askedFor === true || ended === CLIENT_GONE;
 }
 
 /** Whether the upstream or the gateway has ended the reply before its end: its client pays no more than was held for it. */

@@ -45,10 +45,12 @@ interface Settlement {
   readonly others: readonly Bill[];
   /** Undefined where the client is asked for nothing. */
   readonly owed: Owed | undefined;
+  /** Whether the bill is the client's doing, so that its tokens count in its limits though nobody pays for them. */
+  readonly isClients: boolean;
 }
 
 /** The settlement as the store is asked for it. */
-export function askOf(terms: ChargeTerms, { tries, bill, others, owed }: Settlement): SettleAsk {
+export function askOf(terms: ChargeTerms, { tries, bill, others, owed, isClients }: Settlement): SettleAsk {
   const voided = voidOf(terms);
   const beside = others.map((one) => upstreamCost(one, false));
   if (!bill) {
@@ -57,14 +59,17 @@ export function askOf(terms: ChargeTerms, { tries, bill, others, owed }: Settlem
     return lines.length === 0 ? voided : { ...voided, costs: eachOnce(beside), attempts: lines };
   }
   const lines = others.map((one) => lineOf(terms, one));
-  if (!owed) return withLines(absorbed(terms, voided, bill, tries, beside), lines);
+  const tokensUsed = limitedTokens(terms, bill.metered.usage);
+  if (!owed) {
+    const unpaid = absorbed(terms, voided, bill, tries, beside);
+    return withLines(isClients ? { ...unpaid, tokensUsed } : unpaid, lines);
+  }
   const { heldDear } = terms;
   const { amount, over, allowance } = owed;
   const paid = allowance === undefined ? undefined : ALLOWANCE_USED;
   const memo = memoOf(terms, bill, { prices: owed.snapshot, heldDear, paid, attempts: notesOf(terms, tries, bill) });
   const costs = eachOnce([upstreamCost(bill, true), ...beside]);
   const { upstream } = bill.route;
-  const tokensUsed = limitedTokens(terms, bill.metered.usage);
   const tokens = tokenSumsOf(bill.metered.usage);
   if (allowance !== undefined) {
     const leftUnpaid = { allowance, amount, memo, costs };

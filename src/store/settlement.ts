@@ -73,7 +73,10 @@ export interface SettleAsk {
   readonly absorbed: NanoUsd;
   readonly absorbedCause: string | undefined;
   readonly upstream: string | undefined;
-  /** Input tokens that admission took from the bucket, and those that were really consumed (input and output). */
+  /**
+   * Input tokens that admission took from the bucket, and those that were really consumed (input and output). Where nobody pays and
+   * it was not the client's doing none were, and the bucket has them back whole.
+   */
   readonly tokensTaken: number;
   readonly tokensUsed: number;
   readonly tokensPerMinute: number | undefined;
@@ -81,7 +84,7 @@ export interface SettleAsk {
   readonly counted?: string | undefined;
   /** What a charged request read and wrote, for the sums per day; asks of earlier versions have none. */
   readonly tokens?: TokenSums | undefined;
-  /** True when the request was refused or failed before anything was delivered: the tokens go back whole. */
+  /** True when the request was refused or failed before anything was delivered. */
   readonly voided: boolean;
   /** Failed tries, each an `absorbed` line after the others; asks of earlier versions have none. */
   readonly attempts?: readonly AbsorbedAttempt[] | undefined;

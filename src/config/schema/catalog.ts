@@ -292,7 +292,14 @@ export const groups = mapOf(
             requests_per_minute: optional(
               count({ description: "Requests per minute.", min: 1, max: LIMITS.perMinuteMax }),
             ),
-            tokens_per_minute: optional(count({ description: "Tokens per minute.", min: 1, max: LIMITS.perMinuteMax })),
+            tokens_per_minute: optional(
+              count({
+                description:
+                  "Tokens per minute, input and output. A request takes the estimate of its input when it comes, and what it has really used when it ends: what is above the limit is waited for then, by the next ones. So requests that run at once may use more in a minute; `concurrency` bounds how many do.",
+                min: 1,
+                max: LIMITS.perMinuteMax,
+              }),
+            ),
             concurrency: optional(
               count({
                 description: "Requests in flight. An account has at most 1,000 of them over all its groups and keys.",

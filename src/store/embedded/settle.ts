@@ -297,8 +297,8 @@ function bucketsAfter(
   if (held && isOverrun(Number(charged + absorbed), Number(held.answer.hold))) {
     change(OVERRUN_BUCKET, (before) => addOverrun(before, nowMs));
   }
-  // The estimate that admission took becomes what was really used; what was refused or failed gives it back whole.
-  const difference = (ask.voided ? 0 : ask.tokensUsed) - ask.tokensTaken;
+  // The estimate that admission took becomes what was really used: nothing of what was refused or failed.
+  const difference = ask.tokensUsed - ask.tokensTaken;
   if (difference === 0) return changes;
   const correct = (scope: string, perMinute: number | undefined): void => {
     if (perMinute === undefined) return;

@@ -95,12 +95,24 @@ test("who is stopped by its own stop string pays what its upstream counted, abov
   assert.deepEqual([ask.amount, ask.attempts], [100n, undefined]);
 });
 
-test("who left unpaid and is charged has used its tokens; whom nothing would be charged is absorbed always", () => {
+test("who left unpaid has used its tokens, also where nothing would be charged; what the server broke off has used none", () => {
   const { ask } = settlementOf(TERMS, LEFT);
   assert.deepEqual([ask.leftUnpaid?.amount, ask.tokensUsed, ask.voided], [10n, 10, true]);
   const group = { ...GROUP, multiplier: 0n as Multiplier };
   const given = settlementOf({ ...TERMS, group }, LEFT).ask;
-  assert.deepEqual([given.leftUnpaid, given.absorbed, given.tokensUsed], [undefined, 10n, 0]);
+  assert.deepEqual([given.leftUnpaid, given.absorbed, given.tokensUsed], [undefined, 10n, 10]);
+  const { ask: broken } = settlementOf(TERMS, {
+    ...ANSWERED,
+    delivered: false,
+    complete: false,
+    cause: "upstream_invalid",
+  });
+  assert.deepEqual([broken.voided, broken.tokensUsed], [true, 0]);
+});
+
+test("who leaves a card without a quota has used its tokens: nothing else limits it", () => {
+  const { ask } = settlementOf({ ...TERMS, unmetered: true }, LEFT);
+  assert.deepEqual([ask.leftUnpaid, ask.absorbed, ask.tokensUsed], [undefined, 10n, 10]);
 });
 
 test("that the dearest was held stands on the line, whoever pays", () => {

@@ -249,7 +249,7 @@ export function budgetTests(ask: Ask): void {
     assert.deepEqual([state?.budgets[`d/${id}`]?.now.spent, state?.budgets.M?.now.spent], [270n, 120n]);
   });
 
-  test("a key's tokens per minute are what was used in the end, and what is voided gives its own back", async () => {
+  test("a key's tokens per minute are what was used in the end, and what nothing has used gives its own back", async () => {
     const { store, admit, request } = await limited(ask, "Btoken", { tokensPerMinute: 100_000 });
     const tokens = async (n: number, inputTokens: number) => admit(n, { inputTokens });
     const first = admitted(await tokens(1, 60_000));
@@ -258,9 +258,14 @@ export function budgetTests(ask: Ask): void {
     assert.equal(causeOf(await tokens(2, 40_000)), "tokens");
     for (let n = 3; n < 9; n++) {
       const permit = admitted(await tokens(n, 9_000));
-      const none = { tokensTaken: 9_000, tokensUsed: 9_000, counted: permit.counted };
+      const none = { tokensTaken: 9_000, tokensUsed: 0, counted: permit.counted };
       await store.settle(settleAsk(request(n), permit, { voided: true, ...none }));
     }
+    // What a client has wasted counts, whoever pays for it.
+    const wasted = admitted(await tokens(9, 9_000));
+    const left = { tokensTaken: 9_000, tokensUsed: 9_500, counted: wasted.counted };
+    await store.settle(settleAsk(request(9), wasted, { voided: true, ...left }));
+    assert.equal(causeOf(await tokens(10, 9_000)), "tokens");
   });
 
   test("what a card pays counts in a budget, what has no quota does not", async () => {

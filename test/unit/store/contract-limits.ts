@@ -91,15 +91,23 @@ export function limitTests(ask: Ask): void {
     assert.equal(causeOf(await next(4)), "admitted");
   });
 
-  test("a voided request gives its tokens back, never above full, and not its place in the request bucket", async () => {
+  test("a request that used nothing gives its tokens back, never above full, and not its place in the request bucket", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Lgiveback");
     const groups = [terms({ tokensPerMinute: 600, requestsPerMinute: 60 })];
     const request = admitAsk({ tag, requestId: ridOf(1), groups, inputTokens: 100 });
     const permit = admitted(await store.admit(request));
-    await store.settle(settleAsk(request, permit, { voided: true, tokensTaken: 100, tokensUsed: 50 }));
-    const buckets = (await store.inspect(tag))?.buckets;
-    assert.deepEqual([buckets?.["big:t"]?.debt, buckets?.["big:r"]?.debt], [0, 60_000]);
+    await store.settle(settleAsk(request, permit, { voided: true, tokensTaken: 100, tokensUsed: 0 }));
+    const debts = async () => {
+      const { buckets } = (await store.inspect(tag)) ?? {};
+      return [buckets?.["big:t"]?.debt, buckets?.["big:r"]?.debt];
+    };
+    assert.deepEqual(await debts(), [0, 60_000]);
+    // Nobody pays for it, and the model's server has read it all the same.
+    const left = admitAsk({ tag, requestId: ridOf(2), groups, inputTokens: 100 });
+    const taken = { voided: true, tokensTaken: 100, tokensUsed: 50 };
+    await store.settle(settleAsk(left, admitted(await store.admit(left)), taken));
+    assert.deepEqual(await debts(), [50 * 60_000, 2 * 60_000]);
   });
 
   test("an account has at most 1,000 requests in flight whatever its group allows, and is told so", async () => {

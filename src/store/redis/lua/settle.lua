@@ -124,9 +124,8 @@ if args[left] ~= '' then
   end
 end
 
--- The estimate that admission took becomes what was really used; what was voided gives it back whole.
+-- The estimate that admission took becomes what was really used: nothing of what was refused or failed.
 local difference = used - taken
-if voided then difference = -taken end
 if tpm and difference ~= 0 then
   fields[#fields + 1] = bucket
   fields[#fields + 1] = take(drain(found[2], tpm, now), difference)
