@@ -171,6 +171,8 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
           slotsRefreshInterval: SLOTS_REFRESH_MS,
           retryDelayOnTryAgain: TRY_AGAIN_MS,
           retryDelayOnClusterDown: TRY_AGAIN_MS,
+          // ioredis would look the addresses up first, and a certificate be compared with an address in place of a name.
+          ...(settings.tls ? { dnsLookup: (host, found) => found(null, host) } : {}),
           redisOptions: { ...nodeOptions, ...(settings.tls ? { tls: {} } : {}), ...credentials(settings) },
         },
       );
