@@ -86,7 +86,8 @@ export interface RequestStore {
   /** Decides a request in one round trip: key, group, plan, funds, limits, hold. Idempotent by request id. */
   admit(ask: AdmitAsk): Promise<Admitted | AdmitRefused>;
   /**
-   * Raises the hold of a running request as far as free funds, or the rest of the entitlement that pays, allow.
+   * Raises the hold of a running request as far as free funds, or the rest of the entitlement that pays, allow; not for a key that is
+   * revoked or suspended by now, nor in an account that is suspended or closed.
    * Idempotent by request id and target; the hold's life stays as it was.
    */
   extend(ask: ExtendAsk): Promise<ExtendAnswer>;

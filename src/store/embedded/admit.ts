@@ -149,6 +149,8 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   const { hold: held, unmetered, entitlement, keyId, counted } = record.answer;
   // An entitlement without quota pays without a hold.
   if (held >= ask.target || unmetered) return { outcome: "held", hold: held };
+  // Whoever is shut out has what was set aside for the request, and no more.
+  if (account.status !== "normal" || isShutOut(context, ask.tag, keyId)) return { outcome: "held", hold: held };
   const request = { keyId, counted };
   const free = least(
     freeFor(context, ask.tag, account.balance, live, entitlement),
@@ -160,6 +162,11 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   openCounted(context, ask.tag, request);
   growHold(live, ask.requestId, record, more);
   return { outcome: "held", hold: nanoUsd(held + more) };
+}
+
+function isShutOut({ db }: Context, tag: AccountTag, keyId: string): boolean {
+  const status = db.get("SELECT status FROM keys WHERE tag = ? AND id = ?", tag, keyId)?.status;
+  return status === "revoked" || status === "suspended";
 }
 
 const least = (a: bigint, b: bigint | undefined): bigint => (b === undefined || a < b ? a : b);

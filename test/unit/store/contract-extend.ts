@@ -5,7 +5,7 @@ import type { Store } from "../../../src/store/contract.ts";
 import { SWEEP_MAX } from "../../../src/store/settlement.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { admitAsk, admitted, cardTerms, DAY_MS, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
+import { admitAsk, admitted, cardTerms, DAY_MS, hashOf, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
 import type { Ask } from "./contract.ts";
 import { assertIdentities } from "./contract-settle.ts";
 
@@ -45,6 +45,31 @@ export function extensionTests(ask: Ask): void {
     assert.deepEqual([account.balance, account.held], [350n, 350n]);
     await store.credit(tag, { id: "more", amount: 40n, kind: "topup", note: "" });
     assert.deepEqual(await raise(store, tag, 1, 300n), { outcome: "held", hold: 240n }, "a top-up counts at once");
+  });
+
+  test("whoever is shut out meanwhile has what was set aside, and no more until that is over", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Xshut", { funds: 10_000n });
+    admitted(await store.admit(admitAsk({ tag, requestId: ridOf(1) })));
+    const key = "key_Xshut";
+    const grown = async (target: bigint) => {
+      const answer = await raise(store, tag, 1, target);
+      return answer.outcome === "held" ? answer.hold : answer.outcome;
+    };
+    assert.equal(await grown(200n), 200n);
+    await store.changeKey(tag, key, { status: "suspended" });
+    assert.equal(await grown(300n), 200n);
+    await store.changeKey(tag, key, { status: "normal" });
+    assert.equal(await grown(300n), 300n);
+    await store.changeAccount(tag, { status: "suspended" });
+    assert.equal(await grown(400n), 300n);
+    await store.changeAccount(tag, { status: "normal" });
+    assert.equal(await grown(400n), 400n);
+    await store.rotateKey(tag, key, { hash: hashOf("Xshut-next"), overlapMs: 0 });
+    assert.equal(await grown(500n), 500n, "a rotated key is the same key");
+    await store.revokeKey(tag, key);
+    assert.equal(await grown(600n), 500n);
+    assert.equal((await stateOf(store, tag)).account.held, 500n);
   });
 
   test("fifty at once share what is free to the last nano-dollar (promise 1)", async () => {

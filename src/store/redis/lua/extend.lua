@@ -7,13 +7,13 @@ local rid, target = ARGV[1], amount(ARGV[2])
 if not target then return bad('target') end
 
 local function read()
-  return unpack(redis.call('HMGET', account, 'todo', 'bal', 'held'))
+  return unpack(redis.call('HMGET', account, 'todo', 'bal', 'held', 'status'))
 end
 
 local now = clock()
-local todo, bal, held_before = read()
+local todo, bal, held_before, status = read()
 if todo then finish(todo) end
-if sweep(account, holds, expiries, now) then todo, bal, held_before = read() end
+if sweep(account, holds, expiries, now) then todo, bal, held_before, status = read() end
 local stored = redis.call('HGET', holds, rid)
 if not stored then return { 'gone' } end
 local record, held = hold_of(rid, stored)
@@ -23,6 +23,12 @@ if not (tonumber(record[2]) > now) then return { 'gone' } end
 local entitlement = record[4]
 -- An entitlement without quota pays without a hold.
 if held >= target or record[7] == '1' then return { 'held', record[1] } end
+
+-- Whoever is shut out has what was set aside for the request, and no more.
+if status and status ~= 'normal' then return { 'held', record[1] } end
+local hash = redis.call('HGET', account, 'ki:' .. record[5])
+local stored_key = hash and redis.call('HGET', account, 'k:' .. hash)
+if stored_key and cjson.decode(stored_key)[3] == 'revoked' then return { 'held', record[1] } end
 
 local free, payer = 0, 'held'
 if entitlement == '' then
