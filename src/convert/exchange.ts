@@ -80,13 +80,13 @@ export interface ConvertContext {
    * 38).
    */
   seal(content: Uint8Array, context: string): string;
+  /** The same as `seal`, and the same envelope for the same content in the same context: for ids that are no secrets. */
+  sealAlike(content: Uint8Array, context: string): string;
   /**
    * 32 characters that the same text always gives, for the same account, and that nobody without the sealing key can
    * tell in advance or read the text from.
    */
   digest(text: string): string;
-  /** The same, and the same envelope for the same content in the same context: for ids that are no secrets. */
-  sealAlike(content: Uint8Array, context: string): string;
   /** The content of an envelope that was sealed here for the same context, or undefined for anything else. */
   open(envelope: string, context: string): Uint8Array | undefined;
 }

@@ -1,7 +1,7 @@
 /**
  * Reasoning that a client carries for us from one turn to the next (docs/translation-rules.md rule 38): the upstream's
- * own blocks, sealed. What comes back broken, from elsewhere or from another model is dropped without a word, before
- * anything is sent.
+ * own blocks, sealed. What comes back broken, from elsewhere or from another model is dropped before anything is sent: no
+ * loss of what the client asked for, so that it is named as ignored at most.
  */
 import { objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
