@@ -1,9 +1,13 @@
 /** Workers that the test plays, and a clock that it moves: when another one is started, and when one is killed. */
 import assert from "node:assert/strict";
+import cluster from "node:cluster";
 import test from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { createLog } from "../../../../src/telemetry/log.ts";
-import type { MetricsSnapshot, WorkerEnd } from "../../../../src/telemetry/metrics.ts";
+import { createMetrics, type MetricsSnapshot, type WorkerEnd } from "../../../../src/telemetry/metrics.ts";
+import type { Settings } from "../../../../src/values/settings.ts";
 import { WorkerPool } from "../../../../src/workers/pool.ts";
+import { startWorkers } from "../../../../src/workers/workers.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { PlayedProcess } from "./played-process.ts";
 
@@ -168,6 +172,47 @@ test("told to end it is not started again, and killed only when it does not", as
   clock.advance(60_000);
   assert.equal(started.length, 1);
   assert.deepEqual(ended, [undefined], "nobody is to blame");
+});
+
+test("a deadline for drains that was reloaded is the one that workers are killed by", async (t) => {
+  const clock = new HandClock();
+  const played = new PlayedProcess();
+  t.mock.method(cluster, "fork", () => ({ process: played.asChild, on() {} }));
+  const address = { kind: "tcp", host: "127.0.0.1", port: 1 } as const;
+  const settingsWith = (deadlineMs: number) =>
+    ({ workers: 1, listen: address, drain: { lameDuckMs: 1_000, deadlineMs } }) as Settings;
+  const starting = startWorkers({
+    file: "tollgate.yaml",
+    settings: settingsWith(60_000),
+    copy: STARTED,
+    log: createLog({ level: "silent" }),
+    pretty: false,
+    clock,
+    startParent: async () => ({
+      admin: address,
+      metrics: createMetrics(),
+      audit: { take() {} },
+      apply: () => ({ restart: [], gone: [], generation: 2 }),
+      reloadFailed() {},
+      async close() {},
+    }),
+  });
+  await turn();
+  played.serve();
+  const gateway = await starting;
+  const reloaded = gateway.reload(settingsWith(600_000), STARTED);
+  played.say({ kind: "configured", generation: 2 });
+  await reloaded;
+  const drained = gateway.drain();
+  // Its streams run on, and it says that it is alive.
+  for (let second = 0; second < 630; second++) {
+    clock.advance(1_000);
+    played.say({ kind: "pong" });
+  }
+  assert.deepEqual(played.signals, []);
+  clock.advance(1_000);
+  assert.deepEqual(played.signals, ["SIGKILL"]);
+  await drained;
 });
 
 test("a worker that is slow to tell its figures is represented by its last ones", async () => {
