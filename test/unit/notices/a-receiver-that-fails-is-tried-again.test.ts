@@ -192,6 +192,37 @@ test("after three days it is given up, the log says so, and the next one is sent
   assert.equal(await metric('notices_lost_total{cause="given_up"}'), 1);
 });
 
+test("the notice after one that was given up begins with the shortest wait", async (t) => {
+  const { clock, receiver, notices, tell, tag } = await startRig(t);
+  receiver.answer = () => ({ status: 500 });
+  await tell("first");
+  await until(clock, () => notices.laneOf(tag)?.failures === 1);
+  await clock.advance(1_000);
+  await tell("second");
+  await clock.advance(3 * DAY_MS - 999);
+  await until(clock, () => receiver.log.at(-1)?.reference === "second" && (notices.laneOf(tag)?.nextInMs ?? 0) > 0);
+  assert.equal(notices.laneOf(tag)?.nextInMs, 5_000);
+});
+
+test("a corrected secret is taken at once, by notices that wait and by stopped ones", async (t) => {
+  const wrong = { secrets: [new Secret(webhookSecret("wrong"))] };
+  const { clock, receiver, notices, tell, tag } = await startRig(t, { settings: wrong });
+  await tell("first");
+  await until(clock, () => notices.laneOf(tag)?.failures === 1);
+  assert.deepEqual([receiver.log.at(-1)?.status, notices.laneOf(tag)?.nextInMs], [401, 5_000]);
+  notices.apply(settingsOf(receiver));
+  assert.equal(notices.laneOf(tag)?.nextInMs, 0);
+  await until(clock, () => receiver.log.at(-1)?.reference === "first");
+  receiver.answer = () => ({ status: 410 });
+  await tell("second");
+  await until(clock, () => notices.status()?.stopped !== undefined);
+  receiver.answer = () => ({ status: 204 });
+  notices.apply(settingsOf(receiver, { secrets: ["next", "one"].map((word) => new Secret(webhookSecret(word))) }));
+  assert.equal(notices.status()?.stopped, undefined);
+  await until(clock, () => receiver.log.at(-1)?.status === 204);
+  assert.equal(receiver.log.at(-1)?.reference, "second");
+});
+
 test("410 stops all of them; another try, or another receiver, brings them", async (t) => {
   const { clock, store, receiver, notices, tell, log, metric, tag } = await startRig(t);
   receiver.answer = () => ({ status: 410 });

@@ -1,4 +1,4 @@
-/** Two gateways on one Redis: one delivers, and the other goes on where it has stopped. */
+/** Two gateways on one Redis: one delivers, and the other goes on where it has stopped. And how long one counts on its lease. */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { Notices } from "../../../src/notices/notices.ts";
@@ -12,7 +12,7 @@ import { type Receiver, startReceiver, webhookSecret } from "../../e2e/money/not
 import { startRedis } from "../../rig/redis.ts";
 import { makeAccount } from "../store/asks.ts";
 import { PATIENT } from "../store/benches.ts";
-import { settingsOf } from "./rig.ts";
+import { rest, settingsOf, startRig } from "./rig.ts";
 
 async function gateway(t: TestContext, url: string, receiver: Receiver, name: string) {
   const notices = new Notices({
@@ -67,4 +67,18 @@ test("one delivers; where it stops, or is asked to give way, the other goes on",
   await tell(three.store, tag, "d");
   await receiver.until(() => receiver.log.some(({ reference }) => reference === "d"));
   assert.deepEqual([...new Set(receiver.log.map(({ reference }) => reference))], ["a", "b", "c", "d"]);
+});
+
+test("a lease counts from the moment at which it was asked for, however late the store answers", async (t) => {
+  const answer = Promise.withResolvers<boolean>();
+  const { clock, notices } = await startRig(t, { calls: { leaseNotices: () => answer.promise } });
+  await clock.advance(4_000);
+  answer.resolve(true);
+  await rest(clock);
+  assert.equal(notices.status()?.isLeader, true);
+  await clock.advance(999);
+  assert.equal(notices.status()?.isLeader, true);
+  // The store may have counted from the asking on, and gives the lease to another one after 6 seconds.
+  await clock.advance(1);
+  assert.equal(notices.status()?.isLeader, false);
 });
