@@ -1,13 +1,20 @@
 /** Which settings an overload manager goes by, and what it does with requests and with connections at its limits. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import test, { type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { createOverload } from "../../../src/overload/overload.ts";
+import v8 from "node:v8";
+import { sharesOf } from "../../../src/accept/descriptors.ts";
+import { createOverload, type Overload } from "../../../src/overload/overload.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
-import { newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
+import { type AccountTag, newAccountTag, newKey, readKey, type WellFormedKey } from "../../../src/values/key.ts";
 import { FakeClock } from "../dispatch/rig.ts";
+
+const { readFileSync } = fs;
+const { getHeapStatistics } = v8;
 
 type OverloadSettings = ReturnType<Parameters<typeof createOverload>[0]["settings"]>;
 
@@ -20,9 +27,36 @@ function overloadOn(t: TestContext, settings: () => OverloadSettings) {
     metrics: createMetrics(),
   });
   t.after(() => overload.stop());
-  const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
+  return { ...overload, key: keyOf(newAccountTag(randomBytes)) };
+}
+
+/** Another key of the account each time. */
+function keyOf(tag: AccountTag): WellFormedKey {
+  const key = readKey(newKey(tag, randomBytes).text);
   assert.ok(key && key !== "noise");
-  return { ...overload, key };
+  return key;
+}
+
+/** Takes in requests that may go on. @returns how many. */
+function entered(overload: Pick<Overload, "enter">, most: number, key: () => WellFormedKey): number {
+  for (let count = 0; count < most; count++) if (isRefusal(overload.enter(key()))) return count;
+  return most;
+}
+
+/** A machine whose limit on descriptors and whose heap are the test's. */
+function machine(t: TestContext, { descriptors = 20_000, heapRatio = 0.1 }): void {
+  fs.readFileSync = ((...ask: Parameters<typeof readFileSync>) =>
+    ask[0] === "/proc/self/limits"
+      ? `Max open files            ${descriptors}                ${descriptors}                files\n`
+      : readFileSync(...ask)) as typeof readFileSync;
+  v8.getHeapStatistics = () => ({ ...getHeapStatistics(), used_heap_size: heapRatio * 1_000, heap_size_limit: 1_000 });
+  // Those who have imported them by name get these, too.
+  syncBuiltinESMExports();
+  t.after(() => {
+    Object.assign(fs, { readFileSync });
+    Object.assign(v8, { getHeapStatistics });
+    syncBuiltinESMExports();
+  });
 }
 
 const settingsWith = (overload: Partial<OverloadSettings["overload"]>, workers = 1): OverloadSettings => ({
@@ -59,4 +93,39 @@ test("each of several workers has its part of the memory, unless a number is giv
     return overloadOn(t, () => settings).connectionGuard.refusesConnections();
   };
   assert.deepEqual([refuses(1), refuses(1e9), refuses(1e9, 2 ** 50)], [false, true, false]);
+});
+
+test("an account that uses a fresh key for each request is blamed as one that has a single key", (t) => {
+  const settings = settingsWith({ inFlightMax: 100 });
+  const overload = overloadOn(t, () => settings);
+  const [busy, calm] = [newAccountTag(randomBytes), newAccountTag(randomBytes)];
+  assert.equal(
+    entered(overload, 100, () => keyOf(busy)),
+    90,
+  );
+  const refused = overload.enter(keyOf(busy));
+  assert.ok(isRefusal(refused));
+  assert.equal(refused.cause, "concurrency");
+  assert.ok(!isRefusal(overload.enter(keyOf(calm))), "the others have the rest");
+});
+
+test("no more is carried at once than there are descriptors for, however much the upstreams take", (t) => {
+  machine(t, { descriptors: 1_064 });
+  const { upstreamMax } = sharesOf(1_064);
+  const upstreams = new Map([["east", { maxConcurrency: 10_000 }]]) as unknown as OverloadSettings["upstreams"];
+  const settings = { ...settingsWith({ inFlightMax: undefined }), upstreams };
+  const overload = overloadOn(t, () => settings);
+  const strangers = () => keyOf(newAccountTag(randomBytes));
+  assert.equal(entered(overload, 1_000, strangers), upstreamMax);
+});
+
+test("memory is short where the heap is nearly full, though the process is small", (t) => {
+  const settings = settingsWith({});
+  for (const [heapRatio, isShort] of [
+    [0.89, false],
+    [0.91, true],
+  ] as const) {
+    machine(t, { heapRatio });
+    assert.equal(overloadOn(t, () => settings).isShortOfMemory(), isShort, `${heapRatio}`);
+  }
 });
