@@ -44,6 +44,24 @@ test("a model that the ledger has nothing of differs where all models are asked 
   assert.deepEqual([models, all.others.size], [["ours", "theirs"], 0]);
 });
 
+test("one name of theirs for what the ledger has under two is held against both together", () => {
+  const ours: ByDay = new Map([
+    [
+      DAY,
+      new Map([
+        ["m", { ...NO_FIGURES, cost: 4n }],
+        ["m-2026-01-31", { ...NO_FIGURES, cost: 6n }],
+      ]),
+    ],
+  ]);
+  const { items, differing } = compare(side("m", 10n), ours, { share: 0 });
+  assert.deepEqual(
+    items.map(({ model, theirs, ours: sum }) => [model, theirs, sum]),
+    [["m + m-2026-01-31", 10n, 10n]],
+  );
+  assert.deepEqual(differing, []);
+});
+
 test("a cost is rounded half away from zero, a credit as a charge", () => {
   const nano = 1_000_000n;
   for (const [cost, expected] of [

@@ -337,6 +337,18 @@ test("a file of lines that are in another one, too, is noticed", async () => {
   assert.ok((await checksFound()).includes("archive_twice"));
 });
 
+test("a file of lines from the midst of another one makes no gap behind that one", async () => {
+  const [, ...texts] = gunzipSync(readFileSync(fileOf(alice, "first")))
+    .toString()
+    .trimEnd()
+    .split("\n");
+  const lines = texts.slice(2, 5).map((text) => fromPlain(JSON.parse(text)) as LedgerLine);
+  await writeArchive(dir, `acct_${alice.tag}`, lines, newChain(`acct_${alice.tag}`, 1));
+  const found = await checksFound();
+  assert.ok(found.includes("archive_twice"), `${found}`);
+  assert.ok(!found.includes("archive_gap"), `${found}`);
+});
+
 test("whoever writes files and digests anew, all of them, has not the link that the store has", async () => {
   let link = newChain(`acct_${alice.tag}`, 1);
   for (const which of ["first", "second"] as const) {
