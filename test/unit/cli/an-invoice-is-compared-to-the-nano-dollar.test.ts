@@ -1,9 +1,13 @@
 // Where a vendor's figures differ from ours: the share is of the larger side, whichever that is, and credits round as charges do.
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import { nanoOfCost } from "../../../src/cli/invoice/columns.ts";
 import { compareFigures } from "../../../src/cli/invoice/compare.ts";
 import { type ByDay, NO_FIGURES } from "../../../src/cli/invoice/invoice.ts";
+import { run } from "./captured-run.ts";
 
 const DAY = "2026-08-01";
 
@@ -60,6 +64,27 @@ test("one name of theirs for what the ledger has under two is held against both 
     [["m + m-2026-01-31", 10n, 10n]],
   );
   assert.deepEqual(differing, []);
+});
+
+test("input is all of it: what was new, what was read from a cache, and what was written to one", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-invoice-"));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const from = join(dir, "export.csv");
+  writeFileSync(from, `date,model,input_tokens,output_tokens\n${DAY},m,1230,4\n`);
+  const counts = { input_tokens: 1_000, cached_input_tokens: 200, cache_write_tokens: 30, output_tokens: 4 };
+  const ran = await run(["--json", "reconcile", "--from", from, "--upstream", "east", "--share", "0"], {
+    env: { TOLLGATE_ADMIN_URL: "http://gateway.invalid", TOLLGATE_ADMIN_TOKEN: "token" },
+    fetch: async () => Response.json({ items: [{ day: DAY, model: "m", ...counts, cost_usd: "1.00" }], next: null }),
+  });
+  assert.equal(ran.status, 0, ran.err);
+  const { items } = JSON.parse(ran.out) as { items: { figure: string; theirs: number; ours: number }[] };
+  assert.deepEqual(
+    items.map(({ figure, theirs, ours }) => [figure, theirs, ours]),
+    [
+      ["input", 1_230, 1_230],
+      ["output", 4, 4],
+    ],
+  );
 });
 
 test("a cost is rounded half away from zero, a credit as a charge", () => {

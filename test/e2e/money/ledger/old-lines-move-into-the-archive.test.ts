@@ -68,12 +68,22 @@ async function bench(t: TestContext, lines = 12): Promise<Bench> {
   };
 }
 
-/** Makes the lines of the ledger ten days older: the embedded store lives in the machine's own time. */
-function age(here: GatewayHere, { tag }: TestAccount): void {
+/** Makes the lines of the ledger, up to the one of a number, ten days older: the embedded store lives in the machine's own time. */
+function age(here: GatewayHere, { tag }: TestAccount, last = 1_000_000): void {
   assert.ok(here.settings.store.kind === "embedded");
   const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));
-  db.prepare("UPDATE ledger SET at = at - ? WHERE tag = ?").run(10 * DAY_MS, tag);
+  db.prepare("UPDATE ledger SET at = at - ? WHERE tag = ? AND seq <= ?").run(10 * DAY_MS, tag, last);
   db.close();
+}
+
+/** Writes two lines of one request, the fifteenth and the sixteenth of a bench: a charge, and what was absorbed. */
+async function chargeAndAbsorb({ here, account }: Bench): Promise<void> {
+  const ask = admitAsk({
+    ...{ tag: account.tag, requestId: ridOf(1), keyHash: hashKey(account.key), plans: ["pro"] },
+    groups: [terms({ group: "money" })],
+  });
+  const answer = admitted(await here.store.admit(ask));
+  await here.store.settle(settleAsk(ask, answer, { amount: 5n, absorbed: 3n, absorbedCause: "cut_over_hold" }));
 }
 
 const filesOf = (dir: string) => readdirSync(dir).sort();
@@ -167,6 +177,31 @@ test("a later run goes on in a file of its own, and the chain goes through both"
   assert.equal(verified.status, 0, verified.err);
 });
 
+test("a file ends before a request of which one line is old and the next one young", async (t) => {
+  const one = await bench(t);
+  const { here, account, dir, before, tollgate } = one;
+  await chargeAndAbsorb(one);
+  age(here, account, 15);
+  const ran = await tollgate("ledger", "archive", "--before", before, "--to", dir);
+  assert.equal(ran.status, 0, ran.err);
+  assert.deepEqual(linesIn(dir), upTo(14));
+  assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), ["14 opening", "15 usage", "16 absorbed"]);
+});
+
+test("of a file that was left, a run for an earlier day lets go of the lines before that day only", async (t) => {
+  const { here, account, dir, before, tollgate, cutAfter } = await bench(t);
+  age(here, account, 8);
+  // The file is written by then, and the store is still to be asked.
+  const cut = await cutAfter(3, "ledger", "archive", "--before", before, "--to", dir, "--account", account.name);
+  assert.deepEqual([cut.status, linesIn(dir)], [1, upTo(12)], cut.err);
+  const earlier = await tollgate("ledger", "archive", "--before", utcDay(Date.now() - 15 * DAY_MS), "--to", dir);
+  assert.equal(earlier.status, 0, earlier.err);
+  assert.equal((await here.store.readLedger(account.tag, 0, 1))[0]?.seq, 8);
+  const later = await tollgate("ledger", "archive", "--before", before, "--to", dir);
+  assert.equal(later.status, 0, later.err);
+  assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), ["12 opening", "13 topup", "14 adjust"]);
+});
+
 test("what is wrong with the archive or with what is asked is named, and nothing is let go of", async (t) => {
   const { here, account, dir, before, tollgate, cutAfter } = await bench(t);
   assert.equal((await tollgate("ledger", "archive", "--before", "soon", "--to", dir)).status, 2);
@@ -208,12 +243,7 @@ async function archiveStep({ here, account }: Bench, body: object): Promise<stri
 test("a charge and what was absorbed of its request stay together", async (t) => {
   const one = await bench(t);
   const { here, account, before } = one;
-  const ask = admitAsk({
-    ...{ tag: account.tag, requestId: ridOf(1), keyHash: hashKey(account.key), plans: ["pro"] },
-    groups: [terms({ group: "money" })],
-  });
-  const answer = admitted(await here.store.admit(ask));
-  await here.store.settle(settleAsk(ask, answer, { amount: 5n, absorbed: 3n, absorbedCause: "cut_over_hold" }));
+  await chargeAndAbsorb(one);
   age(here, account);
   const lines = await here.store.readLedger(account.tag, 0, 100);
   assert.deepEqual(shown(lines.slice(-2)), ["15 usage", "16 absorbed"]);
