@@ -185,6 +185,16 @@ test("a shorter pause takes nothing from a longer one that a model was asked for
   assert.equal(health.restMs("m"), 20_000);
 });
 
+test("a shorter pause takes nothing from a longer one that an ill server has asked for before", () => {
+  const { health, tell, clock } = watched();
+  tell("remote", { retryAfterS: 20 });
+  for (let at = 0; at < 2; at++) tell("remote", { retryAfterS: 1 });
+  clock.advance(19_999);
+  assert.deepEqual([health.standing("m"), health.isOnlyDoubted("m")], ["probe", false]);
+  clock.advance(1);
+  assert.equal(health.isOnlyDoubted("m"), true);
+});
+
 test("a server that counts our requests can be reached: what failed on our side before it is in a row no more", () => {
   const { health, tell, ejections } = watched();
   for (const kind of ["local", "local", "rate_limited", "local", "local"] as const) tell(kind);

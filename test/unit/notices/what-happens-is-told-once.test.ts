@@ -289,36 +289,55 @@ test("what is found before there is a store is told when there is one", async (t
   assert.deepEqual([type, data.finding], ["books_off", "store_older"]);
 });
 
+/** A queue whose store takes the first notice when `first` resolves, and all others at once. */
+function queueBehind(first: Promise<void>): { queue: GatewayQueue; clock: ManualClock; added: (string | undefined)[] } {
+  const clock = new ManualClock();
+  const added: (string | undefined)[] = [];
+  const queue = new GatewayQueue({
+    store: {
+      async addNotice(_outbox, { data }) {
+        added.push(data.upstream);
+        if (added.length === 1) await first;
+        return "added";
+      },
+    },
+    settings: () => ({ kinds: new Set(["upstream_out"]) }) as unknown as NoticeSettings,
+    clock,
+    metrics: createMetrics(),
+    replica: { instance: "one" },
+    generation: () => 1,
+    onDirect: undefined,
+  });
+  return { queue, clock, added };
+}
+
 test("what happens at the instant at which the store has taken, or not taken, the one before waits for no other", async () => {
   for (const fails of [false, true]) {
     for (const turns of [0, 1, 2, 3, 4]) {
-      const clock = new ManualClock();
-      const added: (string | undefined)[] = [];
       const first = Promise.withResolvers<void>();
-      const queue = new GatewayQueue({
-        store: {
-          async addNotice(_outbox, { data }) {
-            added.push(data.upstream);
-            if (added.length === 1) await first.promise;
-            return "added";
-          },
-        },
-        settings: () => ({ kinds: new Set(["upstream_out"]) }) as unknown as NoticeSettings,
-        clock,
-        metrics: createMetrics(),
-        replica: { instance: "one" },
-        generation: () => 1,
-        onDirect: undefined,
-      });
+      const { queue, clock, added } = queueBehind(first.promise);
       queue.note("upstream_out", { upstream: "east" });
       if (fails) first.reject(new StoreError("unavailable", "no"));
       else first.resolve();
       for (let turn = 0; turn < turns; turn++) await undefined;
       queue.note("upstream_out", { upstream: "west" });
       await rest(clock);
-      await clock.advance(2_000);
+      if (fails) await clock.advance(2_000);
       assert.deepEqual(added, ["east", ...(fails ? ["east"] : []), "west"], `${turns} turns, fails: ${fails}`);
     }
+  }
+});
+
+test("what happens at that instant is in the store when a gateway that stops then has stopped", async () => {
+  for (const turns of [0, 1, 2, 3, 4]) {
+    const first = Promise.withResolvers<void>();
+    const { queue, added } = queueBehind(first.promise);
+    queue.note("upstream_out", { upstream: "east" });
+    first.resolve();
+    for (let turn = 0; turn < turns; turn++) await undefined;
+    queue.note("upstream_out", { upstream: "west" });
+    await queue.stop();
+    assert.deepEqual(added, ["east", "west"], `${turns} turns`);
   }
 });
 
