@@ -15,7 +15,8 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "stat",
           title: "Upstreams out of rotation",
-          description: "Ejected after failures, by any instance; they come back by themselves once a probe succeeds.",
+          description:
+            "Ejected after failures, by any instance; after its cool-down one counts as in, and its next request decides.",
           unit: UNIT.count,
           queries: [
             { expr: `count(min by (upstream) (tollgate_upstream_healthy${HERE}) == 0) or vector(0)`, legend: "out" },

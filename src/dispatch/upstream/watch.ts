@@ -57,7 +57,8 @@ export function measureUpstreams(upstreams: readonly UpstreamReport[], metrics: 
   metrics.upstreamHealthy.reset();
   metrics.queued.reset();
   for (const { name, standing, queued } of upstreams) {
-    metrics.upstreamHealthy.set({ upstream: name }, standing === "healthy" ? 1 : 0);
+    // Nobody passes over the one whose rest is over: without traffic it stays so, and nothing is known to be wrong.
+    metrics.upstreamHealthy.set({ upstream: name }, standing === "ejected" ? 0 : 1);
     metrics.queued.set({ upstream: name }, queued);
   }
 }

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Ejection, Health, type HealthVerdict } from "../../../src/dispatch/upstream/health.ts";
+import { measureUpstreams } from "../../../src/dispatch/upstream/watch.ts";
+import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { answerOf } from "../../../src/values/errors.ts";
 import type { UpstreamSettings } from "../../../src/values/settings.ts";
 import {
@@ -330,6 +332,30 @@ test("the last route of a model is asked however ill, and the one that rests lea
     ["west", "west"],
     "asked all the same, and once more as any last route is",
   );
+});
+
+test("the gauge of an upstream is 0 while it is passed over, and no longer, whether or not a request comes", async (t) => {
+  const bad = await heldServer(t);
+  const clock = new FakeClock();
+  const { dispatcher } = rig(t, [upstream("bad", bad.base, { health: { ...HOT, failures: 1 } })], clock);
+  const metrics = createMetrics();
+  const gauge = async () => {
+    measureUpstreams(dispatcher.report(), metrics);
+    return /^tollgate_upstream_healthy\{upstream="bad"\} (\d)$/m.exec((await metrics.page()).body)?.[1];
+  };
+  assert.equal(await gauge(), "1");
+  const failing = dispatcher.run(ask([route("bad")], { stream: false }));
+  for (let tries = 0; tries < 2; tries++) (await bad.next()).answer(500);
+  refusalIn(await failing);
+  assert.equal(await gauge(), "0");
+  clock.advance(4_000);
+  assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "1"]);
+  const probing = dispatcher.run(ask([route("bad")], { stream: false }));
+  const probe = await bad.next();
+  assert.equal(await gauge(), "0", "others go elsewhere while it is probed");
+  probe.answer();
+  assertAnswered(await probing);
+  assert.equal(await gauge(), "1");
 });
 
 test("a client's own 4xx never ejects, however often", async (t) => {
