@@ -198,7 +198,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
     const gone = goneFrom(state.settings, kept);
     state.settings = kept;
     state.generation++;
-    metrics.expectUpstreams(kept.upstreams.keys());
+    metrics.expectConfigured(kept);
     books.notices.apply(kept.notices);
     return { generation: state.generation, gone, ...reloads.accepted(diffSettings(started, next)) };
   };

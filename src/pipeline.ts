@@ -51,8 +51,8 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
   const { settings, books, clock, metrics, log, cut } = parts;
   const { charging, notices, store } = books;
   const { journal, settler } = charging;
-  const { upstreams, traces, sealingKeys } = settings();
-  metrics.expectUpstreams(upstreams.keys());
+  const { upstreams, catalog, traces, sealingKeys } = settings();
+  metrics.expectConfigured({ upstreams, catalog });
   const dispatcher = createDispatcher({
     upstreams,
     clock,

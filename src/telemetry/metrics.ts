@@ -3,6 +3,7 @@
  * prom-client has the other gauges and the process's own figures, and writes the page.
  */
 import { collectDefaultMetrics, Gauge, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
+import { type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { NOTICE_KINDS } from "../values/settings.ts";
 import { LabelledCounter, LabelledGauge, LabelledHistogram, type Labels } from "./series.ts";
 
@@ -17,6 +18,15 @@ const QUEUE_WAIT_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 const SURPRISES = ["output_above_max", "output_above_limit", "input_above_context"] as const;
 
 const NANO = 1e-9;
+
+/** What a configuration names that is a label. */
+interface LabelSources {
+  readonly upstreams: ReadonlyMap<string, unknown>;
+  readonly catalog: {
+    readonly models: ReadonlyMap<string, Pick<Model, "name"> & { readonly routes: readonly Pick<Route, "upstream">[] }>;
+    readonly groups: ReadonlyMap<string, Pick<Group, "name" | "models">>;
+  };
+}
 
 /** All metrics of one process with their values; can be sent to another one (summed-metrics.ts). */
 export type MetricsSnapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
@@ -93,8 +103,6 @@ export function createMetrics() {
   const { counter, gauge, readGauge, movedGauge, histogram } = makersOn(registers);
 
   let holdsNano = 0n;
-  /** Models by upstream that were expected: no more than the configurations have had. */
-  const expected = new Map<string, Set<string>>();
   const request = ["protocol", "model", "group"] as const;
   const metrics = {
     requests: counter("requests_total", "Requests answered, by status and cause of refusal.", [
@@ -276,17 +284,19 @@ export function createMetrics() {
     addUsd<T extends string>(target: LabelledCounter<T>, labels: Labels<T>, nano: bigint): void {
       if (nano > 0n) target.inc(labels, Number(nano) * NANO);
     },
-    /** Shows the upstreams of the configuration before anything has been asked of them. */
-    expectUpstreams(names: Iterable<string>): void {
-      for (const upstream of names)
+    /** Shows at 0 what alerts look for in what a configuration names, so that the first event is seen as a rise. */
+    expectConfigured({ upstreams, catalog: { models, groups } }: LabelSources): void {
+      for (const upstream of upstreams.keys())
         for (const outcome of ["ok", "upstream_forbidden"]) metrics.attempts.inc({ upstream, outcome }, 0);
-    },
-    /** Shows the surprises of a model at an upstream at 0, once, so that the first one is seen as a rise. */
-    expectCounts(upstream: string, model: string): void {
-      const models = expected.get(upstream) ?? new Set();
-      if (models.has(model)) return;
-      expected.set(upstream, models.add(model));
-      for (const kind of SURPRISES) metrics.surprisingCounts.inc({ upstream, model, kind }, 0);
+      for (const { name: model, routes } of models.values()) {
+        const serving = [...groups.values()].filter((group) => groupServes(group, model));
+        for (const { upstream } of routes) {
+          metrics.otherModel.inc({ upstream, model }, 0);
+          for (const kind of SURPRISES) metrics.surprisingCounts.inc({ upstream, model, kind }, 0);
+          for (const { name: group } of serving)
+            metrics.absorbed.inc({ group, upstream, cause: "unpaid_tool_calls" }, 0);
+        }
+      }
     },
     /** Moves the gauge of holds by nano-dollars; kept as an integer, so that it comes back to 0 exactly. */
     moveHolds(nano: bigint): void {

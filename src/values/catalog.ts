@@ -177,7 +177,7 @@ export interface Catalog {
 }
 
 /** Whether a group serves a model: by exact name, or by a prefix that ends in `*`. */
-export function groupServes(group: Group, modelName: string): boolean {
+export function groupServes(group: Pick<Group, "models">, modelName: string): boolean {
   return group.models.some((pattern) =>
     pattern.endsWith("*") ? modelName.startsWith(pattern.slice(0, -1)) : pattern === modelName,
   );

@@ -43,10 +43,8 @@ function reportSurprises(
   { requestId, model }: ChargedRequest,
   { metrics, log }: ReportParts,
 ): void {
-  if (!metered) return;
+  if (!metered || surprises.length === 0) return;
   const upstream = ask.upstream ?? "none";
-  metrics.expectCounts(upstream, model);
-  if (surprises.length === 0) return;
   for (const kind of surprises) metrics.surprisingCounts.inc({ upstream, model, kind });
   const { usage } = metered;
   const counts = { input_tokens: totalInput(usage), output_tokens: usage.output };

@@ -30,13 +30,24 @@ test("each gauge of several processes is their worst, or their sum", async () =>
 
 test("what alerts and rates are made of is there before the first event", async () => {
   const metrics = createMetrics();
-  metrics.expectUpstreams(["up-1"]);
-  metrics.expectCounts("up-1", "big-1");
+  metrics.expectConfigured({
+    upstreams: new Map([["up-1", {}]]),
+    catalog: {
+      models: new Map([["big-1", { name: "big-1", routes: [{ upstream: "up-1" }, { upstream: "up-2" }] }]]),
+      groups: new Map([
+        ["all", { name: "all", models: ["big-*"] }],
+        ["small", { name: "small", models: ["small-1"] }],
+      ]),
+    },
+  });
   const { body } = await metrics.page();
   for (const series of [
     'upstream_attempts_total{upstream="up-1",outcome="ok"}',
     'upstream_attempts_total{upstream="up-1",outcome="upstream_forbidden"}',
     'surprising_counts_total{upstream="up-1",model="big-1",kind="input_above_context"}',
+    'other_model_answers_total{upstream="up-1",model="big-1"}',
+    'other_model_answers_total{upstream="up-2",model="big-1"}',
+    'absorbed_usd_total{group="all",upstream="up-2",cause="unpaid_tool_calls"}',
     'code_failures_total{outcome="failed"}',
     'code_failures_total{outcome="blocked"}',
     'config_reloads_total{result="refused"}',
@@ -48,6 +59,7 @@ test("what alerts and rates are made of is there before the first event", async 
     "restored_charges_total",
   ])
     assert.ok(body.includes(`\ntollgate_${series} 0\n`), series);
+  assert.doesNotMatch(body, /group="small"/, "it serves no model that has such a route");
 });
 
 test("there is one build, whose generation moves on", async () => {

@@ -7,6 +7,7 @@ import { startCollector } from "../../../rig/otel-collector.ts";
 import { startPrometheus } from "../../../rig/prometheus.ts";
 import { ask } from "../../protocol/whole/asking.ts";
 import { round, sightConfig, visitors } from "./mixed-traffic.ts";
+import { ALERTS } from "./rule-files.ts";
 
 test("promtool check metrics has nothing to say of a page after mixed traffic", async (t) => {
   const here = await startGatewayHere({ config: sightConfig });
@@ -16,6 +17,20 @@ test("promtool check metrics has nothing to say of a page after mixed traffic", 
   assert.match(page.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
   const said = execFileSync("promtool", ["check", "metrics"], { input: await page.text(), stdio: "pipe" });
   assert.equal(String(said), "");
+});
+
+test("each counter in whose rise an alert sees something is at 0 before the first request", async (t) => {
+  const here = await startGatewayHere({ config: sightConfig });
+  t.after(() => here.close());
+  const page = await (await fetch(`${here.adminUrl}/metrics`)).text();
+  const asked = ALERTS.flatMap(({ expr }) => [...expr.matchAll(/increase\((\w+)(?:\{([^}]*)\})?\[/g)]);
+  assert.ok(asked.length > 5);
+  for (const [, name, matchers = ""] of asked) {
+    const labels = [...matchers.matchAll(/\w+="[^"]*"/g)].map(([label]) => label);
+    const shown = page.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+    const series = shown.filter((line) => labels.every((label) => line.includes(label)));
+    assert.ok(series.length > 0 && series.every((line) => line.endsWith(" 0")), `${name}{${matchers}}: ${series}`);
+  }
 });
 
 test("a first token leads to its trace: Prometheus keeps the exemplar", async (t) => {
