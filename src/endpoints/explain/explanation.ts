@@ -134,7 +134,10 @@ function detailOf(refused: Refusal): string {
   return refused.facts.detail ?? `Refused: ${refused.cause}.`;
 }
 
-function wordsOf(refused: Refusal, { meant }: Outlook): string {
+function wordsOf(refused: Refusal, { meant, group, seen }: Outlook): string {
+  // Keys outlive a group that was renamed or removed, and the client hears no more than that it does not serve the model.
+  if (refused.cause === "group_mismatch" && group === undefined)
+    return `The key's group ${quoted(seen.view.key.group)} is not in the configuration: it was renamed or removed.`;
   const guess = refused.cause === "unknown_model" && meant !== undefined ? ` Did you mean ${meant}?` : "";
   return quoted(detailOf(refused) + guess, 400);
 }

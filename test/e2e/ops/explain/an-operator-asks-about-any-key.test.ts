@@ -54,6 +54,28 @@ test("for a name that no model has, the nearest that the key's group serves", as
   for (const model of ["other-famly", "gpt-77"]) assert.equal(await stepOf(model), "Refused: unknown_model.");
 });
 
+test("a group that keys name and the configuration lacks is told as what it is, and the client hears what it always does", async (t) => {
+  const { catalog } = here.settings;
+  const groups = new Map([...catalog.groups].filter(([name]) => name !== "money"));
+  const answer = async () => {
+    const body = JSON.stringify({ model: "chat-1", messages: [{ role: "user", content: "hi" }] });
+    const headers = { "content-type": "application/json", authorization: `Bearer ${rich.key}` };
+    const reply = await fetch(`${here.url}/v1/chat/completions`, { method: "POST", headers, body });
+    return [reply.status, ((await reply.json()) as { error: { cause: string } }).error.cause];
+  };
+  t.after(() => here.gateway.reload(here.settings));
+  here.gateway.reload({ ...here.settings, catalog: { ...catalog, groups } });
+  const { out } = await explain(rich);
+  assert.match(out, /^group +NO +The key's group money is not in the configuration: it was renamed or removed\.$/m);
+  assert.deepEqual(await answer(), [403, "group_mismatch"]);
+  const without = [...catalog.groups].map(
+    ([name, group]) => [name, name === "money" ? { ...group, models: [] } : group] as const,
+  );
+  here.gateway.reload({ ...here.settings, catalog: { ...catalog, groups: new Map(without) } });
+  assert.match((await explain(rich)).out, /^group +NO +The key's group does not serve this model\.$/m);
+  assert.deepEqual(await answer(), [403, "group_mismatch"]);
+});
+
 test("the limit is lowered to what the funds cover, and a body too large is told", async () => {
   const part = await here.account({ usd: "0.402" });
   const lowered = await explain(part, "--max-tokens", "400", "--input-bytes", "700000");
