@@ -5,6 +5,7 @@ import type { App, AppRequest } from "../app.ts";
 import { ADMIN_PREFIX } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { Attempts } from "../sign-in/attempts.ts";
+import type { OidcFlow } from "../sign-in/oidc.ts";
 import { OidcVisits, oidcRefused, VISIT_MS } from "../sign-in/oidc-visits.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import type { Sealer } from "../sign-in/sessions.ts";
@@ -24,6 +25,8 @@ interface ByProviderParts {
   readonly spend: (text: string, lastsMs: number) => Promise<boolean>;
   /** @param name of the person, for the audit. @returns the `set-cookie` header of a new session. */
   readonly begin: (request: AppRequest, name: string) => Promise<string>;
+  /** Leaves a line in the audit of who is not let in. @param name of the person, where the provider has said it. */
+  readonly refused: (request: AppRequest, error: unknown, name: string | undefined) => void;
   /** A cookie of the request. */
   readonly cookieOf: (header: string | undefined, name: string) => string | undefined;
 }
@@ -33,6 +36,20 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
   const { oidc, publicUrl } = settings;
   const path = `${root}/sign-in/oidc`;
   const visits = new OidcVisits({ ...parts, oidc, path, cookieName: COOKIE_NAME });
+  /** Who has come back, and may come in. @throws AdminRefusal @throws StoreError */
+  const personOf = async (request: AppRequest, visit: OidcFlow): Promise<string> => {
+    let name: string | undefined;
+    try {
+      const { claims, state } = await visits.finish(request.url, visit);
+      name = nameOf(claims);
+      if (!isOperator(claims, settings)) throw notOperator();
+      if (!(await parts.spend(state, VISIT_MS))) throw oidcRefused("oidc_over");
+      return name;
+    } catch (error) {
+      parts.refused(request, error, name);
+      throw error;
+    }
+  };
   const open = { config: { access: "anyone" as const }, schema: { hide: true } };
   app.post(`${ADMIN_PREFIX}/session/oidc`, open, async (request, reply) => {
     assertSameOrigin(
@@ -51,10 +68,7 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
     if (visit === undefined) return reply.redirect(`${root}/?refused=oidc_over`, 303);
     try {
       attempts.take(request.ip);
-      const { claims, state } = await visits.finish(request.url, visit);
-      if (!isOperator(claims, settings)) throw notOperator();
-      if (!(await parts.spend(state, VISIT_MS))) throw oidcRefused("oidc_over");
-      const cookie = await parts.begin(request, nameOf(claims));
+      const cookie = await parts.begin(request, await personOf(request, visit));
       return reply.header("set-cookie", cookie).redirect(`${root}/`, 303);
     } catch (error) {
       if (!(error instanceof AdminRefusal)) throw error;

@@ -169,6 +169,13 @@ function addProvider(app: App, parts: OperatorParts, settings: OperatorOidcSetti
       });
       return cookie;
     },
+    refused(request, error, name) {
+      const asked = { who: "nobody", ...placeOf(request), what: "operator.sign_in", target: "console" };
+      const isRefused = error instanceof AdminRefusal && error.status < 500;
+      const cause = error instanceof AdminRefusal ? error.code : "internal";
+      const facts = { way: "oidc", ...(name !== undefined && { person: name }) };
+      audit.note(asked, { outcome: isRefused ? "refused" : "unknown", cause, facts });
+    },
     cookieOf,
   });
 }
@@ -180,7 +187,10 @@ const labelOf = (settings: OperatorOidcSettings | undefined): string | null =>
 const nameOfSession = ({ way, id }: Session): string =>
   way === "oidc" ? `operator:oidc:${id.slice(0, 8)}` : SIGNED_IN;
 
-/** Has a line in the audit of who comes and goes. What was refused is counted, and would only push out what was done. */
+/** Of a request, for the audit. */
+const placeOf = ({ socket, id }: AppRequest) => ({ from: socket.remoteAddress ?? "unix", requestId: id });
+
+/** Has a line in the audit of who comes and goes. A wrong token is counted, and would only push out what was done. */
 async function told(
   audit: Audit,
   request: AppRequest,
@@ -188,7 +198,7 @@ async function told(
   work: () => Promise<AuditFacts | undefined>,
 ): Promise<void> {
   const write = { what, target: () => "console", whenUnknown: "Try again." };
-  const asker = { who: SIGNED_IN, from: request.socket.remoteAddress ?? "unix", requestId: request.id };
+  const asker = { who: SIGNED_IN, ...placeOf(request) };
   const nothing = { params: {}, query: {}, body: {} };
   await audit.run({ write }, nothing, asker, async () => {
     const facts = await work();

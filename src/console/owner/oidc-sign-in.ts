@@ -31,9 +31,12 @@ export function addOidcSignIn(app: App, api: string, parts: SignInParts): void {
     // Any site can have a browser ask this, as for an image: without a visit nobody has tried to get in, and nothing is counted.
     if (visit === undefined) return reply.redirect(`${root}/sign-in?refused=oidc_over`, 303);
     try {
-      await letIn(parts, request, reply, "oidc", async () => {
+      await letIn(parts, request, reply, "oidc", async (named) => {
         const { claims, state } = await visits.finish(request.url, visit);
-        const account = await accountOf(parts, request, nameIn(claims, oidc.claim));
+        const name = nameIn(claims, oidc.claim);
+        if ("fault" in name) throw oidcRefused(name.fault);
+        named(name.name);
+        const account = await accountOf(parts, request, name.name);
         if (!(await parts.challenges.spend(account.tag, state, VISIT_MS))) throw oidcRefused("oidc_over");
         return account;
       });
@@ -47,20 +50,15 @@ export function addOidcSignIn(app: App, api: string, parts: SignInParts): void {
 }
 
 /** The account that was named; made where that is allowed. @throws AdminRefusal 401 @throws StoreError */
-async function accountOf(
-  parts: SignInParts,
-  { ip, id }: AppRequest,
-  named: ReturnType<typeof nameIn>,
-): Promise<Account> {
-  if ("fault" in named) throw oidcRefused(named.fault);
+async function accountOf(parts: SignInParts, { ip, id }: AppRequest, name: string): Promise<Account> {
   const { store, settings, catalog, audit } = parts;
-  const found = await store.findAccount(named.name);
+  const found = await store.findAccount(name);
   if (found !== undefined) return found;
   if (!settings.oidc?.createAccounts) throw oidcRefused("oidc_no_account");
   const { plans, defaultPlan } = catalog();
   // A reload may have taken the plan away.
   const plan = settings.oidc.plan !== undefined && plans.has(settings.oidc.plan) ? settings.oidc.plan : defaultPlan;
-  const { account, created } = await createOrFind(parts, named.name, plan);
+  const { account, created } = await createOrFind(parts, name, plan);
   const asked = { who: "oidc", from: ip, requestId: id, what: "account.create", target: account.name };
   if (created) audit.note(asked, { outcome: "done", facts: { plan } });
   return account;

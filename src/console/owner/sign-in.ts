@@ -7,6 +7,7 @@ import type { Catalog } from "../../values/catalog.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import type { ConsoleSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
+import { quoted } from "../../values/words/shown.ts";
 import type { SignInWaysAnswer } from "../answers/session.ts";
 import type { App, AppReply, AppRequest } from "../app.ts";
 import type { Audit } from "../audit/audit.ts";
@@ -79,6 +80,8 @@ function addPasskeys(app: App, api: string, parts: SignInParts): void {
 }
 
 const SIGN_IN = "sign-in";
+/** No account's name is longer. */
+const NAME_CHARS_MAX = 64;
 
 /** Whose passkey has signed. @throws AdminRefusal 401 */
 async function byPasskey({ store, clock, settings, challenges }: SignInParts, request: AppRequest): Promise<Account> {
@@ -129,6 +132,7 @@ async function counted(
 
 /**
  * Begins the session of whoever `find` finds, and leaves a line of how that ended. Nothing is looked for beyond what an address may try.
+ * @param find is given what takes the name that somebody else vouches for, which the line has where nobody is let in.
  * @throws AdminRefusal
  */
 export async function letIn(
@@ -136,12 +140,15 @@ export async function letIn(
   request: AppRequest,
   reply: AppReply,
   way: SignInWay,
-  find: () => Promise<Account>,
+  find: (named: (name: string) => void) => Promise<Account>,
 ): Promise<void> {
   const asked = { from: request.ip, requestId: request.id, what: "session.begin" };
   attempts.take(request.ip);
+  let target = "";
   try {
-    const account = await find();
+    const account = await find((name) => {
+      target = quoted(name, NAME_CHARS_MAX);
+    });
     const place = { from: request.ip, agent: request.headers["user-agent"] ?? "" };
     reply.header("set-cookie", await sessions.begin(account.tag, way, place));
     const who = `owner:${account.name}:${way}`;
@@ -153,7 +160,7 @@ export async function letIn(
     if (isRefused && refusal.status !== 429) attempts.failed(request.ip);
     const cause = refusal instanceof AdminRefusal ? refusal.code : "internal";
     const outcome = isRefused ? "refused" : "unknown";
-    audit.note({ ...asked, who: "nobody", target: "" }, { outcome, cause, facts: { way } });
+    audit.note({ ...asked, who: "nobody", target }, { outcome, cause, facts: { way } });
     throw refusal;
   }
 }

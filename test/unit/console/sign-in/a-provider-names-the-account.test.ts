@@ -165,6 +165,11 @@ test("a name without an account is refused, or gets one where that is allowed", 
   const { owners, oidc } = await start(t, { claim: "email" });
   assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=oidc_no_account");
   assert.equal(await owners.store.findAccount("alice@example.com"), undefined);
+  const [refused] = owners.log.filter(({ event }) => event === "audit");
+  assert.deepEqual(
+    [refused?.who, refused?.outcome, refused?.cause, refused?.target, refused?.way],
+    ["nobody", "refused", "oidc_no_account", "alice@example.com", "oidc"],
+  );
   const open = await start(t, { claim: "email", createAccounts: true, plan: "pro" });
   const browser = open.owners.browser();
   assert.equal(await signIn(browser), "/console/");
@@ -185,6 +190,7 @@ test("a name without an account is refused, or gets one where that is allowed", 
   assert.equal(await open.owners.store.findAccount("mallory@example.com"), undefined);
   oidc.claims = {};
   assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=claim_missing");
+  assert.deepEqual([owners.log.at(-1)?.cause, owners.log.at(-1)?.target], ["claim_missing", ""]);
 });
 
 test("an ID token that another key has signed lets nobody in", async (t) => {

@@ -53,15 +53,22 @@ test("whom the claim names is in, and the audit says who it was", async (t) => {
   // The same answer of the provider once more, with the browser's cookies of that visit.
   await page.goto(back);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
-  assert.equal((await admin("GET", "/audit")).items.filter(({ what }) => what === "operator.sign_in").length, 1);
+  const visits = (await admin("GET", "/audit")).items.filter(({ what }) => what === "operator.sign_in");
+  assert.deepEqual(
+    visits.map(({ who, outcome, cause }) => [who, outcome, cause]),
+    [
+      ["nobody", "refused", "oidc_over"],
+      ["operator:session", "done", null],
+    ],
+  );
   const stranger = await fetch(back, { redirect: "manual" });
   assert.deepEqual([stranger.status, stranger.headers.get("location")], [303, "/console/?refused=oidc_over"]);
   assert.equal(stranger.headers.get("set-cookie"), null);
   assert.deepEqual(complaints, []);
 });
 
-test("whom the claim does not name stays out, whatever else is said of them", async (t) => {
-  const { provider, here } = await start(t);
+test("whom the claim does not name stays out, whatever else is said of them, and the audit says who it was", async (t) => {
+  const { provider, here, admin } = await start(t);
   const { page, context, complaints } = await openWindow(t);
   for (const claims of [
     {},
@@ -76,6 +83,15 @@ test("whom the claim does not name stays out, whatever else is said of them", as
     const names = (await context.cookies(here.adminUrl)).map(({ name }) => name);
     assert.ok(!names.includes("__Host-tollgate-operator"), JSON.stringify(claims));
   }
+  const lines = (await admin("GET", "/audit")).items;
+  assert.deepEqual(
+    lines.map(({ who, what, outcome, cause, target, facts }) => ({ who, what, outcome, cause, target, facts })),
+    Array(4).fill({
+      ...{ who: "nobody", what: "operator.sign_in", outcome: "refused", cause: lines[0]?.cause, target: "console" },
+      facts: { way: "oidc", person: "person-1" },
+    }),
+  );
+  assert.equal(lines[0]?.cause, "oidc_not_operator");
   assert.deepEqual(complaints, []);
 });
 
