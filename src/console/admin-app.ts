@@ -5,7 +5,7 @@ import type { Access, AccessCheck, AccessReason } from "./access.ts";
 import { Health, Readiness } from "./answers/answers.ts";
 import { LiveShape } from "./answers/live.ts";
 import { text } from "./answers/shape.ts";
-import { type App, type AppRequest, addRoute, createApp } from "./app.ts";
+import { type App, type AppRequest, addRoute, type ConsoleLog, createApp } from "./app.ts";
 import { Audit } from "./audit/audit.ts";
 import { auditRoutes } from "./audit/audit-routes.ts";
 import { type DescribedRoute, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
@@ -66,7 +66,7 @@ export interface AdminAppOptions
   /** Whether it is asked over a unix socket. */
   readonly isUnix: boolean;
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
-  readonly log: (line: object) => void;
+  readonly log: ConsoleLog;
   /** Why the store must not be used, as readiness says it; undefined while nothing is known to be wrong with it. */
   readonly storeUnfit?: () => string | undefined;
 }

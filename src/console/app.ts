@@ -42,12 +42,15 @@ const VALIDATION = {
   keywords: ["x-remedy"],
 };
 
+/** Takes reports, flat objects without secrets; `info` unless it is said. */
+export type ConsoleLog = (line: object, level?: "info" | "warn") => void;
+
 /** What an application is made with. */
 interface AppParts {
   readonly clock: Clock;
   readonly random: RandomBytes;
   /** Takes reports of defects, flat objects without secrets. */
-  readonly log: (line: object) => void;
+  readonly log: ConsoleLog;
   /** Why the store must not be used, as readiness says it; only where those who ask may know. */
   readonly storeUnfit?: (() => string | undefined) | undefined;
 }

@@ -9,7 +9,7 @@ export function notificationsTo(
   metrics: Metrics,
 ): Pick<AdminListenerOptions, "log" | "onAccessRefused" | "onTokenGuesses" | "onCodeFailure"> {
   return {
-    log: (line) => log.info(line, "admin"),
+    log: (line, level = "info") => log[level](line, "admin"),
     onAccessRefused: (reason) => metrics.adminRefusals.inc({ reason }),
     onTokenGuesses: (from) => log.warn({ from }, "too many wrong admin tokens from an address"),
     onCodeFailure({ account, outcome, blocksNow }) {

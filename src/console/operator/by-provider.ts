@@ -1,7 +1,7 @@
 /** In to the operator's pages by a provider of OpenID Connect: only whom a claim of it names as one of the operators. */
 import type { OperatorOidcSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
-import type { App, AppRequest } from "../app.ts";
+import type { App, AppRequest, ConsoleLog } from "../app.ts";
 import { ADMIN_PREFIX } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { Attempts } from "../sign-in/attempts.ts";
@@ -20,7 +20,7 @@ interface ByProviderParts {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly attempts: Attempts;
-  readonly log: (line: object) => void;
+  readonly log: ConsoleLog;
   /** Uses up a text that must count once. @returns whether this was the first time. */
   readonly spend: (text: string, lastsMs: number) => Promise<boolean>;
   /** @param name of the person, for the audit. @returns the `set-cookie` header of a new session. */

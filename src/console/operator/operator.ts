@@ -9,7 +9,7 @@ import type { OperatorOidcSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Access, AccessReason } from "../access.ts";
 import type { OperatorAnswer } from "../answers/session.ts";
-import type { App, AppRequest } from "../app.ts";
+import type { App, AppRequest, ConsoleLog } from "../app.ts";
 import type { Audit } from "../audit/audit.ts";
 import { ADMIN_PREFIX, addPages } from "../page-routes.ts";
 import { AdminRefusal } from "../refusal.ts";
@@ -58,7 +58,7 @@ interface OperatorParts extends OperatorPages {
   /** Whether it is asked over a unix socket. */
   readonly isUnix: boolean;
   readonly audit: Audit;
-  readonly log: (line: object) => void;
+  readonly log: ConsoleLog;
   readonly onAccessRefused?: ((reason: AccessReason) => void) | undefined;
 }
 

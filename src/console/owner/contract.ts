@@ -1,6 +1,7 @@
 /** What the console of owners and its routes work with. */
 
 import type { ConsoleSettings, NoticeSettings } from "../../values/settings.ts";
+import type { ConsoleLog } from "../app.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { ConsoleParts } from "../routes/contract.ts";
 import type { UpstreamWatcher } from "../routes/upstreams.ts";
@@ -19,5 +20,5 @@ export interface OwnerConsoleOptions extends OwnerParts {
   /** Says what would become of a request of an own key. */
   readonly explain: OwnExplain;
   /** Takes reports of defects, flat objects without secrets. */
-  readonly log: (line: object) => void;
+  readonly log: ConsoleLog;
 }

@@ -9,7 +9,7 @@ import type { ConsoleSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { quoted } from "../../values/words/shown.ts";
 import type { SignInWaysAnswer } from "../answers/session.ts";
-import type { App, AppReply, AppRequest } from "../app.ts";
+import type { App, AppReply, AppRequest, ConsoleLog } from "../app.ts";
 import type { Audit } from "../audit/audit.ts";
 import { AdminRefusal, storeRefusal } from "../refusal.ts";
 import type { Attempts } from "../sign-in/attempts.ts";
@@ -33,7 +33,7 @@ export interface SignInParts {
   readonly attempts: Attempts;
   readonly audit: Audit;
   /** Takes reports, flat objects without secrets. */
-  readonly log: (line: object) => void;
+  readonly log: ConsoleLog;
 }
 
 /** Hangs on an application what lets an account's owner in. @param api where the pages ask, without a slash at the end. */

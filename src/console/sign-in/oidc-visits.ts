@@ -4,6 +4,7 @@
  */
 import type { OidcSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
+import type { ConsoleLog } from "../app.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { ClaimFault } from "./claims.ts";
 import type { OidcFlow, OidcProvider } from "./oidc.ts";
@@ -21,7 +22,7 @@ interface VisitParts {
   readonly sealer: Sealer;
   readonly clock: Clock;
   /** Takes reports, flat objects without secrets. */
-  readonly log: (line: object) => void;
+  readonly log: ConsoleLog;
 }
 
 interface SealedFlow extends OidcFlow {
@@ -82,7 +83,8 @@ export class OidcVisits {
       return await work(this.#provider);
     } catch (error) {
       if (!(error instanceof OidcFailure)) throw error;
-      this.#parts.log({ event: "oidc_failed", kind: error.kind, reason: error.word });
+      const level = error.kind === "unreachable" ? "warn" : "info";
+      this.#parts.log({ event: "oidc_failed", kind: error.kind, reason: error.word }, level);
       throw error.kind === "refused" ? oidcRefused("oidc_refused") : silent();
     }
   }

@@ -3,6 +3,7 @@
  * openid-client.
  */
 import * as client from "openid-client";
+import { codeOfFailure } from "../../values/program/error-text.ts";
 import type { OidcSettings } from "../../values/settings.ts";
 
 /** What one visit to the provider must come back with: sealed, and in the visitor's browser only. */
@@ -18,7 +19,7 @@ export interface OidcFlow {
 export class OidcFailure extends Error {
   override readonly name = "OidcFailure";
   readonly kind: "unreachable" | "refused";
-  /** A word of the protocol or of the package, for the log; never what was sent. */
+  /** A word of the protocol or of the package, or the system's code, for the log; never what was sent. */
   readonly word: string;
 
   constructor(kind: OidcFailure["kind"], word: string) {
@@ -118,7 +119,9 @@ function authentication(secret: string): client.ClientAuth {
 function failureOf(error: unknown): OidcFailure {
   const { error: said, code, name } = error as { error?: unknown; code?: unknown; name?: unknown };
   const word = [said, code, name].find((one) => typeof one === "string" && WORD.test(one)) as string | undefined;
-  const isSilence = name === "TypeError" || name === "TimeoutError" || code === "OAUTH_TIMEOUT" || isServerFault(error);
+  // What fetch throws is a TypeError, whatever has happened.
+  if (name === "TypeError") return new OidcFailure("unreachable", codeOfFailure(error) ?? word ?? "unknown");
+  const isSilence = name === "TimeoutError" || code === "OAUTH_TIMEOUT" || isServerFault(error);
   return new OidcFailure(isSilence ? "unreachable" : "refused", word ?? "unknown");
 }
 

@@ -234,6 +234,11 @@ test("a provider that is away is said to be, and asked again", async (t) => {
   await away.close();
   const { owners } = await start(t, { issuer });
   for (const _ of [1, 2]) assert.equal((await owners.browser().post("/sign-in/oidc")).code, "oidc_unreachable");
+  const line = { event: "oidc_failed", kind: "unreachable", reason: "ECONNREFUSED", level: "warn" };
+  assert.deepEqual(
+    owners.log.filter(({ event }) => event === "oidc_failed"),
+    [line, line],
+  );
 });
 
 test("a provider that has not said where to go is refused in words, and asked again", async (t) => {
@@ -242,7 +247,7 @@ test("a provider that has not said where to go is refused in words, and asked ag
   oidc.isHalf = true;
   for (const _ of [1, 2]) assert.equal((await owners.browser().post("/sign-in/oidc")).code, "oidc_refused");
   const [line] = owners.log.filter(({ event }) => event === "oidc_failed");
-  assert.equal(line?.reason, "OAUTH_MISSING_SERVER_METADATA");
+  assert.deepEqual([line?.reason, line?.level], ["OAUTH_MISSING_SERVER_METADATA", "info"]);
   oidc.isHalf = false;
   assert.equal(await signIn(owners.browser()), "/console/");
 });

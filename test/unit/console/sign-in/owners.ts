@@ -60,7 +60,7 @@ export async function startOwners(
     await rm(dir, { recursive: true });
   });
   const log: Record<string, unknown>[] = [];
-  const noted = (line: object) => log.push(line as Record<string, unknown>);
+  const noted = (line: object, level = "info") => log.push({ ...line, level });
   const console = createOwnerConsole({
     explain: () => Promise.resolve(undefined),
     store,

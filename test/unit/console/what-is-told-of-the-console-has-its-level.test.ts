@@ -1,0 +1,21 @@
+/** docs/log.md: what the console reports stands in the log as `info`, and as `warn` where it says so. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { notificationsTo } from "../../../src/console/notifications.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
+import { createMetrics } from "../../../src/telemetry/metrics.ts";
+
+test("a report has its level, or info", () => {
+  const lines: string[] = [];
+  const log = createLog({ level: "info", destination: { write: (line) => void lines.push(line) } });
+  const told = notificationsTo(log, createMetrics()).log;
+  told({ event: "oidc_failed", kind: "refused" });
+  told({ event: "oidc_failed", kind: "unreachable" }, "warn");
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line)).map(({ level, kind }) => [level, kind]),
+    [
+      ["info", "refused"],
+      ["warn", "unreachable"],
+    ],
+  );
+});
