@@ -184,6 +184,8 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await page.getByText("alice@example.com").waitFor();
+  await page.getByRole("link", { name: "Access" }).click();
+  await page.getByText(/^No passkey yet: .* another way that the sign-in page offers\.$/).waitFor();
   await gateway.store.changeAccount("Oidc000001" as never, { status: "suspended" });
   await page.reload();
   await page.getByText("Your account is suspended. Until your operator resumes it you can look").waitFor();

@@ -39,7 +39,8 @@ export const owner = {
     title: "Access",
     passkeys: "Passkeys",
     passkeysHint: "A passkey lets you in with your fingerprint, your face or your device's PIN, without a link.",
-    noPasskeys: "No passkey yet: the next time you need a link from your operator.",
+    noPasskeys:
+      "No passkey yet: without one you need a new link from your operator, or another way that the sign-in page offers.",
     add: "Add a passkey",
     goOn: "Go on",
     name: "Name",

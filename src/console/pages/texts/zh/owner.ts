@@ -39,7 +39,7 @@ export const owner: Texts["owner"] = {
     title: "登录与会话",
     passkeys: "通行密钥",
     passkeysHint: "通行密钥让您通过指纹、面容或设备 PIN 登录，无需链接。",
-    noPasskeys: "还没有通行密钥：下次登录仍需管理员提供链接。",
+    noPasskeys: "还没有通行密钥：下次登录需要管理员提供新链接，或使用登录页面提供的其他方式。",
     add: "添加通行密钥",
     goOn: "继续",
     name: "名称",
