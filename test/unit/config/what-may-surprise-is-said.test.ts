@@ -5,16 +5,27 @@ import { formatProblem, loadConfig, warningsOf } from "../../../src/config/confi
 
 function warned(baseUrls: readonly string[]): readonly string[] {
   const upstreams = baseUrls.map((url, n) => `u${n}: {protocol: messages, base_url: "${url}"}`).join(", ");
-  const text = `
-upstreams: {${upstreams}}
-plans: {free: {}}
-models: {m: {plans: [free], price: {input: "0", output: "0"}, context_tokens: 9000, max_output_tokens: 90, routes: [{upstream: u0}]}}
-groups: {g: {kind: pay_per_use, models: [m]}}
-`;
+  return warningsOfText(`upstreams: {${upstreams}}\n${served(baseUrls.map((_, n) => `u${n}`))}`);
+}
+
+function warningsOfText(text: string): readonly string[] {
   const loaded = loadConfig({ text, env: {} });
   if ("problems" in loaded) assert.fail(loaded.problems.map(formatProblem).join("\n"));
   return warningsOf(loaded.settings);
 }
+
+/** All but the upstreams: models with a route to each of them, and a group. */
+function served(upstreams: readonly string[], models: readonly string[] = ["m"], group = "m"): string {
+  const routes = upstreams.map((name) => `{upstream: ${name}}`).join(", ");
+  const model = `{plans: [free], price: {input: "0", output: "0"}, context_tokens: 9000, max_output_tokens: 90, routes: [${routes}]}`;
+  return `
+plans: {free: {}}
+models: {${models.map((name) => `${name}: ${model}`).join(", ")}}
+groups: {g: {kind: pay_per_use, models: ["${group}"]}}
+`;
+}
+
+const EAST = 'upstreams: {east: {protocol: messages, base_url: "http://127.0.0.1:9/v1"}}\n';
 
 test("a base_url with the endpoint in it is said to be asked for it twice", () => {
   assert.deepEqual(
@@ -25,4 +36,12 @@ test("a base_url with the endpoint in it is said to be asked for it twice", () =
     ],
   );
   assert.deepEqual(warned(["http://127.0.0.1:9/v1", "http://127.0.0.1:9/some-responses", "http://127.0.0.1:9"]), []);
+});
+
+test("a model that no group serves is said to be nobody's", () => {
+  assert.deepEqual(warningsOfText(EAST + served(["east"], ["big-1", "big-2", "small"], "big-1")), [
+    "models.big-2 is in no group: no key can use it; name it under groups.NAME.models",
+    "models.small is in no group: no key can use it; name it under groups.NAME.models",
+  ]);
+  assert.deepEqual(warningsOfText(EAST + served(["east"], ["big-1", "big-2"], "big-*")), []);
 });
