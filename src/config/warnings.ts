@@ -10,12 +10,16 @@ export function warningsOf(settings: Judged): readonly string[] {
   return [...ofUpstreams(settings), ...ofModels(settings.catalog)];
 }
 
-function* ofUpstreams({ upstreams }: Judged): Generator<string> {
+function* ofUpstreams({ upstreams, catalog }: Judged): Generator<string> {
+  const asked = new Set([...catalog.models.values()].flatMap(({ routes }) => routes.map(({ upstream }) => upstream)));
   for (const { name, baseUrl, protocol } of upstreams.values()) {
+    if (!asked.has(name)) {
+      yield `upstreams.${name} is in no route: it is never asked; name it under models.NAME.routes`;
+    }
     const bare = withoutEndpoint(baseUrl);
     if (bare === undefined) continue;
-    const asked = `${baseUrl}${PROTOCOLS[protocol].upstreamPath}`;
-    yield `upstreams.${name}.base_url has the endpoint in it: requests will go to ${asked}. Make it ${bare}`;
+    const url = `${baseUrl}${PROTOCOLS[protocol].upstreamPath}`;
+    yield `upstreams.${name}.base_url has the endpoint in it: requests will go to ${url}. Make it ${bare}`;
   }
 }
 

@@ -45,3 +45,13 @@ test("a model that no group serves is said to be nobody's", () => {
   ]);
   assert.deepEqual(warningsOfText(EAST + served(["east"], ["big-1", "big-2"], "big-*")), []);
 });
+
+test("an upstream that no route uses is said to be asked by nobody", () => {
+  const two =
+    'upstreams: {east: {protocol: chat, base_url: "http://127.0.0.1:9"}, west: {protocol: chat, base_url: "http://127.0.0.1:9/chat/completions"}}';
+  assert.deepEqual(warningsOfText(two + served(["east"])), [
+    "upstreams.west is in no route: it is never asked; name it under models.NAME.routes",
+    "upstreams.west.base_url has the endpoint in it: requests will go to http://127.0.0.1:9/chat/completions/chat/completions. Make it http://127.0.0.1:9",
+  ]);
+  assert.deepEqual(warningsOfText(two.replace("/chat/completions", "") + served(["east", "west"])), []);
+});
