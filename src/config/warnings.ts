@@ -2,12 +2,22 @@
 import { type Catalog, groupServes } from "../values/catalog.ts";
 import { PROTOCOLS, withoutEndpoint } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
+import { isPlainElsewhere } from "./compile/addresses.ts";
 
-type Judged = Pick<Settings, "upstreams" | "catalog">;
+type Judged = Pick<Settings, "console" | "operatorOidc" | "upstreams" | "catalog">;
 
-/** @returns one sentence for each thing: of upstreams, then of models, in the order of the file. */
+/** @returns one sentence for each thing: of the console, then of upstreams and of models, these in the order of the file. */
 export function warningsOf(settings: Judged): readonly string[] {
-  return [...ofUpstreams(settings), ...ofModels(settings.catalog)];
+  return [...ofConsole(settings), ...ofUpstreams(settings), ...ofModels(settings.catalog)];
+}
+
+/** No problem: a front may send browsers on to its https:// address, and what goes by links alone works there. */
+function* ofConsole({ console, operatorOidc }: Judged): Generator<string> {
+  const urls = { "console.public_url": console?.publicUrl, "console.operator.public_url": operatorOidc?.publicUrl };
+  for (const [key, url] of Object.entries(urls)) {
+    if (url === undefined || !isPlainElsewhere(url)) continue;
+    yield `${key} is http:// and not this machine: browsers keep the cookie of a sign-in over https:// only, so nobody can sign in there. Name the front's https:// address`;
+  }
 }
 
 function* ofUpstreams({ upstreams, catalog }: Judged): Generator<string> {

@@ -37,6 +37,17 @@ export function isLocal(address: Address): boolean {
   return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
+/** Whether what goes to a URL leaves this machine unencrypted. */
+export function isPlainElsewhere(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !isLocal({ kind: "tcp", host: hostOf(hostname), port: 0 });
+}
+
+/** IPv6 without the brackets that a URL has around it. */
+function hostOf(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
+
 /** Whether two listeners cannot have these addresses at one time: they are one, or one of them is everywhere on the other's port. */
 export function collide(a: Address, b: Address): boolean {
   if (a.kind === "unix" || b.kind === "unix") return a.kind === "unix" && b.kind === "unix" && a.path === b.path;

@@ -3,7 +3,7 @@ import { Secret } from "../../values/secret.ts";
 import { NOTICE_KINDS, type NoticeSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { ConfigFile } from "../schema/schema.ts";
-import { isLocal, type ParsedText } from "./addresses.ts";
+import { isPlainElsewhere, type ParsedText } from "./addresses.ts";
 import { readUsd } from "./prices.ts";
 import type { Loose, Reader } from "./reader.ts";
 
@@ -40,8 +40,7 @@ function readReceiver(text: string, mayBePlain: boolean): ParsedText<Secret> {
   if (!url || !/^https?:$/.test(url.protocol)) return { wrong: "must be an https:// URL" };
   if (url.username || url.password) return { wrong: "must not carry credentials: the signature says who sends" };
   if (url.hash) return { wrong: "must not carry a fragment" };
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  if (url.protocol === "http:" && !mayBePlain && !isLocal({ kind: "tcp", host, port: 0 })) {
+  if (!mayBePlain && isPlainElsewhere(url.href)) {
     return { wrong: "must be https:// unless it is on this machine: set allow_http to send all the same" };
   }
   return { value: new Secret(url.href) };

@@ -3,7 +3,7 @@ import { Secret } from "../../values/secret.ts";
 import type { OidcSettings, OperatorOidcSettings } from "../../values/settings.ts";
 import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
-import { isLocal, type ParsedText, readBaseUrl, readOrigin } from "./addresses.ts";
+import { isPlainElsewhere, type ParsedText, readBaseUrl, readOrigin } from "./addresses.ts";
 import type { KnownNames } from "./catalog.ts";
 import type { Loose, Reader } from "./reader.ts";
 
@@ -57,10 +57,5 @@ export function readOperatorOidc(reader: Reader, file: Loose<ConfigFile>): Opera
 function readIssuer(text: string): ParsedText<string> {
   const read = readBaseUrl(text);
   if ("wrong" in read) return read;
-  const { protocol, hostname } = new URL(text);
-  const host = hostname.replace(/^\[|\]$/g, "");
-  if (protocol === "http:" && !isLocal({ kind: "tcp", host, port: 0 })) {
-    return { wrong: "must be https:// unless it is on this machine" };
-  }
-  return { value: text };
+  return isPlainElsewhere(text) ? { wrong: "must be https:// unless it is on this machine" } : { value: text };
 }

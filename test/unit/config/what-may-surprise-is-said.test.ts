@@ -55,3 +55,20 @@ test("an upstream that no route uses is said to be asked by nobody", () => {
   ]);
   assert.deepEqual(warningsOfText(two.replace("/chat/completions", "") + served(["east", "west"])), []);
 });
+
+test("an address of the console at which no browser keeps a sign-in is said to let nobody in", () => {
+  const at = (url: string, rest = "") =>
+    warningsOfText(`console: {public_url: "${url}"${rest}}\n${EAST}${served(["east"])}`);
+  const said = (key: string) =>
+    `${key} is http:// and not this machine: browsers keep the cookie of a sign-in over https:// only, so nobody can sign in there. Name the front's https:// address`;
+  assert.deepEqual(at("http://gate.example"), [said("console.public_url")]);
+  assert.deepEqual(at("http://127.gate.example:8787"), [said("console.public_url")]);
+  for (const good of ["https://gate.example", "http://localhost:8787", "http://127.0.0.2:8787", "http://[::1]:8787"]) {
+    assert.deepEqual(at(good), [], good);
+  }
+  assert.deepEqual(at("http://gate.example", ", enabled: false"), [], "there are no pages");
+  const oidc =
+    "{issuer: https://login.example, client_id: gate, client_secret: secret, claim: groups, allowed: [gateway]}";
+  const operator = `, operator: {public_url: "http://admin.example", oidc: ${oidc}}`;
+  assert.deepEqual(at("https://gate.example", operator), [said("console.operator.public_url")]);
+});
