@@ -56,6 +56,22 @@ export function collide(a: Address, b: Address): boolean {
   return one.some((host) => other.some((of) => host === of || takesIn(host, of) || takesIn(of, host)));
 }
 
+/**
+ * Whether a URL leads to a listener of this machine, as far as its text says: names may be anybody's, and where a listener has all
+ * addresses, one that is not loopback may be another machine's.
+ */
+export function leadsTo(url: string, listener: Address): boolean {
+  if (listener.kind === "unix") return false;
+  const { protocol, hostname, port: written } = new URL(url);
+  const port = Number(written || (protocol === "https:" ? 443 : 80));
+  // A connection to no address in particular goes to loopback.
+  const host = hostOf(hostname)
+    .replace(/^0\.0\.0\.0$/, "127.0.0.1")
+    .replace(/^::$/, "::1");
+  const to: Address = { kind: "tcp", host, port };
+  return isLocal(to) ? collide(to, listener) : host === listener.host && port === listener.port;
+}
+
 /** `localhost` is one of two addresses, as the machine sees it. */
 function hostsOf(host: string): string[] {
   return host.toLowerCase() === "localhost" ? ["127.0.0.1", "::1"] : [host];

@@ -6,7 +6,16 @@ import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { Sources } from "../expand.ts";
 import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
-import { collide, isLocal, readAddress, readAddressBlock, readBaseUrl, readOrigin, readStore } from "./addresses.ts";
+import {
+  collide,
+  isLocal,
+  leadsTo,
+  readAddress,
+  readAddressBlock,
+  readBaseUrl,
+  readOrigin,
+  readStore,
+} from "./addresses.ts";
 import { type KnownNames, readCatalog } from "./catalog.ts";
 import { readConsole } from "./console.ts";
 import { readHeaderValues } from "./headers.ts";
@@ -73,6 +82,7 @@ export function compile(reader: Reader, file: LooseConfig, known: KnownNames, so
     catalog: readCatalog(reader, file, known),
   };
   checkListeners(reader, file, known, settings);
+  checkSite(reader, settings);
   return settings;
 }
 
@@ -113,6 +123,15 @@ function checkListeners(reader: Reader, file: LooseConfig, known: KnownNames, se
   reader.complain(
     ["admin"],
     "the admin API would be reachable from other machines without a token; set admin_token, or use a loopback address",
+  );
+}
+
+function checkSite(reader: Reader, { site, listen }: Settings): void {
+  if (site === undefined || !leadsTo(site, listen)) return;
+  reader.refuse(
+    ["site"],
+    "must not be the gateway's own listen address: it would pass visitors on to itself. Name where the site listens, " +
+      "or leave it out for the built-in page",
   );
 }
 

@@ -223,6 +223,22 @@ test("an address of IPv6 is not among all of IPv4, and port 0 is another one eac
   }
 });
 
+test("a site is another program's by its port, its address or its name, or where only a look could tell", () => {
+  const others = [
+    ["127.0.0.1:8787", "http://127.0.0.1:3000"],
+    ["127.0.0.1:8787", "http://127.0.0.2:8787"],
+    ["0.0.0.0:8787", "http://[::1]:8787"],
+    ["0.0.0.0:8787", "http://10.0.0.7:8787"],
+    ["0.0.0.0:8787", "http://site.example:8787"],
+    ["10.0.0.7:8787", "http://0.0.0.0:8787"],
+    ["127.0.0.1:80", "https://127.0.0.1"],
+    ["unix:/run/tollgate.sock", "http://127.0.0.1:8787"],
+  ];
+  for (const [listen, site] of others) {
+    assert.equal(settingsOf(`listen: "${listen}"\nsite: ${site}\n${least}`).site, site);
+  }
+});
+
 test("a dollar stays in what rules say to models and in names of members, and in a credential that is no variable's name", () => {
   const rules = '[{set: {user: $USER_ID}}, {default: {"stop": [$END]}}, {system: {text: $PRICE}}]';
   const east = `api_key: "$ecret", pass_members: [$SCHEMA], rules: ${rules}`;
