@@ -4,11 +4,19 @@ import { PROTOCOLS, withoutEndpoint } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
 import { isPlainElsewhere } from "./compile/addresses.ts";
 
-type Judged = Pick<Settings, "console" | "operatorOidc" | "upstreams" | "catalog">;
+type Judged = Pick<Settings, "trustProxy" | "console" | "operatorOidc" | "upstreams" | "catalog">;
 
-/** @returns one sentence for each thing: of the console, then of upstreams and of models, these in the order of the file. */
+/** @returns one sentence for each thing: of whom is believed, of the console, then of upstreams and of models, these in the order of the file. */
 export function warningsOf(settings: Judged): readonly string[] {
-  return [...ofConsole(settings), ...ofUpstreams(settings), ...ofModels(settings.catalog)];
+  return [...ofTrust(settings), ...ofConsole(settings), ...ofUpstreams(settings), ...ofModels(settings.catalog)];
+}
+
+function* ofTrust({ trustProxy, console }: Judged): Generator<string> {
+  for (const block of trustProxy) {
+    if (!block.endsWith("/0")) continue;
+    const account = console?.trustedHeader === undefined ? "" : ", and in console.trusted_header any account";
+    yield `trust_proxy has ${block}, which is everybody: whoever connects may claim any address in X-Forwarded-For${account}. Name the front's own address`;
+  }
 }
 
 /** No problem: a front may send browsers on to its https:// address, and what goes by links alone works there. */

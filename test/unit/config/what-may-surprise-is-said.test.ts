@@ -72,3 +72,18 @@ test("an address of the console at which no browser keeps a sign-in is said to l
   const operator = `, operator: {public_url: "http://admin.example", oidc: ${oidc}}`;
   assert.deepEqual(at("https://gate.example", operator), [said("console.operator.public_url")]);
 });
+
+test("a trust in everybody is said to let anybody claim any address, and any account where a front names them", () => {
+  const trusting = (blocks: string, rest = "") =>
+    warningsOfText(`trust_proxy: [${blocks}]\n${rest}${EAST}${served(["east"])}`);
+  const said = (block: string, account = "") =>
+    `trust_proxy has ${block}, which is everybody: whoever connects may claim any address in X-Forwarded-For${account}. Name the front's own address`;
+  assert.deepEqual(
+    trusting('0.0.0.0/0, unix, "::/0", 10.0.0.0/0'),
+    ["0.0.0.0/0", "::/0", "10.0.0.0/0"].map((one) => said(one)),
+  );
+  assert.deepEqual(trusting("0.0.0.0/0", "console: {trusted_header: x-forwarded-user}\n"), [
+    said("0.0.0.0/0", ", and in console.trusted_header any account"),
+  ]);
+  assert.deepEqual(trusting('127.0.0.1, 10.0.0.0/8, "fd00::/8", 10.0.0.0/10, unix'), []);
+});
