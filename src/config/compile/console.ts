@@ -7,6 +7,16 @@ import type { KnownNames } from "./catalog.ts";
 import { readOidc } from "./oidc.ts";
 import type { Loose, Reader } from "./reader.ts";
 
+/** Headers that have another meaning on the way from a front: what a client or the front says there names no account. */
+const TAKEN: ReadonlySet<string> = new Set([
+  "x-api-key",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-proto",
+  "x-real-ip",
+]);
+
 /** @returns undefined when there are to be no pages. */
 export function readConsole(reader: Reader, file: Loose<ConfigFile>, known: KnownNames): ConsoleSettings | undefined {
   const section: Loose<NonNullable<ConfigFile["console"]>> = file.console ?? {};
@@ -18,6 +28,13 @@ export function readConsole(reader: Reader, file: Loose<ConfigFile>, known: Know
     reader.refuse(
       ["console", "trusted_header"],
       "needs trust_proxy: without a front that is trusted nobody is believed",
+    );
+  }
+  const trustedHeader = section.trusted_header?.toLowerCase();
+  if (trustedHeader !== undefined && TAKEN.has(trustedHeader)) {
+    reader.refuse(
+      ["console", "trusted_header"],
+      "must not be a header that says something else; take one of its own, such as x-forwarded-user, that the front sets or removes on every request",
     );
   }
   const settings: ConsoleSettings = {
@@ -32,7 +49,7 @@ export function readConsole(reader: Reader, file: Loose<ConfigFile>, known: Know
       LIMITS.consoleInvitationMsMax,
     ),
     oidc: readOidc(reader, ["console", "oidc"], section.oidc, known),
-    trustedHeader: section.trusted_header?.toLowerCase(),
+    trustedHeader,
     support: {
       email: section.support?.email,
       url: reader.read(["console", "support", "url"], section.support?.url, readBaseUrl),
