@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
+import { DEFAULTS } from "../../src/config/defaults.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { membersDocument } from "./members-file.ts";
 
@@ -46,6 +47,17 @@ test("docs/README.md names every document below docs/, and each decision by its 
     if (name !== heading) misnamed.push(`${path}: ${name}, not ${heading}`);
   }
   assert.deepEqual(misnamed, []);
+});
+
+test("wherever the heartbeat of streams is explained, it says that first_byte comes before the first of them", () => {
+  const heartbeat = `every ${DEFAULTS.heartbeatMs / 1_000} s`;
+  const firstByte = `\`first_byte\` (${DEFAULTS.timeoutFirstByteMs / 1_000} s`;
+  const figures = { "docs/fronts.md": [heartbeat, firstByte], "deploy/nginx.conf": [heartbeat, firstByte] };
+  const places = { ...figures, "tollgate.example.yaml": ["first_byte"], "tollgate.schema.json": ["first_byte"] };
+  for (const [file, words] of Object.entries(places)) {
+    const [said = ""] = /(?:have a heartbeat|has a heartbeat|Silence on a stream).*\n.*/.exec(read(file)) ?? [];
+    for (const word of ["first event", ...words]) assert.ok(said.includes(word), `${file}: ${word}`);
+  }
 });
 
 test("the pictures of the README are what npm run showcase draws, and small enough for a page", () => {

@@ -153,7 +153,11 @@ export const configSchema = section(
       ),
     ),
     workers: optional(workers),
-    heartbeat: after("Silence on a stream after which the client gets a sign of life.", DEFAULTS.heartbeatMs),
+    heartbeat: after(
+      "Silence on a stream after which the client gets a sign of life, from the first event of the answer on. " +
+        "Until then a front sees none for up to first_byte of each upstream that is tried.",
+      DEFAULTS.heartbeatMs,
+    ),
     upstream_unavailable_status: optional(
       oneOf(
         {
