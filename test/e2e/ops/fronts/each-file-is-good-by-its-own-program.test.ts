@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments, stringify } from "yaml";
 import { loadConfig } from "../../../../src/config/config.ts";
 import { checkEnvoyFile } from "../../../rig/envoy.ts";
 import { checkNginxFile } from "../../../rig/nginx.ts";
@@ -109,6 +109,33 @@ test("compose.yaml and kubernetes.yaml are YAML, and the configurations inside a
   });
   const map = kinds.find(({ kind }) => kind === "ConfigMap");
   assertConfig(map?.data?.["tollgate.yaml"] ?? "");
+});
+
+test("promtool: the scrape job of kubernetes.yaml brings a token, and the alerts know its name", () => {
+  const text = read("deploy/kubernetes.yaml");
+  const comment = /(?:^# {3}(?:- job_name| {2,}\S).*\n)+/m.exec(text.slice(text.indexOf("# Metrics:")))?.[0] ?? "";
+  const jobs = parse(comment.replaceAll(/^# {3}/gm, "")) as Record<string, unknown>[];
+  const [job] = jobs;
+  assert.ok(job && jobs.length === 1);
+  for (const [, name] of read("deploy/alerts.yml").matchAll(/job="([^"]+)"/g)) assert.equal(name, job.job_name);
+  const [pod] = text.split("kind: StatefulSet\n").slice(1);
+  assert.match(pod ?? "", /labels: \{ app: tollgate \}/);
+  assert.match(pod ?? "", /name: admin, containerPort: 8788/);
+  assert.ok(!text.includes("prometheus.io/scrape:"), "a job of all pods has no token");
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-scrape-"));
+  try {
+    const [token, file] = [join(dir, "token"), join(dir, "prometheus.yml")];
+    writeFileSync(token, "0123456789abcdef");
+    // The promtool of Debian knows no Kubernetes.
+    const { kubernetes_sd_configs, ...rest } = job;
+    assert.deepEqual(kubernetes_sd_configs, [{ role: "pod" }]);
+    writeFileSync(file, stringify({ scrape_configs: [{ ...rest, authorization: { credentials_file: token } }] }));
+    const checked = spawnSync("promtool", ["check", "config", file], { encoding: "utf8" });
+    assert.equal(checked.status, 0, checked.stdout + checked.stderr);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+  assert.deepEqual(Object.keys(job.authorization ?? {}), ["credentials_file"]);
 });
 
 function assertConfig(text: string): void {
