@@ -16,7 +16,7 @@ export const UPSTREAMS: Dashboard = {
           kind: "stat",
           title: "Upstreams out of rotation",
           description:
-            "Ejected after failures, by any instance; after its cool-down one counts as in, and its next request decides.",
+            "Ejected after failures, by any instance; they come back once a probe succeeds, or where no request comes to be one for long.",
           unit: UNIT.count,
           queries: [
             { expr: `count(min by (upstream) (tollgate_upstream_healthy${HERE}) == 0) or vector(0)`, legend: "out" },

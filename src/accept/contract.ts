@@ -103,7 +103,7 @@ export interface Handlers {
   onRefusal(refused: Refusal, protocol: Protocol, reply: Reply): void;
   /** Renders a refusal where there is no reply to give it to, or where a handler has crashed. */
   renderRefusal(refused: Refusal, protocol: Protocol, requestId: string): Rendered;
-  /** What seems to be a front is not in `trust_proxy`: its address as that would name it. Once at most. */
+  /** What seems to be a front is not in `trust_proxy`: its address as that would name it. Once for an address, and for a few. */
   onUnnamedFront?(peer: string): void;
   /** A defect: an exception of a handler. The request has been answered with 500, or cut. */
   onCrash(error: unknown): void;

@@ -20,13 +20,17 @@ export function frontMatcher(trustProxy: readonly string[]): (socket: Socket) =>
   return ({ remoteAddress }) => (remoteAddress === undefined ? trustsUnix : trusts(remoteAddress));
 }
 
-/** Where fronts are: loopback (RFC 1122, RFC 4291), private (RFC 1918, RFC 4193) and link-local addresses. */
+/** Of more addresses than these nothing is said. */
+const TOLD_MAX = 4;
+
+/** Where fronts are: loopback (RFC 1122, RFC 4291), private (RFC 1918, RFC 4193, RFC 6598) and link-local addresses. */
 const FRONTS_ARE_IN = [
   "127.0.0.0/8",
   "::1/128",
   "10.0.0.0/8",
   "172.16.0.0/12",
   "192.168.0.0/16",
+  "100.64.0.0/10",
   "fc00::/7",
   "fe80::/10",
 ];
@@ -34,7 +38,7 @@ const FRONTS_ARE_IN = [
 /**
  * Makes the function that names a request's client.
  * @param trustProxy CIDR blocks of the fronts, and `unix` for a front that comes through a unix socket.
- * @param onUnnamedFront called once, when what is most likely a front says whom it speaks for and is not believed: its address as
+ * @param onUnnamedFront called once for each of the first addresses from which is most likely a front says whom it speaks for and is not believed: the address as
  * `trust_proxy` would name it.
  */
 export function clientAddress(
@@ -45,15 +49,20 @@ export function clientAddress(
   const trusts = cidrMatcher(trustProxy);
   const mayBeFront = cidrMatcher(FRONTS_ARE_IN);
   const spelled = remembered(normalIp);
-  let told = false;
+  const told = new Set<string>();
+  const tell = ({ destroyed }: Socket, address: string | undefined): void => {
+    // A connection that is closed has no address either.
+    if (address === undefined ? destroyed : !mayBeFront(address)) return;
+    const name = address ?? "unix";
+    if (told.has(name)) return;
+    told.add(name);
+    onUnnamedFront(name);
+  };
   return (socket, headers) => {
     const peer = socket.remoteAddress;
     if (!isFront(socket)) {
       const address = peer === undefined ? undefined : spelled(peer);
-      if (!told && headers.has("x-forwarded-for") && (address === undefined || mayBeFront(address))) {
-        told = true;
-        onUnnamedFront(address ?? "unix");
-      }
+      if (told.size < TOLD_MAX && headers.has("x-forwarded-for")) tell(socket, address);
       return address;
     }
     // Several headers are one list (RFC 9110 section 5.3); the front's own entry is the last of it.

@@ -39,6 +39,8 @@ const JITTER = 0.2;
  */
 const OUTAGE_FAILURES = 3;
 const HURRY_WITHIN_MS = 30_000;
+/** A receiver that takes one now and then is not pressed: each of the others goes on to wait longer and longer. */
+const HURRY_EVERY_MS = 1_800_000;
 /** A notice that is older than this and fails is given up. */
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 /** How long a store that does not answer is left alone. */
@@ -74,6 +76,8 @@ type LaneName = Outbox | typeof DIRECT;
 /** How one account's delivery goes. */
 interface Lane {
   dueMs: number;
+  /** Until when the receiver has asked to be left alone with it. */
+  askedUntilMs: number;
   failures: number;
   running: boolean;
   /** Something came while it ran. */
@@ -105,6 +109,7 @@ export class Deliverer {
   #stopped: string | undefined;
   /** Since the receiver took the last one. */
   #failuresInARow = 0;
+  #hurriedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
@@ -157,6 +162,7 @@ export class Deliverer {
       const dueMs = this.#parts.clock.monotonicMs();
       this.#lanes.set(name, {
         dueMs,
+        askedUntilMs: dueMs,
         failures: 0,
         running: false,
         again: false,
@@ -378,7 +384,9 @@ export class Deliverer {
     }
     const backoffMs = BACKOFF_MS[Math.min(lane.failures, BACKOFF_MS.length) - 1] as number;
     const jittered = backoffMs * (1 + JITTER * (2 * this.#parts.random() - 1));
-    lane.dueMs = clock.monotonicMs() + Math.max(jittered, sent.retryAfterMs);
+    const nowMs = clock.monotonicMs();
+    lane.askedUntilMs = nowMs + sent.retryAfterMs;
+    lane.dueMs = Math.max(nowMs + jittered, lane.askedUntilMs);
     return false;
   }
 
@@ -386,8 +394,11 @@ export class Deliverer {
   #hurry(): void {
     const { clock, random } = this.#parts;
     const nowMs = clock.monotonicMs();
+    if (nowMs - this.#hurriedAtMs < HURRY_EVERY_MS) return;
+    this.#hurriedAtMs = nowMs;
     for (const lane of this.#lanes.values()) {
-      if (lane.failures > 0) lane.dueMs = Math.min(lane.dueMs, nowMs + random() * HURRY_WITHIN_MS);
+      const soonMs = Math.max(nowMs + random() * HURRY_WITHIN_MS, lane.askedUntilMs);
+      if (lane.failures > 0) lane.dueMs = Math.min(lane.dueMs, soonMs);
     }
   }
 

@@ -75,7 +75,7 @@ export interface SettleAsk {
   readonly upstream: string | undefined;
   /**
    * Input tokens that admission took from the bucket, and those that were really consumed (input and output). Where nobody pays and
-   * it was not the client's doing none were, and the bucket has them back whole.
+   * it was not the client's doing none were, and the bucket has them back whole; where it was, it keeps as many as were taken at most.
    */
   readonly tokensTaken: number;
   readonly tokensUsed: number;

@@ -126,13 +126,21 @@ function checkListeners(reader: Reader, file: LooseConfig, known: KnownNames, se
   );
 }
 
-function checkSite(reader: Reader, { site, listen }: Settings): void {
-  if (site === undefined || !leadsTo(site, listen)) return;
-  reader.refuse(
-    ["site"],
-    "must not be the gateway's own listen address: it would pass visitors on to itself. Name where the site listens, " +
-      "or leave it out for the built-in page",
-  );
+function checkSite(reader: Reader, { site, listen, admin }: Settings): void {
+  if (site === undefined) return;
+  if (leadsTo(site, listen)) {
+    reader.refuse(
+      ["site"],
+      "must not be the gateway's own listen address: it would pass visitors on to itself. Name where the site listens, " +
+        "or leave it out for the built-in page",
+    );
+  }
+  if (leadsTo(site, admin)) {
+    reader.refuse(
+      ["site"],
+      "must not be the admin address: the admin API is never public. Name where the site listens",
+    );
+  }
 }
 
 function readToken(reader: Reader, token: string | undefined): Secret | undefined {

@@ -25,8 +25,8 @@ interface ByProviderParts {
   readonly spend: (text: string, lastsMs: number) => Promise<boolean>;
   /** @param name of the person, for the audit. @returns the `set-cookie` header of a new session. */
   readonly begin: (request: AppRequest, name: string) => Promise<string>;
-  /** Leaves a line in the audit of who is not let in. @param name of the person, where the provider has said it. */
-  readonly refused: (request: AppRequest, error: unknown, name: string | undefined) => void;
+  /** Leaves a line in the audit of who is not let in. @param name of the person, as the provider has said it. */
+  readonly refused: (request: AppRequest, error: unknown, name: string) => void;
   /** A cookie of the request. */
   readonly cookieOf: (header: string | undefined, name: string) => string | undefined;
 }
@@ -46,7 +46,8 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
       if (!(await parts.spend(state, VISIT_MS))) throw oidcRefused("oidc_over");
       return name;
     } catch (error) {
-      parts.refused(request, error, name);
+      // A visit of nobody that a provider knows is only counted: anybody can make one, and it would push out what was done.
+      if (name !== undefined) parts.refused(request, error, name);
       throw error;
     }
   };

@@ -173,7 +173,7 @@ function addProvider(app: App, parts: OperatorParts, settings: OperatorOidcSetti
       const asked = { who: "nobody", ...placeOf(request), what: "operator.sign_in", target: "console" };
       const isRefused = error instanceof AdminRefusal && error.status < 500;
       const cause = error instanceof AdminRefusal ? error.code : "internal";
-      const facts = { way: "oidc", ...(name !== undefined && { person: name }) };
+      const facts = { way: "oidc", person: name };
       audit.note(asked, { outcome: isRefused ? "refused" : "unknown", cause, facts });
     },
     cookieOf,

@@ -37,6 +37,8 @@ export interface HealthState {
   readonly standing: UpstreamStanding;
   readonly reason: EjectionReason | "retry_after" | undefined;
   readonly restMs: number;
+  /** Whether a probe is awaited for longer than any rest: nobody asks, and nothing is known to be wrong. */
+  readonly isForgotten: boolean;
   /** Models that the upstream has asked us to leave alone for a while (429). */
   readonly limitedModels: ReadonlyMap<string, number>;
   readonly outcomes: OutcomeCounts;
@@ -137,10 +139,12 @@ export class Health {
   state(): HealthState {
     const nowMs = this.#parts.clock.monotonicMs();
     const isPaused = nowMs < this.#restUntilMs;
+    const standing = isPaused || this.#probing ? "ejected" : this.#ejected === undefined ? "healthy" : "probe";
     return {
-      standing: isPaused || this.#probing ? "ejected" : this.#ejected === undefined ? "healthy" : "probe",
+      standing,
       reason: this.#ejected ?? (isPaused ? "retry_after" : undefined),
       restMs: Math.max(0, this.#restUntilMs - nowMs),
+      isForgotten: standing === "probe" && nowMs - this.#restUntilMs >= this.#settings.coolDownMaxMs,
       limitedModels: new Map(
         [...this.#limitedUntilMs]
           .map(([model, untilMs]) => [model, untilMs - nowMs] as const)

@@ -56,9 +56,9 @@ export function measureUpstreams(upstreams: readonly UpstreamReport[], metrics: 
   // An upstream that is no longer configured goes from the page.
   metrics.upstreamHealthy.reset();
   metrics.queued.reset();
-  for (const { name, standing, queued } of upstreams) {
-    // Nobody passes over the one whose rest is over: without traffic it stays so, and nothing is known to be wrong.
-    metrics.upstreamHealthy.set({ upstream: name }, standing === "ejected" ? 0 : 1);
+  for (const { name, standing, isForgotten, queued } of upstreams) {
+    // Between two rests of one that is down it is out all the same; without traffic it would be for ever.
+    metrics.upstreamHealthy.set({ upstream: name }, standing === "healthy" || isForgotten ? 1 : 0);
     metrics.queued.set({ upstream: name }, queued);
   }
 }

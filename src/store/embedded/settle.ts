@@ -297,8 +297,10 @@ function bucketsAfter(
   if (held && isOverrun(Number(charged + absorbed), Number(held.answer.hold))) {
     change(OVERRUN_BUCKET, (before) => addOverrun(before, nowMs));
   }
-  // The estimate that admission took becomes what was really used: nothing of what was refused or failed.
-  const difference = ask.tokensUsed - ask.tokensTaken;
+  // The estimate that admission took becomes what was really used: nothing of what was refused or failed, and of what a client has
+  // wasted no more than was taken.
+  const used = ask.voided ? Math.min(ask.tokensUsed, ask.tokensTaken) : ask.tokensUsed;
+  const difference = used - ask.tokensTaken;
   if (difference === 0) return changes;
   const correct = (scope: string, perMinute: number | undefined): void => {
     if (perMinute === undefined) return;

@@ -23,6 +23,8 @@ const TOLD_MAX = 10_000;
 const PAGE_ACCOUNTS = 100;
 /** A store that does not answer is asked again after these waits; then the audit is cut off until the next hour. */
 const AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000, 60_000];
+/** An account that the store does not serve is asked for so often again: its slot may be on its way to another server. */
+const OWN_TRIES = 4;
 /** An account that has been topped up counts as low below 1 USD available. */
 const LOW_BELOW = nanoUsd(1_000_000_000n);
 /** Cards are counted by how soon they end; the sooner ones among the later ones too. */
@@ -69,8 +71,8 @@ export function watchLedger(parts: {
       try {
         return await work();
       } catch (error) {
-        const again = AGAIN_AFTER_MS[tries];
-        if (!(error instanceof StoreError) || isOfItsOwn(error) || again === undefined) throw error;
+        const again = tries < OWN_TRIES || !isOfItsOwn(error) ? AGAIN_AFTER_MS[tries] : undefined;
+        if (!(error instanceof StoreError) || again === undefined) throw error;
         await wait(again);
       }
     }
@@ -187,7 +189,7 @@ interface PassCounts {
   readonly expiring: { readonly within: string; readonly ms: number; cards: number }[];
 }
 
-/** Whether the store answers, and not for this account: asking again is no use. */
+/** Whether the store answers, and not for this account: asking for long is no use. */
 function isOfItsOwn(error: unknown): error is StoreError {
   return error instanceof StoreError && error.outcome === "refused";
 }

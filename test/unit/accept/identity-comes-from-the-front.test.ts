@@ -36,6 +36,7 @@ const UNNAMED: readonly (readonly [string | undefined, readonly string[], string
   ["172.16.0.9", [], "172.16.0.9"],
   ["192.168.7.7", ["unix"], "192.168.7.7"],
   ["fd00::5", [], "fd00::5"],
+  ["100.64.3.3", [], "100.64.3.3"],
   [undefined, ["127.0.0.1/32"], "unix"],
   ["127.0.0.1", ["127.0.0.0/8"], undefined],
   [undefined, ["unix"], undefined],

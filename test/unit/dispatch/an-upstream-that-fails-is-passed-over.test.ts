@@ -334,7 +334,7 @@ test("the last route of a model is asked however ill, and the one that rests lea
   );
 });
 
-test("the gauge of an upstream is 0 while it is passed over, and no longer, whether or not a request comes", async (t) => {
+test("the gauge of an upstream is 0 until a probe is answered, and not for ever where no request comes", async (t) => {
   const bad = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher } = rig(t, [upstream("bad", bad.base, { health: { ...HOT, failures: 1 } })], clock);
@@ -349,6 +349,8 @@ test("the gauge of an upstream is 0 while it is passed over, and no longer, whet
   refusalIn(await failing);
   assert.equal(await gauge(), "0");
   clock.advance(4_000);
+  assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "0"]);
+  clock.advance(HOT.coolDownMaxMs);
   assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "1"]);
   const probing = dispatcher.run(ask([route("bad")], { stream: false }));
   const probe = await bad.next();

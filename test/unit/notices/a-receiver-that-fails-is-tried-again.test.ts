@@ -138,6 +138,40 @@ test("once a receiver that was away takes one again, the others are tried soon, 
   assert.deepEqual([receiver.log.at(-1)?.account, receiver.log.at(-1)?.status], ["Told", 200]);
 });
 
+test("a receiver that has asked for time is left alone all the same, and one that takes some is not pressed", async (t) => {
+  const { clock, store, receiver, tell } = await startRig(t);
+  const add = async (name: string) => {
+    const tag = await makeAccount(store, name);
+    await store.addNotice(tag, { kind: "balance_low", ref: name, data: { balance: "1", below: "2" } });
+  };
+  const triesOf = (name: string) => receiver.log.filter(({ account }) => account === name).length;
+  receiver.answer = ({ account }) => {
+    if (account === "Told") return { status: 429, headers: { "retry-after": "3600" } };
+    return { status: account?.startsWith("Good") ? 200 : 503 };
+  };
+  await tell("first");
+  const bad = ["Bad1", "Bad2", "Bad3"];
+  for (const name of bad) await add(name);
+  // In steps, so that the lease on the delivery does not end.
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 1_000) {
+      await rest(clock);
+      await clock.advance(1_000);
+    }
+    await rest(clock);
+  };
+  await until(clock, () => receiver.log.length === 4);
+  await pass(5_000);
+  assert.deepEqual(bad.map(triesOf), [2, 2, 2]);
+  await add("Good1");
+  // Chance is a half here: the others are due in 15 seconds in place of 30.
+  await pass(16_000);
+  assert.deepEqual(["Good1", "Told", ...bad].map(triesOf), [1, 1, 3, 3, 3]);
+  await add("Good2");
+  await pass(40_000);
+  assert.deepEqual(["Good2", "Told", ...bad].map(triesOf), [1, 1, 3, 3, 3]);
+});
+
 test("a notice that is never taken is not hurried by the others that are", async (t) => {
   const { clock, store, receiver, tell } = await startRig(t);
   receiver.answer = ({ account }) => ({ status: account === "Told" ? 400 : 200 });

@@ -263,7 +263,7 @@ export function budgetTests(ask: Ask): void {
     }
     // What a client has wasted counts, whoever pays for it.
     const wasted = admitted(await tokens(9, 9_000));
-    const left = { tokensTaken: 9_000, tokensUsed: 9_500, counted: wasted.counted };
+    const left = { tokensTaken: 9_000, tokensUsed: 95_000, counted: wasted.counted };
     await store.settle(settleAsk(request(9), wasted, { voided: true, ...left }));
     assert.equal(causeOf(await tokens(10, 9_000)), "tokens");
   });

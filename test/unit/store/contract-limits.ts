@@ -108,6 +108,11 @@ export function limitTests(ask: Ask): void {
     const taken = { voided: true, tokensTaken: 100, tokensUsed: 50 };
     await store.settle(settleAsk(left, admitted(await store.admit(left)), taken));
     assert.deepEqual(await debts(), [50 * 60_000, 2 * 60_000]);
+    // What it would have written had it been let, nobody knows.
+    const hung = admitAsk({ tag, requestId: ridOf(3), groups, inputTokens: 100 });
+    const more = { voided: true, tokensTaken: 100, tokensUsed: 30_000 };
+    await store.settle(settleAsk(hung, admitted(await store.admit(hung)), more));
+    assert.deepEqual(await debts(), [150 * 60_000, 3 * 60_000]);
   });
 
   test("an account has at most 1,000 requests in flight whatever its group allows, and is told so", async () => {

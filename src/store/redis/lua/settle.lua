@@ -124,8 +124,9 @@ if args[left] ~= '' then
   end
 end
 
--- The estimate that admission took becomes what was really used: nothing of what was refused or failed.
-local difference = used - taken
+-- The estimate that admission took becomes what was really used: nothing of what was refused or failed, and of what a client has
+-- wasted no more than was taken.
+local difference = (voided and math.min(used, taken) or used) - taken
 if tpm and difference ~= 0 then
   fields[#fields + 1] = bucket
   fields[#fields + 1] = take(drain(found[2], tpm, now), difference)

@@ -92,6 +92,8 @@ test("a damaged account's claim waits, and holds up neither the others' claims n
       assert.ok(code);
       await noteClaim(runner, loadScripts(), code.hash);
       await claim(runner, loadScripts(), code.hash, tag);
+      // Notes are in the order of their milliseconds.
+      await redis.command("DEBUG", "SLEEP", "0.002");
       await store.addNotice(tag, { kind: "balance_low", ref: name, data: { balance: "1", below: "2" } });
     }
     const [damaged, sound] = tags;
