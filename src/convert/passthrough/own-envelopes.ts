@@ -82,10 +82,12 @@ function ofMessages({ body, scan, json: written }: ClientRequest, json: Readonly
     if (blocks.every(isThinking)) return undefined;
     return withElements(message, ["content"], (block, at) => (isThinking(blocks[at]) ? undefined : block));
   });
-  // What was bare before is the client's own, unless its last calls had thinking.
+  // A running loop that has lost the thinking of its last calls, or by this that at its beginning: some servers look at the one, some at
+  // the other. One that was bare before is the client's own.
   const last = turns.findLastIndex(({ role }) => role === "assistant");
-  const isOurs = () => sealed[last] || !isBareLoop(turns);
-  const isBroken = () => isBareLoop(withoutThinking(turns, (index) => sealed[index] === true)) && isOurs();
+  const isRunning = turns[last]?.blocks.some((block) => block?.type === "tool_use") === true;
+  const left = () => withoutThinking(turns, (index) => sealed[index] === true);
+  const isBroken = () => isRunning && (sealed[last] === true || (!isBareLoop(turns) && isBareLoop(left())));
   if (!hasThinkingBudget(json) || !isBroken()) return { ...AS_THEY_ARE, set: { messages } };
   // A thinking budget wants the thinking of a tool loop back; without it the loop goes on without (rule 27).
   const { set, remove } = thinkingOff(json);

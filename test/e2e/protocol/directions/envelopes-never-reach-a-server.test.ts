@@ -110,7 +110,7 @@ test("what is taken out is taken out of the bytes, and a budget that would miss 
   assert.equal(here.simulator.requests.at(-1)?.body.toString(), expected);
 });
 
-test("a turn loses all of its thinking or none, and the last loop decides whether there is more", async () => {
+test("a turn loses all of its thinking or none, and the last loop decides, by its beginning and its last calls, whether there is more", async () => {
   const sealed = '{"type":"thinking","thinking":"deep","signature":"gw1.AAAA"}';
   const own = '{"type":"thinking","thinking":"mine","signature":"c2lnbmVk"}';
   const loop = (id: string, ...thoughts: readonly string[]) =>
@@ -121,7 +121,7 @@ test("a turn loses all of its thinking or none, and the last loop decides whethe
     `{"model":"on-messages","max_tokens":4000,"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":${thinking},` +
     `"messages":[{"role":"user","content":"go"},${first},${last}]}`;
   for (const [first, last, expected] of [
-    [[sealed], [own], body(budget, loop("t1"), loop("t2", own))],
+    [[sealed], [own], body('{"type":"disabled"}', loop("t1"), loop("t2", own))],
     [[own], [sealed], body('{"type":"disabled"}', loop("t1", own), loop("t2"))],
     [[own], [own, sealed], body('{"type":"disabled"}', loop("t1", own), loop("t2"))],
   ] as const) {

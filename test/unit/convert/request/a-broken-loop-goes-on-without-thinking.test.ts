@@ -54,8 +54,21 @@ const CASES: readonly (readonly [string, readonly object[], object])[] = [
     OFF,
   ],
   [
-    "a loop that began with the server's own",
+    "the last calls of a loop that began with the server's own",
     [user("go"), assistant(SIGNED, call("a")), result("a"), assistant(SEALED, call("b")), result("b")],
+    OFF,
+  ],
+  [
+    "the beginning of a loop that went on with the server's own",
+    [user("go"), assistant(SEALED, call("a")), result("a"), assistant(SIGNED, call("b")), result("b")],
+    OFF,
+  ],
+  [
+    "the middle of a loop that began with the server's own",
+    [
+      ...[user("go"), assistant(SIGNED, call("a")), result("a"), assistant(SEALED, call("b")), result("b")],
+      ...[assistant(call("c")), result("c")],
+    ],
     ON,
   ],
   [
@@ -63,6 +76,7 @@ const CASES: readonly (readonly [string, readonly object[], object])[] = [
     [user("go"), assistant(SEALED, call("a")), result("a"), assistant(SAID), user("and now?")],
     ON,
   ],
+  ["an answer that called nothing", [user("go"), assistant(SEALED, SAID), user("and now?")], ON],
   [
     "a loop before this one",
     [
