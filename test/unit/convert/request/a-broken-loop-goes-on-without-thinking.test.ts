@@ -1,6 +1,6 @@
 /**
  * docs/translation-rules.md rules 27 and 38, on a route of the client's own protocol: reasoning that was sealed here is taken out,
- * and a thinking budget goes with it where a running loop of tools would have no thinking at its beginning, and nowhere else.
+ * and a thinking budget goes with it where a running loop of tools has lost that of its beginning or of its last calls, and nowhere else.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
