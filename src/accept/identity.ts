@@ -38,8 +38,8 @@ const FRONTS_ARE_IN = [
 /**
  * Makes the function that names a request's client.
  * @param trustProxy CIDR blocks of the fronts, and `unix` for a front that comes through a unix socket.
- * @param onUnnamedFront called once for each of the first addresses from which is most likely a front says whom it speaks for and is not believed: the address as
- * `trust_proxy` would name it.
+ * @param onUnnamedFront called when what is most likely a front says whom it speaks for and is not believed, once for each of the first
+ * addresses: with the address as `trust_proxy` would name it.
  */
 export function clientAddress(
   trustProxy: readonly string[],

@@ -84,7 +84,8 @@ export function spliceRequest(
 /** The refusal of a thinking budget in a loop that has lost its reasoning, where the client wants nothing left out. */
 const LOST_THINKING = refusal("unsupported_parameter", {
   param: "thinking",
-  detail: "The running loop of tools began with the reasoning of another model's server, and nothing may be left out.",
+  detail:
+    "The running loop of tools has reasoning of another model's server, which this one cannot read, and nothing may be left out.",
 });
 
 /** The name under which it is named that something ran in a container of another server. */

@@ -55,13 +55,13 @@ export function isThinking(block: JsonObject | undefined): boolean {
   return block?.type === "thinking" || block?.type === "redacted_thinking";
 }
 
-/** The turns without thinking; those of nothing else are gone. */
+/** The turns as they are when some have lost their thinking; those of nothing else are gone. */
 export function withoutThinking(
   turns: readonly WrittenTurn[],
-  isOf: (index: number) => boolean,
+  loses: (index: number) => boolean,
 ): readonly WrittenTurn[] {
   return turns.flatMap(({ role, blocks }, index) => {
-    if (!isOf(index)) return [{ role, blocks }];
+    if (!loses(index)) return [{ role, blocks }];
     const left = blocks.filter((block) => !isThinking(block));
     return left.length === 0 && blocks.length > 0 ? [] : [{ role, blocks: left }];
   });
