@@ -53,7 +53,7 @@ function forward(request: IncomingMessage, body: Buffer, response: ServerRespons
   );
 }
 
-server.listen(0, "127.0.0.1", () => {
+server.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 }, () => {
   process.stdout.write(`${JSON.stringify({ port: (server.address() as AddressInfo).port })}\n`);
 });
 process.on("SIGINT", () => process.exit(0));

@@ -170,5 +170,7 @@ const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
     stream(res, writesOf(protocolOf(body), Number(eventsPerWrite)), Number(everyMs));
   });
 });
-server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));
+server.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 }, () =>
+  process.send?.({ port: (server.address() as AddressInfo).port }),
+);
 process.on("disconnect", () => process.exit(0));

@@ -24,6 +24,11 @@ export interface HttpLimits {
   readonly connectionsMax: number;
   /** Connections above that which still get an answer rather than a reset. */
   readonly overflowMax: number;
+  /**
+   * Connections that the system may keep until they are accepted; no more than `net.core.somaxconn`. With Node's own 511 a front that
+   * opens many at once is refused at a unix socket (EAGAIN: its 502), and waits for a second try at an address.
+   */
+  readonly backlogMax: number;
   /** How much of a body Node may read ahead of us. */
   readonly readAheadBytesMax: number;
   /** A client that takes nothing for so long has vanished without a word (row D3); a slow one takes something. */
@@ -47,6 +52,7 @@ export const HTTP_LIMITS: HttpLimits = Object.freeze({
   targetBytesMax: 8_192,
   connectionsMax: 10_000,
   overflowMax: 256,
+  backlogMax: 4_096,
   readAheadBytesMax: 65_536,
   writeStallMs: 60_000,
   pipelinedMax: 16,

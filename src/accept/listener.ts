@@ -93,10 +93,8 @@ export class Listener {
     if (address.kind === "unix" && !shared) await removeStaleSocket(address.path);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once("error", reject);
-    this.#server.listen(
-      address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port },
-      resolve,
-    );
+    const where = address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port };
+    this.#server.listen({ ...where, backlog: this.#limits.backlogMax }, resolve);
     await promise;
     this.#server.off("error", reject);
     // From here on an error is one of accepting (no descriptor left). It is reported and survived, and ends when a

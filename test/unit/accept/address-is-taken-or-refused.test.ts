@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -31,4 +32,15 @@ test("listening on a port that is taken fails", async (t) => {
   t.after(() => taken.close());
   const { port } = taken.address() as { port: number };
   await assert.rejects(startEcho(t, { address: { kind: "tcp", host: "127.0.0.1", port } }), { code: "EADDRINUSE" });
+});
+
+test("a front may open more connections in one turn of the loop than Node's backlog of 511 takes", async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), "accept-"));
+  t.after(() => rm(dir, { recursive: true }));
+  const path = join(dir, "a.sock");
+  await startEcho(t, { address: { kind: "unix", path } });
+  // Nothing is accepted until all have asked; where the system keeps fewer (`net.core.somaxconn`) it refuses those above.
+  const sockets = Array.from({ length: 600 }, () => connect({ path }));
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  for (const socket of sockets) socket.destroy();
 });
