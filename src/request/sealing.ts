@@ -3,9 +3,9 @@
  * context that made them. The first key seals, all open, so that keys can be changed without a cut.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
+import { SEALED_PREFIX } from "../values/sealed.ts";
 import type { Secret } from "../values/secret.ts";
 
-const PREFIX = "gw1.";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const DIGEST_CHARS = 32;
@@ -37,8 +37,8 @@ export function createSealing(secrets: readonly Secret[]): Sealing {
       return sealWith(first, nonce, content, context);
     },
     open(envelope, context) {
-      if (!envelope.startsWith(PREFIX)) return undefined;
-      const sealed = Buffer.from(envelope.slice(PREFIX.length), "base64url");
+      if (!envelope.startsWith(SEALED_PREFIX)) return undefined;
+      const sealed = Buffer.from(envelope.slice(SEALED_PREFIX.length), "base64url");
       if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
       for (const key of keys) {
         const content = tryOpen(key, sealed, context);
@@ -53,7 +53,7 @@ export function createSealing(secrets: readonly Secret[]): Sealing {
 function sealWith(key: Buffer, nonce: Uint8Array, content: Uint8Array, context: string): string {
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
   const sealed = Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
-  return PREFIX + sealed.toString("base64url");
+  return SEALED_PREFIX + sealed.toString("base64url");
 }
 
 function tryOpen(key: Buffer, sealed: Buffer, context: string): Uint8Array | undefined {

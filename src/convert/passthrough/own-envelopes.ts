@@ -8,13 +8,12 @@
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
+import { SEALED_PREFIX } from "../../values/sealed.ts";
 import { findDoubledName, holdsText, type JsonScan, memberValue } from "../../wire/json.ts";
 import type { ClientRequest, ConvertContext, RouteFacts } from "../exchange.ts";
 import { openReasoning, originOf } from "../rules/envelope.ts";
 import { type EditElement, editArray, withElements } from "./elements.ts";
 import { hasThinkingBudget, isBareLoop, isThinking, thinkingOff, turnsOf, withoutThinking } from "./thinking-off.ts";
-
-const PREFIX = "gw1.";
 
 /** Where the request goes, and what opens envelopes for it. */
 interface Destination {
@@ -47,7 +46,7 @@ export function withoutEnvelopes(
   ofItem?: EditElement,
 ): OpenedMembers | Refusal {
   // Chat has no envelopes.
-  const hasSome = request.protocol !== "chat" && holdsText(request.body, PREFIX);
+  const hasSome = request.protocol !== "chat" && holdsText(request.body, SEALED_PREFIX);
   if (!hasSome && !ofItem) return AS_THEY_ARE;
   const refused = hasSome ? refusedDouble(request) : undefined;
   if (refused) return refused;
@@ -58,7 +57,7 @@ export function withoutEnvelopes(
 function refusedDouble({ protocol, body, scan }: ClientRequest): Refusal | undefined {
   const list = LISTS[protocol];
   const inner = protocol === "messages" ? "content" : undefined;
-  const doubled = findDoubledName(listOf(body, scan, list), inner, (element) => holdsText(element, PREFIX));
+  const doubled = findDoubledName(listOf(body, scan, list), inner, (element) => holdsText(element, SEALED_PREFIX));
   if (!doubled) return undefined;
   const param = `${list}[${doubled.index}].${doubled.name}`;
   return refusal("duplicate_field", { param, detail: `"${param}" stands twice.` });
@@ -117,5 +116,5 @@ function isEnvelope(part: JsonObject | undefined): boolean {
 }
 
 function isSealed(opaque: unknown): boolean {
-  return typeof opaque === "string" && opaque.startsWith(PREFIX);
+  return typeof opaque === "string" && opaque.startsWith(SEALED_PREFIX);
 }

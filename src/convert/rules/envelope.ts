@@ -5,12 +5,12 @@
  */
 import { objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
+import { SEALED_PREFIX } from "../../values/sealed.ts";
 import type { ConvertContext, RouteFacts } from "../exchange.ts";
 import type { HubRequest } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 
 const VERSION = 1;
-const PREFIX = "gw1.";
 
 /** Largest envelope that is opened, in characters; a longer one is dropped like a foreign one. */
 const ENVELOPE_CHARS_MAX = 4 * 1024 * 1024;
@@ -58,7 +58,7 @@ export function openReasoning(
   origin: ReasoningOrigin,
   context: ConvertContext,
 ): readonly unknown[] | undefined {
-  if (opaque === undefined || !opaque.startsWith(PREFIX) || opaque.length > ENVELOPE_CHARS_MAX) return undefined;
+  if (opaque === undefined || !opaque.startsWith(SEALED_PREFIX) || opaque.length > ENVELOPE_CHARS_MAX) return undefined;
   const content = context.open(opaque, binding(origin.protocol));
   if (content === undefined) return undefined;
   const parsed = parse(content);

@@ -1,6 +1,7 @@
 /** Chat messages as turns (docs/translation-rules.md rules 9 to 21). */
 
 import type { JsonObject } from "../../../values/json-object.ts";
+import { SEALED_PREFIX } from "../../../values/sealed.ts";
 import { shownValue } from "../../../values/words/shown.ts";
 import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart, UserTurn } from "../../hub.ts";
 import { cacheMark, promptCacheMark } from "../../rules/cache-marks.ts";
@@ -176,7 +177,7 @@ function assistantParts(
 function reasoningParts(message: JsonObject): readonly AssistantPart[] {
   const given = [message.reasoning_content, message.reasoning].find((one) => typeof one === "string" && one !== "");
   if (typeof given !== "string") return [];
-  const sealed = given.startsWith("gw1.");
+  const sealed = given.startsWith(SEALED_PREFIX);
   return [{ type: "reasoning", text: sealed ? "" : given, opaque: sealed ? given : undefined, native: given }];
 }
 

@@ -8,7 +8,7 @@ import { type JsonObject, objectOf, parseObject } from "../../../values/json-obj
 import { elementSpans, findNested, mayHoldText, spliceNested } from "../../../wire/json.ts";
 import type { ClientRequest, ConvertContext, Permitted } from "../../exchange.ts";
 import { isWrapped } from "../stored/stored.ts";
-import { BINDING, DICTIONARY, KEPT_BYTES_MAX, REPLY_ID_CHARS_MAX, SEALED, VERSION } from "./form.ts";
+import { BINDING, DICTIONARY, KEPT_BYTES_MAX, REPLY_ID_CHARS_MAX, SEALED, SEALED_MARK, VERSION } from "./form.ts";
 
 /** What an id that was given out holds. */
 type Held = { readonly item: JsonObject } | { readonly items: readonly JsonObject[] };
@@ -68,7 +68,7 @@ type Rest = () => Promise<void> | undefined;
 
 /** Whether a request may have ids to open, or references; false for nearly all. */
 export function mayRefer(body: Uint8Array): boolean {
-  return mayHoldText(body, "_gw1.") || mayHoldText(body, "item_reference");
+  return mayHoldText(body, SEALED_MARK) || mayHoldText(body, "item_reference");
 }
 
 /** How much a request may open and have put in its place, in bytes of JSON. */

@@ -14,11 +14,11 @@ import {
   ENVIRONMENT,
   withContainers,
 } from "./containers.ts";
-import { isWrapped, openStored } from "./stored.ts";
+import { isWrapped, openStored, WRAPPED_MARK } from "./stored.ts";
 
 /** Whether a request may have wrapped ids; false for nearly all. */
 export function mayNameStored(body: Uint8Array): boolean {
-  return mayHoldText(body, "_gw1.u.");
+  return mayHoldText(body, WRAPPED_MARK);
 }
 
 /**

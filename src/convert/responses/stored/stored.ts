@@ -4,13 +4,14 @@
  * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import type { StoredName, StoredNames } from "../../../values/members/stored.ts";
+import { SEALED_PREFIX } from "../../../values/sealed.ts";
 import type { ConvertContext } from "../../exchange.ts";
 
 /** What a wrapped id is bound to beside its account. */
 const BINDING = "stored";
-const ENVELOPE = "gw1.";
-/** Sealed items (`references/`) have no second point, so neither is taken for the other. */
-const WRAPPED = /^([a-z]{1,16})_gw1\.u\.([A-Za-z0-9_-]{1,1400})$/;
+/** How a wrapped id goes on after its kind. Sealed items (`references/`) have no second point, so neither is taken for the other. */
+export const WRAPPED_MARK = `_${SEALED_PREFIX}u.`;
+const WRAPPED = new RegExp(`^([a-z]{1,16})${RegExp.escape(WRAPPED_MARK)}([A-Za-z0-9_-]{1,1400})$`);
 /** Longer ids, and those with other characters, are not wrapped: they stay as they are, and nobody can refer to them. */
 const WRAPPABLE = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,255}$/;
 /** What the official service makes; as bytes its digits take half of the room. */
@@ -31,7 +32,7 @@ function wrap({ upstream, model, id }: StoredName, context: Pick<ConvertContext,
   const names = [upstream, model, ...(prefix === undefined ? [] : [prefix])];
   const named = Buffer.from(names.join(SEPARATOR) + SEPARATOR);
   const sealed = context.sealAlike(Buffer.concat([Buffer.of(kind), named, last]), BINDING);
-  return `${kindOf(id)}_${ENVELOPE}u.${sealed.slice(ENVELOPE.length)}`;
+  return `${kindOf(id)}${WRAPPED_MARK}${sealed.slice(SEALED_PREFIX.length)}`;
 }
 
 /** The kind of what an id names, which clients look at. */
@@ -43,7 +44,7 @@ function kindOf(id: string): string {
 export function openStored(text: unknown, context: Pick<ConvertContext, "open">): StoredName | undefined {
   const [, kind, sealed] = (typeof text === "string" && WRAPPED.exec(text)) || [];
   if (sealed === undefined || !isAsWritten(sealed)) return undefined;
-  const content = context.open(ENVELOPE + sealed, BINDING);
+  const content = context.open(SEALED_PREFIX + sealed, BINDING);
   if (!content) return undefined;
   const name = content[0] === HEX ? hexName(content.subarray(1)) : textName(content.subarray(1));
   return name && kindOf(name.id) === kind ? name : undefined;

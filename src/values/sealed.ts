@@ -1,0 +1,2 @@
+/** What everything that the gateway seals for a client begins with (docs/translation-rules.md rule 38): reasoning, items, and ids. */
+export const SEALED_PREFIX = "gw1.";
