@@ -4,7 +4,7 @@
  */
 
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
-import { arrayOf, type JsonObject, textOf } from "../values/json-object.ts";
+import { arrayOf, isGiven, type JsonObject, textOf } from "../values/json-object.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import type { StoredNames } from "../values/members/stored.ts";
 import { thinkingBudgetOf } from "../values/members/thinking-budget.ts";
@@ -148,7 +148,7 @@ function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined
 const OBJECTS = ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options"] as const;
 
 function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
-  if (!isAbsent(json.stream) && typeof json.stream !== "boolean")
+  if (isGiven(json.stream) && typeof json.stream !== "boolean")
     return wrongType("stream", "must be true or false", json.stream);
   const tierless = tierFault(json);
   if (tierless) return wrongType(tierless.param, tierless.demand, tierless.value);
@@ -156,7 +156,7 @@ function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefi
   if (list !== undefined) return wrongType(list, "must be an object", json[list]);
   const alias = limitAlias(facts, json);
   if (alias) return alias;
-  if (facts.name !== "chat" || isAbsent(json.n)) return undefined;
+  if (facts.name !== "chat" || !isGiven(json.n)) return undefined;
   const n = json.n;
   const countable = typeof n === "number" && Number.isInteger(n) && n >= 1 && n <= CHOICES_MAX;
   return countable ? undefined : wrongType("n", `must be a whole number from 1 to ${CHOICES_MAX}`, n);
@@ -191,7 +191,7 @@ function envelopeOf(
     limit: largestLimit(facts, json),
     thinkingBudget: budget?.tokens ?? 0,
     budgetParam: budget?.param,
-    predictedBytes: chat && !isAbsent(json.prediction) ? predictedBytes : 0,
+    predictedBytes: chat && isGiven(json.prediction) ? predictedBytes : 0,
     choices: chat && typeof json.n === "number" ? json.n : 1,
     bodyBytes,
     textBytes,
@@ -221,10 +221,6 @@ function asksForUsage(options: unknown): boolean {
 function jsonTypeOf(value: unknown): JsonType {
   if (value === null) return "null";
   return Array.isArray(value) ? "array" : (typeof value as JsonType);
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 function wrongType(name: string, demand: string, value: unknown): Refusal {

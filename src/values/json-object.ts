@@ -28,6 +28,11 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/** Whether a member is there and not null: all three protocols take null for absent. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 /** Parses one JSON object; undefined when the text is not one. */
 export function parseObject(text: string): JsonObject | undefined {
   try {

@@ -1,7 +1,7 @@
 /** What a request asks for beside tokens: extras, other models (ARCHITECTURE.md promise 14). */
 
 import { type Refusal, refusal } from "../../values/errors.ts";
-import { isObject, type JsonObject } from "../../values/json-object.ts";
+import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
 import { MEMBERS } from "../../values/members.ts";
 import type { Protocol, ProtocolFacts } from "../../values/protocol.ts";
 import { member } from "./conversation.ts";
@@ -18,7 +18,7 @@ export function optionsOf(protocol: Protocol, json: JsonObject): readonly string
 
 /** What says "no" in each: nothing, false, an empty list or object, and the numbers and words that change nothing. */
 function isOff(name: string, value: unknown): boolean {
-  if (isAbsent(value) || value === false) return true;
+  if (!isGiven(value) || value === false) return true;
   if (name === "best_of" || name === "n" || name === "num_beams") return value === 1;
   if (name === "priority") return value === 0;
   if (name === "search_parameters") return member(value, "mode") === "off";
@@ -35,12 +35,8 @@ function isEmptyList(value: unknown): value is readonly never[] {
 /** An output limit under a name that the hold does not follow. */
 export function limitAlias(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   const { standings } = MEMBERS[facts.name];
-  const param = Object.keys(json).find((name) => standings.get(name) === "limit" && !isAbsent(json[name]));
+  const param = Object.keys(json).find((name) => standings.get(name) === "limit" && isGiven(json[name]));
   if (param === undefined) return undefined;
   const detail = `"${param}" is an output limit under another name; use "${facts.limitFields[0]}".`;
   return refusal("unsupported_parameter", { param, detail });
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }

@@ -1,6 +1,6 @@
 /** What chat deltas and messages hold of a model's output. */
 
-import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import { arrayOf, isGiven, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
 import { countUnknown, Produced, StreamOutput } from "../produced.ts";
 
@@ -69,7 +69,7 @@ function countMessage(produced: Produced, message: JsonObject): boolean {
 function countReasoning(produced: Produced, message: JsonObject): boolean {
   const { reasoning_content, reasoning, reasoning_details, thinking_blocks } = message;
   // Most messages have none.
-  if (isAbsent(reasoning_content ?? reasoning ?? reasoning_details ?? thinking_blocks)) return false;
+  if (!isGiven(reasoning_content ?? reasoning ?? reasoning_details ?? thinking_blocks)) return false;
   const told = [reasoning_content, reasoning].filter((text) => typeof text === "string");
   let sealed = false;
   const details: string[] = [];
@@ -92,7 +92,7 @@ function countSignatures(produced: Produced, message: JsonObject, calls: readonl
   const { reasoning_details, thinking_blocks, thought_signature, extra_content, provider_specific_fields } = message;
   const own = thought_signature ?? extra_content ?? provider_specific_fields ?? message.function;
   // Most messages have none of the members that are looked into below.
-  if (calls.length === 0 && isAbsent(reasoning_details ?? thinking_blocks ?? own)) return;
+  if (calls.length === 0 && !isGiven(reasoning_details ?? thinking_blocks ?? own)) return;
   const signatures = new Set<unknown>();
   for (const item of [...arrayOf(reasoning_details), ...arrayOf(thinking_blocks)]) {
     signatures.add(objectOf(item)?.signature);
@@ -124,15 +124,11 @@ function countContent(produced: Produced, content: unknown): boolean {
 const NO_CALLS: readonly JsonObject[] = [];
 
 function callsIn(message: JsonObject): readonly JsonObject[] {
-  if (isAbsent(message.tool_calls ?? message.function_call)) return NO_CALLS;
+  if (!isGiven(message.tool_calls ?? message.function_call)) return NO_CALLS;
   const one = objectOf(message.tool_calls);
   const calls = one ? [one] : arrayOf(message.tool_calls).flatMap((item): JsonObject[] => [objectOf(item) ?? {}]);
   const deprecated = objectOf(message.function_call);
   return calls.length === 0 && deprecated ? [{ function: deprecated }] : calls;
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 function countCall(produced: Produced, call: JsonObject): void {

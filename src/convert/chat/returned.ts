@@ -4,7 +4,7 @@
  * it sealed, as they carry reasoning, with the id of the call that it belongs to (docs/translation-rules.md rule 38).
  */
 
-import { arrayOf, isObject, type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
+import { arrayOf, isGiven, isObject, type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
 import { nestsWithin } from "../reply/depth.ts";
 import { safeCallId } from "../rules/ids.ts";
 
@@ -94,7 +94,7 @@ export class ReturnedParts {
 
 /** The members of a call that its server wants back; undefined: none. */
 function returnedMembers(call: JsonObject): JsonObject | undefined {
-  const given = CALL_MEMBERS.filter((name) => call[name] !== undefined && call[name] !== null);
+  const given = CALL_MEMBERS.filter((name) => isGiven(call[name]));
   return given.length === 0 ? undefined : Object.fromEntries(given.map((name) => [name, call[name]]));
 }
 
@@ -128,14 +128,14 @@ export function mergedDetails(fragments: readonly JsonObject[]): readonly JsonOb
 
 /** Whether a fragment belongs to the last block of its index: another type or id is another block. */
 function goesOn(whole: JsonObject, fragment: JsonObject): boolean {
-  const contradicts = (name: string) =>
-    isGiven(whole[name]) && isGiven(fragment[name]) && whole[name] !== fragment[name];
+  const contradicts = (name: string) => isSaid(whole[name]) && isSaid(fragment[name]) && whole[name] !== fragment[name];
   if (fragment.type !== whole.type || contradicts("id") || contradicts("format")) return false;
   // A signature is the last of a block, so what comes after it begins the next.
-  return !isGiven(whole.signature) || !(TEXTS.some((name) => isGiven(fragment[name])) || contradicts("signature"));
+  return !isSaid(whole.signature) || !(TEXTS.some((name) => isSaid(fragment[name])) || contradicts("signature"));
 }
 
-function isGiven(value: unknown): boolean {
+/** Whether there is more than an empty string: fragments have members only to have them. */
+function isSaid(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
 }
 

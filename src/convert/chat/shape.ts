@@ -1,20 +1,10 @@
 /** The shapes that chat has of its own: tools and choices as it writes them, both ways. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { JsonObject } from "../../values/json-object.ts";
-import { isObject } from "../../values/json-object.ts";
+import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
 import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
 import { cacheMark } from "../rules/cache-marks.ts";
-import {
-  isGiven,
-  optionalFlag,
-  optionalList,
-  optionalRecord,
-  optionalText,
-  record,
-  refuse,
-  text,
-} from "../rules/read.ts";
+import { optionalFlag, optionalList, optionalRecord, optionalText, record, refuse, text } from "../rules/read.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 

@@ -3,7 +3,7 @@
  * everything cached, `completion_tokens` all reasoning; docs/usage-forms.md has what servers really send.
  */
 
-import { type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
+import { isGiven, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { addCounts, believableCount, totalInput, type Usage } from "../../values/tokens/usage.ts";
 import {
   believableTotal,
@@ -75,7 +75,7 @@ function hitAndMiss(usage: JsonObject): number | undefined {
 /** @returns undefined where the server counts none, as nearly always. */
 function toolCalls(usage: JsonObject): Readonly<Record<string, number>> | undefined {
   const { server_tool_use, server_side_tool_usage_details, num_search_queries, num_sources_used } = usage;
-  if (isAbsent(server_tool_use ?? server_side_tool_usage_details ?? num_search_queries ?? num_sources_used)) {
+  if (!isGiven(server_tool_use ?? server_side_tool_usage_details ?? num_search_queries ?? num_sources_used)) {
     return undefined;
   }
   const searches = believableCount(num_search_queries);
@@ -87,10 +87,6 @@ function toolCalls(usage: JsonObject): Readonly<Record<string, number>> | undefi
     },
     { ...(searches ? { web_search: searches } : {}), ...(sources ? { live_search: sources } : {}) },
   );
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }
 
 /**

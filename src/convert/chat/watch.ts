@@ -1,6 +1,6 @@
 /** Watches a chat completions stream. */
 import type { ErrorAnswer } from "../../values/errors.ts";
-import { arrayOf, type JsonObject, objectOf, objectsIn, parseObject } from "../../values/json-object.ts";
+import { arrayOf, isGiven, type JsonObject, objectOf, objectsIn, parseObject } from "../../values/json-object.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { jsonFrame, type SseEvent, sseFrame } from "../../wire/sse.ts";
@@ -237,11 +237,11 @@ export function varyingOf(chunk: JsonObject): Varying | undefined {
     hasOnly(chunk, CHUNK_MEMBERS) &&
     hasOnly(choice, CHOICE_MEMBERS) &&
     hasOnly(delta, DELTA_MEMBERS) &&
-    isAbsent(chunk.usage) &&
-    isAbsent(choice.finish_reason) &&
-    isAbsent(choice.logprobs);
+    !isGiven(chunk.usage) &&
+    !isGiven(choice.finish_reason) &&
+    !isGiven(choice.logprobs);
   if (!isPlain) return undefined;
-  const texts = ["content", "reasoning_content", "reasoning"].filter((name) => !isAbsent(delta[name]));
+  const texts = ["content", "reasoning_content", "reasoning"].filter((name) => isGiven(delta[name]));
   const [text] = texts;
   if (text === undefined || texts.length > 1 || typeof delta[text] !== "string") return undefined;
   return { text, noise: chunk.obfuscation === undefined ? undefined : "obfuscation" };
@@ -249,8 +249,4 @@ export function varyingOf(chunk: JsonObject): Varying | undefined {
 
 function hasOnly(object: JsonObject, members: ReadonlySet<string>): boolean {
   return Object.keys(object).every((name) => members.has(name));
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
 }

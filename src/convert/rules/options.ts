@@ -1,11 +1,10 @@
 /** Members that chat and responses spell the same way, and words that all three share. */
 import { EFFORTS, type Effort } from "../../values/catalog.ts";
-import type { JsonObject } from "../../values/json-object.ts";
+import { isGiven, type JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { HubRequest, OutputFormat, ReasoningWish, RestField } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 import {
-  isGiven,
   optionalCount,
   optionalFlag,
   optionalNumber,

@@ -71,11 +71,6 @@ export function optionalWord<W extends string>(value: unknown, param: string, wo
   );
 }
 
-/** Whether a member is there and not null. */
-export function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
-
 /*
  * How a translator says no. A refusal is a value for everybody outside this folder; inside, forty levels of nested
  * blocks would each have to hand it up, so it travels as an exception from `refuse` to the one `refusing` around it.

@@ -1,6 +1,6 @@
 /** What changes the prices of tokens: the tier, speed, region or output that a body asks for (`price.tiers`). */
 
-import type { JsonObject } from "../json-object.ts";
+import { isGiven, isObject, type JsonObject } from "../json-object.ts";
 import { slipOf } from "../words/nearest.ts";
 
 interface Tier {
@@ -34,10 +34,10 @@ interface TierFault {
 export function tierFault(json: JsonObject): TierFault | undefined {
   for (const { param, read } of TIERS) {
     const value = read(json);
-    if (!isAbsent(value) && typeof value !== "string") return { param, demand: "must be a string", value };
+    if (isGiven(value) && typeof value !== "string") return { param, demand: "must be a string", value };
   }
   const { modalities } = json;
-  if (isAbsent(modalities)) return undefined;
+  if (!isGiven(modalities)) return undefined;
   const words = Array.isArray(modalities) && modalities.every((word) => typeof word === "string");
   return words ? undefined : { param: "modalities", demand: "must be a list of words", value: modalities };
 }
@@ -62,19 +62,11 @@ export function isPartOfTier(name: string, whole: string): boolean {
 
 /** Sound and pictures in the answer cost more than text. */
 function outputsOf({ modalities, audio }: JsonObject): readonly Tier[] {
-  if (modalities === undefined && isAbsent(audio)) return [];
+  if (modalities === undefined && !isGiven(audio)) return [];
   const words: unknown[] = Array.isArray(modalities) ? [...modalities] : [];
   const asked = new Set(words.filter((word) => word !== "text"));
   const outputs = [...asked].sort().map((word) => ({ name: String(word), param: "modalities" }));
-  return isAbsent(audio) || asked.has("audio") ? outputs : [...outputs, { name: "audio", param: "audio" }];
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null;
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
+  return !isGiven(audio) || asked.has("audio") ? outputs : [...outputs, { name: "audio", param: "audio" }];
 }
 
 /** Words by the members above. Servers make up words of their own, so any word is a tier; these serve to recognise a slip. */

@@ -1,13 +1,13 @@
 /** Chat messages as turns (docs/translation-rules.md rules 9 to 21). */
 
-import type { JsonObject } from "../../../values/json-object.ts";
+import { isGiven, type JsonObject } from "../../../values/json-object.ts";
 import { SEALED_PREFIX } from "../../../values/sealed.ts";
 import { shownValue } from "../../../values/words/shown.ts";
 import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, UserPart, UserTurn } from "../../hub.ts";
 import { cacheMark, promptCacheMark } from "../../rules/cache-marks.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
-import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
+import { optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { TurnList } from "../../rules/turns.ts";
 

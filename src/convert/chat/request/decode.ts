@@ -1,12 +1,10 @@
 /** Chat Completions requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
-import type { JsonObject } from "../../../values/json-object.ts";
-import { isObject } from "../../../values/json-object.ts";
+import { isGiven, isObject, type JsonObject } from "../../../values/json-object.ts";
 import type { HubFacts, HubRequest, RestField } from "../../hub.ts";
 import { cacheMark } from "../../rules/cache-marks.ts";
 import { restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import {
-  isGiven,
   optionalCount,
   optionalFlag,
   optionalList,

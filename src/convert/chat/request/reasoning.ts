@@ -3,10 +3,9 @@
  * (docs/translation-rules.md rule 27).
  */
 import { EFFORTS, type Effort } from "../../../values/catalog.ts";
-import { type JsonObject, objectOf } from "../../../values/json-object.ts";
+import { isGiven, type JsonObject, objectOf } from "../../../values/json-object.ts";
 import type { ReasoningWish } from "../../hub.ts";
 import { effortWish } from "../../rules/options.ts";
-import { isGiven } from "../../rules/read.ts";
 
 /** What one member says; undefined `on`: a value that nobody knows. */
 interface Claim {

@@ -1,21 +1,11 @@
 /** Messages of the messages protocol as turns (docs/translation-rules.md rules 10 to 21). */
 
-import type { JsonObject } from "../../../values/json-object.ts";
-import { isObject } from "../../../values/json-object.ts";
+import { isGiven, isObject, type JsonObject } from "../../../values/json-object.ts";
 import { shownValue } from "../../../values/words/shown.ts";
 import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResult, UserPart } from "../../hub.ts";
 import { base64Source } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
-import {
-  isGiven,
-  optionalFlag,
-  optionalList,
-  optionalRecord,
-  optionalText,
-  record,
-  refuse,
-  text,
-} from "../../rules/read.ts";
+import { optionalFlag, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { TurnList } from "../../rules/turns.ts";
 
 /** Text without ornaments. */

@@ -2,12 +2,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
-import type { JsonObject } from "../../../values/json-object.ts";
+import { isGiven, type JsonObject } from "../../../values/json-object.ts";
 import { SURPLUS_MAX } from "../../../values/members.ts";
 import type { HubFacts, HubRequest, ReasoningWish, RestField, TextPart } from "../../hub.ts";
 import { restOf } from "../../rules/options.ts";
 import {
-  isGiven,
   optionalCount,
   optionalList,
   optionalNumber,

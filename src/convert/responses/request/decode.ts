@@ -1,11 +1,10 @@
 /** OpenAI Responses requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
-import type { JsonObject } from "../../../values/json-object.ts";
+import { isGiven, type JsonObject } from "../../../values/json-object.ts";
 import type { HubFacts, HubRequest, OutputFormat, ReasoningWish, RestField } from "../../hub.ts";
 import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import {
-  isGiven,
   optionalCount,
   optionalFlag,
   optionalList,

@@ -1,7 +1,6 @@
 /** The items of a responses request as turns (docs/translation-rules.md rules 9 to 21). */
 
-import type { JsonObject } from "../../../values/json-object.ts";
-import { isObject } from "../../../values/json-object.ts";
+import { isGiven, isObject, type JsonObject } from "../../../values/json-object.ts";
 import { shownValue } from "../../../values/words/shown.ts";
 import type {
   AssistantPart,
@@ -17,7 +16,7 @@ import type {
 } from "../../hub.ts";
 import { promptCacheMark } from "../../rules/cache-marks.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
-import { isGiven, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
+import { optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { typedInput } from "../../rules/tool-typed.ts";
 import { TurnList } from "../../rules/turns.ts";
