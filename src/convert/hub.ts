@@ -92,8 +92,6 @@ export interface ReasoningPart {
    * Undefined when there is none.
    */
   readonly opaque: string | undefined;
-  /** The block or item as its protocol wrote it: what an envelope seals, and what a route of that protocol gets back. */
-  readonly native: unknown;
 }
 
 /** What a call is a call of. `function` and `custom` exist in two protocols; the others are client-run typed tools. */
@@ -195,7 +193,7 @@ export interface CustomTool {
 export interface TypedTool {
   readonly type: "typed";
   readonly tool: ToolRef;
-  /** The definition as the client wrote it. */
+  /** The definition as the client wrote it: two of one name are one tool only if they are written alike. */
   readonly native: JsonObject;
   /** The description for a protocol that does not know the type. */
   readonly description: string;
@@ -440,7 +438,11 @@ export type ReplyItem =
   /** An image that the model made: a data URL, or an http address. */
   | { readonly type: "image"; readonly url: string }
   /** `redacted` is true where nothing of it may be read. */
-  | (ReasoningPart & { readonly redacted: boolean })
+  | (ReasoningPart & {
+      /** The block or item as the upstream's protocol writes it: what an envelope seals. */
+      readonly native: unknown;
+      readonly redacted: boolean;
+    })
   | {
       readonly type: "tool-call";
       readonly id: string;

@@ -38,22 +38,14 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   losses.leaveOut(hub.rest, "messages");
   refuseForeign(hub);
   const names = new NameBook("messages");
-  const fromMessages = hub.client === "messages";
-  const offer = offerTools(
-    hub,
-    { capabilities: route.capabilities, carriesHosted: () => fromMessages, allowedNatively: false },
-    names,
-    losses,
-  );
+  const { capabilities } = route;
+  const offer = offerTools(hub, { capabilities, carriesHosted: () => false, allowedNatively: false }, names, losses);
   const messages = writeTurns({ hub, route, context, names, ids: new CallIds(), losses });
   settleEnd(messages, hub, route);
-  const format = planFormat(hub, (one) => fitsDialect(one) && route.capabilities.structuredOutputs, losses);
+  const format = planFormat(hub, (one) => fitsDialect(one) && capabilities.structuredOutputs, losses);
   const system = textBlocks(hub.system);
   if (format.line !== undefined) system.push({ type: "text", text: format.line });
-  const tools: ContentBlock[] = [
-    ...offer.tools.map((tool) => ({ ...encodeTool(tool, fromMessages) })),
-    ...offer.hosted.map((tool) => ({ ...tool.native })),
-  ];
+  const tools: ContentBlock[] = offer.tools.map(encodeTool);
   settleBreakpoints({ tools, system, messages }, hub, route);
   if (lacksStrict(offer, tools)) losses.drop(STRICT[hub.client]);
   const obstacles = { forcedTool: isForced(offer.choice), brokenLoop: endsInBareCalls(messages) };
@@ -139,7 +131,7 @@ function described(description: string, { description: own }: JsonObject): strin
 }
 
 function toolChoice(hub: HubRequest, offer: ToolOffer, names: NameBook): JsonObject | undefined {
-  if (offer.tools.length + offer.hosted.length === 0) return undefined;
+  if (offer.tools.length === 0) return undefined;
   return encodeToolChoice(offer.choice, hub.parallelTools, (tool) => names.nameOf(tool));
 }
 

@@ -70,13 +70,11 @@ function choiceOf(choice: JsonObject): ToolChoice {
 }
 
 /** A tool in the form that is sent to a messages upstream (rule 33). */
-export function encodeTool(tool: OfferedTool, fromMessages: boolean): JsonObject {
-  const { definition, name } = tool;
+export function encodeTool({ definition, name }: OfferedTool): Record<string, unknown> {
   if (definition.type === "custom") {
     const description = freeformDescription(definition.description, definition.grammar);
     return { name, description, input_schema: FREEFORM_SCHEMA };
   }
-  if (definition.type === "typed" && fromMessages) return definition.native;
   const { schema, note } = objectRoot(definition.schema);
   const strict = definition.type === "function" && definition.strict === true && note === undefined && isClosed(schema);
   return {

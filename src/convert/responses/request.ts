@@ -36,8 +36,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   const losses = new Losses(permitted.strict);
   losses.leaveOut(hub.rest, "responses");
   const names = new NameBook("responses");
-  const fromResponses = hub.client === "responses";
-  const carriesHosted = (tool: HostedTool) => fromResponses || tool.demanded;
+  const carriesHosted = (tool: HostedTool) => tool.demanded;
   const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: true }, names, losses);
   const items = writeItems({ hub, route, context, names, ids: new CallIds(), losses });
   settleEnd(items, hub, route);
@@ -46,8 +45,8 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   const stop = planStop(hub, route);
   const isCustom = (tool: ToolRef) => capabilities.customTools && names.defined(tool)?.kind === "custom";
   const tools = [
-    ...offer.tools.map((tool) => encodeTool(tool, capabilities.customTools, fromResponses)),
-    ...offer.hosted.map((tool) => (tool.demanded ? webSearchTool(tool) : tool.native)),
+    ...offer.tools.map((tool) => encodeTool(tool, capabilities.customTools)),
+    ...offer.hosted.map(webSearchTool),
   ];
   const hasTools = tools.length > 0;
   const body = {

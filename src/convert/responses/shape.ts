@@ -140,10 +140,9 @@ function namedTool(choice: JsonObject, path: string): ToolRef | undefined {
  * A tool in the form that is sent to a responses upstream; `strict` is always written, since its default differs
  * (docs/translation-rules.md rule 33).
  */
-export function encodeTool(tool: OfferedTool, customNative: boolean, fromResponses: boolean): JsonObject {
+export function encodeTool(tool: OfferedTool, customNative: boolean): JsonObject {
   const { definition, name } = tool;
   if (definition.type === "custom") return encodeCustom(definition, name, customNative);
-  if (definition.type === "typed" && fromResponses) return definition.native;
   const strict = definition.type === "function" && definition.strict === true;
   const { description } = definition;
   return { type: "function", name, description, parameters: definition.schema ?? EMPTY_OBJECT_SCHEMA, strict };

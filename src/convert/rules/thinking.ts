@@ -93,8 +93,7 @@ function budgetIsLost(wish: ReasoningWish, wantedTokens: number, { thinking }: T
 function adaptive(hub: HubRequest, route: RouteFacts, effortGiven: boolean): JsonObject | undefined {
   const shown = hub.reasoning.summary !== undefined || route.capabilities.progressInThinking;
   if (shown) return { type: "adaptive", display: "summarized" };
-  const display = hub.client === "messages" ? hub.reasoning.display : undefined;
-  if (hub.reasoning.thinking !== undefined) return { type: "adaptive", display };
+  if (hub.reasoning.thinking !== undefined) return { type: "adaptive" };
   return effortGiven && route.capabilities.thinking !== "always" ? { type: "adaptive" } : undefined;
 }
 

@@ -178,7 +178,7 @@ function reasoningParts(message: JsonObject): readonly AssistantPart[] {
   const given = [message.reasoning_content, message.reasoning].find((one) => typeof one === "string" && one !== "");
   if (typeof given !== "string") return [];
   const sealed = given.startsWith(SEALED_PREFIX);
-  return [{ type: "reasoning", text: sealed ? "" : given, opaque: sealed ? given : undefined, native: given }];
+  return [{ type: "reasoning", text: sealed ? "" : given, opaque: sealed ? given : undefined }];
 }
 
 function contentParts(message: JsonObject, param: string, images: ImagePart[]): readonly AssistantPart[] {

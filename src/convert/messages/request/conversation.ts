@@ -108,10 +108,10 @@ function assistantBlock(block: JsonObject, path: string, startsMessage: boolean)
   if (block.type === "text") return { ...textBlock(block, path), startsMessage };
   if (block.type === "thinking") {
     const opaque = optionalText(block.signature, `${path}.signature`);
-    return { type: "reasoning", text: optionalText(block.thinking, `${path}.thinking`) ?? "", opaque, native: block };
+    return { type: "reasoning", text: optionalText(block.thinking, `${path}.thinking`) ?? "", opaque };
   }
   if (block.type === "redacted_thinking") {
-    return { type: "reasoning", text: "", opaque: optionalText(block.data, `${path}.data`), native: block };
+    return { type: "reasoning", text: "", opaque: optionalText(block.data, `${path}.data`) };
   }
   if (block.type === "tool_use") {
     const input = optionalRecord(block.input, `${path}.input`) ?? {};

@@ -191,8 +191,8 @@ function restoredReasoning(
 }
 
 function restoredBlocks(part: ReasoningPart, scribe: MessagesScribe): readonly JsonObject[] | undefined {
-  const { hub, route, context } = scribe;
-  const native = hub.client === "messages" ? [part.native] : openReasoning(part.opaque, originOf(route), context);
+  const { route, context } = scribe;
+  const native = openReasoning(part.opaque, originOf(route), context);
   return originBlocks(native)?.filter((block) => block.type === "thinking" || block.type === "redacted_thinking");
 }
 

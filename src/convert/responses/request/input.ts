@@ -309,7 +309,7 @@ function reasoningPart(item: JsonObject, param: string): AssistantPart {
   const summaries = partTexts(item.summary, `${param}.summary`);
   const texts = summaries.length > 0 ? summaries : partTexts(item.content, `${param}.content`);
   const opaque = optionalText(item.encrypted_content, `${param}.encrypted_content`);
-  return { type: "reasoning", text: texts.join("\n\n"), opaque, native: item };
+  return { type: "reasoning", text: texts.join("\n\n"), opaque };
 }
 
 function partTexts(value: unknown, path: string): readonly string[] {

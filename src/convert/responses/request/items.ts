@@ -170,8 +170,8 @@ function restoredReasoning(
 }
 
 function restoredItems(part: ReasoningPart, scribe: ResponsesScribe): readonly JsonObject[] | undefined {
-  const { hub, route, context } = scribe;
-  const native = hub.client === "responses" ? [part.native] : openReasoning(part.opaque, originOf(route), context);
+  const { route, context } = scribe;
+  const native = openReasoning(part.opaque, originOf(route), context);
   if (!native?.every(isObject)) return undefined;
   return native.filter((item) => item.type === "reasoning").map(replayed);
 }

@@ -1,8 +1,9 @@
 /** Parts of requests that are rare in the recorded clients and have a rule of docs/translation-rules.md all the same. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { originOf, sealReasoning } from "../../../../src/convert/rules/envelope.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
-import { routeTo, translate, upstreamBody } from "./translate.ts";
+import { CONTEXT, routeTo, translate, upstreamBody } from "./translate.ts";
 
 const hi = { role: "user", content: "hi" };
 
@@ -151,14 +152,16 @@ test("rule 24: chat gets as many stop strings as it takes, and of more none", ()
 });
 
 test("rule 27: a loop that began with redacted thinking goes on thinking", () => {
-  const use = { type: "tool_use", id: "a", name: "f", input: {} };
-  const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "r" }] };
+  const route = routeTo("messages", { thinking: "budget" });
+  const call = { type: "function_call", call_id: "a", name: "f", arguments: "{}" };
+  const result = { type: "function_call_output", call_id: "a", output: "r" };
   const thinkingOf = (...before: readonly object[]) => {
-    const messages = [hi, { role: "assistant", content: [...before, use] }, result];
-    const body = { max_tokens: 9_000, messages, thinking: { type: "enabled", budget_tokens: 2_000 } };
-    return upstreamBody("messages", body, routeTo("messages", { thinking: "budget" })).thinking;
+    const body = { max_output_tokens: 9_000, input: [hi, ...before, call, result], reasoning: { effort: "low" } };
+    return upstreamBody("responses", body, route).thinking;
   };
-  assert.deepEqual(thinkingOf({ type: "redacted_thinking", data: "x" }), { type: "enabled", budget_tokens: 2_000 });
+  const redacted = sealReasoning([{ type: "redacted_thinking", data: "x" }], originOf(route), CONTEXT);
+  const reasoning = { type: "reasoning", summary: [], encrypted_content: redacted };
+  assert.deepEqual(thinkingOf(reasoning), { type: "enabled", budget_tokens: 4_096 });
   assert.equal(thinkingOf(), undefined);
 });
 
