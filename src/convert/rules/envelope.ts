@@ -3,17 +3,25 @@
  * own blocks, sealed. What comes back broken, from elsewhere or from another model is dropped before anything is sent: no
  * loss of what the client asked for, so that it is named as ignored at most.
  */
-import { objectOf } from "../../values/json-object.ts";
+import { isObject, type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { SEALED_PREFIX } from "../../values/sealed.ts";
 import type { ConvertContext, RouteFacts } from "../exchange.ts";
-import type { HubRequest } from "../hub.ts";
+import type { AssistantTurn, HubRequest, ReasoningPart } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 
 const VERSION = 1;
 
 /** Largest envelope that is opened, in characters; a longer one is dropped like a foreign one. */
 const ENVELOPE_CHARS_MAX = 4 * 1024 * 1024;
+
+/** Who writes a conversation for a route. */
+interface ReasoningReader {
+  readonly hub: HubRequest;
+  readonly route: RouteFacts;
+  readonly context: ConvertContext;
+  readonly losses: Losses;
+}
 
 /** Whose reasoning is in an envelope. */
 interface ReasoningOrigin {
@@ -66,6 +74,31 @@ export function openReasoning(
   const readable = parsed.m === origin.upstreamModel && parsed.a === origin.account;
   if (readable) return parsed.d;
   return origin.protocol === "chat" ? parsed.d.flatMap(plainText) : undefined;
+}
+
+/**
+ * The blocks or items that a turn's reasoning parts hold for a route: of all of them, or of none, which is then ignored.
+ * @param types those that the route's protocol has for reasoning; others in an envelope stay away.
+ */
+export function restoredReasoning(
+  { parts }: AssistantTurn,
+  { hub, route, context, losses }: ReasoningReader,
+  types: ReadonlySet<unknown>,
+): ReadonlyMap<ReasoningPart, readonly JsonObject[]> | undefined {
+  const restored = new Map<ReasoningPart, readonly JsonObject[]>();
+  for (const part of parts) {
+    if (part.type !== "reasoning") continue;
+    const native = openReasoning(part.opaque, originOf(route), context);
+    if (!native?.every(isObject)) {
+      ignoreReasoning({ hub, losses });
+      return undefined;
+    }
+    restored.set(
+      part,
+      native.filter(({ type }) => types.has(type)),
+    );
+  }
+  return restored;
 }
 
 /** What another chat model may read: the words, and nothing that was signed. */

@@ -1,19 +1,8 @@
 /** The hub's turns as messages of the messages protocol (docs/translation-rules.md rules 10 to 19, 34, 35 and 38). */
 
-import type { JsonObject } from "../../../values/json-object.ts";
-import { isObject } from "../../../values/json-object.ts";
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
-import type {
-  AssistantTurn,
-  FilePart,
-  HubRequest,
-  ReasoningPart,
-  TextPart,
-  ToolResult,
-  Turn,
-  UserPart,
-} from "../../hub.ts";
-import { ignoreReasoning, openReasoning, originOf } from "../../rules/envelope.ts";
+import type { AssistantTurn, FilePart, HubRequest, TextPart, ToolResult, Turn, UserPart } from "../../hub.ts";
+import { restoredReasoning } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import type { Losses } from "../../rules/losses.ts";
 import { carriedFile, messagesImageSource } from "../../rules/media.ts";
@@ -156,8 +145,11 @@ function resultContent(result: ToolResult, scribe: MessagesScribe): unknown {
   return blocks.length > 0 ? blocks : "";
 }
 
+/** Reasoning as the protocol writes it. */
+const THINKING: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking"]);
+
 function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly ContentBlock[] {
-  const reasoning = restoredReasoning(turn, scribe);
+  const reasoning = restoredReasoning(turn, scribe, THINKING);
   const blocks: ContentBlock[] = [];
   for (const part of turn.parts) {
     if (part.type === "text") pushText(blocks, part);
@@ -170,34 +162,6 @@ function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly 
     } else for (const block of reasoning?.get(part) ?? []) blocks.push({ ...block });
   }
   return blocks;
-}
-
-/** The original thinking blocks of a turn's reasoning parts: all of them, or none (rule 38). */
-function restoredReasoning(
-  turn: AssistantTurn,
-  scribe: MessagesScribe,
-): ReadonlyMap<ReasoningPart, readonly JsonObject[]> | undefined {
-  const restored = new Map<ReasoningPart, readonly JsonObject[]>();
-  for (const part of turn.parts) {
-    if (part.type !== "reasoning") continue;
-    const blocks = restoredBlocks(part, scribe);
-    if (blocks === undefined) {
-      ignoreReasoning(scribe);
-      return undefined;
-    }
-    restored.set(part, blocks);
-  }
-  return restored;
-}
-
-function restoredBlocks(part: ReasoningPart, scribe: MessagesScribe): readonly JsonObject[] | undefined {
-  const { route, context } = scribe;
-  const native = openReasoning(part.opaque, originOf(route), context);
-  return originBlocks(native)?.filter((block) => block.type === "thinking" || block.type === "redacted_thinking");
-}
-
-function originBlocks(native: readonly unknown[] | undefined): readonly JsonObject[] | undefined {
-  return native?.every(isObject) ? native : undefined;
 }
 
 /**
@@ -214,5 +178,5 @@ export function endsInBareCalls(
     ({ role, content }, at) => at < last && role !== "assistant" && content.some(({ type }) => type !== "tool_result"),
   );
   const first = messages.slice(said + 1).find(({ role }) => role === "assistant");
-  return !first?.content.some((block) => block.type === "thinking" || block.type === "redacted_thinking");
+  return !first?.content.some(({ type }) => THINKING.has(type));
 }

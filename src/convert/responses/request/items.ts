@@ -1,21 +1,19 @@
 /** The hub's turns as items of the responses protocol (docs/translation-rules.md rules 10, 13, 14, 18 and 38). */
 
 import type { JsonObject } from "../../../values/json-object.ts";
-import { isObject } from "../../../values/json-object.ts";
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
 import type {
   AssistantTurn,
   FilePart,
   HubRequest,
   ImagePart,
-  ReasoningPart,
   TextPart,
   ToolCallPart,
   ToolResult,
   UserPart,
 } from "../../hub.ts";
 import { writtenPromptCacheMark } from "../../rules/cache-marks.ts";
-import { ignoreReasoning, openReasoning, originOf } from "../../rules/envelope.ts";
+import { restoredReasoning } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import type { Losses } from "../../rules/losses.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
@@ -101,9 +99,12 @@ function noteCustomCalls(turn: AssistantTurn, scribe: ResponsesScribe, custom: S
   }
 }
 
+/** Reasoning as the protocol writes it. */
+const REASONING: ReadonlySet<unknown> = new Set(["reasoning"]);
+
 /** Items of one assistant turn in order; item ids are left out, since each vendor has its own (rule 14). */
 function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly JsonObject[] {
-  const reasoning = restoredReasoning(turn, scribe);
+  const reasoning = restoredReasoning(turn, scribe, REASONING);
   const items: JsonObject[] = [];
   const lastCall = turn.parts.findLastIndex((part) => part.type === "tool-call");
   let content: JsonObject[] | undefined;
@@ -123,7 +124,7 @@ function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly 
     }
     content = undefined;
     if (part.type === "tool-call") items.push(callItem(part, scribe));
-    else for (const item of reasoning?.get(part) ?? []) items.push(item);
+    else for (const item of reasoning?.get(part) ?? []) items.push(replayed(item));
   }
   return withoutLooseReasoning(items);
 }
@@ -149,31 +150,6 @@ function callItem(call: ToolCallPart, scribe: ResponsesScribe): JsonObject {
 function withoutLooseReasoning(items: readonly JsonObject[]): readonly JsonObject[] {
   const last = items.findLastIndex((item) => item.type !== "reasoning");
   return items.slice(0, last + 1);
-}
-
-/** The original reasoning items of a turn's reasoning parts: all of them, or none (rule 38). */
-function restoredReasoning(
-  turn: AssistantTurn,
-  scribe: ResponsesScribe,
-): ReadonlyMap<ReasoningPart, readonly JsonObject[]> | undefined {
-  const restored = new Map<ReasoningPart, readonly JsonObject[]>();
-  for (const part of turn.parts) {
-    if (part.type !== "reasoning") continue;
-    const items = restoredItems(part, scribe);
-    if (items === undefined) {
-      ignoreReasoning(scribe);
-      return undefined;
-    }
-    restored.set(part, items);
-  }
-  return restored;
-}
-
-function restoredItems(part: ReasoningPart, scribe: ResponsesScribe): readonly JsonObject[] | undefined {
-  const { route, context } = scribe;
-  const native = openReasoning(part.opaque, originOf(route), context);
-  if (!native?.every(isObject)) return undefined;
-  return native.filter((item) => item.type === "reasoning").map(replayed);
 }
 
 /** A reasoning item as it may come back: `status` is the server's to say. */
