@@ -5,6 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type JsonObject, parseObject } from "../values/json-object.ts";
+import { codedFailure, codeOfFailure } from "../values/program/error-text.ts";
 import { COMMAND } from "../values/program/program.ts";
 import { Secret } from "../values/secret.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
@@ -164,7 +165,7 @@ async function readToken(file: string): Promise<{ file: string; token: Secret } 
     return { file, token: asToken(await readFile(file, "utf8"), `the file ${file}`) };
   } catch (error) {
     if (error instanceof CliFailure) throw error;
-    const code = codeOf(error);
+    const code = codeOfFailure(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw new CliFailure(1, `The token file ${file} cannot be read (${code}); set TOLLGATE_ADMIN_TOKEN instead.`);
   }
@@ -192,8 +193,8 @@ const CERTIFICATE = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|ERR
  * @param write whether something may have been changed, had the question arrived.
  */
 export function unreachable(base: string, error: unknown, write: boolean): CliFailure {
-  const code = codeOf(error);
-  if (NO_CONNECTION.has(code) && CONNECTING.has(causeOf(error).syscall)) {
+  const code = codeOfFailure(error);
+  if (NO_CONNECTION.has(code) && CONNECTING.has(codedFailure(error).syscall)) {
     const start = `Start it with: ${COMMAND} serve. If its admin address is another, name it by --admin or TOLLGATE_ADMIN_URL.`;
     return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`, UNREACHABLE);
   }
@@ -232,26 +233,6 @@ function refused(base: string, status: number, answer: JsonObject | undefined, t
   if (typeof error.remedy === "string") lines.push(error.remedy);
   if (status === 401) lines.push(`The token came from ${tokenOrigin}.`);
   return new CliFailure(1, lines.join("\n"), typeof error.code === "string" ? error.code : undefined);
-}
-
-/** The system's or fetch's code of a failure; fetch hides it in `cause`. Messages are not used: they may hold URLs. */
-function codeOf(error: unknown): string {
-  const { code, name } = causeOf(error);
-  if (typeof code === "string") return code;
-  return typeof name === "string" ? name : "unknown failure";
-}
-
-interface AskFailure {
-  readonly code?: unknown;
-  readonly name?: unknown;
-  readonly syscall?: unknown;
-  readonly cause?: unknown;
-}
-
-/** The first error with a code among those that caused each other, or the last one. */
-function causeOf(error: unknown): AskFailure {
-  const failure = (error ?? {}) as AskFailure;
-  return typeof failure.code === "string" || failure.cause === undefined ? failure : causeOf(failure.cause);
 }
 
 /*

@@ -1,4 +1,5 @@
 /** One try to bring a message to its receiver. */
+import { codeOfFailure } from "../values/program/error-text.ts";
 import { BUILD } from "../values/program/program.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
@@ -70,7 +71,7 @@ export async function send(
   } catch (error) {
     const ms = Math.round(clock.monotonicMs() - startedMs);
     const cause = isLate ? "timeout" : "connection";
-    const reason = isLate ? `no answer within ${TIMEOUT_MS / 1_000} s` : `no connection: ${codeOf(error)}`;
+    const reason = isLate ? `no answer within ${TIMEOUT_MS / 1_000} s` : `no connection: ${codeOfFailure(error)}`;
     return { ...base, outcome: "failed", status: undefined, ms, reason, cause };
   } finally {
     cancel();
@@ -83,12 +84,4 @@ function retryAfterOf(header: string | null, nowMs: number): number {
   if (header === null) return 0;
   const ms = /^[0-9]{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - nowMs;
   return Number.isNaN(ms) ? 0 : Math.min(RETRY_AFTER_MAX_MS, Math.max(0, ms));
-}
-
-/** The system's or fetch's code of a failure, which fetch hides in `cause`; a message may hold the address. */
-function codeOf(error: unknown): string {
-  const failure = error as { code?: unknown; name?: unknown; cause?: unknown } | undefined;
-  if (typeof failure?.code === "string") return failure.code;
-  if (failure?.cause !== undefined) return codeOf(failure.cause);
-  return typeof failure?.name === "string" ? failure.name : "unknown failure";
 }

@@ -3,7 +3,7 @@
  * openid-client.
  */
 import * as client from "openid-client";
-import { codeOfFailure } from "../../values/program/error-text.ts";
+import { codedFailure } from "../../values/program/error-text.ts";
 import type { OidcSettings } from "../../values/settings.ts";
 
 /** What one visit to the provider must come back with: sealed, and in the visitor's browser only. */
@@ -120,12 +120,17 @@ function failureOf(error: unknown): OidcFailure {
   const { error: said, code, name } = error as { error?: unknown; code?: unknown; name?: unknown };
   const word = [said, code, name].find((one) => typeof one === "string" && WORD.test(one)) as string | undefined;
   // What fetch throws is a TypeError, whatever has happened.
-  if (name === "TypeError") return new OidcFailure("unreachable", codeOfFailure(error) ?? word ?? "unknown");
+  if (name === "TypeError") return new OidcFailure("unreachable", systemCodeOf(error) ?? word ?? "unknown");
   const isSilence = name === "TimeoutError" || code === "OAUTH_TIMEOUT" || isServerFault(error);
   return new OidcFailure(isSilence ? "unreachable" : "refused", word ?? "unknown");
 }
 
 const WORD = /^[A-Za-z_]{1,64}$/;
+
+function systemCodeOf(error: unknown): string | undefined {
+  const { code } = codedFailure(error);
+  return typeof code === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(code) ? code : undefined;
+}
 
 /** A status above 499 where there should have been an answer. */
 function isServerFault(error: unknown): boolean {

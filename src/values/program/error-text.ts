@@ -5,11 +5,25 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The system's or fetch's code of a failure, as ECONNREFUSED, which fetch hides in `cause`; a message may hold an address. */
-export function codeOfFailure(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const { code, cause } = error as Error & { readonly code?: unknown };
-  return typeof code === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(code) ? code : codeOfFailure(cause);
+/** What can be told of a failure whose message may hold an address. */
+interface CodedFailure {
+  readonly code?: unknown;
+  readonly name?: unknown;
+  readonly syscall?: unknown;
+  readonly cause?: unknown;
+}
+
+/** The first error with a code among those that caused each other, or the last one: fetch hides the system's in `cause`. */
+export function codedFailure(error: unknown): CodedFailure {
+  const failure = (error ?? {}) as CodedFailure;
+  return typeof failure.code === "string" || failure.cause === undefined ? failure : codedFailure(failure.cause);
+}
+
+/** The system's or fetch's code of a failure, as ECONNREFUSED, else the name of the error. */
+export function codeOfFailure(error: unknown): string {
+  const { code, name } = codedFailure(error);
+  if (typeof code === "string") return code;
+  return typeof name === "string" ? name : "unknown failure";
 }
 
 /** For the log where a defect is possible: with the stack, if there is one. */
