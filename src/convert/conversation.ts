@@ -10,7 +10,7 @@ import type { Protocol } from "../values/protocol.ts";
 export const SESSION_HEADERS = ["session-id", "x-session-id", "x-session-affinity"] as const;
 
 /** Characters of the instructions, and of the first turn, by which conversations are distinguished. */
-const PREFIX_CHARS_MAX = 16 * 1024;
+export const BEGINNING_CHARS_MAX = 16 * 1024;
 
 /** A client's own name for a conversation may have this length; what is longer counts in part. */
 const NAME_CHARS_MAX = 1_024;
@@ -55,7 +55,7 @@ function beginning(protocol: Protocol, json: JsonObject): unknown[] {
 /** The texts inside a value, in order, up to a bound: a first turn may hold megabytes of images. */
 function prefixOf(value: unknown): string {
   const texts: string[] = [];
-  let room = PREFIX_CHARS_MAX;
+  let room = BEGINNING_CHARS_MAX;
   const gather = (part: unknown): void => {
     if (room <= 0) return;
     if (typeof part === "string") {

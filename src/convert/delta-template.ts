@@ -8,6 +8,9 @@
 import { isUtf8 } from "node:buffer";
 import type { TextRun } from "./produced.ts";
 
+/** Templates made for nothing, one after another, before a stream is taken for one whose frames differ in more than their text. */
+export const TEMPLATE_MISSES_MAX = 8;
+
 /** What differs from one delta to the next, by the names of members that the frame has only once. */
 export interface Varying {
   /** The member with the model's output. */

@@ -21,6 +21,7 @@ import { rewriteBody } from "../convert/rewrite/rewrite.ts";
 import { translationHeader } from "../convert/rules/losses.ts";
 import { LEFT_OUT, withoutReasoning } from "../convert/without-reasoning.ts";
 import type { AttemptRequest, Inspector } from "../dispatch/ask.ts";
+import { FORWARDED_VALUE_LENGTH_MAX } from "../dispatch/upstream/request-head.ts";
 import type { Group, Model, Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal } from "../values/errors.ts";
 import { tierOf } from "../values/members/tier.ts";
@@ -155,9 +156,6 @@ export const inspector: Inspector<AttemptConversion> = {
  */
 const BETA_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** Bytes of the joined list; names beyond are left out, so that a long list is shortened instead of lost whole. */
-const BETA_LIST_LENGTH_MAX = 1_024;
-
 /**
  * What goes upstream of a request's head: on messages the version, unchanged, and the betas. An upstream of another
  * protocol gets neither, and a messages upstream of a translated route gets dispatch's own version.
@@ -183,7 +181,8 @@ function betaList(lines: readonly string[]): string {
   let list = "";
   for (const name of names) {
     const longer = list === "" ? name : `${list},${name}`;
-    if (longer.length > BETA_LIST_LENGTH_MAX) break;
+    // Names beyond are left out, so that a long list is shortened and not lost whole.
+    if (longer.length > FORWARDED_VALUE_LENGTH_MAX) break;
     list = longer;
   }
   return list;

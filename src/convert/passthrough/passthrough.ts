@@ -16,7 +16,7 @@ import { failureWordOf } from "../chat/reply-decode.ts";
 import { readWholeUsage as readChatUsage, writeUsage as writeChatUsage } from "../chat/usage.ts";
 import { ChatWatcher } from "../chat/watch.ts";
 import { withCount } from "../counted-fault.ts";
-import { DeltaTemplate } from "../delta-template.ts";
+import { DeltaTemplate, TEMPLATE_MISSES_MAX } from "../delta-template.ts";
 import type {
   AttemptCounts,
   ClientFrames,
@@ -209,9 +209,6 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
   },
 };
 
-/** Templates that were made for nothing before a stream is taken for one whose frames differ in more than their text. */
-const MISSES_MAX = 8;
-
 class PassthroughStream implements StreamConverter {
   readonly #reader = new SseReader();
   readonly #watcher: Watcher;
@@ -325,7 +322,7 @@ class PassthroughStream implements StreamConverter {
 
   /** Makes the frame that was parsed the template of those after it. */
   #learn({ raw }: SseEvent, { bytes }: SeenEvent): void {
-    const varying = bytes && this.#misses < MISSES_MAX ? this.#watcher.varying : undefined;
+    const varying = bytes && this.#misses < TEMPLATE_MISSES_MAX ? this.#watcher.varying : undefined;
     if (!bytes || varying === undefined) {
       this.#template = undefined;
       return;

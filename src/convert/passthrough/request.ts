@@ -15,16 +15,13 @@ import { mayBeReferredTo } from "../responses/references/sealing.ts";
 import { CONTAINER_ID } from "../responses/stored/containers.ts";
 import { notKept, ownId, type StoredRoute, storedSplices } from "../responses/stored/request.ts";
 import { isWrapped } from "../responses/stored/stored.ts";
-import { offMember, refusedOff } from "../rules/thinking.ts";
+import { BUDGET_TOKENS_MIN, offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutUnpriced } from "./hosted-tools.ts";
 import { withoutMadeFiles } from "./made-files.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { firstDoubtedName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
 import { thinkingOff } from "./thinking-off.ts";
 import { withoutUnlisted } from "./unlisted.ts";
-
-/** The smallest thinking budget that the messages protocol takes. */
-const THINKING_BUDGET_MIN = 1_024;
 
 /** Raw JSON by the top-level member that gets it; the steps below add theirs, since most requests get hardly any. */
 type Splices = Record<string, string | Uint8Array>;
@@ -211,7 +208,7 @@ function addLimit(
     typeof budget === "number" &&
     budget >= limit
   ) {
-    if (limit > THINKING_BUDGET_MIN) {
+    if (limit > BUDGET_TOKENS_MIN) {
       set.thinking = JSON.stringify({ ...thinking, budget_tokens: limit - 1 });
       return;
     }

@@ -3,6 +3,7 @@
  * the prompts that belong together (docs/translation-rules.md rule 19).
  */
 import type { JsonObject } from "../../values/json-object.ts";
+import { BEGINNING_CHARS_MAX } from "../conversation.ts";
 import type { ConvertContext, RouteFacts } from "../exchange.ts";
 import type { CacheBreakpoint, HubRequest, Turn } from "../hub.ts";
 import { optionalRecord, optionalText } from "./read.ts";
@@ -31,9 +32,6 @@ export function hasUserMarks({ turns }: Pick<HubRequest, "turns">): boolean {
   );
 }
 
-/** Characters of the instructions, and of the first turn, by which conversations are told apart. */
-const PREFIX_CHARS_MAX = 16 * 1024;
-
 /**
  * The members of the prompt cache for the upstream: the client's own, and for a messages client a key that stays the same
  * while its conversation grows. It is a digest under a secret, with the account in it: no two accounts share one, and
@@ -49,7 +47,7 @@ function conversationOf({ userId, system, turns }: HubRequest): readonly string[
   if (userId !== undefined && userId !== "") return ["named", userId];
   const instructions = system.map(({ text }) => text).join("\n");
   const first = turns.find(({ role }) => role === "user");
-  return ["begins", instructions.slice(0, PREFIX_CHARS_MAX), textOf(first).slice(0, PREFIX_CHARS_MAX)];
+  return ["begins", instructions.slice(0, BEGINNING_CHARS_MAX), textOf(first).slice(0, BEGINNING_CHARS_MAX)];
 }
 
 function textOf(turn: Turn | undefined): string {

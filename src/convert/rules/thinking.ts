@@ -168,8 +168,8 @@ const BUDGET_TOKENS: Readonly<Record<Strength, number>> = {
   max: 65_536,
 };
 
-/** Tokens that stay for the answer beside a thinking budget, and the smallest budget that messages takes. */
-const BUDGET_TOKENS_MIN = 1024;
+/** The smallest thinking budget that messages takes; so much stays for the answer beside one, too. */
+export const BUDGET_TOKENS_MIN = 1024;
 
 /** The budget that a wish amounts to, in tokens; undefined when the client left it open. */
 function wantedBudget(wish: ReasoningWish): number | undefined {

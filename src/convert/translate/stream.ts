@@ -7,7 +7,7 @@ import type { ErrorAnswer } from "../../values/errors.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
 import { SSE_EVENT_BYTES_MAX, type SseEvent, SseReader } from "../../wire/sse.ts";
 import { asBuffer } from "../../wire/utf8.ts";
-import type { Varying } from "../delta-template.ts";
+import { TEMPLATE_MISSES_MAX, type Varying } from "../delta-template.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../exchange.ts";
 import type { ReplyEvent } from "../hub.ts";
 import { ReplyOrder } from "../order.ts";
@@ -19,9 +19,6 @@ import { StopWatch } from "./stop-emulation.ts";
 
 /** The most bytes that a model may produce in one stream; some protocols send clients everything twice. */
 const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
-
-/** How many templates that match nothing are made before a stream is taken for one whose frames differ in more than their text. */
-const MISSES_MAX = 8;
 
 /** What a translated stream needs of an upstream's protocol. */
 export interface ReplyDecoder {
@@ -144,7 +141,7 @@ export class TranslatedStream implements StreamConverter {
     const delta = plainDelta(events);
     const isLive = delta && this.#stopWatch.isIdle && this.#sequencer.isLive(delta.key);
     if (!isLive || this.#isOver) return;
-    const varying = this.#misses < MISSES_MAX ? this.#decoder.varying : undefined;
+    const varying = this.#misses < TEMPLATE_MISSES_MAX ? this.#decoder.varying : undefined;
     if (!varying) return;
     const frame = asBuffer(raw);
     if (last?.fits(frame)) {

@@ -38,7 +38,8 @@ const MESSAGES_VERSION = "2023-06-01";
 /** Visible ASCII and spaces: what any server reads the same way. */
 const PLAIN_VALUE = /^[\x20-\x7e]*$/;
 
-const FORWARDED_VALUE_LENGTH_MAX = 1024;
+/** The longest value of a client's header that goes on, in characters; a longer one stays here. */
+export const FORWARDED_VALUE_LENGTH_MAX = 1024;
 
 /**
  * Compiles what every request to an upstream carries: our own headers, then the client's, then the operator's rules of
