@@ -7,6 +7,7 @@ import { type JsonObject, objectOf, textOf } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { REASONING_REFUSED, refusalMeaning, refusesReasoning, saysItIsIll } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
+import type { AnsweredModel } from "./answered-model.ts";
 import type { DeltaRun, Varying } from "./delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
 import { failureOf } from "./rules/finish-words.ts";
@@ -23,6 +24,16 @@ export interface SeenEvent {
  * missing or half. Undefined: the upstream has said it all.
  */
 export type Untold = (counts: AttemptCounts) => Usage | undefined;
+
+/** What each protocol's watcher is made with. */
+export interface WatcherOptions {
+  /** The client's model name, when the route renames it. */
+  readonly rename: string | undefined;
+  /** Sees each event; undefined: nobody asks which model it is. */
+  readonly answered?: AnsweredModel;
+  /** What the end has to say of the usage beside what was said. */
+  readonly untold?: Untold;
+}
 
 export interface Watcher {
   /**

@@ -4,7 +4,6 @@ import { arrayOf, isGiven, type JsonObject, objectOf, objectsIn, parseObject } f
 import type { Usage } from "../../values/tokens/usage.ts";
 import { spliceNested } from "../../wire/json.ts";
 import { jsonFrame, type SseEvent, sseFrame } from "../../wire/sse.ts";
-import type { AnsweredModel } from "../answered-model.ts";
 import type { DeltaRun, Varying } from "../delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "../exchange.ts";
 import { finishOf, withOwnFinish } from "../rules/finish-words.ts";
@@ -17,8 +16,8 @@ import {
   reported,
   type SeenEvent,
   TRUNCATED,
-  type Untold,
   type Watcher,
+  type WatcherOptions,
 } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { ChatOutput } from "./produced.ts";
@@ -35,17 +34,11 @@ const CHUNK_MEMBERS: ReadonlySet<string> = new Set([
 const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "logprobs"]);
 const DELTA_MEMBERS: ReadonlySet<string> = new Set(["role", "content", "reasoning_content", "reasoning"]);
 
-interface ChatWatchOptions {
+interface ChatWatchOptions extends WatcherOptions {
   /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
   readonly includeUsage: boolean;
-  /** The client's model name, when the route renames it. */
-  readonly rename: string | undefined;
   /** Answers that the client asked for (`n`). */
   readonly choices: number;
-  /** Sees each chunk; undefined: nobody asks which model it is. */
-  readonly answered?: AnsweredModel;
-  /** What the end has to say of the usage beside what was said. */
-  readonly untold?: Untold;
 }
 
 export class ChatWatcher implements Watcher {

@@ -20,6 +20,7 @@ import {
   TRUNCATED,
   type Untold,
   type Watcher,
+  type WatcherOptions,
 } from "../watch.ts";
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
@@ -59,12 +60,7 @@ export class MessagesWatcher implements Watcher {
   #waiting: { readonly data: Uint8Array; readonly usage: JsonObject | undefined } | undefined;
   #deltaSeen = false;
 
-  /**
-   * @param rename the client's model name, when the route renames it.
-   * @param answered sees each event.
-   * @param untold what the last `message_delta` has to say of the usage beside what it says.
-   */
-  constructor(rename: string | undefined, answered?: AnsweredModel, untold?: Untold) {
+  constructor({ rename, answered, untold }: WatcherOptions) {
     this.#untold = untold;
     this.#rename = rename;
     this.#answered = answered;

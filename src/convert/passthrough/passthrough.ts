@@ -178,9 +178,16 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
       answered,
       untold,
     }),
-  messages: (_request, { rename, answered, untold }) => new MessagesWatcher(rename, answered, untold),
+  messages: (_request, { rename, answered, untold }) => new MessagesWatcher({ rename, answered, untold }),
   responses: ({ model }, { rename, openEnded, answered, untold, context, keeping }) =>
-    new ResponsesWatcher(rename, openEnded, answered, untold, keeping, () => responseBegun(model, context)),
+    new ResponsesWatcher({
+      rename,
+      openEnded,
+      answered,
+      untold,
+      keeping,
+      opening: () => responseBegun(model, context),
+    }),
 };
 
 /** Counts of a whole reply, once its outline has been found to be what the protocol says. */

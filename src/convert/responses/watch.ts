@@ -18,6 +18,7 @@ import {
   TRUNCATED,
   type Untold,
   type Watcher,
+  type WatcherOptions,
 } from "../watch.ts";
 import { DeliveredItems } from "./delivered-items.ts";
 import { renderStreamFailure } from "./error.ts";
@@ -34,6 +35,15 @@ const DELTA_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 const FAILING: ReadonlySet<unknown> = new Set(["response.failed", "response.cancelled"]);
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
+
+interface ResponsesWatchOptions extends WatcherOptions {
+  /** Whether `truncate` may be called, which must know all items of the stream; by default not. */
+  readonly openEnded?: boolean;
+  /** How the items are put into the id of one more; undefined: nothing refers to them. */
+  readonly keeping?: Keeping | undefined;
+  /** The response that the client is told of where the server begins with the first item; undefined: such a stream is refused. */
+  readonly opening?: () => JsonObject;
+}
 
 export class ResponsesWatcher implements Watcher {
   readonly #rename: string | undefined;
@@ -59,23 +69,7 @@ export class ResponsesWatcher implements Watcher {
   readonly #keeping: Keeping | undefined;
   readonly #kept = new KeptItems();
 
-  /**
-   * @param rename the client's model name, when the route renames it.
-   * @param openEnded whether `truncate` may be called, which must know all items of the stream.
-   * @param answered sees each event.
-   * @param untold what the terminal event has to say of the usage beside what it says.
-   * @param keeping how the items are put into the id of one more; undefined: nothing refers to them.
-   * @param opening the response that the client is told of where the server begins with the first item; undefined: such a
-   *   stream is refused.
-   */
-  constructor(
-    rename: string | undefined,
-    openEnded = false,
-    answered?: AnsweredModel,
-    untold?: Untold,
-    keeping?: Keeping,
-    opening?: () => JsonObject,
-  ) {
+  constructor({ rename, openEnded = false, answered, untold, keeping, opening }: ResponsesWatchOptions) {
     this.#keeping = keeping;
     this.#opening = opening;
     this.#untold = untold;

@@ -47,7 +47,7 @@ test("chat: they say nothing to a translation either", () => {
 });
 
 test("messages and responses: empty data and chat's terminal marker", () => {
-  for (const watcher of [new MessagesWatcher(undefined), new ResponsesWatcher(undefined)]) {
+  for (const watcher of [new MessagesWatcher({ rename: undefined }), new ResponsesWatcher({ rename: undefined })]) {
     assert.equal(seen(watcher, "data:\n\ndata: [DONE] \n\n"), "");
   }
 });

@@ -11,8 +11,8 @@ import { SseReader } from "../../../../src/wire/sse.ts";
 
 const WATCHERS: Readonly<Record<Protocol, () => Watcher>> = {
   chat: () => new ChatWatcher({ includeUsage: false, rename: undefined, choices: 1 }),
-  messages: () => new MessagesWatcher(undefined),
-  responses: () => new ResponsesWatcher(undefined),
+  messages: () => new MessagesWatcher({ rename: undefined }),
+  responses: () => new ResponsesWatcher({ rename: undefined }),
 };
 
 /** The upstream's error event in its own protocol, and what the client's stream says in the end. */

@@ -12,7 +12,7 @@ const event = (payload: object) => {
 };
 
 test("messages: text behind the last count leaves that a snapshot", () => {
-  const watcher = new MessagesWatcher(undefined);
+  const watcher = new MessagesWatcher({ rename: undefined });
   const delta = { stop_reason: "end_turn", stop_sequence: null };
   watcher.see(event({ type: "message_start", message: { usage: { input_tokens: 9, output_tokens: 1 } } }));
   watcher.see(event({ type: "message_delta", delta, usage: { output_tokens: 5 } }));
@@ -23,7 +23,7 @@ test("messages: text behind the last count leaves that a snapshot", () => {
 });
 
 test("responses: an end without a count keeps the one before it", () => {
-  const watcher = new ResponsesWatcher(undefined);
+  const watcher = new ResponsesWatcher({ rename: undefined });
   const response = { id: "r", output: [] };
   const usage = { input_tokens: 9, output_tokens: 5, total_tokens: 14 };
   watcher.see(event({ type: "response.in_progress", response: { ...response, usage } }));
