@@ -1,7 +1,8 @@
 /** The upstreams of this process: those that are configured, and those that a reload has replaced and that still run. */
 import type { UpstreamSettings } from "../../values/settings.ts";
 import type { HealthState } from "./health.ts";
-import { sameUpstream, Upstream, type UpstreamParts } from "./upstream.ts";
+import type { Slots } from "./slots.ts";
+import { sameServer, sameUpstream, Upstream, type UpstreamParts } from "./upstream.ts";
 
 /** What an operator sees of one upstream. */
 export interface UpstreamReport extends HealthState {
@@ -27,31 +28,43 @@ export class UpstreamPool {
   }
 
   /**
-   * Unchanged upstreams keep their connections, queue and health; the others begin anew.
+   * Unchanged upstreams keep their connections, queue and health; the others begin anew. What still runs at a replaced
+   * one counts at its successor, also where it was gone in between: `max_concurrency` is what its server is asked at once.
+   * At another address it does not: what hangs at a server that was given up must not keep requests from the next.
    * @throws when the settings cannot be taken; then nothing has changed.
    */
   replace(settings: ReadonlyMap<string, UpstreamSettings>): void {
     const before = this.#upstreams;
-    this.#upstreams = this.#open(settings, before);
+    const after = this.#open(settings, before);
+    this.#upstreams = after;
     for (const [name, upstream] of before) {
-      if (this.#upstreams.get(name) !== upstream) void this.#retire(upstream);
+      if (after.get(name) !== upstream) void this.#retire(upstream);
+    }
+    for (const [name, { slots, settings }] of after) {
+      if (after.get(name) !== before.get(name)) slots.change(settings.maxConcurrency, settings.queue);
     }
   }
 
   /** Attempts running now by upstream name, those at replaced upstreams included. */
   inFlight(): ReadonlyMap<string, number> {
-    const counts = new Map([...this.#upstreams].map(([name, { slots }]) => [name, slots.running]));
-    for (const { settings, slots } of this.#retired) {
-      if (slots.running > 0) counts.set(settings.name, (counts.get(settings.name) ?? 0) + slots.running);
+    const counts = new Map([...this.#upstreams.keys()].map((name) => [name, 0]));
+    for (const [slots, name] of this.#slots()) {
+      if (slots.running > 0) counts.set(name, (counts.get(name) ?? 0) + slots.running);
     }
     return counts;
   }
 
   inFlightTotal(): number {
     let total = 0;
-    for (const { slots } of this.#upstreams.values()) total += slots.running;
-    for (const { slots } of this.#retired) total += slots.running;
+    for (const slots of this.#slots().keys()) total += slots.running;
     return total;
+  }
+
+  /** Each once, with the name of its upstream: some are of an upstream and of those that it has replaced. */
+  #slots(): ReadonlyMap<Slots, string> {
+    return new Map(
+      [...this.#upstreams.values(), ...this.#retired].map(({ slots, settings }) => [slots, settings.name]),
+    );
   }
 
   report(): UpstreamReport[] {
@@ -84,7 +97,9 @@ export class UpstreamPool {
     return new Map(
       [...wanted].map(([name, settings]) => {
         const kept = existing.get(name);
-        return [name, kept && sameUpstream(kept.settings, settings) ? kept : new Upstream(settings, this.#parts)];
+        if (kept && sameUpstream(kept.settings, settings)) return [name, kept];
+        const before = [...existing.values(), ...this.#retired].find((one) => sameServer(one.settings, settings));
+        return [name, new Upstream(settings, this.#parts, before?.slots)];
       }),
     );
   }

@@ -31,10 +31,10 @@ const RETRY_AFTER_S_MIN = 1;
 const RETRY_AFTER_S_MAX = 60;
 
 export class Slots {
-  readonly #max: number;
   readonly #clock: Clock;
-  readonly #queue: FairQueue<SlotWaiter>;
-  readonly #waitMs: number;
+  #max: number;
+  #queue: FairQueue<SlotWaiter>;
+  #waitMs: number;
   #running = 0;
   /** Sum of the times at which the running ones took their slots: the mean age in one subtraction. */
   #takenAtSumMs = 0;
@@ -45,6 +45,15 @@ export class Slots {
     this.#clock = clock;
     this.#queue = new FairQueue(queue.max);
     this.#waitMs = queue.waitMs;
+  }
+
+  /** Takes other bounds: what runs goes on to count, and everybody in the queue looks again. */
+  change(max: number, queue: QueueSettings): void {
+    const before = this.#queue;
+    this.#max = max;
+    this.#queue = new FairQueue(queue.max);
+    this.#waitMs = queue.waitMs;
+    dissolve(before);
   }
 
   /** Requests in flight; each holds one slot until its body is over. */
@@ -86,10 +95,7 @@ export class Slots {
 
   /** Sends everybody in the queue away to look again, in the order of their turns. */
   dissolveQueue(): void {
-    // All are taken out first: some of them may queue up here again at once.
-    const all: SlotWaiter[] = [];
-    for (let one = this.#queue.next(); one !== undefined; one = this.#queue.next()) all.push(one);
-    for (const one of all) one.dissolved();
+    dissolve(this.#queue);
   }
 
   /**
@@ -118,6 +124,13 @@ export class Slots {
     const next = this.#queue.next();
     if (next) next.granted(this, this.take());
   }
+}
+
+function dissolve(queue: FairQueue<SlotWaiter>): void {
+  // All are taken out first: some of them may queue up here again at once.
+  const all: SlotWaiter[] = [];
+  for (let one = queue.next(); one !== undefined; one = queue.next()) all.push(one);
+  for (const one of all) one.dissolved();
 }
 
 class HeldSlot implements Slot {

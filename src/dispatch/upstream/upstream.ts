@@ -62,11 +62,14 @@ export class Upstream {
   readonly #query: string;
   readonly #head: ReturnType<typeof compileRequestHead>;
 
-  /** @throws when TLS cannot work with the PEM texts or the base URL is none: a configuration that must not be taken. */
-  constructor(settings: UpstreamSettings, parts: UpstreamParts) {
+  /**
+   * @param slots those of an upstream that this one replaces; without, it has its own.
+   * @throws when TLS cannot work with the PEM texts or the base URL is none: a configuration that must not be taken.
+   */
+  constructor(settings: UpstreamSettings, parts: UpstreamParts, slots?: Slots) {
     const base = new URL(settings.baseUrl);
     this.settings = settings;
-    this.slots = new Slots(settings.maxConcurrency, settings.queue, parts.clock);
+    this.slots = slots ?? new Slots(settings.maxConcurrency, settings.queue, parts.clock);
     this.health = new Health(settings.health, {
       clock: parts.clock,
       random: parts.random,
@@ -183,6 +186,11 @@ function tlsOptions({ ca, identity, serverName }: TlsSettings): ConnectOptions {
     ...(identity === undefined ? {} : { cert: identity.cert, key: identity.key.reveal() }),
   });
   return { secureContext, ...(serverName === undefined ? {} : { servername: serverName }) };
+}
+
+/** Whether two settings are of one model server, under one name: whatever else differs, its slots are the same ones. */
+export function sameServer(left: UpstreamSettings, right: UpstreamSettings): boolean {
+  return left.name === right.name && new URL(left.baseUrl).origin === new URL(right.baseUrl).origin;
 }
 
 /** Whether two settings would make the same upstream, so that a reload can keep its connections. */

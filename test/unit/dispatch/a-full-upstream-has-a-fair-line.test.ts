@@ -250,6 +250,37 @@ test("a reload sends those in line to the new settings", async (t) => {
   assert.deepEqual([...dispatcher.inFlight().values()], [0]);
 });
 
+test("what runs at an upstream counts after a reload too, also where the upstream was gone in between", async (t) => {
+  const east = await heldServer(t);
+  const other = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("east", east.base, { ...QUEUE, maxConcurrency: 2 })], new FakeClock());
+  const running = [dispatcher.run(asked("a1/1")), dispatcher.run(asked("a1/2"))];
+  const held = [await east.next(), await east.next()];
+  const inFlight = () => dispatcher.report().map((one) => [one.inFlight, one.queued, one.maxConcurrency]);
+  const changed = upstream("east", east.base, { ...QUEUE, queue: { max: 1, waitMs: 5_000 } });
+  dispatcher.replace(new Map([["east", changed]]));
+  running.push(dispatcher.run(asked("b1/1")));
+  assert.deepEqual(inFlight(), [[2, 1, 1]]);
+  assert.equal(refusalIn(await dispatcher.run(asked("c1/1"))).cause, "upstream_rate_limit", "the new line is shorter");
+  held[0]?.answer();
+  await running[0];
+  assert.deepEqual(inFlight(), [[1, 1, 1]], "one is as many as may run now");
+  dispatcher.replace(new Map());
+  assert.equal(refusalIn((await running[2]) as Awaited<(typeof running)[0]>).cause, "upstream_unavailable");
+  assert.deepEqual([...dispatcher.inFlight()], [["east", 1]]);
+  dispatcher.replace(new Map([["east", changed]]));
+  running.push(dispatcher.run(asked("b1/2")));
+  assert.deepEqual(inFlight(), [[1, 1, 1]]);
+  dispatcher.replace(new Map([["east", upstream("east", other.base, QUEUE)]]));
+  (await other.next()).answer();
+  assertAnswered((await running[3]) as Awaited<(typeof running)[0]>);
+  assert.deepEqual(inFlight(), [[1, 0, 1]], "what hangs at the old address keeps nobody from the new one");
+  held[1]?.answer();
+  assertAnswered((await running[1]) as Awaited<(typeof running)[0]>);
+  await settled();
+  assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
+});
+
 test("a request that is nobody's in particular, such as a token count, does not wait", async (t) => {
   const east = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
