@@ -27,7 +27,7 @@ export function storeKeeper(
       const problem = await problemOf(charging.store);
       return {
         state: state(),
-        problem: problem ?? null,
+        problem: problem ?? epoch.unreadable() ?? null,
         waiting_charges: journal.health().unsettled,
         differences: epoch.losses().map(({ part, kind, known, found }) => ({
           part,

@@ -192,7 +192,9 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     reasons() {
       const { reason } = journal.health();
       const ofStore = epoch.losses().length > 0 ? ["store_older"] : isRestoring() ? ["store_restoring"] : [];
-      return [...ofStore, ...(reason === undefined ? [] : [reason])];
+      // Once it was seen, requests are admitted: what has happened to it since is no reason to send them elsewhere.
+      const unreadable = epoch.checked ? undefined : epoch.unreadable();
+      return [...ofStore, unreadable, reason].filter((one) => one !== undefined);
     },
     measure() {
       const { unsettled, oldestUnsettledMs, fillRatio } = journal.health();

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { StoreError } from "../../store/contract.ts";
 import type { Epochs } from "../../store/epoch.ts";
-import type { Log } from "../../telemetry/log.ts";
+import { type Log, sparingly } from "../../telemetry/log.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import type { Clock } from "../../values/time.ts";
@@ -28,6 +28,8 @@ export interface StoreEpoch {
   check(tag?: AccountTag): Promise<void>;
   /** Whether a look has ever succeeded. */
   readonly checked: boolean;
+  /** Why a store that answers shows of no part what its history is, as where another thing has its key; undefined while it does. */
+  unreadable(): string | undefined;
   /** What is lost; empty while all is well. */
   losses(): readonly Loss[];
   /** Names the losses, so that an operator confirms what was seen and nothing else; undefined without a loss. */
@@ -61,6 +63,10 @@ const LOST =
   "Restore a newer backup or point `store:` at the right server, and the gateway goes on by itself. " +
   `What differs, and the command that accepts the loss, is shown by: ${COMMAND} store status`;
 
+const UNREADABLE =
+  "the store does not show its history: nothing is admitted before it was seen once, and a loss of data goes unnoticed; " +
+  "see what has the key of the history (epoch:{...} on Redis)";
+
 /** Reads what this gateway last knew of the store's history. Rejects when the file cannot be read. */
 export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch> {
   const { store, file, clock, log, random, onChange } = parts;
@@ -73,6 +79,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   let toldAtMs = 0;
   let stopped = false;
   let cancel = () => {};
+  const refusedLooks = new RefusedLooks(clock, log);
   const names = { history: "", life: "" };
   const newId = () => Buffer.from(random(ID_BYTES)).toString("base64url");
 
@@ -96,6 +103,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     const results = await Promise.allSettled(Array.from({ length: store.epochParts }, (_, part) => checkPart(part)));
     name();
     checked ||= results.some(({ status }) => status === "fulfilled");
+    refusedLooks.note(results);
     if (losses.size > 0 !== was) changed();
     else if (was && clock.monotonicMs() - toldAtMs >= TELL_EVERY_MS) tell();
     if (isWorthSaving()) await save();
@@ -206,6 +214,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     get checked() {
       return checked;
     },
+    unreadable: () => refusedLooks.problem,
     losses: () => (losses.size > 0 ? [...losses.values()] : NONE),
     token,
     history: () => names.history,
@@ -221,6 +230,26 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
       if (known.size > 0) await save();
     },
   };
+}
+
+/** Looks that a store refuses which answers. One that is away is told of by its health. */
+class RefusedLooks {
+  readonly #tell: (reason: string) => void;
+  /** Why none of the parts can be read; undefined while one can. */
+  problem: string | undefined;
+
+  constructor(clock: Clock, log: Log) {
+    this.#tell = sparingly(clock, (reason) => log.error({ event: "store_history_unreadable", reason }, UNREADABLE));
+  }
+
+  note(looks: readonly PromiseSettledResult<void>[]): void {
+    const reasons = looks.flatMap((look) => (look.status === "rejected" ? [look.reason as unknown] : []));
+    const refusals = reasons.filter((reason) => reason instanceof StoreError && reason.outcome === "refused");
+    const [first] = refusals as StoreError[];
+    this.problem =
+      first && refusals.length === looks.length ? `the store's history cannot be read: ${first.message}` : undefined;
+    if (first) this.#tell(first.message);
+  }
 }
 
 /** Each request asks three times, and mostly there are none. */

@@ -1,0 +1,47 @@
+/** docs/failure-model.md row B12: another thing has the key of the store's history, from the start or from some time on. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { tagsOverSlots } from "../../../src/store/redis/connection/slots.ts";
+import { epochKey } from "../../../src/store/redis/keys.ts";
+import { startGatewayHere } from "../../rig/gateway.ts";
+import { startRedis } from "../../rig/redis.ts";
+import { admin, chat, openAccount, readiness } from "./lossy-scene.ts";
+
+const KEY = epochKey(tagsOverSlots(32)[0] as string);
+const UNREADABLE = (line: { readonly event?: unknown }) => line.event === "store_history_unreadable";
+
+test("from the start: nothing is admitted, readiness and log say why, and all is well once it is gone", {
+  timeout: 60_000,
+}, async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  await redis.command("SET", KEY, "of another program");
+  const here = await startGatewayHere({ store: redis.url });
+  t.after(() => here.close());
+  const told = await here.logged(UNREADABLE);
+  assert.equal(told.level, "error");
+  assert.match(String(told.reason), /WRONGTYPE/);
+  const { ready, reasons } = await readiness(here.adminUrl);
+  assert.equal(ready, false);
+  assert.match(reasons.join(), /^the store's history cannot be read: .*WRONGTYPE/);
+  const { json } = await admin(here.adminUrl, "GET", "/store");
+  assert.match(String(json.problem), /^the store's history cannot be read/);
+  await redis.command("DEL", KEY);
+  await here.logged((line) => line.msg === "the journal follows this store");
+  assert.deepEqual(await readiness(here.adminUrl), { ready: true, reasons: [], notes: [] });
+});
+
+test("from some time on: requests go on, and the log says that a loss would go unnoticed", {
+  timeout: 60_000,
+}, async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  const here = await startGatewayHere({ store: redis.url });
+  t.after(() => here.close());
+  const key = await openAccount(here.adminUrl, "going-on");
+  await here.logged((line) => line.msg === "the journal follows this store");
+  await redis.command("SET", KEY, "of another program");
+  await here.logged(UNREADABLE);
+  assert.equal((await chat(here.url, key, false)).status, 200);
+  assert.deepEqual(await readiness(here.adminUrl), { ready: true, reasons: [], notes: [] });
+});
