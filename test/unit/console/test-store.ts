@@ -10,9 +10,14 @@ import { openEmbedded } from "../../../src/store/embedded/store.ts";
 import { openStore } from "../../../src/store/open.ts";
 
 /** The same, at one instant for ever. */
-export async function openStandingStore(t: TestContext, nowMs = Date.now()): Promise<Store> {
+export function openStandingStore(t: TestContext, nowMs = Date.now()): Promise<Store> {
+  return openStoreAt(t, () => nowMs);
+}
+
+/** The same, whose time is the test's. */
+export async function openStoreAt(t: TestContext, now: () => number): Promise<Store> {
   const dir = await mkdtemp(join(tmpdir(), "tollgate-console-"));
-  const store = openEmbedded(dir, () => nowMs);
+  const store = openEmbedded(dir, now);
   t.after(async () => {
     await store.close();
     await rm(dir, { recursive: true });

@@ -1,0 +1,57 @@
+// docs/admin-api.md, the archive: lines give way once, and none that is younger than 96 hours or of the day that is named.
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { digestOf } from "../../../src/store/ledger/plain-line.ts";
+import { systemClock } from "../../../src/values/time.ts";
+import { startConsole } from "./running-console.ts";
+import { openStoreAt } from "./test-store.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY = "2026-08-31";
+const MIDNIGHT_MS = Date.parse(DAY);
+
+/** An account with one line of each instant, at a gateway whose time the test sets. */
+async function withLines(t: TestContext, ...atMs: number[]) {
+  let nowMs = 0;
+  const { ask, store } = await startConsole(t, {
+    store: await openStoreAt(t, () => nowMs),
+    clock: { ...systemClock, wallMs: () => nowMs },
+  });
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  for (const [i, at] of atMs.entries()) {
+    nowMs = at;
+    assert.equal((await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "1.00", id: `pay_${i}` })).status, 201);
+  }
+  const { tag } = (await store.findAccount("alice")) ?? assert.fail();
+  const lines = await store.readLedger(tag, 0, 10);
+  /** Archives the first lines, so long after midnight. */
+  const archive = async (through: number, afterMs: number) => {
+    nowMs = MIDNIGHT_MS + afterMs;
+    const sha256 = digestOf(lines.slice(0, through));
+    const step = { before: DAY, after: 0, through, sha256 };
+    const { status, json } = await ask("POST", "/admin/v1/accounts/alice/ledger/archive", step);
+    return [status, json.error?.code ?? json.repeated];
+  };
+  const kinds = async () => (await store.readLedger(tag, 0, 10)).map(({ kind, seq }) => `${seq} ${kind}`);
+  return { archive, kinds };
+}
+
+test("a step that was made before is answered again, and so is a part of it", async (t) => {
+  const { archive, kinds } = await withLines(t, MIDNIGHT_MS - 3, MIDNIGHT_MS - 2, MIDNIGHT_MS - 1);
+  assert.deepEqual(await archive(2, 97 * HOUR_MS), [201, false]);
+  const left = ["2 opening", "3 topup"];
+  assert.deepEqual(await kinds(), left);
+  assert.deepEqual(await archive(2, 97 * HOUR_MS), [200, true]);
+  assert.deepEqual(await archive(1, 97 * HOUR_MS), [200, true]);
+  assert.deepEqual(await archive(3, 97 * HOUR_MS), [409, "moved"]);
+  assert.deepEqual(await kinds(), left);
+});
+
+test("a day may be named from 96 hours after its beginning on, and its own lines stay", async (t) => {
+  const { archive, kinds } = await withLines(t, MIDNIGHT_MS - 1, MIDNIGHT_MS);
+  assert.deepEqual(await archive(1, 96 * HOUR_MS - 1), [409, "too_young"]);
+  assert.deepEqual(await archive(2, 96 * HOUR_MS), [409, "not_before"]);
+  assert.deepEqual(await kinds(), ["1 topup", "2 topup"]);
+  assert.deepEqual(await archive(1, 96 * HOUR_MS), [201, false]);
+  assert.deepEqual(await kinds(), ["1 opening", "2 topup"]);
+});
