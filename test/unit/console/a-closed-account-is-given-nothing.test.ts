@@ -20,3 +20,14 @@ test("a card that was given before is answered again, another one is refused, an
     ["card"],
   );
 });
+
+test("the budgets of an account that is closed stay as they are", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  const limit = (month: string) => ask("PUT", "/admin/v1/accounts/alice/limits", { budgets_usd: { month } });
+  assert.equal((await limit("50.00")).status, 200);
+  await ask("POST", "/admin/v1/accounts/alice/close");
+  const refused = await limit("60.00");
+  assert.deepEqual([refused.status, refused.json.error?.code], [409, "account_closed"]);
+  assert.equal((await ask("GET", "/admin/v1/accounts/alice")).json.limits.budgets_usd.month, "50.00");
+});

@@ -23,6 +23,7 @@ test("every write leaves one line that says who, what, to whom and how much", as
   });
   await ask("PUT", `/admin/v1/keys/${id}/caps`, { requests_per_minute: 60 });
   await ask("PUT", "/admin/v1/accounts/alice/limits", { budgets_usd: { month: "50.00" } });
+  await ask("PUT", "/admin/v1/accounts/alice/limits", { budgets_usd: { month: "50.0" } });
   await ask("POST", `/admin/v1/keys/${id}/suspend`);
   await ask("POST", `/admin/v1/keys/${id}/resume`);
   await ask("POST", `/admin/v1/keys/${id}/revoke`);
@@ -58,6 +59,7 @@ test("every write leaves one line that says who, what, to whom and how much", as
     },
     { what: "key.set_caps", target: id, requests_per_minute: "60", outcome: "done" },
     { what: "account.set_limits", target: "alice", month: "50.00", outcome: "done" },
+    { what: "account.set_limits", target: "alice", month: "50.0", outcome: "repeated" },
     { what: "key.suspend", target: id, outcome: "done" },
     { what: "key.resume", target: id, outcome: "done" },
     { what: "key.revoke", target: id, outcome: "done" },

@@ -151,6 +151,9 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
     "limits_contradict",
     /budget of the month is below that of the week/,
   );
+  // A longer budget that is the same is all used up by the shorter one, and no contradiction.
+  assert.equal((await set(budget({ day: "5", week: "5.00", total: "5" }))).status, 200);
+  assert.equal((await set({})).status, 200);
   await refused(budget({ day: "0" }), 400, "malformed", /budgets_usd\.day/);
   await refused(budget({ day: "-1" }), 400, "malformed", /amount of US dollars above 0/);
   await refused(budget({ day: "1e3" }), 400, "malformed", /amount/);
