@@ -8,6 +8,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import v8 from "node:v8";
 import { sharesOf } from "../../../src/accept/descriptors.ts";
 import { createOverload, type Overload } from "../../../src/overload/overload.ts";
+import { FULL_RATIO } from "../../../src/settle/journal/open.ts";
+import { PRESSURE_RATIO } from "../../../src/settle/journal/segments.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
 import { type AccountTag, newAccountTag, newKey, readKey, type WellFormedKey } from "../../../src/values/key.ts";
@@ -19,15 +21,18 @@ const { getHeapStatistics } = v8;
 type OverloadSettings = ReturnType<Parameters<typeof createOverload>[0]["settings"]>;
 
 /** An overload manager that sees no load but what it is given. */
-function overloadOn(t: TestContext, settings: () => OverloadSettings) {
-  const overload = createOverload({
-    settings,
-    journalFill: () => 0,
-    clock: new FakeClock(),
-    metrics: createMetrics(),
-  });
+function overloadOn(t: TestContext, settings: () => OverloadSettings, journalFill = () => 0) {
+  const metrics = createMetrics();
+  const overload = createOverload({ settings, journalFill, clock: new FakeClock(), metrics });
   t.after(() => overload.stop());
-  return { ...overload, key: keyOf(newAccountTag(randomBytes)) };
+  /** How many were turned away at each point. */
+  const shed = async () =>
+    Object.fromEntries(
+      [...(await metrics.page()).body.matchAll(/^tollgate_shed_total\{point="(\w+)"\} ([1-9]\d*)$/gm)].map(
+        ([, point, count]) => [point, Number(count)],
+      ),
+    );
+  return { ...overload, key: keyOf(newAccountTag(randomBytes)), shed };
 }
 
 /** Another key of the account each time. */
@@ -73,6 +78,53 @@ test("requests that are too many are refused one by one, and no connection is fo
   assert.equal(connectionGuard.closesConnections(), true, "its answers send their clients elsewhere");
   assert.equal(connectionGuard.refusesConnections(), false);
   assert.ok(isRefusal(at("headers", key)));
+});
+
+test("who is turned away is counted by the point of its path", async (t) => {
+  const settings = settingsWith({});
+  const { connectionGuard, enter, at, key, shed } = overloadOn(t, () => settings);
+  assert.equal(typeof enter(key), "function");
+  assert.deepEqual(await shed(), {});
+  for (const point of ["headers", "body"] as const) assert.ok(isRefusal(at(point, key)));
+  for (let i = 0; i < 2; i++) assert.ok(isRefusal(enter(key)));
+  connectionGuard.refused();
+  assert.deepEqual(await shed(), { accept: 1, headers: 1, body: 1, upstream: 2 });
+});
+
+test("a journal presses once history alone no longer gives way, and where it is full no request may go on", (t) => {
+  const settings = settingsWith({ inFlightMax: 1_000 });
+  const refusedAt = (fill: number) => {
+    const { at, key, connectionGuard } = overloadOn(
+      t,
+      () => settings,
+      () => fill,
+    );
+    assert.equal(connectionGuard.refusesConnections(), false, "each is refused in its protocol's shape");
+    return (["headers", "body"] as const).filter((point) => isRefusal(at(point, key)));
+  };
+  const full = FULL_RATIO;
+  const room = full - PRESSURE_RATIO;
+  assert.deepEqual(refusedAt(PRESSURE_RATIO), []);
+  assert.deepEqual(refusedAt(full - 0.06 * room), []);
+  assert.deepEqual(refusedAt(full - 0.04 * room), ["headers"]);
+  assert.deepEqual(refusedAt(full - 0.02 * room), ["headers", "body"]);
+  assert.deepEqual(refusedAt(full), ["headers", "body"]);
+});
+
+test("as many are carried as upstreams take twice over, and a thousand at least", (t) => {
+  const strangers = () => keyOf(newAccountTag(randomBytes));
+  const carried = (...taken: number[]) => {
+    const upstreams = new Map(taken.map((maxConcurrency, i) => [`${i}`, { maxConcurrency }]));
+    const settings = { ...settingsWith({ inFlightMax: undefined }), upstreams } as unknown as OverloadSettings;
+    return entered(
+      overloadOn(t, () => settings),
+      10_000,
+      strangers,
+    );
+  };
+  machine(t, { descriptors: 100_000 });
+  assert.deepEqual([carried(400, 500), carried(500), carried(1_000, 500)], [1_800, 1_000, 3_000]);
+  assert.equal(carried(), 1_000);
 });
 
 test("limits that were reloaded are in force from the next turn on", async (t) => {
