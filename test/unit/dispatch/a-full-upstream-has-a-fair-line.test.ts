@@ -1,5 +1,6 @@
 /** `max_concurrency` and ARCHITECTURE.md promise 13: a fair bounded wait before any 429. */
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import test from "node:test";
 import { FairQueue } from "../../../src/dispatch/upstream/fair-queue.ts";
 import { Slots } from "../../../src/dispatch/upstream/slots.ts";
@@ -44,6 +45,14 @@ test("a full line makes room for whoever has clearly less in it, and for nobody 
   assert.equal(names(line.enter(one("b1/3"))), "b1/3", "as many as the others have is enough");
   line.leave(last);
   assert.deepEqual(emptied(line), ["a1/1", "b1/1", "a2/1", "b1/2"]);
+});
+
+test("of one account, too, a key makes room only for one that has two less", () => {
+  const line = new FairQueue<One>(3);
+  for (const name of ["a1/1", "a1/2", "a1/3"]) line.enter(one(name));
+  assert.equal(line.enter(one("a2/1"))?.name, "a1/3");
+  assert.equal(line.enter(one("a2/2"))?.name, "a2/2");
+  assert.deepEqual(emptied(line), ["a1/1", "a2/1", "a1/2"]);
 });
 
 test("a line of 0 takes nobody", () => {
@@ -187,6 +196,19 @@ test("a client that leaves the line leaves no trace in it", async (t) => {
   held.answer();
   assertAnswered(await first);
   assert.equal(dispatcher.inFlight().get("east"), 0);
+});
+
+test("a client that was given its slot is no longer listened to by the line", async (t) => {
+  const east = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
+  const first = dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const { signal } = new AbortController();
+  const waiting = dispatcher.run(asked("a1/2", { signal }));
+  held.answer();
+  (await east.next()).answer();
+  for (const result of [await first, await waiting]) assertAnswered(result);
+  assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
 test("a client that leaves as its slot comes free gives the slot back", async (t) => {
