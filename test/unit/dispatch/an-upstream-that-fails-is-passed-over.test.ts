@@ -4,7 +4,8 @@ import test from "node:test";
 import { type Ejection, Health, type HealthVerdict } from "../../../src/dispatch/upstream/health.ts";
 import { measureUpstreams } from "../../../src/dispatch/upstream/watch.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
-import { answerOf } from "../../../src/values/errors.ts";
+import type { Route } from "../../../src/values/catalog.ts";
+import { answerOf, refusal } from "../../../src/values/errors.ts";
 import type { UpstreamSettings } from "../../../src/values/settings.ts";
 import {
   ask,
@@ -81,6 +82,14 @@ test("failures in a row eject, each side counted apart, and any answer begins an
   assert.deepEqual(ejections, [{ reason: "failures", restMs: 4_000, repeated: 1 }]);
 });
 
+test("an answer, if only a 500, ends a row of failures to reach the server", () => {
+  const { health, tell } = watched();
+  for (const kind of ["local", "local", "remote", "local", "local"] as const) tell(kind);
+  assert.equal(health.standing("m"), "healthy");
+  tell("local");
+  assert.equal(health.standing("m"), "ejected");
+});
+
 test("too large a share of failures ejects once there are enough outcomes, and only those of the window count", () => {
   const { health, tell, clock, ejections } = watched({ failures: 100 });
   for (let at = 0; at < 4; at++) tell("remote");
@@ -98,6 +107,29 @@ test("too large a share of failures ejects once there are enough outcomes, and o
     ejections.map(({ reason }) => reason),
     ["failure_rate"],
   );
+});
+
+test("what was counted before it came back does not send an upstream away again", () => {
+  const { health, tell, clock } = watched({ failures: 100 });
+  for (let at = 0; at < 10; at++) tell("remote");
+  assert.equal(health.standing("m"), "ejected");
+  clock.advance(4_000);
+  assert.equal(health.begin("m"), true);
+  tell("ok", { probe: true });
+  tell("remote");
+  assert.deepEqual([health.standing("m"), health.state().outcomes.remote], ["healthy", 1]);
+});
+
+test("a probe that is told to wait brings the upstream back, and its model waits", () => {
+  const made = watched();
+  const { health, tell, clock } = made;
+  for (let at = 0; at < 3; at++) tell("remote");
+  clock.advance(4_000);
+  assert.equal(health.begin("m"), true);
+  tell("rate_limited", { probe: true, retryAfterS: 7 });
+  assert.deepEqual([made.returned, health.standing("other"), health.standing("m")], [1, "healthy", "ejected"]);
+  clock.advance(7_000);
+  assert.equal(health.standing("m"), "healthy");
 });
 
 test("neither the caller's faults nor rate limits nor our own troubles are failures", () => {
@@ -127,7 +159,7 @@ test("the cool-down doubles with each repetition up to the longest, spread by ch
   clock.advance(60_000);
   assert.equal(health.begin("m"), true);
   tell("ok", { probe: true });
-  clock.advance(1_000);
+  clock.advance(60_000);
   for (let at = 0; at < 3; at++) tell("local");
   assert.equal(ejections.at(-1)?.restMs, 60_000, "so soon after it counts as a repetition");
   clock.advance(60_000);
@@ -334,6 +366,41 @@ test("the last route of a model is asked however ill, and the one that rests lea
   );
 });
 
+test("a request that no route can carry is told so, whatever is ill; one that is well has the first word", async (t) => {
+  const bad = await replying(t, jsonReply("{}", "500 Oops"));
+  const upstreams = [
+    upstream("bad", bad, { health: { ...HOT, failures: 1 } }),
+    upstream("good", await replying(t, jsonReply())),
+  ];
+  const { dispatcher, turns } = rig(t, upstreams, new FakeClock());
+  refusalIn(await dispatcher.run(ask([route("bad")], ONE_JSON)));
+  assert.deepEqual(turns, ["bad: failures"]);
+  const refusedBy = (name: string) => refusal("untranslatable", { param: name });
+  const encodeFor = (to: Route) => refusedBy(to.upstream);
+  const refusedOf = async (...names: string[]) => {
+    const routes = names.map((name, priority) => route(name, { priority }));
+    return refusalIn(await dispatcher.run(ask(routes, { ...ONE_JSON, encodeFor })));
+  };
+  assert.deepEqual(await refusedOf("bad"), refusedBy("bad"));
+  assert.deepEqual(await refusedOf("bad", "good"), refusedBy("good"));
+});
+
+test("who has failed at an upstream that is ill now is not sent back to it, while another is well but full", async (t) => {
+  const west = await heldServer(t);
+  const upstreams = [
+    upstream("east", await replying(t, jsonReply("{}", "500 Oops")), { health: { ...HOT, failures: 1 } }),
+    upstream("west", west.base, { maxConcurrency: 1 }),
+  ];
+  const { dispatcher } = rig(t, upstreams, new FakeClock());
+  const running = dispatcher.run(ask([route("west")], ONE_JSON));
+  const held = await west.next();
+  const failed = await dispatcher.run(ask([route("east"), route("west", { priority: 1 })], ONE_JSON));
+  assert.equal(refusalIn(failed).cause, "upstream_unavailable");
+  assert.equal(failed.attempts.length, 1);
+  held.answer();
+  assertAnswered(await running);
+});
+
 test("the gauge of an upstream is 0 until a probe is answered, and not for ever where no request comes", async (t) => {
   const bad = await heldServer(t);
   const clock = new FakeClock();
@@ -350,7 +417,9 @@ test("the gauge of an upstream is 0 until a probe is answered, and not for ever 
   assert.equal(await gauge(), "0");
   clock.advance(4_000);
   assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "0"]);
-  clock.advance(HOT.coolDownMaxMs);
+  clock.advance(HOT.coolDownMaxMs - 1);
+  assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "0"]);
+  clock.advance(1);
   assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "1"]);
   const probing = dispatcher.run(ask([route("bad")], { stream: false }));
   const probe = await bad.next();

@@ -123,6 +123,20 @@ test("the only upstream is asked once more after what is as good as a 5xx", asyn
   }
 });
 
+test("the only upstream is asked for another model of the same name before it is asked for the same one again", async (t) => {
+  const asked: string[] = [];
+  const east = await rawServer(t, ({ socket, text }) => {
+    const { model } = JSON.parse(text.slice(text.indexOf("\r\n\r\n"))) as { model: string };
+    asked.push(model);
+    socket.write(model === "b" ? jsonReply() : jsonReply("{}", "500 Oops"));
+  });
+  const { dispatcher } = rig(t, [upstream("east", east)]);
+  const routes = [route("east", { upstreamModel: "a" }), route("east", { upstreamModel: "b", priority: 1 })];
+  const result = await dispatcher.run(ask(routes, { stream: false }));
+  assertAnswered(result);
+  assert.deepEqual([asked, result.token.model], [["a", "b"], "b"]);
+});
+
 test("the only upstream is not asked again after 429 or 401", async (t) => {
   for (const [status, cause] of [
     ["429 Slow", "upstream_rate_limit"],
