@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { digestOf } from "../../../src/store/ledger/plain-line.ts";
 import { systemClock } from "../../../src/values/time.ts";
 import { startConsole } from "./running-console.ts";
-import { openStoreAt } from "./test-store.ts";
+import { holding, openStoreAt } from "./test-store.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY = "2026-08-31";
@@ -12,11 +12,12 @@ const MIDNIGHT_MS = Date.parse(DAY);
 
 /** An account with one line of each instant, at a gateway whose time the test sets. */
 async function withLines(t: TestContext, ...atMs: number[]) {
-  let nowMs = 0;
-  const { ask, store } = await startConsole(t, {
-    store: await openStoreAt(t, () => nowMs),
-    clock: { ...systemClock, wallMs: () => nowMs },
-  });
+  let [nowMs, storeLateMs] = [0, 0];
+  /** What happens right behind each look at the ledger. */
+  let onLook = async () => {};
+  const store = await openStoreAt(t, () => nowMs - storeLateMs);
+  const clock = { ...systemClock, wallMs: () => nowMs };
+  const { ask } = await startConsole(t, { store: holding(store, "readLedger", () => onLook()), clock });
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   for (const [i, at] of atMs.entries()) {
     nowMs = at;
@@ -33,7 +34,13 @@ async function withLines(t: TestContext, ...atMs: number[]) {
     return [status, json.error?.code ?? json.repeated];
   };
   const kinds = async () => (await store.readLedger(tag, 0, 10)).map(({ kind, seq }) => `${seq} ${kind}`);
-  return { archive, kinds };
+  const setBack = (ms: number) => {
+    storeLateMs = ms;
+  };
+  const lookWith = (work: () => Promise<void>) => {
+    onLook = work;
+  };
+  return { archive, kinds, setBack, lookWith };
 }
 
 test("a step that was made before is answered again, and so is a part of it", async (t) => {
@@ -54,4 +61,24 @@ test("a day may be named from 96 hours after its beginning on, and its own lines
   assert.deepEqual(await kinds(), ["1 topup", "2 topup"]);
   assert.deepEqual(await archive(1, 96 * HOUR_MS), [201, false]);
   assert.deepEqual(await kinds(), ["1 opening", "2 topup"]);
+});
+
+test("a store whose own clock says that lines are too young keeps them, and who asks is told so", async (t) => {
+  const { archive, kinds, setBack } = await withLines(t, MIDNIGHT_MS - 1);
+  setBack(2 * HOUR_MS);
+  assert.deepEqual(await archive(1, 97 * HOUR_MS), [409, "too_young"]);
+  assert.deepEqual(await kinds(), ["1 topup"]);
+  assert.deepEqual(await archive(1, 98 * HOUR_MS), [201, false]);
+});
+
+test("of two steps at the same time, of which one takes more, one is told that the ledger begins elsewhere", async (t) => {
+  const { archive, kinds, lookWith } = await withLines(t, MIDNIGHT_MS - 3, MIDNIGHT_MS - 2, MIDNIGHT_MS - 1);
+  let looks = 0;
+  lookWith(async () => {
+    looks += 1;
+    // Behind the last look of a step: where the ledger begins, the lines, and the one behind them.
+    if (looks === 3) assert.deepEqual(await archive(3, 97 * HOUR_MS), [201, false]);
+  });
+  assert.deepEqual(await archive(2, 97 * HOUR_MS), [409, "moved"]);
+  assert.deepEqual(await kinds(), ["3 opening"]);
 });
