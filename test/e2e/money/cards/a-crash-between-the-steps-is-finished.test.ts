@@ -18,9 +18,10 @@ import type { CodeHash } from "../../../../src/values/code.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";
 import { Secret } from "../../../../src/values/secret.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
-import { makeAccount } from "../../../unit/store/asks.ts";
+import { startConsole } from "../../../unit/console/running-console.ts";
+import { codeHashOf, makeAccount } from "../../../unit/store/asks.ts";
 import { openUrl } from "../../../unit/store/benches.ts";
-import { type SoldCode, sell } from "./house.ts";
+import { card, type SoldCode, sell } from "./house.ts";
 
 /** Takes the first steps of a redemption on a connection of its own, which then goes away. */
 async function dieAfter(redis: TestRedis, steps: 0 | 1 | 2 | 3, hash: CodeHash, tag: AccountTag): Promise<void> {
@@ -67,6 +68,27 @@ test("after each step a crash is finished by the claimer's next try, and by the 
     await store.close();
     await redis.stop();
   }
+});
+
+test("of a batch a code whose redemption is half done counts as redeemed, and is not voided", async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  const store = await openUrl(redis);
+  t.after(() => store.close());
+  const { ask } = await startConsole(t, { store });
+  const tag = await makeAccount(store, "half", { group: "cards", funds: 0n });
+  const codes = Array.from({ length: 3 }, (_, i) => ({ id: `half${i}`, hash: codeHashOf(`half${i}`) }));
+  const batch = `batch_${"h".repeat(16)}`;
+  await store.createCodes({ ...card(), batch }, codes, { label: "half", count: codes.length });
+  await dieAfter(redis, 1, codeHashOf("half1"), tag);
+  assert.equal((await store.getCode("half1"))?.state, "claimed");
+  const path = `/admin/v1/code-batches/${batch}`;
+  const report = (await ask("GET", `${path}/report`)).json;
+  assert.deepEqual([report.made, report.redeemed, report.void, report.unused], [3, 1, 0, 2]);
+  const left = (await ask("POST", `${path}/void`)).json;
+  assert.deepEqual([left.made, left.redeemed, left.void, left.voided_now], [3, 1, 2, 2]);
+  await store.finishClaims(100);
+  assert.equal((await store.getCode("half1"))?.state, "redeemed");
 });
 
 test("an account that is closed between the steps has the card in the end, and no code is left half taken", async () => {

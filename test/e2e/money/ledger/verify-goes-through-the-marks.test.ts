@@ -87,6 +87,9 @@ test("an answer ends in the middle of the keys, the next one goes on, and a forg
   assert.deepEqual([unknown.status, unknown.json.restarted], [200, true]);
   const other = await ask("GET", `/admin/v1/ledger/marks?account=whole&cursor=${unknown.json.next}`);
   assert.deepEqual([other.status, other.json.restarted], [200, true], "another account's is not gone on with");
+  const [, kept] = JSON.parse(Buffer.from(other.json.next, "base64url").toString());
+  const elsewhere = await ask("GET", `/admin/v1/ledger/marks?account=whole&cursor=${place("0:1", kept)}`);
+  assert.deepEqual([elsewhere.status, elsewhere.json.restarted], [200, true], "nor is what began elsewhere");
   for (const wrong of ["x", place("a", ""), place("0:0"), place("0:x", ""), place("-1:0", ""), place(0, "")]) {
     const refused = await ask("GET", `/admin/v1/ledger/marks?cursor=${wrong}`);
     assert.deepEqual([refused.status, refused.json.error?.code], [400, "malformed"], wrong);
