@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";
 import { openBooks } from "./books.ts";
-import { DEFAULTS, diffSettings, goneFrom, keepUntilRestart } from "./config/config.ts";
+import { asWritten, DEFAULTS, diffSettings, goneFrom, keepUntilRestart } from "./config/config.ts";
 import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit, type AuditEntry } from "./console/audit/audit.ts";
@@ -180,7 +180,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
     notices: books.notices,
     invitation: invitationOf(started, () => state.listening),
     ...sightOf(pipeline.sealing, snapshot, options.sum, started),
-    configuration: () => reloads.show(state.settings, state.generation),
+    configuration: () => reloads.show(asWritten(state.settings), state.generation),
     adminToken,
     metrics: async (accept) => {
       if (options.page) return options.page(await snapshot());

@@ -17,6 +17,7 @@ export type { ConfigCopy, Loaded } from "./load.ts";
 export type { Problem } from "./problems.ts";
 export { warningsOf } from "./warnings.ts";
 export type { ConfigWatch } from "./watch.ts";
+export { asWritten } from "./written/written.ts";
 export { CONFIG_FILE };
 
 /** Where `loadConfig` and `watchConfig` take texts from; what is left out is the real thing. */

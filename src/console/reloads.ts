@@ -1,5 +1,5 @@
 /** What has become of the configurations that a gateway was given, for operators to see. */
-import type { Settings } from "../values/settings.ts";
+import type { JsonObject } from "../values/json-object.ts";
 import type { Clock } from "../values/time.ts";
 
 /** Why a configuration was refused. */
@@ -15,7 +15,8 @@ export interface RefusedSettings {
 }
 
 export interface SettingsInForce {
-  readonly settings: Settings;
+  /** By the names and in the units of the file; each secret is a `Secret`. */
+  readonly settings: JsonObject;
   readonly generation: number;
   readonly sinceMs: number;
   /** Settings whose new values wait for a restart, as the file calls them. */
@@ -47,7 +48,7 @@ export class Reloads {
     this.#refused = { atMs: this.#clock.wallMs(), problems };
   }
 
-  show(settings: Settings, generation: number): SettingsInForce {
+  show(settings: JsonObject, generation: number): SettingsInForce {
     return { settings, generation, sinceMs: this.#sinceMs, restart: this.#restart, refused: this.#refused };
   }
 }

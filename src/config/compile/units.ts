@@ -56,3 +56,9 @@ export function parseMultiplier(factor: string | number): Multiplier | undefined
   const millionths = BigInt(match[1] as string) * 1_000_000n + BigInt((match[2] ?? "").padEnd(6, "0"));
   return millionths > BigInt(LIMITS.multiplierMax) * 1_000_000n ? undefined : (millionths as Multiplier);
 }
+
+/** A factor with as many decimals as it needs: `1`, `0.85`; read back by `parseMultiplier`. */
+export function formatMultiplier(millionths: Multiplier): string {
+  const decimals = (millionths % 1_000_000n).toString().padStart(6, "0").replace(/0+$/, "");
+  return `${millionths / 1_000_000n}${decimals === "" ? "" : `.${decimals}`}`;
+}

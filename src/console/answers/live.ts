@@ -35,7 +35,9 @@ export type LiveAnswer = Static<typeof LiveShape>;
 export const ConfigurationShape = object("Configuration", {
   generation: count("The configuration in force: 1 is the one of the start.", 1),
   since: instant("Since when it is in force."),
-  settings: anything("All settings with what they are by default. Secrets are `***`; names end with their unit."),
+  settings: anything(
+    "All settings with what they are by default, by the names and in the units of the file. Secrets are `***`.",
+  ),
   waiting_for_restart: list(text("A setting whose new value counts from the next start on.", "listen")),
   refused: orNull(
     object("RefusedConfiguration", {

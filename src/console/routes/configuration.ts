@@ -35,15 +35,13 @@ export function configurationRoutes({ configuration }: ConsoleParts & Configured
 /** Texts longer than this are certificates. */
 const TEXT_CHARS_MAX = 512;
 
-/** Settings as JSON: whole numbers of any size as texts, secrets as `***`, our names as the file writes names. */
+/** Settings as JSON: secrets as `***`, without what is not set. */
 function plain(value: unknown): unknown {
   if (value instanceof Secret) return String(value);
-  if (value instanceof Map) return Object.fromEntries([...value].map(([name, one]) => [String(name), plain(one)]));
-  if (value instanceof Set || Array.isArray(value)) return [...value].map(plain);
+  if (Array.isArray(value)) return value.map(plain);
   if (typeof value === "string") return shown(value);
-  if (typeof value === "bigint") return String(value);
-  if (typeof value !== "object" || value === null) return value ?? null;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [snake(name), plain(one)]));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]));
 }
 
 /** Addresses may have somebody's password in them. */
@@ -51,5 +49,3 @@ function shown(text: string): string {
   if (text.length > TEXT_CHARS_MAX) return `${text.slice(0, 27)}… (${text.length} characters)`;
   return text.replace(/\/\/[^/@\s]+@/g, "//***@");
 }
-
-const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

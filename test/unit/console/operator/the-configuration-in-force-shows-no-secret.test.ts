@@ -1,7 +1,7 @@
 /** `GET /admin/v1/configuration`: everything that is in force, and nothing that lets somebody in anywhere. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { loadConfig } from "../../../../src/config/config.ts";
+import { asWritten, loadConfig } from "../../../../src/config/config.ts";
 import { Reloads } from "../../../../src/console/reloads.ts";
 import { HandClock } from "../../../e2e/protocol/whole/hand-clock.ts";
 import { testConfig } from "../../../rig/config.ts";
@@ -20,10 +20,10 @@ function settings() {
   } as never);
   const loaded = loadConfig({ file: "test.yaml", text, env: {} });
   assert.ok("settings" in loaded, JSON.stringify(loaded));
-  return loaded.settings;
+  return asWritten(loaded.settings);
 }
 
-test("settings with their defaults, names and units, and *** for each secret", async (t) => {
+test("settings with their defaults by the names and in the units of the file, and *** for each secret", async (t) => {
   const reloads = new Reloads(new HandClock());
   const inForce = settings();
   const { ask } = await startConsole(t, { configuration: () => reloads.show(inForce, 7) });
@@ -32,9 +32,12 @@ test("settings with their defaults, names and units, and *** for each secret", a
   assert.ok(!text.includes("hush"), text.slice(text.indexOf("hush") - 80, text.indexOf("hush") + 20));
   assert.ok(!text.includes(Buffer.from(SECRET).toString("base64").slice(0, 20)));
   assert.equal(json.generation, 7);
-  assert.deepEqual([json.settings.admin_token, json.settings.heartbeat_ms], ["***", 10_000]);
+  assert.deepEqual(
+    [json.settings.admin_token, json.settings.heartbeat, json.settings.client_gone_allowance],
+    ["***", "10s", "0.50"],
+  );
   assert.equal(json.settings.upstreams["up-chat"].api_key, "***");
-  assert.equal(json.settings.catalog.groups.money.kind, "pay_per_use");
+  assert.equal(json.settings.groups.money.kind, "pay_per_use");
   assert.deepEqual([json.refused, json.waiting_for_restart], [null, []]);
 });
 
@@ -43,11 +46,11 @@ test("an address keeps no password, and a certificate is not written out", async
   const inForce = settings();
   const site = `https://user:${SECRET}@site.example/path`;
   const long = `-----BEGIN CERTIFICATE-----${"A".repeat(900)}`;
-  const changed = { ...inForce, site, dataDir: long } as unknown as typeof inForce;
+  const changed = { ...inForce, site, tls: { ca_file: long } };
   const { ask } = await startConsole(t, { configuration: () => reloads.show(changed, 1) });
   const { text, json } = await ask("GET", "/admin/v1/configuration");
   assert.equal(json.settings.site, "https://***@site.example/path");
-  assert.equal(json.settings.data_dir, "-----BEGIN CERTIFICATE-----… (927 characters)");
+  assert.equal(json.settings.tls.ca_file, "-----BEGIN CERTIFICATE-----… (927 characters)");
   assert.ok(!text.includes("hush"));
 });
 

@@ -84,7 +84,7 @@ export const configuration = {
   setting: "Setting",
   problem: "Problem",
   settings: "In force",
-  settingsWords: "With everything that is so by default. Secrets are ***; amounts are billionths of a US dollar.",
+  settingsWords: "As the file writes them, with everything that is so by default. Secrets are ***.",
   noneFound: "No setting is like that.",
 };
 

@@ -85,7 +85,7 @@ export const configuration: Texts["operator"]["configuration"] = {
   setting: "设置",
   problem: "问题",
   settings: "当前生效",
-  settingsWords: "包含所有默认值。密文显示为 ***；金额单位为十亿分之一美元。",
+  settingsWords: "按配置文件的写法显示，包含所有默认值。密文显示为 ***。",
   noneFound: "没有符合条件的设置。",
 };
 
