@@ -48,15 +48,53 @@ interface InvoiceOptions {
   readonly until?: string | undefined;
 }
 
-/** @throws CliFailure 2 for a file that is none, with the line and the reason */
+/**
+ * Cells are separated by commas, or, where there is no heading that way, by semicolons or tabs, as spreadsheets write them whose
+ * decimals have commas.
+ * @throws CliFailure 2 for a file that is none, with the line and the reason
+ */
 export async function readInvoice(path: string, options: InvoiceOptions): Promise<Invoice> {
+  const begun = { isFound: false };
+  try {
+    return await readSeparated(path, ",", options, begun);
+  } catch (error) {
+    if (begun.isFound || !(error instanceof CliFailure)) throw error;
+    for (const separator of [";", "\t"]) {
+      if (await hasHeading(path, separator, options)) return readSeparated(path, separator, options, begun);
+    }
+    throw error;
+  }
+}
+
+async function hasHeading(path: string, separator: string, options: InvoiceOptions): Promise<boolean> {
+  try {
+    let lines = 0;
+    for await (const row of csvRows(path, separator)) {
+      if (!("missing" in headingOf(path, row, options))) return true;
+      lines += 1;
+      if (lines >= HEADING_LINES_MAX) break;
+    }
+  } catch (error) {
+    // Separated otherwise it is no CSV at all; what is wrong with it as it was tried first is said.
+    if (!(error instanceof CliFailure)) throw error;
+  }
+  return false;
+}
+
+/** @param begun is told once there is a heading. */
+async function readSeparated(
+  path: string,
+  separator: string,
+  options: InvoiceOptions,
+  begun: { isFound: boolean },
+): Promise<Invoice> {
   const sums = new Map<string, Map<string, InvoiceFigures>>();
   let columns: Columns | undefined;
   let width = 0;
   let places = 0;
   let nearest = { missing: "no lines", lacks: Number.POSITIVE_INFINITY };
   let above = 0;
-  for await (const row of csvRows(path)) {
+  for await (const row of csvRows(path, separator)) {
     if (!columns) {
       const found = headingOf(path, row, options);
       if ("missing" in found) {
@@ -66,9 +104,11 @@ export async function readInvoice(path: string, options: InvoiceOptions): Promis
         continue;
       }
       columns = found;
+      begun.isFound = true;
       width = row.cells.length;
       continue;
     }
+    if (separator !== ",") refuseCommas(path, row, columns);
     const read = readRow(path, row, columns, width);
     if (!read) continue;
     const { day, model, figures } = read;
@@ -105,6 +145,16 @@ function headingOf(path: string, { line, cells }: CsvRow, { columns }: InvoiceOp
 
 export function addFigures(a: InvoiceFigures, b: InvoiceFigures): InvoiceFigures {
   return { input: a.input + b.input, output: a.output + b.output, cost: a.cost + b.cost };
+}
+
+/** Beside another separator a comma may be for decimals: `1,234` would be a thousand times what was meant, or a thousandth. */
+function refuseCommas(path: string, { line, cells }: CsvRow, columns: Columns): void {
+  for (const role of ["input", "beside", "output", "cost"] as const) {
+    const text = columns[role].map((place) => cells[place] ?? "").find((cell) => cell.includes(","));
+    if (text === undefined) continue;
+    const why = "is not read: its comma may be for decimals or for thousands. Export numbers with a decimal point";
+    throw badLine(path, line, `the ${role === "beside" ? "input" : role} ${JSON.stringify(text.slice(0, 60))} ${why}`);
+  }
 }
 
 /** A row of a day; undefined for one without usage. Its cost is not in nano-dollars yet. */
@@ -173,10 +223,11 @@ interface CsvRow {
  * The rows of a file, empty lines left out, blanks around cells cut off. UTF-8 or, with a byte-order mark, UTF-16.
  * @throws CliFailure 2 for a file that cannot be read or is no CSV, with the line and the reason
  */
-async function* csvRows(path: string): AsyncGenerator<CsvRow, void, void> {
+async function* csvRows(path: string, separator: string): AsyncGenerator<CsvRow, void, void> {
   // Read by the one command that needs it: every start of the program passes here.
   const { CsvError: FaultOfCsv, parse } = await import("csv-parse");
   const parser = parse({
+    delimiter: separator,
     bom: true,
     info: true,
     trim: true,
@@ -226,7 +277,7 @@ const FILE_REASONS: Readonly<Record<string, string>> = {
 const REASONS: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: "a quote is opened here and never closed",
   INVALID_OPENING_QUOTE: "a quote stands within a cell that does not begin with one",
-  CSV_INVALID_CLOSING_QUOTE: "behind a closing quote stands neither a comma nor the end of the line",
+  CSV_INVALID_CLOSING_QUOTE: "behind a closing quote stands neither a separator nor the end of the line",
   CSV_MAX_RECORD_SIZE: `a row has more than ${ROW_CHARS_MAX} characters; perhaps a quote is never closed`,
 };
 

@@ -128,6 +128,23 @@ test("columns by the file's own names, several added up, in whatever case", asyn
   }
 });
 
+test("cells are separated by semicolons or tabs, too, and then no comma in a number is guessed at", async () => {
+  const rows = ["2026-08-05 big-1 10 5 250000000"];
+  const bare = "Kontoauszug;August, 2026\nDay;Model;Input;Output;Cost\n2026-08-05;big-1;10;5;0.25\n";
+  assert.deepEqual((await read(bare)).rows, rows);
+  assert.deepEqual((await read(bare.replaceAll(";", "\t"))).rows, rows);
+  const quoted = bare.replaceAll(/[^;\n]+/g, (cell) => `"${cell}"`);
+  assert.deepEqual((await read(quoted)).rows, rows);
+  const utf16 = Buffer.from(`\ufeff${bare.replaceAll(";", "\t")}`, "utf16le");
+  assert.deepEqual((await read(utf16)).rows, rows);
+  await refusedFor(
+    bare.replace("0.25", "0,25"),
+    /, line 3: the cost "0,25" is not read: its comma may be for decimals/,
+  );
+  await refusedFor(bare.replace("10;", "1,000;"), /, line 3: the input "1,000" is not read/);
+  await refusedFor(bare.replace("Day", "Tag"), /no heading was found: no column of the date and the model/);
+});
+
 test("what is no such file is refused with its line and the reason", async () => {
   const heading = "date,model,input_tokens,cost_usd\n";
   const good = "2026-08-01,m,1,1\n";
