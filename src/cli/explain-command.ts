@@ -7,6 +7,7 @@ import type { CommandResult } from "./admin-commands.ts";
 import { type Ask, type Command, Option } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type Column, cell, facts, table } from "./output/table.ts";
+import { asTyped } from "./typed-names.ts";
 
 interface ExplainOptions {
   readonly keyId: string;
@@ -40,9 +41,12 @@ const ROUTE_COLUMNS: readonly Column[] = [
   { title: "RULES", member: "kinds" },
 ];
 
+/** What the API calls these options. */
+const OPTIONS = { key_id: "--key-id", max_tokens: "--max-tokens", input_bytes: "--input-bytes" };
+
 /** @throws CliFailure 2 for a number that is none */
 async function explainRequest(admin: AdminClient, options: ExplainOptions): Promise<CommandResult> {
-  const { body } = await admin.call("POST", "/explain", {
+  const { body } = await asTyped(admin, OPTIONS).call("POST", "/explain", {
     key_id: options.keyId,
     model: options.model,
     protocol: options.protocol,

@@ -11,6 +11,7 @@ import { instantOf } from "./instants.ts";
 import { addKeyLimitCommand } from "./limits/limit-commands.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell } from "./output/table.ts";
+import { asTyped } from "./typed-names.ts";
 
 const KEY_COLUMNS: readonly Column[] = [
   { title: "ID", member: "id" },
@@ -45,7 +46,8 @@ export async function createKey(admin: AdminClient, options: NewKeyOptions): Pro
     ...(expires !== undefined && { expires_at: instantOf("--expires", expires, 1) }),
     ...(once !== undefined && { idempotency_id: once }),
   };
-  const { body } = await admin.call("POST", `/accounts/${segment(account)}/keys`, asked);
+  const typed = asTyped(admin, { expires_at: "--expires", idempotency_id: "--idempotency-id" });
+  const { body } = await typed.call("POST", `/accounts/${segment(account)}/keys`, asked);
   const until = body.expires_at === null ? "" : `, until ${cell(body.expires_at)}`;
   const words = `Created the key ${cell(body.id)} of account ${cell(body.account)} in group ${cell(body.group)}${until}.`;
   const hint = "This is the only time that the key is shown; only its hash is stored.\n";
@@ -89,7 +91,8 @@ export async function renameKey(admin: AdminClient, id: string, name: string | u
 /** @throws CliFailure 2 for an end that is none */
 export async function setKeyExpiry(admin: AdminClient, id: string, end: string): Promise<CommandResult> {
   const asked = end === "never" ? null : instantOf("The end", end, 1);
-  const { body } = await admin.call("PUT", `/keys/${segment(id)}/expiry`, { expires_at: asked });
+  const typed = asTyped(admin, { expires_at: "The end" });
+  const { body } = await typed.call("PUT", `/keys/${segment(id)}/expiry`, { expires_at: asked });
   const text = body.expires_at === null ? "has no end" : `is refused from ${cell(body.expires_at)} on`;
   return { json: body, text: `The key ${cell(body.id)} ${text}.\n` };
 }
@@ -99,7 +102,8 @@ export async function rotateKey(admin: AdminClient, id: string, overlap: string)
   const overlapMs = overlap === "0" ? 0 : parseDurationMs(overlap);
   if (overlapMs === undefined) throw new CliFailure(2, "--overlap must be a duration such as 24h or 30m, or 0.");
   const asked = { overlap_seconds: Math.ceil(overlapMs / MS_PER_S) };
-  const { body } = await admin.call("POST", `/keys/${segment(id)}/rotate`, asked);
+  const typed = asTyped(admin, { overlap_seconds: "--overlap" });
+  const { body } = await typed.call("POST", `/keys/${segment(id)}/rotate`, asked);
   const words = `The key ${cell(body.id)} has a new value; the old one works until ${cell(body.previous_until)}.`;
   const hint = "This is the only time that the new value is shown; only its hash is stored.\n";
   return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };

@@ -40,6 +40,8 @@ interface LedgerOptions {
   readonly every?: string;
 }
 
+/** The most that `--last` may ask for: a page of the API. */
+const LAST_MAX = 1_000;
 /** Lines of one question while the whole ledger is fetched. */
 const EXPORT_PAGE = "250";
 
@@ -84,6 +86,7 @@ const ATTEMPT_COLUMNS: readonly Column[] = [
 async function showOrExport(admin: AdminClient, options: LedgerOptions, follower: Follower): Promise<CommandResult> {
   const { terminal } = follower;
   const { account, limit, format = "table" } = options;
+  checkLast(options.last);
   if (options.follow) return followLedger(admin, options, follower);
   if (options.last !== undefined || options.since !== undefined) return showNewest(admin, options);
   if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
@@ -95,6 +98,12 @@ async function showOrExport(admin: AdminClient, options: LedgerOptions, follower
   const pieces = (asJson: boolean) =>
     format === "csv" && !asJson ? csvPieces(options, first, pages) : jsonPieces(options, first, pages);
   return { json: {}, text: "", pieces };
+}
+
+/** The API would name its own member. @throws CliFailure 2 for a count that is none */
+function checkLast(last: string | undefined): void {
+  if (last === undefined || (/^[1-9][0-9]{0,3}$/.test(last) && Number(last) <= LAST_MAX)) return;
+  throw new CliFailure(2, `--last must be a whole number from 1 to ${LAST_MAX}; --format csv gives the whole ledger.`);
 }
 
 /** @throws CliFailure 2 for options of the other order, or an instant that is none */
@@ -248,7 +257,7 @@ export function addLedgerCommands(program: Command, ask: Ask, follow: Follow): v
     .command("show")
     .description("show an account's ledger, oldest first, a page at a time")
     .requiredOption("--account <name>", "the account")
-    .option("--last <count>", "the newest lines, newest first, at most 1000")
+    .option("--last <count>", `the newest lines, newest first, at most ${LAST_MAX}`)
     .option("--since <when>", "no line before then, newest first: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
     .option("--before <seq>", "with --last or --since, lines below this one")
     .option("--after <seq>", "show what comes after this line")

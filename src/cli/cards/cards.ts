@@ -2,11 +2,26 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf } from "../admin-commands.ts";
+import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
 import { cell } from "../output/table.ts";
 import { CARD_COLUMNS, cardRow } from "./rows.ts";
 
-export async function listCards(admin: AdminClient, account: string, options: ListingOptions): Promise<CommandResult> {
+export interface ListCardsOptions extends ListingOptions {
+  readonly account?: string;
+}
+
+/** @param named the account as an argument; `--account` may say it in its place. @throws CliFailure 2 for none, or for two */
+export async function listCards(
+  admin: AdminClient,
+  named: string | undefined,
+  options: ListCardsOptions,
+): Promise<CommandResult> {
+  const account = named ?? options.account;
+  if (account === undefined) throw new CliFailure(2, "Whose cards? Name the account.");
+  if (named !== undefined && options.account !== undefined) {
+    throw new CliFailure(2, "The account is named twice: leave out --account.");
+  }
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/cards`);
   const rows = itemsOf(body).map(cardRow);
   return { json: body, text: listing(options, { columns: CARD_COLUMNS, rows, json: body, none: "No time cards." }) };

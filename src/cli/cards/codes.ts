@@ -7,6 +7,7 @@ import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } fr
 import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
 import { type Column, cell, many } from "../output/table.ts";
+import { asTyped } from "../typed-names.ts";
 import { cardWords } from "./cards.ts";
 import { type CodeFormat, codesAsCsv, codesAsPage } from "./export.ts";
 import { OutputFile } from "./output-file.ts";
@@ -53,7 +54,8 @@ export async function createCodes(admin: AdminClient, options: NewCodesOptions):
 
 async function made(admin: AdminClient, count: number, options: NewCodesOptions): Promise<JsonObject> {
   const { card, label, redeemBy, idempotencyId } = options;
-  const { body } = await admin.call("POST", "/codes", {
+  const typed = asTyped(admin, { redeem_by: "--redeem-by", idempotency_id: "--idempotency-id" });
+  const { body } = await typed.call("POST", "/codes", {
     ...{ card, count },
     ...(label === undefined ? {} : { label }),
     ...(redeemBy === undefined ? {} : { redeem_by: redeemBy }),

@@ -75,10 +75,13 @@ const VOID_GOES_ON = "Interrupted. Some codes may be void by now: the same comma
 function addAccountCardCommands(program: Command, ask: Ask): void {
   const card = program.command("card").description("time cards of an account: list, gift");
   card
-    .command("list <account>")
+    .command("list [account]")
     .description("list an account's cards in the order in which they pay, and what comes after each")
+    .option("--account <name>", "the account, as lists of keys and of ledgers name it")
     .addOption(listingFormat())
-    .action((account: string, options: ListingOptions) => ask((c) => cards.listCards(c, account, options)));
+    .action((account: string | undefined, options: cards.ListCardsOptions) =>
+      ask((c) => cards.listCards(c, account, options)),
+    );
   card
     .command("gift <account> <card-kind>")
     .description("give an account a card without a code; counts once per id")

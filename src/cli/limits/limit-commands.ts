@@ -6,6 +6,7 @@ import { NONE, typedAmount } from "../amounts.ts";
 import type { Ask, Command } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type Column, cell, table } from "../output/table.ts";
+import { asTyped } from "../typed-names.ts";
 
 /** As typed: amounts, numbers, lists with commas, or `none`. */
 interface KeyLimitOptions extends AccountLimitOptions {
@@ -36,8 +37,19 @@ const BUDGET_COLUMNS: readonly Column[] = [
   { title: "BEGINS ANEW", member: "resets_at" },
 ];
 
+/** What the API calls these options. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(["day", "week", "month", "total"].map((span) => [`budgets_usd.${span}`, `--${span}`])),
+  requests_per_minute: "--requests",
+  tokens_per_minute: "--tokens",
+  concurrency: "--concurrency",
+  models: "--models",
+  addresses: "--from",
+};
+
 /** @throws CliFailure 2 for a figure that is none */
-async function limitKey(admin: AdminClient, id: string, options: KeyLimitOptions): Promise<CommandResult> {
+async function limitKey(client: AdminClient, id: string, options: KeyLimitOptions): Promise<CommandResult> {
+  const admin = asTyped(client, OPTIONS);
   const path = `/keys/${segment(id)}`;
   const { body: before } = await admin.call("GET", path);
   const which = options.cap ? "caps" : "limits";
@@ -49,10 +61,11 @@ async function limitKey(admin: AdminClient, id: string, options: KeyLimitOptions
 
 /** @throws CliFailure 2 for a figure that is none */
 async function limitAccount(
-  admin: AdminClient,
+  client: AdminClient,
   name: string,
   { day, month, clear }: AccountLimitOptions,
 ): Promise<CommandResult> {
+  const admin = asTyped(client, OPTIONS);
   const path = `/accounts/${segment(name)}`;
   const { body: before } = await admin.call("GET", path);
   const isChange = clear || day !== undefined || month !== undefined;

@@ -9,6 +9,7 @@ import { type Ask, type Command, listingFormat } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
 import { type Column, cell } from "../output/table.ts";
+import { asTyped } from "../typed-names.ts";
 
 const COLUMNS: readonly Column[] = [
   { title: "ACCOUNT", member: "account" },
@@ -61,7 +62,8 @@ async function retryWebhook(admin: AdminClient): Promise<CommandResult> {
  */
 async function setThreshold(admin: AdminClient, name: string, below: string): Promise<CommandResult> {
   const sent = typedAmount("--below", below, "0");
-  const { body } = await admin.call("PUT", `/accounts/${segment(name)}/notify`, { below_usd: sent });
+  const typed = asTyped(admin, { below_usd: "--below" });
+  const { body } = await typed.call("PUT", `/accounts/${segment(name)}/notify`, { below_usd: sent });
   const { name: shown, notify_below_usd: set } = body;
   const text =
     typeof set === "string"

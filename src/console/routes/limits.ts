@@ -1,7 +1,7 @@
 /** Limits of keys and accounts: a key's own, which its owner may set, the operator's caps of it, and an account's budgets. */
 
 import { LIMITS_CHARS_MAX } from "../../store/checks.ts";
-import { blockBits } from "../../store/limits/address-bits.ts";
+import { type BlockFault, blockFault } from "../../store/limits/address-bits.ts";
 import {
   allowsModel,
   BUDGET_SPANS,
@@ -213,17 +213,22 @@ function readBudgets(typed: TypedBudgets | null | undefined): NonNullable<LimitS
   return budgets;
 }
 
+const BLOCK_RULE = "an address or a CIDR block such as 192.0.2.0/24 or 2001:db8::/32";
+
+/** By what is wrong; the address is not repeated, since anything may have been pasted in its place. */
+const BLOCK_REMEDIES: Readonly<Record<BlockFault, string>> = {
+  address:
+    "What stands before the slash, or alone, is no IP address: IPv4 is four numbers from 0 to 255 with points between, and IPv6 groups of at most four hexadecimal digits with colons.",
+  prefix: "What stands after the slash is no length of a prefix: a whole number, at most 32 for IPv4 and 128 for IPv6.",
+  bits: "It has bits set after its prefix: name the network itself, 192.0.2.0/24 and not 192.0.2.7/24.",
+};
+
 /** @throws AdminRefusal 400 */
 function readKeyLimits(body: Static<typeof NewKeyLimits>): LimitSet {
   const { budgets_usd, requests_per_minute: rpm, tokens_per_minute: tpm, concurrency, models, addresses } = body;
   for (const [i, block] of (addresses ?? []).entries()) {
-    if (blockBits(block) === undefined) {
-      throw malformed(
-        `addresses[${i}]`,
-        "an address or a CIDR block such as 192.0.2.0/24 or 2001:db8::/32, with no bits set behind the prefix",
-        "Name the network itself: 192.0.2.0/24, not 192.0.2.7/24.",
-      );
-    }
+    const fault = blockFault(block);
+    if (fault !== undefined) throw malformed(`addresses[${i}]`, BLOCK_RULE, BLOCK_REMEDIES[fault]);
   }
   const limits: LimitSet = {
     budgets: readBudgets(budgets_usd),

@@ -16,14 +16,29 @@ export const addressBits = byText(bitsOf);
  * @returns undefined when the text is no block, or when bits behind its prefix are set.
  */
 export function blockBits(block: string): string | undefined {
-  const [, address = "", length] = /^([^/%]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(block) ?? [];
+  const read = readBlock(block);
+  return typeof read === "object" ? read.bits : undefined;
+}
+
+/** Why a text is no block: its address is none, the length of its prefix is none, or bits behind the prefix are set. */
+export type BlockFault = "address" | "prefix" | "bits";
+
+/** @returns undefined where `blockBits` has an answer. */
+export function blockFault(block: string): BlockFault | undefined {
+  const read = readBlock(block);
+  return typeof read === "object" ? undefined : read;
+}
+
+function readBlock(block: string): { readonly bits: string } | BlockFault {
+  const [, address = "", length] = /^([^/%]*)(?:\/(.*))?$/s.exec(block) ?? [];
   const bits = bitsOf(address);
-  if (bits === "") return undefined;
+  if (bits === "") return "address";
   const offset = isIP(address) === 4 ? MAPPED_BITS : 0;
   const most = ADDRESS_BITS - offset;
   const prefix = length === undefined ? most : Number(length);
-  if (prefix > most || bits.slice(offset + prefix).includes("1")) return undefined;
-  return bits.slice(0, offset + prefix);
+  if (length !== undefined && (!/^(?:0|[1-9][0-9]{0,2})$/.test(length) || prefix > most)) return "prefix";
+  if (bits.slice(offset + prefix).includes("1")) return "bits";
+  return { bits: bits.slice(0, offset + prefix) };
 }
 
 function bitsOf(text: string): string {

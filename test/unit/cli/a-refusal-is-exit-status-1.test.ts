@@ -70,6 +70,27 @@ test("unknown names, used ids and uncovered adjustments are refused", async (t) 
   }
 });
 
+test("a refusal names what was typed, and not the API's member for it", async (t) => {
+  const { tollgate } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  const made = JSON.parse((await tollgate("key", "create", "--account", "alice", "--group", "big", "--json")).out);
+  const create = ["key", "create", "--account", "alice", "--group", "big"];
+  const refusals: [argv: string[], words: RegExp][] = [
+    [["key", "limit", made.id, "--from", "10.0.0.0/8,10.0.0.999"], /^Refused: --from, no\. 2, must be .*\n.*0 to 255/],
+    [["key", "limit", made.id, "--models", "big, b c"], /^Refused: --models, no\. 2, must be/],
+    [["key", "limit", made.id, "--models", "nope"], /^Refused: --models, no\. 1, is `nope`/],
+    [["key", "rotate", made.id, "--overlap", "400d"], /^Refused: --overlap must be/],
+    [[...create, "--idempotency-id", "a b"], /^Refused: --idempotency-id must be/],
+    [["code", "create", "--card", "day", "--count", "1", "--redeem-by", "soon"], /^Refused: --redeem-by must be/],
+    [["account", "notify", "alice", "--below", "8999999999"], /^(?:Refused: )?--below must be/],
+  ];
+  for (const [argv, words] of refusals) {
+    const { status, err } = await tollgate(...argv);
+    assert.ok(status > 0, argv.join(" "));
+    assert.match(err, words, argv.join(" "));
+  }
+});
+
 test("a command that a refusal proposes is typed as this program is run, and stands last, nothing behind it", async (t) => {
   const { tollgate } = await startGateway(t);
   await tollgate("account", "create", "alice");

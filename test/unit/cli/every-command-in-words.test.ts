@@ -194,6 +194,8 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   );
   assert.ok(!listed.out.includes(key as string));
   assert.match((await tollgate("key", "set-group", id, "cards")).out, /is in group cards/);
+  const cards = (await tollgate("card", "list", "alice")).out;
+  assert.equal((await tollgate("card", "list", "--account", "alice")).out, cards, "as keys are listed");
   assert.equal(
     (await tollgate("key", "rename", id, "Laptop of Alice")).out,
     `The key ${id} is called Laptop of Alice.\n`,

@@ -136,6 +136,7 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
     assert.deepEqual([answer.status, answer.json.error?.code], [status, code], JSON.stringify(limits));
     assert.match(`${answer.json.error.message} ${answer.json.error.remedy}`, words);
     assert.deepEqual((await read()).limits, NO_LIMITS);
+    return answer.json;
   };
   const budget = (budgets_usd: object) => ({ budgets_usd });
   await refused(
@@ -176,8 +177,19 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   );
   await refused({ models: ["other-family"] }, 400, "limits_contradict", /no model that the key's group serves/);
   await refused({ models: ["*x"] }, 400, "malformed", /models/);
-  for (const none of ["10.0.0.1/8", "10.0.0.0/33", "x", "10.0.0.0/8,11.0.0.0/8", ""]) {
-    await refused({ addresses: ["10.0.0.0/8", none] }, 400, "malformed", /addresses\[1\]/);
+  for (const [none, why] of Object.entries({
+    "10.0.0.1/8": /has bits set after its prefix/,
+    "10.0.0.0/33": /no length of a prefix/,
+    "10.0.0.0/": /no length of a prefix/,
+    "10.0.0.999/8": /four numbers from 0 to 255/,
+    "2001:db8::12345": /at most four hexadecimal digits/,
+    x: /no IP address/,
+    "10.0.0.0/8,11.0.0.0/8": /no length of a prefix/,
+    "": /no IP address/,
+  })) {
+    const body = await refused({ addresses: ["10.0.0.0/8", none] }, 400, "malformed", /`addresses\[1\]`/);
+    assert.match(body.error.remedy, why, none);
+    assert.ok(none.length < 4 || !JSON.stringify(body).includes(none), none);
   }
   const blocks = Array.from({ length: 64 }, (_, i) => `2001:db8:${i}::/128`);
   await refused({ addresses: blocks }, 400, "malformed", /at most 6000 characters/);
