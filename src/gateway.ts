@@ -182,6 +182,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
     ...sightOf(pipeline.sealing, snapshot, options.sum, started),
     configuration: () => reloads.show(asWritten(state.settings), state.generation),
     adminToken,
+    trustProxy: started.trustProxy,
     metrics: async (accept) => {
       if (options.page) return options.page(await snapshot());
       measure();

@@ -9,6 +9,7 @@ import { type App, type AppRequest, addRoute, type ConsoleLog, createApp } from 
 import { Audit } from "./audit/audit.ts";
 import { auditRoutes } from "./audit/audit-routes.ts";
 import { type DescribedRoute, OPEN_API_OPTIONS, openApiPlugin, openApiRoutes } from "./openapi.ts";
+import { askedFrom } from "./operator/asked-from.ts";
 import { LiveFeed } from "./operator/live.ts";
 import { type OperatorConsole, type OperatorPages, operatorConsole } from "./operator/operator.ts";
 import { ADMIN_PREFIX } from "./page-routes.ts";
@@ -65,6 +66,8 @@ export interface AdminAppOptions
   readonly access: Access;
   /** Whether it is asked over a unix socket. */
   readonly isUnix: boolean;
+  /** Fronts that are believed whom they speak for: CIDR blocks, and `unix`. Nobody when left out. */
+  readonly trustProxy?: readonly string[];
   /** Takes audit lines and reports of defects, both flat objects without secrets. */
   readonly log: ConsoleLog;
   /** Why the store must not be used, as readiness says it; undefined while nothing is known to be wrong with it. */
@@ -79,7 +82,9 @@ export function adminApp(options: AdminAppOptions): App {
   const app = createApp(options);
   const { access } = options;
   const { audit = new Audit(options.clock, options.log) } = options;
-  const pages = options.pages && operatorConsole({ ...options, ...options.pages, audit });
+  const pages =
+    options.pages &&
+    operatorConsole({ ...options, ...options.pages, audit, from: askedFrom(options.trustProxy ?? []) });
   guard(app, options, access, pages);
   app.setNotFoundHandler(() => {
     throw new AdminRefusal(
@@ -107,6 +112,7 @@ async function addAdminRoutes(
   pages: OperatorConsole | undefined,
 ): Promise<void> {
   const { audit = new Audit(options.clock, options.log) } = options;
+  const from = askedFrom(options.trustProxy ?? []);
   const routes = [
     accountRoutes,
     keyRoutes,
@@ -137,7 +143,7 @@ async function addAdminRoutes(
       storeUnfit: options.storeUnfit,
       askerOf: (request) => ({
         who: pages?.whoOf(request) ?? who,
-        from: request.socket.remoteAddress ?? "unix",
+        from: from(request),
         requestId: request.id,
       }),
     });

@@ -263,7 +263,10 @@ const AuditLineShape = object("AuditLine", {
     "`token:` and 8 hex digits of the SHA-256 of the token that was shown, `operator:session` or `operator:oidc:SESSION` from the operator's pages, or `local`; in the console of owners `owner:NAME:WAY`, `oidc`, or `nobody` for who did not come in.",
     "token:1f2e3d4c",
   ),
-  from: text("The peer's address, or `unix`.", "127.0.0.1"),
+  from: text(
+    "Whose address it came from: by a front of `trust_proxy` that of its visitor. `unix` for a program that connects over a unix socket; `unknown` for an owner whom no such front gave an address.",
+    "127.0.0.1",
+  ),
   what: text("What was done.", "key.create"),
   target: text("To which account, key, card or code.", "alice"),
   outcome: oneOf(

@@ -42,7 +42,7 @@ export const AccessShape = object("Access", {
     object("RunningSession", {
       id: text("Names it here; no secret.", "9fQz…"),
       way: oneOf("By what it was begun.", ...SIGN_IN_WAYS),
-      from: text("The address that it was begun from, or `unix`.", "192.0.2.7"),
+      from: text("The address that it was begun from, or `unknown`.", "192.0.2.7"),
       agent: text("What the browser calls itself.", "Mozilla/5.0 …"),
       begun_at: instant("When it was begun."),
       ends_at: instant("From when on it is over."),

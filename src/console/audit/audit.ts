@@ -16,7 +16,7 @@ export const AUDIT_LINES_MAX = 1_000;
 export interface Asker {
   /** `token:` and the beginning of the token's digest, `local`, or in the console of owners `owner:NAME:WAY`, `oidc` or `nobody`. */
   readonly who: string;
-  /** The peer's address, or `unix`. */
+  /** The address of the one who asks, by a front that is trusted or as it connects; `unix`, or `unknown` of owners, for who has none. */
   readonly from: string;
   readonly requestId: string;
 }

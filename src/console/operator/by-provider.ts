@@ -10,6 +10,7 @@ import { OidcVisits, oidcRefused, VISIT_MS } from "../sign-in/oidc-visits.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import type { Sealer } from "../sign-in/sessions.ts";
 import { siteOf } from "../sign-in/site.ts";
+import type { AskedFrom } from "./asked-from.ts";
 
 const COOKIE_NAME = "__Host-tollgate-operator-oidc";
 
@@ -20,6 +21,7 @@ interface ByProviderParts {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly attempts: Attempts;
+  readonly from: AskedFrom;
   readonly log: ConsoleLog;
   /** Uses up a text that must count once. @returns whether this was the first time. */
   readonly spend: (text: string, lastsMs: number) => Promise<boolean>;
@@ -58,7 +60,7 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
       publicUrl,
       "it has to pass Host on, or console.operator.public_url has to be set",
     );
-    attempts.take(request.ip);
+    attempts.take(parts.from(request));
     const { location, cookie } = await visits.begin(siteOf(request.headers, publicUrl).origin);
     return reply.header("set-cookie", cookie).send({ location });
   });
@@ -68,12 +70,12 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
     // Any site can have a browser ask this, as for an image: without a visit nobody has tried to get in, and nothing is counted.
     if (visit === undefined) return reply.redirect(`${root}/?refused=oidc_over`, 303);
     try {
-      attempts.take(request.ip);
+      attempts.take(parts.from(request));
       const cookie = await parts.begin(request, await personOf(request, visit));
       return reply.header("set-cookie", cookie).redirect(`${root}/`, 303);
     } catch (error) {
       if (!(error instanceof AdminRefusal)) throw error;
-      if (error.status === 401 || error.status === 403) attempts.failed(request.ip);
+      if (error.status === 401 || error.status === 403) attempts.failed(parts.from(request));
       return reply.redirect(`${root}/?refused=${error.code}`, 303);
     }
   });

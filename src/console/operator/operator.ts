@@ -19,6 +19,7 @@ import { Challenges } from "../sign-in/challenges.ts";
 import { assertSameOrigin } from "../sign-in/same-origin.ts";
 import { type Sealer, type Session, Sessions } from "../sign-in/sessions.ts";
 import { closed, type Static, Type } from "../vocabulary.ts";
+import type { AskedFrom } from "./asked-from.ts";
 import { addByProvider } from "./by-provider.ts";
 import { keptSessions } from "./kept-sessions.ts";
 
@@ -57,6 +58,7 @@ interface OperatorParts extends OperatorPages {
   readonly access: Access;
   /** Whether it is asked over a unix socket. */
   readonly isUnix: boolean;
+  readonly from: AskedFrom;
   readonly audit: Audit;
   readonly log: ConsoleLog;
   readonly onAccessRefused?: ((reason: AccessReason) => void) | undefined;
@@ -123,7 +125,7 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
         const { token } = request.body as Static<typeof ShownToken>;
         const peer = { address: request.socket.remoteAddress, unix: parts.isUnix, headers: request.headers };
         refusalsTold(parts, () => access.signIn(peer, token));
-        await told(parts.audit, request, "operator.sign_in", async () => {
+        await told(parts, request, "operator.sign_in", async () => {
           reply.header("set-cookie", await sessions().begin("operator", "token"));
           return undefined;
         });
@@ -133,7 +135,7 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
       app.post(`${ADMIN_PREFIX}/session/end`, async (request, reply) => {
         const session = signedIn.get(request);
         if (session) {
-          await told(parts.audit, request, "operator.sign_out", async () => {
+          await told(parts, request, "operator.sign_out", async () => {
             reply.header("set-cookie", await sessions().end(session));
             return undefined;
           });
@@ -149,12 +151,13 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
 }
 
 function addProvider(app: App, parts: OperatorParts, settings: OperatorOidcSettings, sessions: () => Sessions): void {
-  const { store, clock, log, random, audit } = parts;
+  const { store, clock, log, random, audit, from } = parts;
   const sealer = boundTo(parts.access.digest ?? "", parts.sealer);
   const challenges = new Challenges({ store, sealer, clock, random });
   addByProvider(app, {
     settings,
     root: ROOT,
+    from,
     sealer,
     clock,
     attempts: new Attempts(clock),
@@ -162,7 +165,7 @@ function addProvider(app: App, parts: OperatorParts, settings: OperatorOidcSetti
     spend: (text, lastsMs) => challenges.spend("operator", text, lastsMs),
     async begin(request, name) {
       let cookie = "";
-      await told(audit, request, "operator.sign_in", async () => {
+      await told(parts, request, "operator.sign_in", async () => {
         cookie = await sessions().begin("operator", "oidc");
         const session = sessions().named({ [COOKIE_NAME]: cookieOf(cookie, COOKIE_NAME) });
         return { person: name, ...(session && { session: nameOfSession(session) }) };
@@ -170,7 +173,13 @@ function addProvider(app: App, parts: OperatorParts, settings: OperatorOidcSetti
       return cookie;
     },
     refused(request, error, name) {
-      const asked = { who: "nobody", ...placeOf(request), what: "operator.sign_in", target: "console" };
+      const asked = {
+        who: "nobody",
+        from: from(request),
+        requestId: request.id,
+        what: "operator.sign_in",
+        target: "console",
+      };
       const isRefused = error instanceof AdminRefusal && error.status < 500;
       const cause = error instanceof AdminRefusal ? error.code : "internal";
       const facts = { way: "oidc", person: name };
@@ -187,18 +196,15 @@ const labelOf = (settings: OperatorOidcSettings | undefined): string | null =>
 const nameOfSession = ({ way, id }: Session): string =>
   way === "oidc" ? `operator:oidc:${id.slice(0, 8)}` : SIGNED_IN;
 
-/** Of a request, for the audit. */
-const placeOf = ({ socket, id }: AppRequest) => ({ from: socket.remoteAddress ?? "unix", requestId: id });
-
 /** Has a line in the audit of who comes and goes. A wrong token is counted, and would only push out what was done. */
 async function told(
-  audit: Audit,
+  { audit, from }: Pick<OperatorParts, "audit" | "from">,
   request: AppRequest,
   what: string,
   work: () => Promise<AuditFacts | undefined>,
 ): Promise<void> {
   const write = { what, target: () => "console", whenUnknown: "Try again." };
-  const asker = { who: SIGNED_IN, ...placeOf(request) };
+  const asker = { who: SIGNED_IN, from: from(request), requestId: request.id };
   const nothing = { params: {}, query: {}, body: {} };
   await audit.run({ write }, nothing, asker, async () => {
     const facts = await work();

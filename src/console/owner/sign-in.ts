@@ -57,7 +57,11 @@ export function addSignIn(app: App, api: string, parts: SignInParts): void {
   });
   app.post(`${api}/sign-in/front`, async (request, reply) => {
     const name = namedByFront(request, settings);
-    await letIn(parts, request, reply, "front", async () => (name && (await store.findAccount(name))) || noFront());
+    await letIn(parts, request, reply, "front", async (named) => {
+      if (name === undefined) return noFront();
+      named(name);
+      return (await store.findAccount(name)) ?? noFront();
+    });
     return reply.send({ signed_in: true });
   });
   addPasskeys(app, api, parts);

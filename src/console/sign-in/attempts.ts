@@ -1,4 +1,5 @@
 /** How often somebody may try to get in, and how often who is in may ask. Counted in this process, and bounded. */
+import { isIP } from "node:net";
 import { type Bucket, drain, take, waitMs } from "../../store/buckets.ts";
 import { createRecent, type Recent } from "../../values/collections/recent.ts";
 import type { AccountTag } from "../../values/key.ts";
@@ -17,8 +18,11 @@ const ALL_SIGN_INS_PER_MINUTE = 1_200;
 export const SESSION_ASKS_PER_MINUTE = 600;
 /** Requests of all sessions of an account: it may have 32. */
 export const ACCOUNT_ASKS_PER_MINUTE = 1_200;
-/** In place of the address of who came over a unix socket: it is everybody's, so nobody is held back for what another one does. */
-export const NO_ADDRESS = "unix";
+/**
+ * In place of the address of who came through a front that named nobody: it is everybody's, so nobody is held back for what
+ * another one does.
+ */
+export const NO_ADDRESS = "unknown";
 /** Addresses or sessions remembered at once. */
 const NAMES_MAX = 10_000;
 const MS_PER_S = 1_000;
@@ -34,9 +38,9 @@ export class Attempts {
     this.#all = new Rates(clock, ALL_SIGN_INS_PER_MINUTE);
   }
 
-  /** Takes one attempt. @throws AdminRefusal 429 */
+  /** Takes one attempt. @param address what is none is everybody's. @throws AdminRefusal 429 */
   take(address: string): void {
-    const wait = (address === NO_ADDRESS ? 0 : this.#waitOf(addressBucket(address))) || this.#all.take("all");
+    const wait = (isIP(address) === 0 ? 0 : this.#waitOf(addressBucket(address))) || this.#all.take("all");
     if (wait > 0) throw tooMany("too_many_attempts", "There were too many attempts to sign in.", wait);
   }
 
@@ -45,7 +49,7 @@ export class Attempts {
   }
 
   failed(address: string): void {
-    if (address !== NO_ADDRESS) this.#failures.failed(addressBucket(address));
+    if (isIP(address) !== 0) this.#failures.failed(addressBucket(address));
   }
 }
 

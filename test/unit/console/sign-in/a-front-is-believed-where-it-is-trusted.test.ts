@@ -24,17 +24,19 @@ test("a front names an account, which is in for as long as it is named", async (
 test("nobody else is believed, nor a front that names nobody there is, or two", async (t) => {
   const owners = await startOwners(t, { trustedHeader });
   for (const name of ["alice", "bob"]) await owners.account(name);
-  const wrong: readonly Parameters<typeof owners.browser>[0][] = [
-    { headers: { [trustedHeader]: "alice" } },
-    { throughFront: true, headers: { [trustedHeader]: "carol" } },
-    { throughFront: true, headers: { [trustedHeader]: "alice, bob" } },
-    { throughFront: true, headers: { [trustedHeader]: "" } },
-    { throughFront: true, headers: { "x-forwarded-email": "alice" } },
-    { throughFront: true },
+  const wrong: readonly [where: Parameters<typeof owners.browser>[0], named: string][] = [
+    [{ headers: { [trustedHeader]: "alice" } }, ""],
+    [{ throughFront: true, headers: { [trustedHeader]: "carol" } }, "carol"],
+    [{ throughFront: true, headers: { [trustedHeader]: "alice, bob" } }, "alice, bob"],
+    [{ throughFront: true, headers: { [trustedHeader]: "" } }, ""],
+    [{ throughFront: true, headers: { "x-forwarded-email": "alice" } }, ""],
+    [{ throughFront: true }, ""],
   ];
-  for (const where of wrong) {
+  for (const [where, named] of wrong) {
     const browser = owners.browser(where);
     assert.equal((await browser.post("/sign-in/front")).code, "front_names_nobody", JSON.stringify(where));
+    const line = owners.log.at(-1);
+    assert.deepEqual([line?.what, line?.who, line?.target], ["session.begin", "nobody", named], "the audit");
     assert.equal(await browser.account(), undefined);
   }
   const unset = await startOwners(t);
