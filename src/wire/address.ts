@@ -66,16 +66,19 @@ function addBlock(list: BlockList, block: string): void {
   list.addSubnet(address, bits, bitsMax === 32 ? "ipv4" : "ipv6");
 }
 
+/** No more of a chain is walked; a client makes it as long as it likes, at the end where fronts append nothing. */
+const FORWARDED_CHARS_MAX = 2_048;
+
 /**
  * The client's address by `x-forwarded-for`: from the right, the first that none of our own hops has. Everything left
- * of it was written by that client and proves nothing.
+ * of it was written by that client and proves nothing, and only the last 2,048 characters are looked at.
  * @param forwardedFor several header lines joined by commas.
  * @param trusts whether an address is one of our own hops.
  * @returns the last of all where all are trusted: a program on a front's own machine, as the hop next to us saw it. What stands left of
  * it may be made up by a client within a block that is trusted. Undefined when one that is no address comes first.
  */
 export function forwardedClient(forwardedFor: string, trusts: (ip: string) => boolean): string | undefined {
-  const hops = forwardedFor.split(",");
+  const hops = lastOf(forwardedFor).split(",");
   let nearest: string | undefined;
   for (let i = hops.length - 1; i >= 0; i--) {
     const ip = normalIp(withoutPort((hops[i] as string).trim()));
@@ -83,6 +86,14 @@ export function forwardedClient(forwardedFor: string, trusts: (ip: string) => bo
     nearest ??= ip;
   }
   return nearest;
+}
+
+/** The entries that are whole within the last characters of a chain. */
+function lastOf(forwardedFor: string): string {
+  if (forwardedFor.length <= FORWARDED_CHARS_MAX) return forwardedFor;
+  const last = forwardedFor.slice(-FORWARDED_CHARS_MAX - 1);
+  const comma = last.indexOf(",");
+  return comma === -1 ? "" : last.slice(comma + 1);
 }
 
 /** Some fronts write `1.2.3.4:5678` or `[::1]:5678`. */

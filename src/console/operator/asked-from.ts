@@ -4,8 +4,6 @@ import type { AppRequest } from "../app.ts";
 
 /** For a program that connects over a unix socket and for nobody else. */
 const UNIX = "unix";
-/** Forwarding chains longer than this are not walked. */
-const FORWARDED_CHARS_MAX = 2_048;
 
 /** Gives an address, or `unix`. */
 export type AskedFrom = (request: Pick<AppRequest, "socket" | "headers">) => string;
@@ -22,10 +20,7 @@ export function askedFrom(trustProxy: readonly string[]): AskedFrom {
     const isFront = peer === undefined ? trustsUnix : trusts(peer);
     // Several headers are one list here.
     const forwarded = headers["x-forwarded-for"];
-    const client =
-      isFront && typeof forwarded === "string" && forwarded.length <= FORWARDED_CHARS_MAX
-        ? forwardedClient(forwarded, trusts)
-        : undefined;
+    const client = isFront && typeof forwarded === "string" ? forwardedClient(forwarded, trusts) : undefined;
     return client ?? peer ?? UNIX;
   };
 }

@@ -37,6 +37,7 @@ const bothFrom = (from: string) => [
 test("by a front that is trusted it is the visitor, and what the visitor made up counts for nothing", async (t) => {
   const front = ["127.0.0.1/32"];
   assert.deepEqual(await askedFrom(t, front, "198.51.100.1, 203.0.113.9"), bothFrom("203.0.113.9"));
+  assert.deepEqual(await askedFrom(t, front, `${"1.1.1.1, ".repeat(300)}203.0.113.9`), bothFrom("203.0.113.9"));
   assert.deepEqual(await askedFrom(t, front, "[2001:db8::7]:443"), bothFrom("2001:db8::7"));
 });
 
@@ -44,7 +45,7 @@ test("without a front that is trusted, or a name that it gives, it is who connec
   assert.deepEqual(await askedFrom(t, undefined, "203.0.113.9"), bothFrom("127.0.0.1"));
   assert.deepEqual(await askedFrom(t, ["192.0.2.1/32", "unix"], "203.0.113.9"), bothFrom("127.0.0.1"));
   const front = ["127.0.0.1/32"];
-  for (const none of [undefined, "", "nonsense", `${"1.1.1.1, ".repeat(300)}203.0.113.9`])
+  for (const none of [undefined, "", "nonsense"])
     assert.deepEqual(await askedFrom(t, front, none), bothFrom("127.0.0.1"), `${none}`);
 });
 
