@@ -4,6 +4,7 @@
  */
 
 import type { Clock, Cohort } from "../values/time.ts";
+import { codeOfMeaning } from "../values/upstream-refusals.ts";
 import { quoted } from "../values/words/shown.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
@@ -223,7 +224,7 @@ class Attempt<T> implements CallListener {
         status,
         retryAfterS: askedPauseS(head, this.#clock.wallMs()),
         upstreamMessage: isRejection(kind) ? words.message : undefined,
-        upstreamCode: isRejection(kind) && words.meaning !== "quota" ? words.meaning : undefined,
+        upstreamCode: isRejection(kind) ? codeOfMeaning(words.meaning) : undefined,
       }),
     );
   }
@@ -322,7 +323,7 @@ function teller({ upstream, route }: Choice<unknown>, call: Call, isModelPath: b
 /** Failures that are an error in the place of an answer. */
 const SAID_NO: ReadonlySet<FailureKind> = new Set<FailureKind>([
   ...(["fault_unavailable", "fault_timeout", "rejected", "reasoning_refused"] as const),
-  ...(["rate_limited", "forbidden", "model_not_found"] as const),
+  ...(["rate_limited", "beyond_rate", "forbidden", "denied", "model_not_found"] as const),
 ]);
 
 function saysNo(kind: FailureKind, status: number | undefined): boolean {

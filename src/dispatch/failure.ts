@@ -5,7 +5,13 @@
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { REASONING_REFUSED, type RefusalCode, type RefusalMeaning, refusalCode } from "../values/upstream-refusals.ts";
+import {
+  codeOfMeaning,
+  REASONING_REFUSED,
+  type RefusalCode,
+  type RefusalMeaning,
+  refusalCode,
+} from "../values/upstream-refusals.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
 import { cleanedWords } from "./upstream/words.ts";
@@ -54,11 +60,15 @@ const FAILURES = {
   /** The same, for reasoning that it did not make: it is asked once more without, if that is another request. */
   reasoning_refused: row("upstream_rejected", "without_reasoning", "alive"),
   forbidden: row("upstream_forbidden", "other_upstream", "forbidden", "forbidden"),
+  /** 403: servers say it of a credential, and of what one request holds. */
+  denied: row("upstream_forbidden", "other_upstream", "denied", "forbidden"),
   model_not_found: row("upstream_unavailable", "other_route", "not_found", "model_not_found"),
   /** 405: it has something else, or nothing, where we ask. */
   method_refused: row("upstream_unavailable", "other_upstream", "not_found", "unexpected_status"),
   request_timeout: row("upstream_timeout", "other_upstream", "remote"),
   rate_limited: row("upstream_rate_limit", "other_upstream", "rate_limited"),
+  /** 429 for a request that is too large for the account's limit by itself: smaller ones are not meant. */
+  beyond_rate: row("upstream_rate_limit", "other_upstream", "alive"),
   /** 5xx, 529, and what counts as such: 3xx, 409, 425, and successes without an answer in them. */
   server_error: row("upstream_unavailable", "anywhere", "remote"),
   /** A 4xx that is about our own way of asking (406, 411, 415, ...), not the caller's. */
@@ -158,7 +168,8 @@ export function failureOfError(error: unknown): Failure {
 /** What a status other than an answer's 200 means, before the body of the reply has been looked at. */
 function kindOfStatus(status: number): FailureKind {
   if (status === 400 || status === 413 || status === 422) return "rejected";
-  if (status === 401 || status === 402 || status === 403) return "forbidden";
+  if (status === 401 || status === 402) return "forbidden";
+  if (status === 403) return "denied";
   if (status === 404) return "model_not_found";
   if (status === 405) return "method_refused";
   if (status === 408) return "request_timeout";
@@ -167,9 +178,14 @@ function kindOfStatus(status: number): FailureKind {
   return "unexpected_status";
 }
 
-/** The same, by what the refusal says. An account at the vendor that has no quota left is the operator's matter. */
+/**
+ * The same, by what the refusal says. An account at the vendor that has no quota left is the operator's matter; what the request
+ * holds is the caller's, also where a server says it with 403.
+ */
 export function kindOfRefusal(status: number, meaning: RefusalMeaning | undefined): FailureKind {
-  return meaning === "quota" && status >= 400 && status < 500 ? "forbidden" : kindOfStatus(status);
+  if (meaning === "quota" && status >= 400 && status < 500) return "forbidden";
+  if (meaning === "beyond_rate" && status === 429) return "beyond_rate";
+  return status === 403 && codeOfMeaning(meaning) !== undefined ? "rejected" : kindOfStatus(status);
 }
 
 const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
@@ -210,7 +226,7 @@ const OVERLOAD_RETRY_AFTER_S_MAX = 60;
 
 /** The upstream's own word, where it has one: a 429's whole, an overload's within bounds. */
 function retryAfterOf({ kind, retryAfterS }: Failure): number | undefined {
-  if (kind === "rate_limited") return retryAfterS;
+  if (kind === "rate_limited" || kind === "beyond_rate") return retryAfterS;
   if (kind !== "server_error" || retryAfterS === undefined) return undefined;
   return Math.min(retryAfterS, OVERLOAD_RETRY_AFTER_S_MAX);
 }

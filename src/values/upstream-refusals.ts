@@ -10,8 +10,11 @@ export type RefusalCode =
   | "invalid_image"
   | "unsupported_parameter";
 
-/** `quota`: the operator's account at the vendor has none left, which is nothing that the client could change. */
-export type RefusalMeaning = RefusalCode | "quota";
+/**
+ * `quota`: the operator's account at the vendor has none left, which is nothing that the client could change; `beyond_rate`: this
+ * one request is more than the account may ask in a minute, so that no wait helps it and no other is meant.
+ */
+export type RefusalMeaning = RefusalCode | "quota" | "beyond_rate";
 
 /** Codes and types of vendors, in lower case. */
 const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeaning>([
@@ -64,9 +67,11 @@ const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
     "context_length_exceeded",
   ],
   [
-    /content management policy|data may contain inappropriate content|flagged (?:as|for) .{0,60}policy/i,
+    // The last two of OpenRouter and xAI, both with 403.
+    /content management policy|data may contain inappropriate content|flagged (?:as|for) .{0,60}policy|your input was flagged|content violates usage guidelines/i,
     "content_policy_violation",
   ],
+  [/^request too large for [^.]{0,200} limit \d/i, "beyond_rate"],
   [
     /could not process image|(?:invalid|unsupported|corrupt(?:ed)?) image|unable to process input image/i,
     "invalid_image",
@@ -187,8 +192,12 @@ export function saysItIsIll(message: unknown): boolean {
 
 /** The code as clients know it; undefined for any other. */
 export function refusalCode(code: unknown): RefusalCode | undefined {
-  const meaning = refusalMeaning([code], undefined);
-  return meaning === "quota" ? undefined : meaning;
+  return codeOfMeaning(refusalMeaning([code], undefined));
+}
+
+/** The same, of what a refusal means: undefined where it is about the operator's account. */
+export function codeOfMeaning(meaning: RefusalMeaning | undefined): RefusalCode | undefined {
+  return meaning === "quota" || meaning === "beyond_rate" ? undefined : meaning;
 }
 
 /** What a messages client compacts its conversation at: the vendor's own sentence. */

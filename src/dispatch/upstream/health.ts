@@ -1,7 +1,8 @@
 /**
  * Whether one upstream is to be asked (after Envoy's outlier detection): it is passed over after
  * failures in a row or too large a share of them, for a time that doubles with each repetition; then one real request is
- * the probe, and only its answer brings the others back. An upstream's own `retry-after` is obeyed likewise.
+ * the probe, another after each `cool_down` in which none is answered, and only an answer brings the others back. An upstream's own
+ * `retry-after` is obeyed likewise.
  *
  * Health only says what should be preferred. Where a model has nothing else left, it is asked all the same: `choose.ts`.
  */
@@ -11,7 +12,7 @@ import type { Clock } from "../../values/time.ts";
 /** `probe`: it may be asked by one request, to see. */
 type UpstreamStanding = "healthy" | "probe" | "ejected";
 
-/** `failures`: in a row; `failure_rate`: too many of all; `forbidden`: our credential was refused. */
+/** `failures`: in a row; `failure_rate`: too many of all; `forbidden`: our credential was refused, or 403 was all that it said. */
 type EjectionReason = "failures" | "failure_rate" | "forbidden";
 
 export interface Ejection {
@@ -23,8 +24,11 @@ export interface Ejection {
 
 /** The outcome of one attempt. */
 export interface HealthVerdict {
-  /** `alive`: it answered, and found the caller at fault; `none`: no evidence about the upstream. */
-  readonly kind: OutcomeKind | "alive" | "none";
+  /**
+   * `denied`: it refused with 403, be it our credential or what one request holds; `alive`: it answered, and found the caller at fault;
+   * `none`: no evidence about the upstream.
+   */
+  readonly kind: OutcomeKind | "denied" | "alive" | "none";
   /** The model's name at the upstream: rate limits are per model. */
   readonly model: string;
   readonly retryAfterS: number | undefined;
@@ -62,15 +66,19 @@ export class Health {
   readonly #settings: HealthSettings;
   readonly #parts: HealthParts;
   readonly #outcomes: Outcomes;
-  /** Failures in a row, of each side: a server that answers 500 can at least be reached. */
-  readonly #inARow = { local: 0, remote: 0 };
+  /**
+   * Failures in a row, of each side: a server that answers 500 can at least be reached. Those with 403 are counted, too: one alone may be
+   * about what it was asked, and whoever knows how to bring it about would take the upstream from everybody.
+   */
+  readonly #inARow = { local: 0, remote: 0, denied: 0 };
   /** Passed over until `#restUntilMs`, and then until a probe has been answered. */
   #ejected: EjectionReason | undefined = undefined;
   #ejectedAtMs = 0;
   #returnedAtMs = Number.NEGATIVE_INFINITY;
   #repeated = 0;
   #restUntilMs = Number.NEGATIVE_INFINITY;
-  #probing = false;
+  /** Until when a probe is waited for: one that takes its time, or whose client reads slowly, keeps nobody else from asking. */
+  #probingUntilMs = Number.NEGATIVE_INFINITY;
   /** Until when the upstream has asked to be left alone. */
   #askedUntilMs = Number.NEGATIVE_INFINITY;
   readonly #limitedUntilMs = new Map<string, number>();
@@ -87,7 +95,7 @@ export class Health {
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs < this.#restUntilMs || nowMs < (this.#limitedUntilMs.get(model) ?? nowMs)) return "ejected";
     if (this.#ejected === undefined) return "healthy";
-    return this.#probing ? "ejected" : "probe";
+    return nowMs < this.#probingUntilMs ? "ejected" : "probe";
   }
 
   /** Mostly nothing is against it, and no clock is needed to see that. */
@@ -117,7 +125,7 @@ export class Health {
    */
   begin(model: string): boolean {
     if (this.standing(model) !== "probe") return false;
-    this.#probing = true;
+    this.#probingUntilMs = this.#parts.clock.monotonicMs() + this.#settings.coolDownMs;
     return true;
   }
 
@@ -127,9 +135,9 @@ export class Health {
    */
   tell(verdict: HealthVerdict, nowMs = this.#parts.clock.monotonicMs()): void {
     const { kind, probe } = verdict;
-    if (probe) this.#probing = false;
+    if (probe) this.#probingUntilMs = Number.NEGATIVE_INFINITY;
     if (kind === "none") return;
-    if (kind !== "alive") this.#outcomes.add(kind, nowMs);
+    if (kind !== "alive") this.#outcomes.add(kind === "denied" ? "forbidden" : kind, nowMs);
     if (kind === "not_found") return;
     if (kind === "ok" || kind === "alive") this.#answered(verdict, nowMs);
     else if (kind === "rate_limited") this.#limited(verdict, nowMs);
@@ -139,7 +147,8 @@ export class Health {
   state(): HealthState {
     const nowMs = this.#parts.clock.monotonicMs();
     const isPaused = nowMs < this.#restUntilMs;
-    const standing = isPaused || this.#probing ? "ejected" : this.#ejected === undefined ? "healthy" : "probe";
+    const standing =
+      isPaused || nowMs < this.#probingUntilMs ? "ejected" : this.#ejected === undefined ? "healthy" : "probe";
     return {
       standing,
       reason: this.#ejected ?? (isPaused ? "retry_after" : undefined),
@@ -156,8 +165,7 @@ export class Health {
 
   /** Only an answer to what was asked after the ejection speaks for it: others were under way before. */
   #answered({ startedAtMs, probe }: HealthVerdict, nowMs: number): void {
-    this.#inARow.local = 0;
-    this.#inARow.remote = 0;
+    this.#endRow();
     if (this.#ejected === undefined || !(probe || startedAtMs > this.#ejectedAtMs)) return;
     this.#ejected = undefined;
     this.#restUntilMs = Number.NEGATIVE_INFINITY;
@@ -175,7 +183,7 @@ export class Health {
     if (probe) this.#answered({ kind: "alive", model, retryAfterS, startedAtMs: nowMs, probe }, nowMs);
   }
 
-  #failed(kind: "local" | "remote" | "forbidden", verdict: HealthVerdict, nowMs: number): void {
+  #failed(kind: "local" | "remote" | "denied" | "forbidden", verdict: HealthVerdict, nowMs: number): void {
     const askedMs = this.#bounded(verdict.retryAfterS);
     if (askedMs !== undefined) this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + askedMs);
     if (this.#ejected !== undefined) {
@@ -189,9 +197,16 @@ export class Health {
       return;
     }
     this.#inARow[kind] += 1;
-    if (this.#inARow[kind] >= this.#settings.failures) this.#eject("failures", nowMs, askedMs);
+    if (this.#inARow[kind] >= this.#settings.failures)
+      this.#eject(kind === "denied" ? "forbidden" : "failures", nowMs, askedMs);
     else if (this.#failsTooOften(nowMs)) this.#eject("failure_rate", nowMs, askedMs);
     else if (askedMs !== undefined) this.#restUntilMs = Math.max(this.#restUntilMs, nowMs + askedMs);
+  }
+
+  #endRow(): void {
+    this.#inARow.local = 0;
+    this.#inARow.remote = 0;
+    this.#inARow.denied = 0;
   }
 
   #failsTooOften(nowMs: number): boolean {
@@ -212,8 +227,7 @@ export class Health {
     this.#ejected = reason;
     this.#ejectedAtMs = nowMs;
     this.#restUntilMs = nowMs + restMs;
-    this.#inARow.local = 0;
-    this.#inARow.remote = 0;
+    this.#endRow();
     this.#parts.onEjected({ reason, restMs, repeated: this.#repeated });
   }
 

@@ -17,6 +17,7 @@ import {
   heldServer,
   httpServer,
   jsonReply,
+  rawServer,
   refusalIn,
   replying,
   rig,
@@ -193,6 +194,23 @@ test("one probe at a time; only what was asked after the ejection speaks for the
   tell("alive", { probe: true });
   assert.equal(health.standing("m"), "healthy");
   assert.equal(made.returned, 1);
+});
+
+test("a probe that is not answered within a cool-down keeps nobody from being the next", () => {
+  const { health, tell, clock } = watched();
+  for (let at = 0; at < 3; at++) tell("remote");
+  clock.advance(4_000);
+  assert.equal(health.begin("m"), true);
+  clock.advance(STRICT.coolDownMs - 1);
+  assert.deepEqual([health.standing("m"), health.state().standing], ["ejected", "ejected"]);
+  clock.advance(1);
+  assert.deepEqual([health.standing("m"), health.state().standing], ["probe", "probe"]);
+  assert.equal(health.begin("m"), true);
+  tell("ok", { probe: true });
+  assert.equal(health.standing("m"), "healthy");
+  // The first one's end says nothing new of it.
+  tell("none", { probe: true });
+  assert.equal(health.standing("m"), "healthy");
 });
 
 test("a retry-after is obeyed within the longest cool-down: a 429's for its model, an overload's for all", () => {
@@ -440,8 +458,8 @@ test("a client's own 4xx never ejects, however often", async (t) => {
   assert.equal(dispatcher.report()[0]?.standing, "healthy");
 });
 
-test("401 and 403 warn the operator and cool the upstream down", async (t) => {
-  for (const status of ["401 No", "403 No"]) {
+test("401 and 402 warn the operator and cool the upstream down", async (t) => {
+  for (const status of ["401 No", "402 Pay"]) {
     const bad = await replying(t, jsonReply("{}", status));
     const upstreams = [upstream("bad", bad), upstream("good", await replying(t, jsonReply()))];
     const { dispatcher, turns, warnings } = rig(t, upstreams);
@@ -452,6 +470,49 @@ test("401 and 403 warn the operator and cool the upstream down", async (t) => {
       warnings.map(({ kind, upstream: name }) => [kind, name]),
       [["forbidden", "bad"]],
     );
+  }
+});
+
+test("403 warns and cools the upstream down after some in a row, between which it answers nobody", async (t) => {
+  const denied = jsonReply('{"error":{"message":"Forbidden"}}', "403 No");
+  const replies = [denied, denied, jsonReply(), denied, denied, denied];
+  const east = await rawServer(t, ({ socket }) => socket.end(replies.shift() ?? denied));
+  const upstreams = [
+    upstream("east", east, { health: { ...HOT, failures: 3 } }),
+    upstream("west", await replying(t, jsonReply())),
+  ];
+  const { dispatcher, turns, warnings } = rig(t, upstreams);
+  const routes = [route("east"), route("west", { priority: 1 })];
+  for (let at = 0; at < 5; at++) assertAnswered(await dispatcher.run(ask(routes, { stream: false })));
+  assert.deepEqual(turns, []);
+  assertAnswered(await dispatcher.run(ask(routes, { stream: false })));
+  assert.deepEqual(turns, ["east: forbidden"]);
+  assert.deepEqual(
+    warnings.map(({ kind, upstream: name }) => [kind, name]),
+    [["forbidden", "east"]],
+  );
+});
+
+test("a refusal of what one request holds is no word about the upstream, whatever its status", async (t) => {
+  const said = [
+    ["403 No", { message: "Forbidden", code: "content_policy_violation" }, "upstream_rejected"],
+    ["403 No", { message: "Your chosen model requires moderation and your input was flagged" }, "upstream_rejected"],
+    [
+      "429 Slow",
+      { message: "Request too large for m on tokens per min (TPM): Limit 30000, Requested 61337." },
+      "upstream_rate_limit",
+    ],
+  ] as const;
+  for (const [status, error, cause] of said) {
+    const east = await replying(t, jsonReply(JSON.stringify({ error }), status, "retry-after: 120\r\n"));
+    const { dispatcher, turns } = rig(t, [upstream("east", east, { health: { ...HOT, failures: 1 } })]);
+    for (let at = 0; at < 3; at++) {
+      const refused = refusalIn(await dispatcher.run(ask([route("east")], { stream: false })));
+      assert.equal(refused.cause, cause);
+    }
+    assert.deepEqual(turns, []);
+    const [report] = dispatcher.report();
+    assert.deepEqual([report?.standing, report?.limitedModels.size], ["healthy", 0]);
   }
 });
 

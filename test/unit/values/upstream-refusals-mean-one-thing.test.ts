@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
   type RefusalMeaning,
+  refusalCode,
   refusalMeaning,
   refusesReasoning,
   tooLongSentence,
@@ -106,6 +107,18 @@ test("the vendor's own sentence stays", () => {
 test("a limit that stands further on, where a prompt may be quoted, is not the server's", () => {
   const words = `Input is too long (5000 tokens). ${"x".repeat(300)} The maximum context length is 4096.`;
   assert.equal(tooLongSentence(words), `prompt is too long: ${words}`);
+});
+
+test("moderation is meant in the words of those that say it with 403, and a request beyond the rate by its first words", () => {
+  const flagged = "Your chosen model requires moderation and your input was flagged";
+  const unsafe =
+    "Content violates usage guidelines. Team: t, API key ID: k, Model: m, Failed check: SAFETY_CHECK_TYPE_BIO";
+  for (const words of [flagged, unsafe]) assert.equal(refusalMeaning([403], words), "content_policy_violation", words);
+  const large = "Request too large for gpt-4o in organization o on tokens per min (TPM): Limit 30000, Requested 61337.";
+  assert.equal(refusalMeaning(["tokens", "rate_limit_exceeded"], large), "beyond_rate");
+  assert.equal(refusalMeaning([], "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000"), undefined);
+  assert.equal(refusalMeaning([], `Slow down: "${large}"`), undefined);
+  assert.equal(refusalCode("insufficient_quota"), undefined);
 });
 
 test("codes and types mean the same as sentences", () => {
