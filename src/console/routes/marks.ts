@@ -102,7 +102,7 @@ class MarkVerifier {
 function readPlace(cursor: string | undefined): readonly [place: string | undefined, id: string] {
   if (cursor === undefined) return [undefined, ""];
   const [place = "?", id = ""] = readCursor(cursor, 2) ?? [];
-  if (!/^(?:\d{1,4}:\d{1,20})?$/.test(place)) {
+  if (!/^(?:\d{1,5}:\d{1,20}(?::.{0,300})?)?$/.test(place)) {
     throw malformed("cursor", "the `next` of an earlier page", "Leave it out to begin anew.");
   }
   return [place === "" ? undefined : place, id];

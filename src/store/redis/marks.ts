@@ -59,7 +59,7 @@ export async function pageMarks(
     items.push(...found.flat());
   }
   const unlisted = await unlistedOf(runner, scripts, keys);
-  return { items, unlisted, next: next && `${next.primary}:${next.cursor}` };
+  return { items, unlisted, next: next && `${next.slot}:${next.cursor}:${next.node}` };
 }
 
 /** Marks that Redis cannot read are doubtful all. */
@@ -90,9 +90,10 @@ function portionsByAccount(keys: readonly string[]): [AccountTag, string[]][] {
 /** @throws RangeError for a text that is no cursor of ours. */
 function placeOf(cursor: string | undefined): ScanPlace | undefined {
   if (cursor === undefined) return undefined;
-  const [, primary, place] = /^(\d{1,4}):(\d{1,20})$/.exec(cursor) ?? [];
-  if (primary === undefined || place === undefined) throw new RangeError("store: a cursor of marks is malformed");
-  return { primary: Number(primary), cursor: place };
+  const [, slot, place, node] = /^(\d{1,5}):(\d{1,20})(?::(.{0,300}))?$/.exec(cursor) ?? [];
+  if (slot === undefined || place === undefined) throw new RangeError("store: a cursor of marks is malformed");
+  // One of an earlier version names no server.
+  return { slot: Number(slot), cursor: place, node: node ?? "" };
 }
 
 /* Accounts on Redis that no name leads to: lists of accounts, and all that works from them, miss these. */

@@ -33,7 +33,8 @@ export interface RedisConnection {
   namesAfter(key: string, after: string | undefined, count: number): Promise<string[]>;
   /**
    * A part of all keys that match, on one primary after the other; undefined after the last part. It goes through the
-   * whole database: for what nothing lists.
+   * whole database: for what nothing lists. A primary that another server has taken the place of is gone through anew, so that
+   * keys may come twice.
    */
   scan(pattern: string, from?: ScanPlace): Promise<{ readonly keys: string[]; readonly next: ScanPlace | undefined }>;
   /**
@@ -56,10 +57,15 @@ export interface RedisConnection {
   close(): void;
 }
 
-/** Where a walk through all keys has come to. */
+/**
+ * Where a walk through all keys has come to. The primaries of a cluster are walked through in the order of their first slots, since
+ * a list of them has another order after a failover; slot 0 stands for a single server.
+ */
 export interface ScanPlace {
-  readonly primary: number;
+  readonly slot: number;
   readonly cursor: string;
+  /** Who gave the cursor, as `nodeOf` names it: to another server, which hashes its keys with another seed, it says nothing. */
+  readonly node: string;
 }
 
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -208,12 +214,8 @@ function wrap(client: Redis | Cluster): RedisConnection {
     entriesAfter: (key, id, count) => client.xrange(key, `(${id}`, "+", "COUNT", count),
     namesAfter: (key, after, count) =>
       client.zrangebylex(key, after === undefined ? "-" : `(${after}`, "+", "LIMIT", 0, count),
-    async scan(pattern, { primary, cursor } = { primary: 0, cursor: "0" }) {
-      const nodes = primaries();
-      const [next, keys] = (await nodes[primary]?.scan(cursor, "MATCH", pattern, "COUNT", SCAN_COUNT)) ?? ["0", []];
-      if (next !== "0") return { keys, next: { primary, cursor: next } };
-      return { keys, next: primary + 1 < nodes.length ? { primary: primary + 1, cursor: "0" } : undefined };
-    },
+    scan: (pattern, from) =>
+      client instanceof Cluster ? scanCluster(client, pattern, from) : scan(client, pattern, from),
     infos() {
       const nodes = primaries();
       // Without a known primary there is nothing to ask, and an empty answer would look fit.
@@ -221,7 +223,7 @@ function wrap(client: Redis | Cluster): RedisConnection {
       // One server that does not reply must not keep the others' answers back.
       return Promise.allSettled(nodes.map((node) => within(INFO_TIMEOUT_MS, () => node.info())));
     },
-    nodeOf: (key) => (client instanceof Cluster ? (client.slots[slotOf(key)]?.[0] ?? "") : ""),
+    nodeOf: (key) => (client instanceof Cluster ? addressOfSlot(client, slotOf(key)) : ""),
     ready() {
       if (client.status === "ready") return Promise.resolve();
       next ??= new Promise((resolve) => {
@@ -316,10 +318,39 @@ async function runScript(node: Redis, { sha, source }: Script, values: readonly 
 }
 
 function primaryOf(cluster: Cluster, key: string): Redis {
-  const [address] = cluster.slots[slotOf(key)] ?? [];
-  const node = cluster.nodes("master").find((one) => addressOf(one) === address);
+  const node = primaryAt(cluster, addressOfSlot(cluster, slotOf(key)));
   if (!node) throw new Error("the key's primary is not known");
   return node;
+}
+
+const addressOfSlot = (cluster: Cluster, slot: number): string => cluster.slots[slot]?.[0] ?? "";
+
+const primaryAt = (cluster: Cluster, address: string): Redis | undefined =>
+  cluster.nodes("master").find((one) => addressOf(one) === address);
+
+const BEGINNING = "0";
+
+async function scan(client: Redis, pattern: string, from?: ScanPlace): ReturnType<RedisConnection["scan"]> {
+  const [next, keys] = await client.scan(from?.cursor ?? BEGINNING, "MATCH", pattern, "COUNT", SCAN_COUNT);
+  return { keys, next: next === BEGINNING ? undefined : { slot: 0, node: "", cursor: next } };
+}
+
+async function scanCluster(cluster: Cluster, pattern: string, from?: ScanPlace): ReturnType<RedisConnection["scan"]> {
+  const firstSlots = new Map<string, number>();
+  for (let slot = 0; slot < cluster.slots.length; slot++) {
+    const node = addressOfSlot(cluster, slot);
+    if (node !== "" && !firstSlots.has(node)) firstSlots.set(node, slot);
+  }
+  const slot = from?.slot ?? Math.min(...firstSlots.values());
+  const node = addressOfSlot(cluster, slot);
+  const primary = primaryAt(cluster, node);
+  // Passed over, its keys would look as if there were none.
+  if (!primary) throw new Error("the primary that is to be walked through is not known");
+  const at = from?.node === node ? from.cursor : BEGINNING;
+  const [next, keys] = await primary.scan(at, "MATCH", pattern, "COUNT", SCAN_COUNT);
+  if (next !== BEGINNING) return { keys, next: { slot, node, cursor: next } };
+  const [after] = [...firstSlots].filter(([, first]) => first > slot).sort((a, b) => a[1] - b[1]);
+  return { keys, next: after && { slot: after[1], node: after[0], cursor: BEGINNING } };
 }
 
 /** A write that changed nothing has no place in the stream of replication to wait for; the mark after it has. */
