@@ -1,5 +1,6 @@
 /** Two gateways on one Redis: one delivers, and the other goes on where it has stopped. And how long one counts on its lease. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import test, { type TestContext } from "node:test";
 import { Notices } from "../../../src/notices/notices.ts";
 import type { Store } from "../../../src/store/contract.ts";
@@ -67,6 +68,21 @@ test("one delivers; where it stops, or is asked to give way, the other goes on",
   await tell(three.store, tag, "d");
   await receiver.until(() => receiver.log.some(({ reference }) => reference === "d"));
   assert.deepEqual([...new Set(receiver.log.map(({ reference }) => reference))], ["a", "b", "c", "d"]);
+});
+
+test("a notice that is taken in the moment in which its gateway stops is not brought again", async (t) => {
+  let stopped: Promise<void> | undefined;
+  const { clock, notices, store, tag, tell } = await startRig(t, {
+    async fetch(_, { signal } = {}) {
+      stopped = notices.stop();
+      await once(signal as AbortSignal, "abort");
+      return new Response(null, { status: 204 });
+    },
+  });
+  await tell("a");
+  while (stopped === undefined) await clock.advance(100);
+  await stopped;
+  assert.deepEqual((await store.readNotices(tag, 10)).notices, []);
 });
 
 test("a lease counts from the moment at which it was asked for, however late the store answers", async (t) => {

@@ -37,9 +37,12 @@ export interface RigOptions {
   readonly calls?: Partial<Store>;
   /** Called while there is no store yet. */
   readonly early?: (notices: Notices) => void;
+  /** In the place of the network. */
+  readonly fetch?: typeof fetch;
 }
 
-export async function startRig(t: TestContext, { settings, calls = {}, early }: RigOptions = {}): Promise<Rig> {
+export async function startRig(t: TestContext, options: RigOptions = {}): Promise<Rig> {
+  const { settings, calls = {}, early, fetch: fetcher = fetch } = options;
   const dir = mkdtempSync(join(tmpdir(), "tollgate-notices-"));
   const clock = new ManualClock();
   const receiver = await startReceiver(webhookSecret("one"), { anyTime: true });
@@ -57,7 +60,7 @@ export async function startRig(t: TestContext, { settings, calls = {}, early }: 
     }),
     random: (bytes) => Buffer.alloc(bytes, 7),
     jitter: () => 0.5,
-    fetch,
+    fetch: fetcher,
   });
   early?.(notices);
   const opened = openEmbedded(join(dir, "data"), () => clock.wallMs(), notices.writer);

@@ -28,6 +28,17 @@ test("rows 24 and 62: what Connection names stays with this hop, besides the fix
   assert.ok(!hopByHopNames(undefined).has("x-billing"), "one request does not teach the next");
 });
 
+test("what Connection must not name goes on: where a message ends, whose it is and whom it comes from", () => {
+  const fixed = hopByHopNames(undefined);
+  const kept = "content-length, Host, X-Forwarded-For, x-forwarded-proto, x-forwarded-";
+  const named = hopByHopNames(
+    `${kept}, x-host, host-x, x-content-length, content-lengths, x-x-forwarded-for, forwarded`,
+  );
+  assert.deepEqual([...named].slice(fixed.size), [
+    ...["x-host", "host-x", "x-content-length", "content-lengths", "x-x-forwarded-for", "forwarded"],
+  ]);
+});
+
 test("tokens", () => {
   for (const text of ["a", "X-Api-Key", "!#$%&'*+-.^_`|~09"]) assert.ok(isToken(text), text);
   for (const text of ["", "a b", "a:", "a\n", "é", "a,b", '"a"', "a/b"]) assert.ok(!isToken(text), text);

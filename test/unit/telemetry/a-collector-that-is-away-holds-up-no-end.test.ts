@@ -1,0 +1,50 @@
+/** The end of a process waits two seconds for a collector that takes spans and does not answer, and fails for none. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import test, { type TestContext } from "node:test";
+import { createTracing } from "../../../src/telemetry/otlp.ts";
+import type { Tracing } from "../../../src/telemetry/traces.ts";
+
+const CLOSE_TIMEOUT_MS = 2_000;
+
+/** What traces are sent to a collector by, with a span that waits. */
+async function tracingTo(t: TestContext, collector: RequestListener) {
+  const server = createServer(collector);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces`;
+  const settings = { endpoint, headers: new Map(), serviceName: "test", sample: 1, exportEveryMs: 60_000 };
+  const tracing: Tracing = createTracing(settings as never, () => 0, "1");
+  tracing.emit("1".repeat(32), [
+    { name: "a", kind: "server", spanId: "2".repeat(16), parentId: undefined, startMs: 1, endMs: 2, attributes: {} },
+  ]);
+  return tracing;
+}
+
+test("one that never answers is left after two seconds", { timeout: 20_000 }, async (t) => {
+  const asked = Promise.withResolvers<void>();
+  const tracing = await tracingTo(t, () => asked.resolve());
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let isClosed = false;
+  void tracing.close().then(() => {
+    isClosed = true;
+  });
+  await asked.promise;
+  t.mock.timers.tick(CLOSE_TIMEOUT_MS - 1);
+  await new Promise(setImmediate);
+  assert.equal(isClosed, false);
+  t.mock.timers.tick(1);
+  await new Promise(setImmediate);
+  assert.equal(isClosed, true);
+});
+
+test("one that refuses what it is sent is no failure of the end", { timeout: 20_000 }, async (t) => {
+  const tracing = await tracingTo(t, (_, response) => response.writeHead(400).end());
+  await tracing.close();
+});
