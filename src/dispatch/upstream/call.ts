@@ -87,7 +87,7 @@ export class Call implements UpstreamHandler {
   /** Whether a body has begun, and nobody watches yet whether it goes on. */
   #isUnwatched = false;
 
-  /** @param slot the call's slot at the upstream, given back when the call is over. */
+  /** @param slot the call's slot at the upstream, given back when the upstream has said all, or the call is over. */
   constructor(upstream: Upstream, slot: Slot, clock: Clock, cohort: Cohort, listener: CallListener) {
     this.#upstream = upstream;
     this.#slot = slot;
@@ -306,8 +306,13 @@ export class Call implements UpstreamHandler {
     if (this.#phase === "over") return;
     this.#isUnwatched = false;
     this.#limits.bodyEnded();
-    if (this.#decoder) this.#decoder.end();
-    else this.#end(nowMs);
+    if (!this.#decoder) {
+      this.#end(nowMs);
+      return;
+    }
+    // What is still to be unpacked may wait for a slow client, and the upstream has nothing more to do with it.
+    this.#slot.release(nowMs);
+    this.#decoder.end();
   }
 
   #broken(error: Error): void {

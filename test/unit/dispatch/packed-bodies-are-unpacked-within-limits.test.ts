@@ -17,7 +17,7 @@ import {
 } from "node:zlib";
 import { WHOLE_BYTES_MAX } from "../../../src/dispatch/attempt.ts";
 import { BUFFERED_BYTES_MAX } from "../../../src/dispatch/upstream/handed-body.ts";
-import { ask, assertAnswered, rawServer, readRest, refusalIn, rig, route, upstream } from "./rig.ts";
+import { ask, assertAnswered, rawServer, readRest, refusalIn, rig, route, settled, upstream } from "./rig.ts";
 
 const UNPACK = {
   gzip: promisify(gunzip),
@@ -27,13 +27,13 @@ const UNPACK = {
 };
 const PACK = { gzip: gzipSync, br: brotliCompressSync, deflate: deflateSync, zstd: zstdCompressSync } as const;
 
-async function serving(t: test.TestContext, type: string, encoding: string, body: Buffer) {
+async function serving(t: test.TestContext, type: string, encoding: string, body: Buffer, more = {}) {
   const base = await rawServer(t, ({ socket }) => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-encoding: ${encoding}\r\n`);
     socket.write(`content-length: ${body.length}\r\n\r\n`);
     socket.write(body);
   });
-  return rig(t, [upstream("east", base)]).dispatcher;
+  return rig(t, [upstream("east", base, more)]).dispatcher;
 }
 
 for (const [encoding, pack] of Object.entries(PACK)) {
@@ -84,6 +84,28 @@ test("stacked, unknown and false encodings are upstream_invalid", async (t) => {
     const result = await dispatcher.run(ask([route("east")], { stream: false }));
     assert.equal(refusalIn(result).cause, "upstream_invalid", encoding);
   }
+});
+
+test("an upstream that has said all has its slot back, however slowly the client takes what is unpacked of it", {
+  timeout: 20_000,
+}, async (t) => {
+  const text = `data: ${"x".repeat(8 * BUFFERED_BYTES_MAX)}\n\n`;
+  const dispatcher = await serving(t, "text/event-stream", "gzip", gzipSync(Buffer.from(text)), { maxConcurrency: 1 });
+  const run = () => dispatcher.run(ask([route("east")]));
+  const slow = await run();
+  assertAnswered(slow);
+  const taken: Uint8Array[] = [...slow.token.chunks];
+  const isOver = Promise.withResolvers<void>();
+  slow.body?.pause();
+  slow.body?.consume({ data: (chunk) => taken.push(chunk), end: isOver.resolve, error: isOver.reject });
+  while (dispatcher.inFlight().get("east") !== 0) await settled();
+  assert.ok(Buffer.concat(taken).length < text.length, "the client has not read on");
+  const other = await run();
+  assertAnswered(other);
+  assert.equal((await readRest(other)).text, text);
+  slow.body?.resume();
+  await isOver.promise;
+  assert.equal(Buffer.concat(taken).toString(), text);
 });
 
 test("a packed stream that is cut is an error, not an end", async (t) => {
