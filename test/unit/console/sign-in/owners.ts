@@ -50,6 +50,7 @@ export async function startOwners(
   t: TestContext,
   settings: Partial<ConsoleSettings> = {},
   over: (store: Store) => Store = (store) => store,
+  catalog = CATALOG,
 ): Promise<Owners> {
   const clock = new ManualClock();
   const dir = await mkdtemp(join(tmpdir(), "tollgate-owners-"));
@@ -64,7 +65,7 @@ export async function startOwners(
   const console = createOwnerConsole({
     explain: () => Promise.resolve(undefined),
     store,
-    catalog: () => CATALOG,
+    catalog: () => catalog,
     clock,
     random: randomBytes,
     codeGuesses: new CodeGuesses(clock),
