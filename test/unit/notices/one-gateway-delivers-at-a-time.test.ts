@@ -11,9 +11,10 @@ import { Secret } from "../../../src/values/secret.ts";
 import { systemClock } from "../../../src/values/time.ts";
 import { type Receiver, startReceiver, webhookSecret } from "../../e2e/money/notices/receiver.ts";
 import { startRedis } from "../../rig/redis.ts";
+import { type Held, heldServer } from "../dispatch/rig.ts";
 import { makeAccount } from "../store/asks.ts";
 import { PATIENT } from "../store/benches.ts";
-import { rest, settingsOf, startRig } from "./rig.ts";
+import { rest, settingsOf, startRig, until } from "./rig.ts";
 
 async function gateway(t: TestContext, url: string, receiver: Receiver, name: string) {
   const notices = new Notices({
@@ -97,4 +98,33 @@ test("a lease counts from the moment at which it was asked for, however late the
   // The store may have counted from the asking on, and gives the lease to another one after 6 seconds.
   await clock.advance(1);
   assert.equal(notices.status()?.isLeader, false);
+});
+
+test("a notice that is on its way is not sent beside itself, though the lease goes and comes back meanwhile", async (t) => {
+  const server = await heldServer(t);
+  let isOurs = true;
+  const { clock, store, notices, tag, tell } = await startRig(t, {
+    settings: { url: new Secret(server.base) },
+    calls: { leaseNotices: async () => isOurs },
+  });
+  const come: Held[] = [];
+  const note = (held: Held) => {
+    come.push(held);
+    void server.next().then(note);
+  };
+  void server.next().then(note);
+  await tell("a");
+  await until(clock, () => come.length === 1);
+  for (const now of [false, true]) {
+    isOurs = now;
+    await clock.advance(2_000);
+    await until(clock, () => notices.status()?.isLeader === now);
+    await clock.advance(3_000);
+    await rest(clock);
+  }
+  assert.equal(come.length, 1);
+  come[0]?.answer();
+  for (let left = 1; left > 0; left = (await store.readNotices(tag, 1)).notices.length) await clock.advance(0);
+  await rest(clock);
+  assert.equal(come.length, 1);
 });

@@ -9,6 +9,7 @@ import { type Store, StoreError } from "../../../src/store/contract.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
+import { Secret } from "../../../src/values/secret.ts";
 import type { NoticeSettings } from "../../../src/values/settings.ts";
 import { openStandingStore } from "../console/test-store.ts";
 import { ManualClock } from "../settle/rig.ts";
@@ -232,6 +233,22 @@ test("what other processes have written is found on every page of accounts", asy
   );
 });
 
+test("what another process has written is found within three seconds where all accounts are on one page", async (t) => {
+  const other = await startRig(t, { settings: { url: new Secret("http://127.0.0.1:9") } });
+  const { readNotices, takeNotice, pageNotices } = other.store;
+  const { clock, receiver } = await startRig(t, { calls: { readNotices, takeNotice, pageNotices } });
+  await rest(clock);
+  await other.tell("first");
+  for (let turn = 0; turn < 12 && receiver.log.length === 0; turn++) {
+    await clock.advance(250);
+    await rest(clock);
+  }
+  assert.deepEqual(
+    receiver.log.map(({ reference }) => reference),
+    ["first"],
+  );
+});
+
 test("an account's own steps are told at once, with money as text", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
@@ -265,6 +282,20 @@ test("what was dropped is said by the next one that arrives, on each of its trie
   assert.equal(receiver.log.filter(({ status }) => status === 200).length, 256);
   await rest(clock);
   assert.equal(await metric('notices_lost_total{cause="dropped"}'), 44);
+});
+
+test("a single one that was dropped is counted, too", async (t) => {
+  const { clock, receiver, tell, metric } = await startRig(t);
+  receiver.answer = () => ({ status: 500 });
+  await tell("0");
+  await until(clock, () => receiver.log.length === 1);
+  for (let i = 1; i <= 256; i++) await tell(`${i}`);
+  receiver.answer = () => ({ status: 200 });
+  await rest(clock);
+  await clock.advance(5_000);
+  await until(clock, () => receiver.log.at(-1)?.reference === "256");
+  await rest(clock);
+  assert.equal(await metric('notices_lost_total{cause="dropped"}'), 1);
 });
 
 test("what is of no account says who tells", async (t) => {
@@ -339,6 +370,47 @@ test("what happens at that instant is in the store when a gateway that stops the
     await queue.stop();
     assert.deepEqual(added, ["east", "west"], `${turns} turns`);
   }
+});
+
+/** A queue with 64 notices, whose store has no other answer. */
+async function fullQueue(kind: "unavailable" | "older") {
+  const [clock, metrics] = [new ManualClock(), createMetrics()];
+  const queue = new GatewayQueue({
+    store: { addNotice: () => Promise.reject(new StoreError(kind, "no")) },
+    settings: () => ({ kinds: new Set(["upstream_out"]) }) as unknown as NoticeSettings,
+    clock,
+    metrics,
+    replica: { instance: "one" },
+    generation: () => 1,
+    onDirect: () => {},
+  });
+  const note = (upstream: string) => queue.note("upstream_out", { upstream });
+  for (let i = 1; i <= 64; i++) note(`${i}`);
+  await rest(clock);
+  const lost = async () =>
+    Number(/^tollgate_notices_lost_total\{cause="dropped"\} (\d+)$/m.exec((await metrics.page()).body)?.[1] ?? 0);
+  return { queue, clock, note, lost };
+}
+
+test("while the store is away 64 notices wait for it, and each more costs the oldest", async () => {
+  const { note, lost } = await fullQueue("unavailable");
+  assert.equal(await lost(), 0);
+  for (const one of ["65", "66"]) note(one);
+  assert.equal(await lost(), 2);
+});
+
+test("of what is told from memory the newest 64 wait, and the first of them says how many are missing before it", async () => {
+  const { queue, clock, note } = await fullQueue("older");
+  const head = () => {
+    const { taken, last, notices } = queue.read();
+    return { taken, last, first: notices[0]?.seq, upstream: notices[0]?.data.upstream };
+  };
+  assert.deepEqual(head(), { taken: 0, last: 64, first: 1, upstream: "1" });
+  for (const one of ["65", "66"]) note(one);
+  await rest(clock);
+  assert.deepEqual(head(), { taken: 0, last: 66, first: 3, upstream: "3" });
+  queue.take(3);
+  assert.deepEqual(head(), { taken: 3, last: 66, first: 4, upstream: "4" });
 });
 
 test("a kind that nobody wants is not written", async (t) => {
