@@ -207,6 +207,8 @@ test("a configuration out of a pipe is read once", async (t) => {
   await scene.look(CHANGE_LOOKS);
   scene.watch.reload();
   assert.deepEqual([heartbeats(scene), scene.problems.length], [[10_000], 0]);
+  await scene.look(CHANGE_LOOKS + 1);
+  assert.deepEqual([heartbeats(scene), scene.problems.length], [[10_000], 0]);
 });
 
 for (const [what, put] of Object.entries({

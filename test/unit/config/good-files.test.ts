@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { demoConfig, formatProblem, loadConfig } from "../../../src/config/config.ts";
+import { readDocument } from "../../../src/config/document.ts";
 import { NOTICE_KINDS, type Settings } from "../../../src/values/settings.ts";
 
 const ENV = {
@@ -276,6 +277,14 @@ test("the demonstration is good, its simulator's address with or without /v1", (
 test("JSON is YAML, aliases repeat, keys of Object.prototype are names like others", () => {
   settingsOf(JSON.stringify({ ...JSON.parse('{"plans":{"constructor":{}}}'), ...minimal("constructor") }));
   settingsOf(`plans: {p: {}}\n${least.replace("plans: {free: {}}\n", "").replace("plans: [free]", "plans: &p [p]")}`);
+});
+
+test("a hundred aliases are followed, and 32 levels are read; one more of either is one too many", () => {
+  const faultsOf = (text: string) => readDocument(text).problems.list("f", () => ({ line: 1, column: 1 })).length;
+  const aliases = (count: number) => `a: &x 1\nb: [${Array(count).fill("*x").join(", ")}]\n`;
+  const nested = (depth: number) => `a: ${"[".repeat(depth)}${"]".repeat(depth)}\n`;
+  assert.deepEqual([100, 101].map(aliases).map(faultsOf), [0, 1]);
+  assert.deepEqual([32, 33].map(nested).map(faultsOf), [0, 1]);
 });
 
 function minimal(plan: string): object {
