@@ -59,4 +59,15 @@ test("each line has the time at which it was said", (t) => {
   log.info({ a: { b: 1 } }, "one that pino writes");
   const [first, second] = [1_800_000_000_000, 1_800_000_000_001].map((ms) => new Date(ms).toISOString());
   assert.deepEqual(times, [first, first, second, second]);
+  const passed = [9, 10, 99, 100, 999, 1_000].map((ms) => 1_800_000_000_000 + ms);
+  times.length = 0;
+  for (const ms of passed) {
+    t.mock.timers.setTime(ms);
+    log.info({ a: 1 }, "one");
+  }
+  assert.deepEqual(
+    times,
+    passed.map((ms) => new Date(ms).toISOString()),
+    "to the millisecond, in every part of a second",
+  );
 });

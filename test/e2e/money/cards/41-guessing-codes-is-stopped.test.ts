@@ -182,4 +182,7 @@ test("the budget forgets: the oldest names in a flood, and failures with their m
   assert.equal(budget.waitMs("a"), 0);
   for (let i = 0; i < 1_000; i++) budget.failed(`name ${i}`);
   assert.equal(budget.size, 100);
+  // Of those that it knows the one whose last failure is the oldest goes, whichever failed first.
+  assert.deepEqual([budget.failed("name 900"), budget.failed("another")], [true, false]);
+  assert.deepEqual([budget.size, budget.waitMs("name 900"), budget.failed("name 901")], [100, MINUTE_MS, false]);
 });

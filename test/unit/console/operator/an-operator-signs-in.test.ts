@@ -109,6 +109,15 @@ test("another site gets nothing by the cookie, and cannot sign anybody in", asyn
   assert.equal((await visit(console, "GET", "/admin/v1/accounts", { ...OWN, cookie })).status, 200);
 });
 
+test("where the token is shown it decides, whatever a browser has kept beside it", async (t) => {
+  const console = await startConsole(t, PAGES);
+  const browser = await signIn(console);
+  const statusWith = async (cookie: string, token: string) =>
+    (await visit(console, "GET", "/admin/v1/accounts", { ...OWN, cookie, authorization: `Bearer ${token}` })).status;
+  assert.equal(await statusWith("__Host-tollgate-operator=of-another-time", ADMIN_TOKEN), 200);
+  assert.equal(await statusWith(browser.cookie ?? "", "not-the-admin-token-of-it"), 401);
+});
+
 test("another admin token, a changed cookie, and the end of its time end a session", async (t) => {
   const clock = new HandClock();
   const store = await openTestStore(t);

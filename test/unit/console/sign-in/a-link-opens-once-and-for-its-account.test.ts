@@ -161,6 +161,14 @@ test("who does not say what program it is has none", async (t) => {
   );
 });
 
+test("of what a browser calls itself no more is kept than a list can show", async (t) => {
+  const owners = await startOwners(t);
+  const browser = owners.browser({ headers: { "user-agent": "Browser ".repeat(100) } });
+  await browser.post("/sign-in/link", { token: await owners.link(await owners.account("alice")) });
+  const { json } = await browser.get("/access");
+  assert.equal(json.sessions[0].agent, "Browser ".repeat(25));
+});
+
 test("each sign-in, failure and sign-out has its line, and no line has a secret", async (t) => {
   const owners = await startOwners(t);
   const tag = await owners.account("alice");
