@@ -4,7 +4,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HubRequest, OutputFormat, TranslatedRequest } from "../hub.ts";
-import { closedSchema, type FormatPlan, hasMap, losesInClosing, planFormat, schemaParam } from "../rules/format.ts";
+import { type FormatPlan, planFormat, schemaParam } from "../rules/format.ts";
 import { CallIds } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
 import { ignoreNative } from "../rules/options.ts";
@@ -16,6 +16,7 @@ import { NameBook } from "../rules/tool-names.ts";
 import { isForced, offerTools, type ToolOffer } from "../rules/tool-offer.ts";
 import { settleBreakpoints } from "./request/breakpoints.ts";
 import { type ContentBlock, endsInBareCalls, type Message, textBlocks, writeTurns } from "./request/turns.ts";
+import { closedSchema, hasMap, losesInClosing } from "./schemas.ts";
 import { cacheControl, encodeTool, encodeToolChoice } from "./shape.ts";
 
 export { decodeRequest } from "./request/decode.ts";

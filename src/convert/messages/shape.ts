@@ -3,11 +3,11 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
 import type { ToolChoice, ToolDefinition, ToolRef } from "../hub.ts";
-import { isClosed, objectRoot } from "../rules/format.ts";
 import { optionalFlag, optionalList, optionalRecord, optionalText, record, refuse, text } from "../rules/read.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { messagesTyped } from "../rules/tool-typed.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
+import { isClosed, objectRoot } from "./schemas.ts";
 
 /** The tools of a body: own, client-run typed, and hosted ones. */
 export function decodeTools(value: unknown): readonly ToolDefinition[] {

@@ -2,11 +2,10 @@
 
 import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
 import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolKind, ToolRef } from "../hub.ts";
-import { EMPTY_OBJECT_SCHEMA } from "../rules/format.ts";
 import { optionalFlag, optionalList, optionalRecord, optionalText, record, refuse, text } from "../rules/read.ts";
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { RESPONSES_TYPED } from "../rules/tool-typed.ts";
-import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
+import { EMPTY_OBJECT_SCHEMA, FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 
 /**
  * A list of tools, namespaces opened.

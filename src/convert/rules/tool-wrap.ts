@@ -11,6 +11,9 @@ import { parseExact } from "../json-exact.ts";
 import { nestsWithin } from "../reply/depth.ts";
 import { freeformText } from "../reply/freeform-input.ts";
 
+/** The schema of a tool without parameters. */
+export const EMPTY_OBJECT_SCHEMA: JsonObject = { type: "object", properties: {} };
+
 /** The schema of a freeform tool's one argument. */
 export const FREEFORM_SCHEMA: JsonObject = {
   type: "object",

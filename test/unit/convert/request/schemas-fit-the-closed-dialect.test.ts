@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
-import { closedSchema, hasMap, isClosed, objectRoot } from "../../../../src/convert/rules/format.ts";
+import { closedSchema, hasMap, isClosed, objectRoot } from "../../../../src/convert/messages/schemas.ts";
 import { routeTo, upstreamBody } from "./translate.ts";
 
 const SCHEMAS: readonly Record<string, unknown>[] = [
