@@ -8,6 +8,7 @@
  */
 import type { HealthSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
+import { type OutcomeCounts, type OutcomeKind, Outcomes } from "./outcomes.ts";
 
 /** `probe`: it may be asked by one request, to see. */
 type UpstreamStanding = "healthy" | "probe" | "ejected";
@@ -236,53 +237,5 @@ export class Health {
     return retryAfterS === undefined
       ? undefined
       : Math.min(this.#settings.coolDownMaxMs, Math.round(retryAfterS * 1_000));
-  }
-}
-
-/* What has lately come of the attempts at one upstream, counted by kind in a window that slides in six steps. */
-
-/**
- * How an attempt reflects on its upstream: `local` was felt on our side of the wire (connect, reset, timeout), `remote`
- * was said or done by the server (5xx, 529, a broken reply); 429, refused credentials, and a path or model that it does
- * not have (404, 405) are neither.
- */
-const OUTCOME_KINDS = ["ok", "local", "remote", "rate_limited", "forbidden", "not_found"] as const;
-type OutcomeKind = (typeof OUTCOME_KINDS)[number];
-type OutcomeCounts = Readonly<Record<OutcomeKind, number>>;
-
-const STEPS = 6;
-
-class Outcomes {
-  readonly #stepMs: number;
-  readonly #counts = OUTCOME_KINDS.map(() => new Uint32Array(STEPS));
-  /** The step that is being counted, in steps since the clock's start. */
-  #step = 0;
-
-  constructor(windowMs: number) {
-    this.#stepMs = windowMs / STEPS;
-  }
-
-  add(kind: OutcomeKind, nowMs: number): void {
-    this.#moveTo(nowMs);
-    const counts = this.#counts[OUTCOME_KINDS.indexOf(kind)] as Uint32Array;
-    counts[this.#step % STEPS] = (counts[this.#step % STEPS] as number) + 1;
-  }
-
-  counts(nowMs: number): OutcomeCounts {
-    this.#moveTo(nowMs);
-    const sums = this.#counts.map((counts) => counts.reduce((sum, count) => sum + count, 0));
-    return Object.fromEntries(OUTCOME_KINDS.map((kind, index) => [kind, sums[index]])) as OutcomeCounts;
-  }
-
-  /** A new window: what was before it does not count against an upstream that has just come back. */
-  clear(): void {
-    for (const counts of this.#counts) counts.fill(0);
-  }
-
-  #moveTo(nowMs: number): void {
-    const step = Math.floor(nowMs / this.#stepMs);
-    const passed = Math.min(STEPS, step - this.#step);
-    for (let at = 1; at <= passed; at++) for (const counts of this.#counts) counts[(step - passed + at) % STEPS] = 0;
-    if (passed > 0) this.#step = step;
   }
 }
