@@ -4,15 +4,14 @@
  */
 
 import type { AccountTag } from "../../values/key.ts";
-import { nanoUsd, ZERO } from "../../values/money.ts";
+import { nanoUsd } from "../../values/money.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
 import type { Store } from "../contract.ts";
-import { cardsAccount, entitlementAccount } from "../names.ts";
-import type { CardFacts, Code, CodeBatch, Entitlement, Page, RedeemAnswer } from "../records.ts";
-import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
+import type { CardFacts, Code, CodeBatch, Page, RedeemAnswer } from "../records.ts";
+import { grantWithin } from "./cards.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database/database.ts";
-import { appendLine, findAccountRow, findEntitlement, instantOrNone, listedEntitlements } from "./rows.ts";
+import { findAccountRow, instantOrNone } from "./rows.ts";
 
 export function createCodes(
   context: Context,
@@ -149,67 +148,4 @@ function worthOf(row: Row): CardFacts & Pick<Code, "expiresAtMs" | "createdAtMs"
     expiresAtMs: instantOrNone(row.expires),
     createdAtMs: Number(row.created),
   };
-}
-
-/* Time cards of the embedded store: what an account has of them, and how one comes to it. */
-
-type GrantAsk = Parameters<Store["grant"]>[1];
-
-export function grant(context: Context, tag: AccountTag, ask: GrantAsk): Entitlement | undefined {
-  const nowMs = context.nowMs();
-  return context.db.commitFull(() => grantWithin(context, tag, ask, nowMs));
-}
-
-/** Gives a card within the running transaction. */
-function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, nowMs: number): Entitlement | undefined {
-  const { db } = context;
-  if (findAccountRow(db, tag) === undefined) return undefined;
-  const known = findEntitlement(db, tag, ask.id, context.live(tag));
-  if (known !== undefined) return known;
-  const fromMs = ask.fromMs ?? (ask.afterPrevious ? afterPrevious(context, tag, ask.group, nowMs) : nowMs);
-  const untilMs = fromMs + ask.lastsMs;
-  // Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
-  db.run("UPDATE entitlements SET listed = 0 WHERE tag = ? AND ends <= ?", tag, nowMs - ENTITLEMENT_LINGER_MS);
-  db.run(
-    "INSERT INTO entitlements (tag, id, card, plan, grp, starts, ends, quota) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    tag,
-    ask.id,
-    ask.card,
-    ask.plan,
-    ask.group,
-    fromMs,
-    untilMs,
-    ask.quota ?? null,
-  );
-  appendLine(db, tag, {
-    atMs: nowMs,
-    kind: "card",
-    debit: cardsAccount(ask),
-    credit: entitlementAccount(ask.id),
-    amount: ask.quota ?? ZERO,
-    reference: ask.reference,
-    group: ask.group,
-    model: "",
-    key: "",
-    memo: "",
-  });
-  const { id, card, plan, group, quota } = ask;
-  return { id, card, plan, group, fromMs, untilMs, quota, spent: ZERO, held: ZERO };
-}
-
-/** The end of the group's last listed card, or now. */
-function afterPrevious(context: Context, tag: AccountTag, group: string, nowMs: number): number {
-  const ends = listedEntitlements(context.db, tag, context.live(tag))
-    .filter((e) => e.group === group)
-    .map((e) => e.untilMs);
-  return Math.max(nowMs, ...ends);
-}
-
-export function listCards(context: Context, tag: AccountTag, ended = false): Awaited<ReturnType<Store["listCards"]>> {
-  const { db } = context;
-  if (findAccountRow(db, tag) === undefined) return undefined;
-  const nowMs = context.nowMs();
-  const listed = listedEntitlements(db, tag, context.live(tag));
-  const cards = ended ? listed : listed.filter((card) => card.untilMs > nowMs);
-  return { cards, storeTimeMs: nowMs };
 }

@@ -8,7 +8,7 @@ import type { NoticeWriter } from "../notices.ts";
 import * as accounts from "./accounts.ts";
 import { admit, extend } from "./admit.ts";
 import { archiveLedger } from "./archive.ts";
-import * as cards from "./codes.ts";
+import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { Context } from "./context.ts";
 import { bootId } from "./database/boot-id.ts";

@@ -1,43 +1,17 @@
-/**
- * Codes on Redis. A code and the account that redeems it are in different slots, so that no one script can do both; a
- * redemption is a row of steps, each of which may be repeated (docs/failure-model.md invariant 11):
- *
- *   note     the code's hash goes into the set of claims, where a sweep finds what a crash left
- *   claim    unused -> claimed, for one account: the single winner is decided here
- *   credit   the account gets the card, once per code id
- *   end      claimed -> redeemed
- *   forget   the note goes
- *
- * Whoever dies in between is finished by the next try of the same account or by `finishClaims`, whichever comes first.
- */
+/** Codes on Redis: they are made, entered in their batches and listed, and made void. How one is redeemed: `redemption.ts`. */
 
 import type { CodeHash } from "../../values/code.ts";
-import type { AccountTag } from "../../values/key.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
-import { type Store, StoreError } from "../contract.ts";
-import { cardsAccount, entitlementAccount } from "../names.ts";
-import type { Code, CodeBatch, CodeFacts, Entitlement, Page, RedeemAnswer, Redemption } from "../records.ts";
-import { ENTITLEMENT_LINGER_MS } from "../settlement.ts";
+import type { Store } from "../contract.ts";
+import type { Code, CodeBatch, CodeFacts, Page } from "../records.ts";
 import type { Confirm } from "./connection/confirmed.ts";
 import type { Runner } from "./connection/runner.ts";
-import {
-  accountKey,
-  BATCHES_IN_ORDER,
-  batchCodesKey,
-  batchKey,
-  CLAIMS,
-  CODE_INDEX,
-  CODES_IN_ORDER,
-  codeKey,
-  ledgerKey,
-} from "./keys.ts";
-import { toBatch, toCode, toCodeOfFields, toEntitlement } from "./records.ts";
+import { BATCHES_IN_ORDER, batchCodesKey, batchKey, CODE_INDEX, CODES_IN_ORDER, codeKey } from "./keys.ts";
+import { toBatch, toCode, toCodeOfFields } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
 /** Codes that are made in one go on the connection. */
 const CREATE_STEP = 100;
-/** How long a note of a claim that was never made is kept: far longer than any redemption takes. */
-const NOTE_LIFE_MS = 600_000;
 
 /**
  * The codes first, then their batch, then the index: a crash in between leaves codes whose text nobody was given, and none that
@@ -60,15 +34,15 @@ export async function createCodes(
     );
     // A code that was there before stays in the batch that it is in.
     const ids = step.filter((_, at) => batches[at] === batchId).map(({ id }) => id);
-    if (batchId !== "") await enter(runner, scripts, { ...facts, batch: batchId }, ids, batch);
+    if (batchId !== "") await enterInBatch(runner, scripts, { ...facts, batch: batchId }, ids, batch);
     // Another gateway may have been asked for the same: the index decides, and nobody is given these.
-    if ((await index(runner, scripts, step)) === "taken") return "taken";
+    if ((await indexCodes(runner, scripts, step)) === "taken") return "taken";
   }
   return "made";
 }
 
 /** Enters codes in their batch. */
-async function enter(
+export async function enterInBatch(
   runner: Runner,
   scripts: Scripts,
   { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch: id }: CodeFacts & { readonly batch: string },
@@ -85,7 +59,8 @@ async function enter(
   );
 }
 
-async function index(
+/** Makes codes known by their ids. @returns `taken` where an id is that of another code. */
+export async function indexCodes(
   runner: Runner,
   scripts: Scripts,
   codes: readonly { id: string; hash: CodeHash }[],
@@ -140,11 +115,13 @@ export async function getCode(runner: Runner, id: string): Promise<Code | undefi
   return hash === undefined ? undefined : readCode(runner, hash);
 }
 
-async function hashOfId(runner: Runner, id: string): Promise<CodeHash | undefined> {
+/** By what the code is found; undefined where no code has this id. */
+export async function hashOfId(runner: Runner, id: string): Promise<CodeHash | undefined> {
   return ((await runner.step((redis) => redis.hget(CODE_INDEX, id))) ?? undefined) as CodeHash | undefined;
 }
 
-async function readCode(runner: Runner, hash: CodeHash): Promise<Code | undefined> {
+/** The code that has this hash; undefined where none has. */
+export async function readCode(runner: Runner, hash: CodeHash): Promise<Code | undefined> {
   return toCodeOfFields(await runner.step((redis) => redis.hgetall(codeKey(hash))));
 }
 
@@ -179,194 +156,4 @@ export async function voidCodes(
   const codes = voided.filter((code) => code !== undefined);
   if (hashes.length > 0) await confirm?.(hashes.map(codeKey), codes);
   return codes;
-}
-
-export async function redeem(
-  runner: Runner,
-  scripts: Scripts,
-  { hash, tag, fromMs }: Parameters<Store["redeem"]>[0],
-  confirm?: Confirm,
-): Promise<RedeemAnswer> {
-  // Looked at first, so that a guess leaves no trace in the store.
-  const before = await readCode(runner, hash);
-  const refusal = before === undefined ? { outcome: "unknown_code" as const } : refusedTo(tag, before);
-  if (refusal !== undefined) return refusal;
-  const [name, status] = await runner.step((redis) => redis.hmget(accountKey(tag), ["name", "status"]));
-  if (!name) return { outcome: "unknown_account" };
-  if (status === "closed" && before?.state === "unused" && fromMs === undefined) return { outcome: "closed_account" };
-  await noteClaim(runner, scripts, hash);
-  const claimed = await claim(runner, scripts, hash, tag, fromMs !== undefined);
-  if (claimed === undefined) return { outcome: "unknown_code" };
-  // The note stays: another account's claim may have come in time. A sweep drops it.
-  if (claimed.expired) return { outcome: "expired" };
-  await confirm?.([codeKey(hash)], undefined);
-  // Another account was faster; the note is the winner's by now.
-  const lost = refusedTo(tag, claimed.code);
-  if (lost !== undefined) return lost;
-  const entitlement = await creditClaim(runner, scripts, tag, claimed.code, fromMs);
-  if (entitlement === undefined) return { outcome: "unknown_account" };
-  const code = (await endClaim(runner, scripts, hash, tag)) ?? claimed.code;
-  await dropClaim(runner, scripts, hash);
-  if ((await hashOfId(runner, code.id)) === undefined) {
-    const { batch } = code;
-    if (batch !== undefined) await enter(runner, scripts, { ...code, batch }, [code.id]);
-    await index(runner, scripts, [{ id: code.id, hash }]);
-  }
-  return { outcome: claimed.now ? "redeemed" : "again", code, entitlement };
-}
-
-/** Why the account does not get the code; undefined when it may have it, or has it. */
-function refusedTo(tag: AccountTag, code: Code): { outcome: "void" | "used" } | undefined {
-  if (code.state === "void") return { outcome: "void" };
-  return code.tag === undefined || code.tag === tag ? undefined : { outcome: "used" };
-}
-
-export async function noteClaim(runner: Runner, scripts: Scripts, hash: CodeHash): Promise<void> {
-  await runner.script(scripts["claim-note"], [CLAIMS], [hash]);
-}
-
-/**
- * @param again the claim is done again, and was in time.
- * @returns the code as it is now, whether this very call claimed it, and whether it came too late.
- */
-export async function claim(
-  runner: Runner,
-  scripts: Scripts,
-  hash: CodeHash,
-  tag: AccountTag,
-  again = false,
-): Promise<{ code: Code; now: boolean; expired: boolean } | undefined> {
-  const reply = await runner.script(scripts["code-claim"], [codeKey(hash)], [tag, again ? "1" : ""]);
-  if (reply === null) return undefined;
-  const [now, texts] = reply as [string, string[]];
-  return { code: toCode(texts), now: now === "1", expired: now === "expired" };
-}
-
-/** Gives the account what the code is worth; undefined when there is no such account. */
-export async function creditClaim(
-  runner: Runner,
-  scripts: Scripts,
-  tag: AccountTag,
-  code: Code,
-  fromMs?: number,
-): Promise<Entitlement | undefined> {
-  return grant(runner, scripts, tag, {
-    ...code,
-    afterPrevious: code.starts === "after_previous",
-    reference: code.id,
-    fromMs,
-  });
-}
-
-export async function endClaim(
-  runner: Runner,
-  scripts: Scripts,
-  hash: CodeHash,
-  tag: AccountTag,
-): Promise<Code | undefined> {
-  const reply = await runner.script(scripts["code-done"], [codeKey(hash)], [tag]);
-  return reply === null ? undefined : toCode(reply as string[]);
-}
-
-async function dropClaim(runner: Runner, scripts: Scripts, hash: CodeHash, notedAt = ""): Promise<void> {
-  await runner.script(scripts["claim-drop"], [CLAIMS], [hash, notedAt]);
-}
-
-/**
- * Brings the oldest noted claims to their end. A redemption that is under way at this moment is not disturbed.
- * @throws StoreError when an account's own records let nothing be credited: once the others are done.
- */
-export async function finishClaims(
-  runner: Runner,
-  scripts: Scripts,
-  limit: number,
-  onFinished: Parameters<Store["finishClaims"]>[1],
-): Promise<number> {
-  const reply = await runner.script(scripts["claim-list"], [CLAIMS], [`${pageSize(limit, PAGE_MAX)}`]);
-  const [now, notes] = reply as [string, string[]];
-  let finished = 0;
-  let damaged: StoreError | undefined;
-  for (let i = 0; i + 1 < notes.length; i += 2) {
-    const [hash, notedAt] = notes.slice(i, i + 2) as [CodeHash, string];
-    const redemption = await creditNoted(runner, scripts, hash, notedAt, Number(now)).catch(async (error: unknown) => {
-      if (!(error instanceof StoreError) || error.outcome !== "refused") throw error;
-      damaged = error;
-      // Renewed, so that it does not delay the others.
-      await noteClaim(runner, scripts, hash);
-      return undefined;
-    });
-    if (!redemption) continue;
-    // Reported while the note is there: should this process die now, the next sweep reports again.
-    await onFinished?.(redemption);
-    await endClaim(runner, scripts, hash, redemption.tag);
-    await dropClaim(runner, scripts, hash);
-    finished += 1;
-  }
-  if (damaged) throw damaged;
-  return finished;
-}
-
-/** Gives the account of a noted claim its card; undefined when there is nothing to finish. */
-async function creditNoted(
-  runner: Runner,
-  scripts: Scripts,
-  hash: CodeHash,
-  notedAt: string,
-  nowMs: number,
-): Promise<Redemption | undefined> {
-  const code = await readCode(runner, hash);
-  // The claim may be on its way, unless the note is old: then it never came.
-  if (code?.state === "unused" && nowMs - Number(notedAt) <= NOTE_LIFE_MS) return undefined;
-  if (code?.state !== "claimed" || code.tag === undefined) {
-    await dropClaim(runner, scripts, hash, notedAt);
-    return undefined;
-  }
-  const entitlement = await creditClaim(runner, scripts, code.tag, code);
-  if (entitlement === undefined) {
-    // The account is lost. Its note is renewed, so that it does not delay the others.
-    await noteClaim(runner, scripts, hash);
-    return undefined;
-  }
-  return { hash, tag: code.tag, code, entitlement };
-}
-
-/* Time cards on Redis: what an account has of them, and how one comes to it. */
-
-export async function grant(
-  runner: Runner,
-  scripts: Scripts,
-  tag: AccountTag,
-  ask: Parameters<Store["grant"]>[1],
-): Promise<Entitlement | undefined> {
-  const reply = await runner.script(
-    scripts.grant,
-    [accountKey(tag), ledgerKey(tag)],
-    [
-      ask.id,
-      ask.plan,
-      ask.group,
-      `${ask.lastsMs}`,
-      ask.afterPrevious ? "1" : "0",
-      `${ask.quota ?? ""}`,
-      ask.reference,
-      entitlementAccount(ask.id),
-      `${ENTITLEMENT_LINGER_MS}`,
-      cardsAccount(ask),
-      `${ask.fromMs ?? ""}`,
-      ask.card,
-    ],
-  );
-  return reply === null ? undefined : toEntitlement(reply as string[]);
-}
-
-export async function listCards(
-  runner: Runner,
-  scripts: Scripts,
-  tag: AccountTag,
-  ended = false,
-): ReturnType<Store["listCards"]> {
-  const reply = await runner.script(scripts["cards-read"], [accountKey(tag)], [ended ? "1" : ""]);
-  if (reply === null) return undefined;
-  const [now, cards] = reply as [string, string[][]];
-  return { cards: cards.map(toEntitlement), storeTimeMs: Number(now) };
 }

@@ -6,7 +6,7 @@ import { overlay } from "../overlay.ts";
 import * as accounts from "./accounts.ts";
 import { admit, extend } from "./admit.ts";
 import { archiveLedger, readLedger } from "./archive.ts";
-import * as cards from "./codes.ts";
+import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { type Confirm, confirmedWrites, confirmOn } from "./connection/confirmed.ts";
 import { connect, connectBeside, type RedisConnection, type RedisSettings } from "./connection/connect.ts";
@@ -21,6 +21,7 @@ import { accountKey } from "./keys.ts";
 import { pageMarks, settledAmounts } from "./marks.ts";
 import * as names from "./names.ts";
 import * as notices from "./notices.ts";
+import { finishClaims, redeem } from "./redemption.ts";
 import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
 import * as signIns from "./sign-ins.ts";
@@ -94,8 +95,8 @@ const CALLS: Calls<ScriptContext> = {
   listBatchCodes: ({ runner }, batch, cursor, limit) => codes.listBatchCodes(runner, batch, cursor, limit),
   voidCode: ({ runner, scripts, confirm }, id) => codes.voidCode(runner, scripts, id, confirm()),
   voidCodes: ({ runner, scripts, confirm }, ids) => codes.voidCodes(runner, scripts, ids, confirm()),
-  redeem: ({ runner, scripts, confirm }, ask) => codes.redeem(runner, scripts, ask, confirm()),
-  finishClaims: ({ runner, scripts }, limit, onFinished) => codes.finishClaims(runner, scripts, limit, onFinished),
+  redeem: ({ runner, scripts, confirm }, ask) => redeem(runner, scripts, ask, confirm()),
+  finishClaims: ({ runner, scripts }, limit, onFinished) => finishClaims(runner, scripts, limit, onFinished),
   readDays: ({ runner, scripts }, tag, since, until) => readDays(runner, scripts, tag, { since, until }),
   pageDays: ({ runner, scripts }, tag, span, cursor) => pageDays(runner, scripts, tag, span, cursor),
   pageUpstreamDays: ({ runner, scripts }, tag, span, cursor) => pageUpstreamDays(runner, scripts, tag, span, cursor),

@@ -1,9 +1,9 @@
 /** A redemption that the sweep finished is in the journal: a Redis that loses it, and the claim's note, gets it back. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { claim, noteClaim } from "../../../../src/store/redis/codes.ts";
 import { connect } from "../../../../src/store/redis/connection/connect.ts";
 import { Runner } from "../../../../src/store/redis/connection/runner.ts";
+import { claim, noteClaim } from "../../../../src/store/redis/redemption.ts";
 import { loadScripts } from "../../../../src/store/redis/scripts.ts";
 import { Secret } from "../../../../src/values/secret.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";

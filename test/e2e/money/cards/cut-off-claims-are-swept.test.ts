@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../../../src/store/contract.ts";
-import { claim, noteClaim } from "../../../../src/store/redis/codes.ts";
 import { connect } from "../../../../src/store/redis/connection/connect.ts";
 import { Runner } from "../../../../src/store/redis/connection/runner.ts";
+import { claim, noteClaim } from "../../../../src/store/redis/redemption.ts";
 import { loadScripts } from "../../../../src/store/redis/scripts.ts";
 import { sweepClaims } from "../../../../src/store/upkeep/claim-sweeper.ts";
 import { createLog } from "../../../../src/telemetry/log.ts";
