@@ -1,6 +1,6 @@
 /** Members taken out of the bytes of a valid JSON text, wherever in it they are. */
 import { type JsonSpan, nameIn, skipValue } from "./json-nested.ts";
-import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown, skipSpace } from "./json-scan.ts";
+import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown, skipSpace } from "./json-tokens.ts";
 
 /** What becomes of a member: it goes, it stays as it is, or it stays and its value is gone through with this. */
 export type Fate<T> = "goes" | "stays" | { readonly under: T };

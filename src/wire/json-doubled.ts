@@ -1,6 +1,6 @@
 /** Names that stand twice in one object, found in the bytes of a valid JSON text. */
 import { hasEscape, isNamed, type JsonSpan, memberSpans, nameIn, skipValue } from "./json-nested.ts";
-import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown, skipSpace } from "./json-scan.ts";
+import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown, skipSpace } from "./json-tokens.ts";
 
 /** An element of a list, and the first of its names that stands twice, escapes decoded. */
 interface DoubledName extends JsonSpan {

@@ -3,7 +3,7 @@
  * half a million of them take a second, where as many numbers take 20 ms.
  */
 import { randomInt } from "node:crypto";
-import { COLON, QUOTE, skipKnown } from "./json-scan.ts";
+import { COLON, QUOTE, skipKnown } from "./json-tokens.ts";
 
 /** Names of members in a text, and how many of them are different; what is left over is not looked at. */
 export interface NameLimits {

@@ -15,7 +15,7 @@ import {
   skipScalar,
   skipSpace,
   skipString,
-} from "./json-scan.ts";
+} from "./json-tokens.ts";
 import { asBuffer } from "./utf8.ts";
 
 /** Where a member is among its neighbours; -1 where there is none. */

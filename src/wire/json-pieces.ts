@@ -4,21 +4,8 @@
  */
 import { isUtf8 } from "node:buffer";
 import { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
-import {
-  BACKSLASH,
-  decodeString,
-  isJsonFault,
-  type JsonScan,
-  JsonScanner,
-  type LongValue,
-  OPEN_ARRAY,
-  QUOTE,
-  scanJson,
-  scanParsedJson,
-  skipInString,
-  skipSpace,
-  skipString,
-} from "./json-scan.ts";
+import { isJsonFault, type JsonScan, JsonScanner, type LongValue, scanJson, scanParsedJson } from "./json-scan.ts";
+import { BACKSLASH, decodeString, OPEN_ARRAY, QUOTE, skipInString, skipSpace, skipString } from "./json-tokens.ts";
 import { asBuffer, decodeUtf8 } from "./utf8.ts";
 
 /** Asked between two steps: a promise when others should have their turn first. */

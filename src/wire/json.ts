@@ -2,7 +2,8 @@
  * JSON at the level of bytes: the room's front, and what finds the top-level members and lets a rule splice one of them
  * without touching the others (ARCHITECTURE.md promise 6).
  */
-import { BACKSLASH, type JsonMember, type JsonScan } from "./json-scan.ts";
+import type { JsonMember, JsonScan } from "./json-scan.ts";
+import { BACKSLASH } from "./json-tokens.ts";
 import { asBuffer } from "./utf8.ts";
 
 export { type Fate, withoutMembers } from "./json-cut.ts";
