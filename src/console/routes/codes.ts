@@ -3,24 +3,17 @@
  */
 
 import { StoreError } from "../../store/contract.ts";
-import { type Account, type CardFacts, CODES_MAX, type Code, type RedeemAnswer } from "../../store/records.ts";
+import { type CardFacts, CODES_MAX, type Code } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
-import { type CodeHash, codeIdIn, newBatchId, newCode, readCode } from "../../values/code.ts";
+import { codeIdIn, newBatchId, newCode } from "../../values/code.ts";
 import { KeyedQueue } from "../../values/collections/keyed-queue.ts";
 import { formatUsd } from "../../values/money.ts";
 import { COMMAND } from "../../values/program/program.ts";
-import {
-  CodePage,
-  CodeShape,
-  type NewCodesAnswer,
-  NewCodesShape,
-  type RedemptionAnswer,
-  RedemptionShape,
-} from "../answers/answers.ts";
-import { showCode, showEntitlement, showLastDay } from "../answers/present.ts";
+import { CodePage, CodeShape, type NewCodesAnswer, NewCodesShape, RedemptionShape } from "../answers/answers.ts";
+import { showCode, showLastDay } from "../answers/present.ts";
 import { readLimit } from "../input/parameters.ts";
 import { accountNamed } from "../named-accounts.ts";
-import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
+import { AdminRefusal, malformed } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
 import {
   AccountPath,
@@ -36,6 +29,7 @@ import {
   wholeNumber,
 } from "../vocabulary.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { Redeemer } from "./parts/redeemer.ts";
 
 const CodeId = Type.String({
   pattern: "^code_[0-9A-Za-z]{16}$",
@@ -276,102 +270,6 @@ async function twice<T>(work: () => Promise<T>): Promise<T> {
     if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
     return work();
   }
-}
-
-/** Redemptions of all accounts. */
-class Redeemer {
-  readonly #parts: ConsoleParts;
-
-  constructor(parts: ConsoleParts) {
-    this.#parts = parts;
-  }
-
-  /** @throws AdminRefusal that says no more of an unknown code than of another's. */
-  async redeem(account: Account, typed: string): Promise<ConsoleAnswer<RedemptionAnswer>> {
-    const hash = readTyped(typed);
-    return this.#parts.codeGuesses.inTurn(account.id, () => this.#redeem(account, hash));
-  }
-
-  async #redeem(account: Account, hash: CodeHash): Promise<ConsoleAnswer<RedemptionAnswer>> {
-    const { codeGuesses } = this.#parts;
-    const waitMs = codeGuesses.waitMs(account.id);
-    if (waitMs > 0) {
-      this.#parts.onCodeFailure?.({ account: account.id, outcome: "blocked", blocksNow: false });
-      throw tooManyGuesses(waitMs);
-    }
-    const answer = await this.#parts.store.redeem({ hash, tag: account.tag });
-    if (answer.outcome === "unknown_account") throw noSuchAccount(account.name);
-    if (answer.outcome === "closed_account") throw accountClosed(account.name);
-    if (answer.outcome === "redeemed" || answer.outcome === "again") return redeemed(account, answer);
-    const blocksNow = codeGuesses.failed(account.id);
-    this.#parts.onCodeFailure?.({ account: account.id, outcome: "failed", blocksNow });
-    throw answer.outcome === "expired" ? noLongerRedeemable() : notRedeemable();
-  }
-}
-
-function redeemed(
-  account: Account,
-  { outcome, code, entitlement }: Extract<RedeemAnswer, { outcome: "redeemed" | "again" }>,
-): ConsoleAnswer<RedemptionAnswer> {
-  const repeated = outcome === "again";
-  const body = {
-    account: account.name,
-    code_id: code.id,
-    card: code.card,
-    entitlement: showEntitlement(entitlement),
-    repeated,
-  };
-  return { status: repeated ? 200 : 201, body, repeated, audit: { code_id: code.id, card: code.card } };
-}
-
-/** @throws AdminRefusal 400 for what cannot be a code; nothing is looked up for it, so it is no guess. */
-function readTyped(typed: string): CodeHash {
-  const hash = readCode(typed);
-  if (hash === undefined) {
-    throw malformed(
-      "code",
-      "a code: 17 letters and digits in groups, XXXX-XXXX-XXXX-XXXX-X",
-      "Send the code as it was sold.",
-    );
-  }
-  if (hash !== "typo") return hash;
-  throw new AdminRefusal(
-    400,
-    "code_mistyped",
-    "The code was mistyped: its last symbol does not fit the others.",
-    "Compare it with what was sold, symbol by symbol.",
-  );
-}
-
-/** One answer for codes that do not exist, that are void and that others have: a guess learns nothing. */
-function notRedeemable(): AdminRefusal {
-  return new AdminRefusal(
-    404,
-    "code_not_redeemable",
-    "This account cannot redeem this code: there is none like it, it is void, or another account has it.",
-    `Compare it with what was sold. The state of every code, by its id: ${COMMAND} code list`,
-  );
-}
-
-/** Said of real codes alone, of which nobody has anything any more. */
-function noLongerRedeemable(): AdminRefusal {
-  return new AdminRefusal(
-    410,
-    "expired_code",
-    "The last day on which this code could be redeemed is over; nothing was changed.",
-    `Ask whoever sold it for another one; operators may give the card away: ${COMMAND} card gift ACCOUNT CARD --id ID`,
-  );
-}
-
-function tooManyGuesses(waitMs: number): AdminRefusal {
-  const seconds = Math.ceil(waitMs / 1_000);
-  return new AdminRefusal(
-    429,
-    "too_many_wrong_codes",
-    "This account has tried too many codes that it cannot redeem; no code is looked up for it for now.",
-    `Wait ${seconds} s, then send the right code.`,
-    { "retry-after": String(seconds) },
-  );
 }
 
 function codesExist({ id, card, createdAtMs }: Code): AdminRefusal {
