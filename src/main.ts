@@ -50,6 +50,7 @@ async function serve(options: RunOptions): Promise<void> {
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = await openLog(settings.log.level, options.pretty);
   log.info({ event: "starting", ...BUILD, generation: 1, sha256: digestOf(copy) }, "tollgate starts");
+  let doubts = tellDoubts([], settings, log);
   // What only a gateway needs is read here, so that the other commands start in half the time.
   const [{ startGateway }, { startWorkers }] = await Promise.all([
     import("./gateway.ts"),
@@ -67,7 +68,9 @@ async function serve(options: RunOptions): Promise<void> {
   const watch = watchConfig({
     file,
     copy,
-    onSettings: (next, nextCopy) => void reload(gateway, next, nextCopy, log),
+    onSettings: async (next, nextCopy) => {
+      if (await reload(gateway, next, nextCopy, log)) doubts = tellDoubts(doubts, next, log);
+    },
     onProblems: (problems) => keepOld(gateway, problems, log),
   });
   onHup = () => {
@@ -153,21 +156,34 @@ function readText(file: string): string {
   }
 }
 
-async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigCopy, log: Log): Promise<void> {
+/** Says what `tollgate check` warns of: in the log it is found by those who never ran that. @param told what was said before. */
+function tellDoubts(told: readonly string[], settings: Settings, log: Log): readonly string[] {
+  const warnings = warningsOf(settings);
+  const fresh = warnings.filter((warning) => !told.includes(warning));
+  if (fresh.length > 0)
+    log.warn({ event: "config_doubtful", warnings: fresh }, "the configuration may not be as meant");
+  return warnings;
+}
+
+/** @returns whether the settings are in force. */
+async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigCopy, log: Log): Promise<boolean> {
   try {
     const { restart, gone, generation } = await gateway.reload(settings, copy);
     log.info(
       { event: "config_reloaded", generation, sha256: digestOf(copy), restart },
       restart.length === 0 ? "configuration reloaded" : "configuration reloaded; some settings wait for a restart",
     );
-    if (gone.length === 0) return;
-    log.warn(
-      { event: "config_lacks", generation, gone },
-      "the configuration no longer has what keys, accounts or codes may name",
-    );
+    if (gone.length > 0) {
+      log.warn(
+        { event: "config_lacks", generation, gone },
+        "the configuration no longer has what keys, accounts or codes may name",
+      );
+    }
+    return true;
   } catch (error) {
     gateway.reloadFailed([{ file: "", line: 1, column: 1, key: "", message: String(error) }]);
     log.error({ event: "config_refused", reason: String(error) }, "configuration refused; the old one stays in force");
+    return false;
   }
 }
 

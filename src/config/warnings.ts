@@ -1,14 +1,24 @@
-/** What a good configuration may surprise its users with: `tollgate check` says it, and the gateway starts all the same. */
+/** What a good configuration may surprise its users with: `tollgate check` and the log say it, and the gateway starts all the same. */
 import { type Catalog, groupServes } from "../values/catalog.ts";
-import { PROTOCOLS, withoutEndpoint } from "../values/protocol.ts";
+import { PROTOCOLS, withoutEndpoint, withVersion } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
 import { isPlainElsewhere } from "./compile/addresses.ts";
+import { formatDuration } from "./compile/units.ts";
+import { ofPrices } from "./price-warnings.ts";
 
-type Judged = Pick<Settings, "trustProxy" | "console" | "operatorOidc" | "upstreams" | "catalog">;
+type Judged = Pick<Settings, "trustProxy" | "console" | "operatorOidc" | "drain" | "upstreams" | "catalog">;
 
-/** @returns one sentence for each thing: of whom is believed, of the console, then of upstreams and of models, these in the order of the file. */
+/** @returns one sentence for each thing: of whom is believed, of the console, of a drain, then of upstreams, of models and of their prices, these in the order of the file. */
 export function warningsOf(settings: Judged): readonly string[] {
-  return [...ofTrust(settings), ...ofConsole(settings), ...ofUpstreams(settings), ...ofModels(settings.catalog)];
+  const { catalog } = settings;
+  return [
+    ...ofTrust(settings),
+    ...ofConsole(settings),
+    ...ofDrain(settings),
+    ...ofUpstreams(settings),
+    ...ofModels(catalog),
+    ...ofPrices(catalog),
+  ];
 }
 
 function* ofTrust({ trustProxy, console }: Judged): Generator<string> {
@@ -28,15 +38,26 @@ function* ofConsole({ console, operatorOidc }: Judged): Generator<string> {
   }
 }
 
+/** The second begins when the first is over, so that any two of them work. */
+function* ofDrain({ drain: { lameDuckMs, deadlineMs } }: Judged): Generator<string> {
+  if (lameDuckMs <= deadlineMs) return;
+  const [duck, deadline] = [formatDuration(lameDuckMs), formatDuration(deadlineMs)];
+  yield `drain.lame_duck (${duck}) is longer than drain.deadline (${deadline}), which begins after it: new requests are taken for ${duck}, and then what streams is cut after ${deadline}. They may be the wrong way round`;
+}
+
 function* ofUpstreams({ upstreams, catalog }: Judged): Generator<string> {
   const asked = new Set([...catalog.models.values()].flatMap(({ routes }) => routes.map(({ upstream }) => upstream)));
   for (const { name, baseUrl, protocol } of upstreams.values()) {
     if (!asked.has(name)) {
       yield `upstreams.${name} is in no route: it is never asked; name it under models.NAME.routes`;
     }
-    const bare = withoutEndpoint(baseUrl);
-    if (bare === undefined) continue;
     const url = `${baseUrl}${PROTOCOLS[protocol].upstreamPath}`;
+    const bare = withoutEndpoint(baseUrl);
+    const whole = withVersion(baseUrl, protocol);
+    if (bare === undefined && whole !== undefined) {
+      yield `upstreams.${name}.base_url has no version in it: requests will go to ${url}, and most servers have that below /v1. If this one does, make it ${whole}`;
+    }
+    if (bare === undefined) continue;
     yield `upstreams.${name}.base_url has the endpoint in it: requests will go to ${url}. Make it ${bare}`;
   }
 }

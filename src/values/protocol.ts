@@ -94,6 +94,22 @@ export function protocolOfPath(path: string): ProtocolFacts | undefined {
   return BY_PATH.get(path);
 }
 
+/** Servers whose endpoints are below no version, by their own documents. */
+const WITHOUT_VERSION: ReadonlySet<string> = new Set(["api.deepseek.com"]);
+
+/**
+ * What an upstream's `base_url` most likely lacks: servers of messages have them below `/v1`, whatever stands before that, and of
+ * the others' paths only none at all is telling.
+ * @returns the address with `/v1`; undefined where nothing seems to be missing.
+ */
+export function withVersion(baseUrl: string, protocol: Protocol): string | undefined {
+  const { origin, pathname, hostname } = new URL(baseUrl);
+  const path = pathname.replace(/\/+$/, "");
+  const isBare = path === "" && !WITHOUT_VERSION.has(hostname);
+  const lacks = protocol === "messages" ? !/\/v\d[^/]*$/.test(path) : isBare;
+  return lacks ? `${origin}${path}/v1` : undefined;
+}
+
 /** What is left of an upstream's `base_url` that ends in a path which is appended to it anyway; undefined of any other. */
 export function withoutEndpoint(baseUrl: string): string | undefined {
   const bare = baseUrl.replace(/\/+$/, "");

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { COMMAND } from "../../values/program/program.ts";
-import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, withoutEndpoint } from "../../values/protocol.ts";
+import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, withoutEndpoint, withVersion } from "../../values/protocol.ts";
 import { CONFIG_FILE } from "../../values/settings.ts";
 import type { CommandResult } from "../admin-commands.ts";
 import { type Command, Option } from "../command-line.ts";
@@ -84,7 +84,7 @@ export async function writeConfiguration(options: InitOptions, world: InitWorld)
     throw new CliFailure(1, `${config} cannot be written (${code}); name another with --config.`);
   }
   const asks = askedAt(answers);
-  const hint = addressHint(asked.baseUrl);
+  const hint = addressHint(answers);
   return {
     json: { file: config, model: asked.model, group: GROUP, asks },
     text: `Wrote ${config}. Requests will go to ${asks}.\n${next(config, answers)}`,
@@ -99,13 +99,13 @@ function askedAt({ baseUrl, protocol }: FirstSettings): string {
 }
 
 /** What is seldom right about an address; said once the file is there, since a few servers are like that. */
-function addressHint(baseUrl: string): string | undefined {
+function addressHint({ baseUrl, protocol }: FirstSettings): string | undefined {
   const bare = withoutEndpoint(baseUrl);
   if (bare !== undefined)
     return `The endpoint is added to base_url and should not be in it. Make it base_url: ${bare}\n`;
-  const { origin, pathname } = new URL(baseUrl);
-  if (pathname !== "/") return undefined;
-  return `Most model servers have their endpoints below /v1. If this one does, make it base_url: ${origin}/v1\n`;
+  const whole = withVersion(baseUrl, protocol);
+  if (whole === undefined) return undefined;
+  return `Most model servers have their endpoints below /v1. If this one does, make it base_url: ${whole}\n`;
 }
 
 const taken = (config: string) =>

@@ -35,7 +35,75 @@ test("a base_url with the endpoint in it is said to be asked for it twice", () =
       "upstreams.u2.base_url has the endpoint in it: requests will go to http://127.0.0.1:9/responses/messages. Make it http://127.0.0.1:9",
     ],
   );
-  assert.deepEqual(warned(["http://127.0.0.1:9/v1", "http://127.0.0.1:9/some-responses", "http://127.0.0.1:9"]), []);
+  assert.deepEqual(warned(["http://127.0.0.1:9/v1", "http://127.0.0.1:9/some-responses/v1"]), []);
+});
+
+test("a base_url without a version is said to be asked where few servers are", () => {
+  const said = (of: string) => {
+    const [protocol, url] = of.split(" ");
+    return warningsOfText(`upstreams: {u: {protocol: ${protocol}, base_url: "${url}"}}\n${served(["u"])}`);
+  };
+  assert.deepEqual(said("chat http://127.0.0.1:8000"), [
+    "upstreams.u.base_url has no version in it: requests will go to http://127.0.0.1:8000/chat/completions, and most servers have that below /v1. If this one does, make it http://127.0.0.1:8000/v1",
+  ]);
+  assert.deepEqual(said("messages https://vendor.example/anthropic/"), [
+    "upstreams.u.base_url has no version in it: requests will go to https://vendor.example/anthropic/messages, and most servers have that below /v1. If this one does, make it https://vendor.example/anthropic/v1",
+  ]);
+  for (const good of [
+    "chat http://127.0.0.1:8000/v1/",
+    "chat https://vendor.example/api/paas",
+    "chat https://vendor.example/v1beta/openai",
+    "chat https://api.deepseek.com",
+    "messages https://vendor.example/anthropic/v1",
+    "messages https://vendor.example/v2",
+  ]) {
+    assert.deepEqual(said(good), [], good);
+  }
+});
+
+test("a lame duck that is longer than the drain after it is said to be perhaps the wrong way round", () => {
+  const draining = (times: string) => warningsOfText(`drain: {${times}}\n${EAST}${served(["east"])}`);
+  assert.deepEqual(draining("lame_duck: 10m, deadline: 5s"), [
+    "drain.lame_duck (10m) is longer than drain.deadline (5s), which begins after it: new requests are taken for 10m, and then what streams is cut after 5s. They may be the wrong way round",
+  ]);
+  assert.deepEqual([...draining("lame_duck: 5s, deadline: 5s"), ...draining("deadline: 5s")], []);
+});
+
+/** One model with a price, a route's cost and the groups that serve it. */
+function priced(price: string, cost: string, groups = "g: {kind: pay_per_use, models: [m]}"): readonly string[] {
+  return warningsOfText(`${EAST}
+plans: {free: {}}
+models: {m: {plans: [free], price: {${price}}, context_tokens: 9000, max_output_tokens: 90, routes: [{upstream: east}, {upstream: east, cost: {${cost}}}]}}
+groups: {${groups}}
+`);
+}
+
+test("a route that costs more than is paid for it is said to lose money", () => {
+  const price = 'input: "1", output: "10"';
+  const dear = 'input: "1.5", cached_input: "0.5", output: "12"';
+  assert.deepEqual(priced(price, dear), [
+    "models.m.routes[1].cost is above the model's price: input 1.50 above 1.00, output 12.00 above 10.00; such requests cost more than they earn",
+  ]);
+  const groups = (multiplier: string) =>
+    `cheap: {kind: pay_per_use, models: [m], multiplier: "0.5"}, g: {kind: pay_per_use, models: ["*"], multiplier: "${multiplier}"}`;
+  assert.deepEqual(priced(price, dear, groups("1.2")), [
+    "models.m.routes[1].cost is above the model's price times 1.2, its dearest group: input 1.50 above 1.00; such requests cost more than they earn",
+  ]);
+  assert.deepEqual(priced(price, dear, groups("1.5")), [], "one group may be a friend's");
+  assert.deepEqual(priced(price, price), []);
+  assert.deepEqual(priced('input: "0", output: "0"', dear), [], "given away");
+  assert.deepEqual(priced(price, dear, "g: {kind: time_card, models: [m]}"), [], "paid for by cards alone");
+  assert.equal(priced(price, dear, "g: {kind: time_card, models: [m], fallback: money}").length, 1);
+});
+
+test("a price per token is said to be one", () => {
+  assert.deepEqual(priced('input: "0.00000125", output: "0.00001"', 'input: "0.000001", output: "0.00001"'), [
+    'models.m.price.input is 0.00000125 US dollars per million tokens, which looks like a price per token: that would be "1.25"',
+    'models.m.price.output is 0.00001 US dollars per million tokens, which looks like a price per token: that would be "10.00"',
+    'models.m.routes[1].cost.input is 0.000001 US dollars per million tokens, which looks like a price per token: that would be "1.00"',
+    'models.m.routes[1].cost.output is 0.00001 US dollars per million tokens, which looks like a price per token: that would be "10.00"',
+  ]);
+  assert.deepEqual(priced('input: "0.001", cached_input: "0.0001", output: "0"', 'input: "0", output: "0"'), []);
 });
 
 test("a model that no group serves is said to be nobody's", () => {
@@ -48,12 +116,12 @@ test("a model that no group serves is said to be nobody's", () => {
 
 test("an upstream that no route uses is said to be asked by nobody", () => {
   const two =
-    'upstreams: {east: {protocol: chat, base_url: "http://127.0.0.1:9"}, west: {protocol: chat, base_url: "http://127.0.0.1:9/chat/completions"}}';
+    'upstreams: {east: {protocol: chat, base_url: "http://127.0.0.1:9/v1"}, west: {protocol: chat, base_url: "http://127.0.0.1:9/chat/completions"}}';
   assert.deepEqual(warningsOfText(two + served(["east"])), [
     "upstreams.west is in no route: it is never asked; name it under models.NAME.routes",
     "upstreams.west.base_url has the endpoint in it: requests will go to http://127.0.0.1:9/chat/completions/chat/completions. Make it http://127.0.0.1:9",
   ]);
-  assert.deepEqual(warningsOfText(two.replace("/chat/completions", "") + served(["east", "west"])), []);
+  assert.deepEqual(warningsOfText(two.replace("/chat/completions", "/v1") + served(["east", "west"])), []);
 });
 
 test("an address of the console at which no browser keeps a sign-in is said to let nobody in", () => {
