@@ -4,7 +4,7 @@
  * Stricter than YAML where people get hurt: duplicate keys, tags, several documents and merge keys are refused, aliases
  * are counted and their expansion is bounded, numbers beyond 2^53 do not pass as something else.
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
 import { LIMITS } from "./defaults.ts";
 import { type ConfigPath, Problems, type Spot, shownKey } from "./problems.ts";
 
@@ -105,7 +105,11 @@ export function readDocument(text: string): ConfigDocument {
   }
   // After the first error a parser is guessing; what it says of the rest are consequences.
   for (const fault of [...parsed.errors.slice(0, 1), ...parsed.warnings]) {
-    problems.add([], `not valid YAML: ${SYNTAX[fault.code] ?? "this cannot be read"}`, spotAt(fault.pos[0]));
+    const opened = UNCLOSED.test(fault.message) ? openedAt(parsed, fault.pos[0]) : undefined;
+    const words = opened
+      ? `the ${opened.what} that opens here is not closed, or what is in it is not indented, by line ${spotAt(fault.pos[0]).line}`
+      : (SYNTAX[fault.code] ?? "this cannot be read");
+    problems.add([], `not valid YAML: ${words}`, spotAt(opened?.offset ?? fault.pos[0]));
   }
   if (!problems.none) return document(undefined);
   return document(plainValue(parsed.contents, parsed, { problems, places, spotAt }));
@@ -117,6 +121,8 @@ function parse(text: string, lineCounter: LineCounter): ReturnType<typeof parseD
       lineCounter,
       intAsBigInt: true,
       prettyErrors: false,
+      // What says whether a bracket was closed.
+      keepSourceTokens: true,
       schema: "core",
       uniqueKeys: false,
     });
@@ -124,6 +130,37 @@ function parse(text: string, lineCounter: LineCounter): ReturnType<typeof parseD
     if (error instanceof RangeError) return undefined;
     throw error;
   }
+}
+
+/** How the parser says it; its words are never shown. */
+const UNCLOSED = /^Flow |^Missing closing /;
+
+/**
+ * What ends at a fault without its bracket or quote: the parser names where it gave up, often many lines below. Of several the
+ * innermost.
+ */
+function openedAt(
+  parsed: ReturnType<typeof parseDocument>,
+  faultOffset: number,
+): { readonly what: "bracket" | "quote"; readonly offset: number } | undefined {
+  let found: ReturnType<typeof openedAt>;
+  const isOpen = (range: Node["range"]) => range?.[1] === faultOffset && range[0] >= (found?.offset ?? 0);
+  visit(parsed, (_key, node) => {
+    if (isCollection(node) && node.flow && isOpen(node.range) && !isClosed(node)) {
+      found = { what: "bracket", offset: node.range?.[0] ?? 0 };
+    }
+    if (isScalar(node) && /^QUOTE_/.test(node.type ?? "") && isOpen(node.range)) {
+      found = { what: "quote", offset: node.range?.[0] ?? 0 };
+    }
+  });
+  return found;
+}
+
+/** By its own kind: the parser also lets the other one end it. */
+function isClosed({ srcToken }: Node): boolean {
+  if (srcToken?.type !== "flow-collection") return false;
+  const closing = srcToken.start.type === "flow-seq-start" ? "flow-seq-end" : "flow-map-end";
+  return srcToken.end.some(({ type }) => type === closing);
 }
 
 interface DocumentWalk {
