@@ -79,10 +79,15 @@ export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesse
   const who = wanted === undefined ? "local" : `token:${wanted.toString("hex").slice(0, FINGERPRINT_CHARS)}`;
   const signIn = (peer: Peer, token: string) => {
     if (wanted === undefined) throw noToken();
-    assertToken(wanted, peer, token, guesses);
+    assertToken(wanted, peer, token, guesses, TYPE_IT);
   };
   return { admin, metrics, who, signIn, digest: wanted?.toString("base64url") };
 }
+
+const WHERE_IT_IS = "admin_token of the configuration or the file admin-token in the data folder";
+const SEND_IT = `Send \`authorization: Bearer TOKEN\`; TOKEN is ${WHERE_IT_IS}.`;
+/** A header would not do there: the token begins a session, which is for browsers. */
+const TYPE_IT = `It is ${WHERE_IT_IS}. A program needs no session: it sends it with each request, as \`authorization: Bearer TOKEN\`.`;
 
 const bearerOf = ({ headers }: Peer) => /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
 
@@ -91,6 +96,7 @@ function assertToken(
   { unix, address }: Peer,
   shown: string | undefined,
   guesses: TokenGuesses | undefined,
+  remedy = SEND_IT,
 ): void {
   // Digests have one length, so that the comparison does not reveal the token's.
   if (shown !== undefined && timingSafeEqual(digest(shown), wanted)) return;
@@ -103,7 +109,7 @@ function assertToken(
     401,
     shown === undefined ? "missing_token" : "wrong_token",
     shown === undefined ? "The admin API needs the admin token." : "That is not the admin token of this gateway.",
-    "Send `authorization: Bearer TOKEN`; TOKEN is admin_token of the configuration or the file admin-token in the data folder.",
+    remedy,
     { "www-authenticate": 'Bearer realm="tollgate-admin"' },
   );
 }

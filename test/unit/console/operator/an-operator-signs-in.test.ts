@@ -75,6 +75,11 @@ test("a wrong token is refused and counted with those of programs; the right one
   for (let i = 0; i < TOKEN_GUESS_LIMITS.failuresPerMinute; i++) {
     const wrong = await visit(console, "POST", "/admin/v1/session", OWN, { token: "not-the-token" });
     assert.deepEqual([wrong.status, wrong.json.error.code], [401, "wrong_token"]);
+    assert.match(
+      wrong.json.error.remedy,
+      /^It is admin_token of .* A program needs no session/,
+      "no header is asked for",
+    );
     assert.equal(wrong.headers.get("set-cookie"), null);
   }
   assert.equal((await visit(console, "POST", "/admin/v1/session", OWN, { token: "not-the-token" })).status, 429);
