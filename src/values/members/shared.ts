@@ -4,27 +4,35 @@
  */
 import { shape } from "./shape.ts";
 
+/** xAI's. Its `mode` decides whether the search is bought, so that it must be one thing to every reader. */
+const SEARCH_PARAMETERS = shape({
+  plain: "mode sources return_citations max_search_results from_date to_date",
+});
+
 /** What costs extra by its own switch, or reaches beyond the request, on every protocol. */
-export const SHARED = shape({
-  tier: "service_tier speed inference_geo",
-  option: `
+export const SHARED = shape(
+  {
+    tier: "service_tier speed inference_geo",
+    option: `
     models fallbacks route provider plugins transforms preset safety_model billing_policy fallback_credit_token
     best_of use_beam_search num_beams priority
     search_parameters enable_search search_options search_settings web_search web_search_options
     enable_code_interpreter compound_custom mcp_servers data_sources enhancements access_programs
     vl_high_resolution_images mm_processor_kwargs media_io_kwargs
     lora lora_path lora_request adapter_id adapter_source`,
-  // llama.cpp's server lets n_predict overrule max_tokens on the chat path.
-  limit: "n_predict num_predict max_new_tokens max_length max_gen_len max_decode_tokens max_tokens_to_sample",
-  state: `
+    // llama.cpp's server lets n_predict overrule max_tokens on the chat path.
+    limit: "n_predict num_predict max_new_tokens max_length max_gen_len max_decode_tokens max_tokens_to_sample",
+    state: `
     previous_response_id conversation background deferred container thread cached_content session_params
     id_slot slot_id kv_transfer_params ec_transfer_params`,
-  envelope: `
+    envelope: `
     extra_body extra_query extra_headers headers options parameters provider_options model_kwargs litellm_params
     api_base api_key api_version base_url custom_llm_provider user_config mock_response model_list
     chat_template custom_logit_processor logits_processors vllm_xargs custom_params
     bootstrap_host bootstrap_port bootstrap_room data_parallel_rank routed_dp_rank`,
-});
+  },
+  { search_parameters: SEARCH_PARAMETERS },
+);
 
 /** `cache_control`: a write for an hour costs more, and the upstream counts it apart. */
 export const CACHE_CONTROL = shape({ plain: "type ttl scope" });

@@ -36,6 +36,18 @@ const REFUSED: readonly (readonly [string, Protocol, object | string, string])[]
     { model: "m", input: [{ type: "mcp_approval_response", approvalRequestId: "a" }] },
     "unsupported_parameter input[].approvalRequestId",
   ],
+  [
+    "promise 14",
+    "chat",
+    '{"model":"m","messages":[],"search_parameters":{"mode":"on","mode":"off"}}',
+    "duplicate_field search_parameters.mode",
+  ],
+  [
+    "promise 14",
+    "chat",
+    { ...CHAT, search_parameters: { mode: "off", Mode: "on" } },
+    "unsupported_parameter search_parameters.Mode",
+  ],
   ["row 44", "chat", "[".repeat(5_000_000), "not_json"],
   ["row 44", "chat", `{"messages":${"[".repeat(5_000)}${"]".repeat(5_000)},"model":"m"}`, "not_json"],
   ["row 44", "chat", '{"a":'.repeat(1_000_000), "not_json"],
