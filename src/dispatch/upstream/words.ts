@@ -29,13 +29,22 @@ const REMOVED = "[removed]";
 /** Shorter configured values are words like `true`, which would take holes into ordinary text. */
 const SECRET_LENGTH_MIN = 6;
 
-/** Account, organisation, project and request ids; keys; bearer values; addresses. */
+/** Account, organisation, project and request ids; keys; values of credentials; addresses. */
 const IDENTIFYING: readonly RegExp[] = [
   /\bbearer\s+[^\s"',;]+/gi,
+  /\bauthorization:\s*basic\s+[^\s"',;]+/gi,
+  /\b(?:x-)?api[-_ ]?key\s*[:=]\s*[^\s"',;]{8,}/gi,
+  // Google's keys and projects, Amazon's names.
+  /\bAIza[\w-]{20,}/g,
+  /\bprojects\/[^\s"'`,;()]+/g,
+  /\barn:aws[\w-]*:[^\s"'`,;()]+/gi,
   /\bsk-[\w-]{6,}/g,
   /\b(?:org|organization|req|request|acct|account|proj|project|user|team|workspace|wrkspc|cf-ray)[-_][\w-]{4,}/gi,
   /\b[a-z][a-z0-9+.-]{1,15}:\/\/[^\s"'<>)]+/gi,
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
+  // IPv6, written out or with `::` and a digit; hosts with a port.
+  /(?<![\w:])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?=[0-9a-f:]*\d)(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6})(?![\w:])/gi,
+  /\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}:\d{2,5}\b/gi,
 ];
 
 const NO_WORDS: UpstreamWords = {

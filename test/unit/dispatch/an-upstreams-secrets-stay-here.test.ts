@@ -35,6 +35,32 @@ test("60: an echoed credential, id or address is taken out, and the wording stay
   assert.doesNotMatch(said, /canary|AbC123xyz|011Cabc|98765|10\.1\.2\.3|abcdef123|Bearer/i);
 });
 
+test("60: names that clouds give, further credentials and internal addresses are taken out, and words like them stay", async () => {
+  const { cleanedWords } = await import("../../../src/dispatch/upstream/words.ts");
+  const east = upstream("east", "https://gw.example:8443/v1");
+  const taken = [
+    "`projects/acme-prod-1234/locations/us-central1/publishers/google/models/g`",
+    "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123",
+    "arn:aws-cn:iam::123456789012:role/tollgate",
+    "vllm-7.internal.acme.example:8000",
+    "fd00:12::7",
+    "2001:db8:0:0:1:0:0:1",
+    "AIzaSyA1234567890abcdefghijklmnop",
+    "Authorization: Basic dXNlcjpwYXNz",
+    "x-api-key: abcdef0123456789abcdef0123456789",
+  ];
+  for (const name of taken)
+    assert.match(cleanedWords(`bad ${name} here`, east) ?? "", /^bad `?\[removed\]`? here$/, name);
+  const kept = [
+    "unexpected key: max_tokens_to_sample",
+    "std::vector at 12:34:56, a::b, 1:2",
+    "tools.0.custom.input_schema: field required",
+    "see docs.example/errors, section 4.2:1",
+    "an api key is not needed for projects",
+  ];
+  for (const words of kept) assert.equal(cleanedWords(words, east), words);
+});
+
 test("60: the same holds for a refusal in the body of a 200 or in a stream", async () => {
   const { failureOfFault, refusalOf } = await import("../../../src/dispatch/failure.ts");
   const words = `prompt is too long: 210000 tokens > 200000 maximum (${UPSTREAM_KEY} at http://10.1.2.3:9000/x, org-AbC123xyz)`;
