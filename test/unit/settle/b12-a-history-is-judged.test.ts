@@ -67,13 +67,13 @@ test("what is remembered outlives the process; a file that says nothing readable
 
 /** What a gateway knows of a store of one part that shows what the test says. @param file what it knew before. */
 async function watching(file: ReadonlyMap<number, KnownEpoch>) {
-  const saved: KnownEpoch[] = [];
+  const [saved, stops]: [KnownEpoch[], string[]] = [[], []];
   const shown = { mark: mark("a", 1) };
   const store: Epochs = {
     epochParts: 1,
     epochPartOf: () => 0,
     countEpoch: async () => shown.mark,
-    stopEpoch: async () => {},
+    stopEpoch: async (_part, id) => void stops.push(id),
     renewEpoch: async () => assert.fail("nobody confirms"),
   };
   const kept: EpochFile = {
@@ -90,8 +90,25 @@ async function watching(file: ReadonlyMap<number, KnownEpoch>) {
     await epoch.check();
     return epoch.life();
   };
-  return { look, saved };
+  /** What a look says of this mark. */
+  const verdictOn = async (found: EpochMark) => {
+    shown.mark = found;
+    await epoch.check().catch(() => undefined);
+    return epoch.losses().map(({ kind }) => kind);
+  };
+  return { look, saved, verdictOn, stops };
 }
+
+test("the other gateways of a history that lost seconds are stopped, once; those of a stranger's are left alone", async () => {
+  const { look, verdictOn, stops } = await watching(new Map());
+  await look(900);
+  assert.deepEqual(await verdictOn(mark("b", 900)), ["another"]);
+  assert.deepEqual(stops, []);
+  assert.deepEqual(await verdictOn(mark("a", 1)), ["older"]);
+  assert.deepEqual(stops, ["a"]);
+  assert.deepEqual(await verdictOn(mark("a", 2, [], true)), ["older"]);
+  assert.deepEqual(stops, ["a"], "it is stopped already");
+});
 
 test("a history that went back is on the disk with the look that finds it, however few its seconds are", async () => {
   const { look, saved } = await watching(new Map());
