@@ -10,7 +10,7 @@ import { replay } from "../../../src/settle/recovery/replayed-writes.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { limitsText } from "../../../src/store/limits/limits.ts";
 import type { SignInKind, SignInOwner } from "../../../src/store/sign-ins.ts";
-import { nanoUsd } from "../../../src/values/money.ts";
+import { NANO_USD_MAX, nanoUsd } from "../../../src/values/money.ts";
 import { openStandingStore } from "../console/test-store.ts";
 import { codeHashOf, hashOf, tagOf } from "../store/asks.ts";
 
@@ -256,6 +256,50 @@ for (const [what, give] of [
     assert.equal(after?.entitlements.length, before?.entitlements.length);
   });
 }
+
+test("a write about what is not there may pass later; one that the store will never take is not waited for", async (t) => {
+  const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
+  const records: AdminRecord[] = [];
+  const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
+  const writes = journaledStore(store, journal, (_, error) => assert.fail(String(error)));
+  for (const each of [writes, emptied]) await each.createAccount({ tag: TAG, name: "alice", plan: "pro" });
+  await writes.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
+  await writes.createCodes(DAY_CARD, [{ id: "code_a", hash: codeHashOf("a") }]);
+  await writes.credit(TAG, { id: "pay_1", amount: 100n, kind: "topup", note: "" });
+  records.length = 0;
+  await writes.credit(TAG, { id: "adj_1", amount: -40n, kind: "adjust", note: "typo" });
+  await writes.rotateKey(TAG, "key_1", { hash: hashOf("1b"), overlapMs: 60_000 });
+  await writes.voidCode("code_a");
+  const verdicts = async () => {
+    // The account is there: what brings it along says nothing here.
+    const own = records.filter(({ kind }) => !kind.startsWith("account_"));
+    const found = await Promise.all(own.map((record) => replay(record, emptied)));
+    return found.map((one) => one && [one.problem, one.mayPass]);
+  };
+  assert.deepEqual(await verdicts(), [
+    ["the funds that it takes are not there", true],
+    ["the key is not there", true],
+    ["the code is not there", true],
+  ]);
+  // Another gateway's journal has them.
+  await emptied.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
+  await emptied.createCodes(DAY_CARD, [{ id: "code_a", hash: codeHashOf("a") }]);
+  await emptied.credit(TAG, { id: "pay_1", amount: 100n, kind: "topup", note: "" });
+  assert.deepEqual(await verdicts(), [undefined, undefined, undefined]);
+
+  records.length = 0;
+  await writes.credit(TAG, { id: "pay_2", amount: 100n, kind: "topup", note: "" });
+  await writes.createCodes(DAY_CARD, [{ id: "code_b", hash: codeHashOf("b") }]);
+  await writes.voidCode("code_b");
+  await emptied.credit(TAG, { id: "pay_3", amount: NANO_USD_MAX - 60n, kind: "topup", note: "" });
+  await emptied.createCodes(DAY_CARD, [{ id: "code_b", hash: codeHashOf("b") }]);
+  await emptied.redeem({ hash: codeHashOf("b"), tag: TAG });
+  assert.deepEqual(await verdicts(), [
+    ["the store answers refused", false],
+    undefined,
+    ["the code is redeemed", false],
+  ]);
+});
 
 /** As it comes back from the journal's file. */
 function asRead(record: AdminRecord): AdminRecord {
