@@ -102,6 +102,19 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causeOf(over), "quota_used");
   });
 
+  test("a card pays while its rest is the least hold, and with a nano-dollar less it does not", async () => {
+    const { store } = ask();
+    const paidBy = async (name: string, quota: bigint) => {
+      const tag = await makeAccount(store, name, { group: "cards" });
+      await store.grant(tag, card(name, { quota }));
+      const least = cardTerms({ holdFull: 100n, holdMin: 10n });
+      return store.admit(admitAsk({ tag, requestId: ridOf(1), plans: ["pro"], groups: [least] }));
+    };
+    const exact = admitted(await paidBy("Aexact", 10n));
+    assert.deepEqual([exact.entitlement, exact.hold, exact.free], ["Aexact", 10n, 0n]);
+    assert.equal(causeOf(await paidBy("Ashort", 9n)), "quota_used");
+  });
+
   test("a card that has not begun pays nothing, though the one before it is used up", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Alater", { group: "cards" });
