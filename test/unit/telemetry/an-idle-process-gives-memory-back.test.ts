@@ -89,6 +89,18 @@ test("at once where requests are turned away for want of memory, and again every
   assert.equal(await look(100), 7);
 });
 
+test("where memory stays short although nothing can be given back, it is tried again every half minute", async () => {
+  const { is, look } = idleHeap();
+  is.serving = true;
+  is.cramped = true;
+  is.needsMb = is.mb;
+  assert.equal(await look(), 1);
+  assert.equal(await look(6 + 12 + 24), 4);
+  assert.equal(await look(29), 4);
+  assert.equal(await look(), 5);
+  assert.equal(await look(30), 6);
+});
+
 test("where it cannot be done, it is tried again for more growth only", async () => {
   const { is, look } = idleHeap();
   is.fails = true;

@@ -237,6 +237,8 @@ test("options and files that are none are status 2", async () => {
     [good, ["--since", "2026-02-30"], /--since must be a day/],
     [good, ["--columns", "x"], /--columns must be like/],
     [good, ["--model", "x"], /--model must be THEIRS=OURS/],
+    [good, ["--model", "=duo-east"], /--model must be THEIRS=OURS/],
+    [good, ["--model", "duo-east="], /--model must be THEIRS=OURS/],
     [CSV, [], /no line has any usage/],
   ] as const) {
     const ran = await reconciled(text, ...more);
