@@ -67,12 +67,18 @@ test("what is remembered outlives the process; a file that says nothing readable
 
 /** What a gateway knows of a store of one part that shows what the test says. @param file what it knew before. */
 async function watching(file: ReadonlyMap<number, KnownEpoch>) {
-  const [saved, stops]: [KnownEpoch[], string[]] = [[], []];
+  const [saved, stops, least]: [KnownEpoch[], string[], number[]] = [[], [], []];
+  const clock = new ManualClock();
+  let told = 0;
+  const log = { warn() {}, error: () => void told++ } as never;
   const shown = { mark: mark("a", 1) };
   const store: Epochs = {
     epochParts: 1,
     epochPartOf: () => 0,
-    countEpoch: async () => shown.mark,
+    countEpoch: async (_part, ours) => {
+      if (ours) least.push(ours.countMin);
+      return shown.mark;
+    },
     stopEpoch: async (_part, id) => void stops.push(id),
     renewEpoch: async () => assert.fail("nobody confirms"),
   };
@@ -81,7 +87,7 @@ async function watching(file: ReadonlyMap<number, KnownEpoch>) {
     save: async (now) => void saved.push(now.get(0) ?? assert.fail()),
   };
   const epoch = await openStoreEpoch({
-    ...{ store, file: kept, clock: new ManualClock(), log: { warn() {}, error() {} } as never, onChange() {} },
+    ...{ store, file: kept, clock, log, onChange() {} },
     random: (bytes) => Buffer.alloc(bytes),
   });
   /** One look. @returns which life of the history it has found. */
@@ -96,7 +102,7 @@ async function watching(file: ReadonlyMap<number, KnownEpoch>) {
     await epoch.check().catch(() => undefined);
     return epoch.losses().map(({ kind }) => kind);
   };
-  return { look, saved, verdictOn, stops };
+  return { look, saved, verdictOn, stops, least, clock, told: () => told, stop: () => epoch.stop() };
 }
 
 test("the other gateways of a history that lost seconds are stopped, once; those of a stranger's are left alone", async () => {
@@ -108,6 +114,32 @@ test("the other gateways of a history that lost seconds are stopped, once; those
   assert.deepEqual(stops, ["a"]);
   assert.deepEqual(await verdictOn(mark("a", 2, [], true)), ["older"]);
   assert.deepEqual(stops, ["a"], "it is stopped already");
+});
+
+test("as long as a loss lasts it is told once a minute", async () => {
+  const { look, verdictOn, clock, told } = await watching(new Map());
+  await look(900);
+  for (const [passesMs, times] of [
+    [0, 1],
+    [1_000, 1],
+    [58_999, 1],
+    [1, 2],
+    [59_999, 2],
+    [1, 3],
+  ] as const) {
+    await clock.advance(passesMs);
+    await verdictOn(mark("b", 900));
+    assert.equal(told(), times);
+  }
+});
+
+test("a gateway that ends writes down how far it has seen; what it asks for is less by what may be lost", async () => {
+  const { look, saved, least, stop } = await watching(new Map());
+  for (const count of [100, 104]) await look(count);
+  assert.deepEqual(saved, [known("a", 100)]);
+  await stop();
+  assert.deepEqual(saved, [known("a", 100), known("a", 104)]);
+  assert.deepEqual(least, [100 - LOSS_ALLOWED_S]);
 });
 
 test("a history that went back is on the disk with the look that finds it, however few its seconds are", async () => {
