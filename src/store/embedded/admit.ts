@@ -154,7 +154,7 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   const request = { keyId, counted };
   const free = least(
     freeFor(context, ask.tag, account.balance, live, entitlement),
-    budgetRest(context, ask.tag, request, 0n),
+    budgetRest(context, ask.tag, request, 0n, "all"),
   );
   const wanted = ask.target - held;
   const more = wanted < free ? wanted : free;

@@ -1,7 +1,7 @@
 /** Budgets of the embedded store: what is spent stands in the database, what is held in memory. `redis/lua/budgets.lua` does the same. */
 import type { AccountTag } from "../../values/key.ts";
 import { added, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
-import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../limits/limits.ts";
+import { BUDGET_SPANS, type LimitSet, NO_LIMITS_SET, readLimitsText, strictest } from "../limits/limits.ts";
 import type { Context } from "./context.ts";
 import { writeBudget } from "./database/batch.ts";
 import type { Row } from "./database/database.ts";
@@ -71,15 +71,19 @@ export function openPeriod(context: Context, tag: AccountTag, field: string, { n
   context.db.commitNormal(() => writeBudget(context.db, tag, field, movedOn(find(), period)));
 }
 
-/** The limits of a key and of its account as they are now, not as they were when a request began. */
+/**
+ * The limits of a key and of its account as they are now, not as they were when a request began.
+ * @returns of a key what its owner and the operator let, and the operator's caps alone.
+ */
 export function limitsNow(
   context: Context,
   tag: AccountTag,
   keyId: string,
-): { readonly ofKey: LimitSet; readonly ofAccount: LimitSet } {
+): { readonly ofKey: LimitSet; readonly caps: LimitSet; readonly ofAccount: LimitSet } {
   const row = context.db.getWritten("SELECT limits, caps FROM keys WHERE tag = ? AND id = ?", tag, keyId);
-  const ofKey = row ? strictest([row.limits, row.caps].map((text) => readLimitsText(text as string))) : {};
-  return { ofKey, ofAccount: readLimitsText(context.account(tag)?.limits ?? "") };
+  const caps = row ? readLimitsText(row.caps as string) : NO_LIMITS_SET;
+  const ofKey = row ? strictest([readLimitsText(row.limits as string), caps]) : NO_LIMITS_SET;
+  return { ofKey, caps, ofAccount: readLimitsText(context.account(tag)?.limits ?? "") };
 }
 
 /** What a request counts in, and whose hold of its budgets it is. */
@@ -92,6 +96,7 @@ export interface CountedRequest {
 /**
  * What the budgets of a request leave beyond all holds.
  * @param own what it holds itself, which is not taken off.
+ * @param whose all budgets, or those alone that the operator has set: the caps of the key, and the account's.
  * @returns undefined where none limits it.
  */
 export function budgetRest(
@@ -99,12 +104,14 @@ export function budgetRest(
   tag: AccountTag,
   { keyId, counted }: CountedRequest,
   own: bigint,
+  whose: "all" | "operators",
 ): bigint | undefined {
   if (counted === "") return undefined;
-  const { ofKey, ofAccount } = limitsNow(context, tag, keyId);
+  const { ofKey, caps, ofAccount } = limitsNow(context, tag, keyId);
+  const bounding = whose === "all" ? ofKey : caps;
   let rest: bigint | undefined;
   for (const budget of readCounted(counted).budgets) {
-    const limit = (budget.ofAccount ? ofAccount : ofKey).budgets?.[budget.span];
+    const limit = (budget.ofAccount ? ofAccount : bounding).budgets?.[budget.span];
     const counts = movedOn(findBudget(context, tag, budgetField(budget, keyId)), budget.period);
     const place = placeOf(counts, budget.period);
     if (limit === undefined || place === undefined) continue;

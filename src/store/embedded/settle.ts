@@ -120,7 +120,8 @@ interface Shares {
 const NO_SHARES: Shares = { charged: ZERO, absorbed: ZERO };
 
 /**
- * The payer pays up to what is free once this request's own hold is gone, within its budgets; the rest is absorbed.
+ * The payer pays up to what is free once this request's own hold is gone, within the operator's budgets; the rest is absorbed.
+ * An owner's own budget says what is begun, and not who bears what has been used.
  * @param own what is held for the request.
  */
 function shareOut(
@@ -133,7 +134,7 @@ function shareOut(
   const released = own !== undefined && own.answer.entitlement === ask.entitlement ? held : 0n;
   const free = freeOfPayer(context, ask, account, live, released);
   if (free === "unmetered") return NO_SHARES;
-  const rest = budgetRest(context, ask.tag, request, held);
+  const rest = budgetRest(context, ask.tag, request, held, "operators");
   // What was held is the request's, whatever has become of the budget since.
   const within = rest === undefined || rest > held ? rest : held;
   return upTo(within === undefined || free < within ? free : within, ask.amount);

@@ -63,7 +63,7 @@ export function budgetTests(ask: Ask): void {
       assert.ok(refused?.outcome === "refused" && refused.span === span);
       assert.equal(refused.resetsAtMs === undefined, span === "total");
       assert.deepEqual([refused.budget, refused.keyId], [309n, id]);
-      // Each costs more than its hold: what is left of the budget goes to the first, and the rest is absorbed.
+      // Each costs more than its hold: the balance pays all of it, and the budget is used up.
       const winners = answers.flatMap((answer, i) => (answer.outcome === "admitted" ? [i] : []));
       const settled = await Promise.all(
         winners.map((i) => {
@@ -72,16 +72,13 @@ export function budgetTests(ask: Ask): void {
         }),
       );
       const charged = settled.map((answer) => (answer.outcome === "settled" ? answer.charged : 0n));
-      assert.deepEqual(
-        charged.toSorted((a, b) => Number(a - b)),
-        [100n, 100n, 109n],
-      );
+      assert.deepEqual(charged, [150n, 150n, 150n]);
       const state = await store.inspect(tag);
       assert.ok(state);
       assertIdentities(state);
       const field = `${span.slice(0, 1)}/${id}`;
       const { spent, held } = state.budgets[field]?.now ?? {};
-      assert.deepEqual([spent, held, state.account.balance], [309n, 0n, 100_000n - 309n]);
+      assert.deepEqual([spent, held, state.account.balance], [450n, 0n, 100_000n - 450n]);
       assert.deepEqual((await store.listKeys(tag))[0]?.budgets.get(field), state.budgets[field]);
       assert.deepEqual((await store.readKey(tag, hashOf("key")))?.budgets.get(field), state.budgets[field]);
       assert.equal(causeOf(await admit(PARALLEL + 1, { groups })), "key_budget");
@@ -216,8 +213,10 @@ export function budgetTests(ask: Ask): void {
       const answer = await store.settle(settleAsk(request(n), permit, { amount, counted: permit.counted }));
       return answer.outcome === "settled" ? [answer.charged, answer.absorbed] : answer.outcome;
     };
-    assert.deepEqual(await settle(1, first, 260n), [230n, 30n]);
+    await set(usd({ day: 200n }), "caps");
+    assert.deepEqual(await settle(1, first, 260n), [230n, 30n], "nor is more charged within the operator's cap");
     await set({});
+    await set({}, "caps");
     assert.deepEqual(await settle(2, clamped, 95n), [95n, 0n], "no budget, no bound");
     const state = await store.inspect(tag);
     assert.deepEqual(state?.budgets["d/key_Bgrow"]?.now.spent, 325n);
@@ -247,6 +246,21 @@ export function budgetTests(ask: Ask): void {
     assert.deepEqual(await charge(2, bounded), [120n, 270n]);
     const state = await store.inspect(tag);
     assert.deepEqual([state?.budgets[`d/${id}`]?.now.spent, state?.budgets.M?.now.spent], [270n, 120n]);
+  });
+
+  test("an owner's budget that is raised before each charge above its hold lets nobody off, and is used up by it", async () => {
+    const { store, tag, id, set, admit, request } = await limited(ask, "Bown", usd({ total: 100n }), 1_000n);
+    for (const n of [1, 2, 3, 4]) {
+      await set(usd({ total: BigInt(n - 1) * 250n + 100n }));
+      const permit = admitted(await admit(n));
+      const answer = await store.settle(settleAsk(request(n), permit, { amount: 250n, counted: permit.counted }));
+      assert.ok(answer.outcome === "settled" && answer.charged === 250n && answer.absorbed === 0n);
+      assert.equal(causeOf(await admit(10 + n)), n < 4 ? "key_budget" : "insufficient_balance");
+    }
+    const state = await store.inspect(tag);
+    assert.ok(state);
+    assertIdentities(state);
+    assert.deepEqual([state.account.balance, state.budgets[`t/${id}`]?.now.spent], [0n, 1_000n]);
   });
 
   test("a key's tokens per minute are what was used in the end, and what nothing has used gives its own back", async () => {
@@ -368,7 +382,11 @@ export function budgetTimeTests(ask: Ask): void {
     let monday = Math.ceil((nowMs() / DAY_MS - 4) / 7) * 7 * DAY_MS + 4 * DAY_MS;
     while (new Date(monday).getUTCDate() === 1) monday += 7 * DAY_MS;
     setTime(monday - 1);
-    const { store, tag, admit, request } = await limited(ask, "Btime", usd({ day: 100n, week: 150n, month: 220n }));
+    const { store, tag, admit, request, set } = await limited(
+      ask,
+      "Btime",
+      usd({ day: 100n, week: 150n, month: 220n }),
+    );
     const long = { holdTtlMs: 2 * DAY_MS };
     const sunday = admitted(await admit(1, long));
     const refused = await admit(2, long);
@@ -378,7 +396,8 @@ export function budgetTimeTests(ask: Ask): void {
     // The day and the week are new, the month has 120 left.
     const first = admitted(await admit(3, long));
     assert.equal(first.hold, 100n);
-    // Sunday's costs more than its hold, and its day has nothing left for it.
+    // Sunday's costs more than its hold, and its day has nothing left for it by the operator's cap.
+    await set(usd({ day: 100n }), "caps");
     const charge = settleAsk(request(1, long), sunday, { amount: 140n, counted: sunday.counted });
     const answer = await store.settle(charge);
     assert.ok(answer.outcome === "settled" && answer.charged === 100n && answer.absorbed === 40n);
@@ -413,7 +432,11 @@ export function budgetTimeTests(ask: Ask): void {
 
   test("a hold that expires goes back to its budgets, and a charge that comes after it counts in them", async () => {
     const { nowMs, setTime } = ask();
-    const { store, tag, admit, request } = await limited(ask, "Bswept", { ...usd({ total: 150n }), concurrency: 2 });
+    const { store, tag, admit, request, set } = await limited(ask, "Bswept", {
+      ...usd({ total: 150n }),
+      concurrency: 2,
+    });
+    await set(usd({ total: 150n }), "caps");
     const late = admitted(await admit(1, { holdTtlMs: 1_000 }));
     assert.equal(admitted(await admit(2, { holdTtlMs: 1_000 })).hold, 50n);
     assert.equal(causeOf(await admit(3)), "key_budget");

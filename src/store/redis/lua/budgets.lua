@@ -113,11 +113,12 @@ local function budget_kit()
     return found
   end
 
-  -- What counted budgets leave beyond all holds but `own`, by limits as they are now; nil where none limits it.
-  local function rest_of(budgets, limits, own)
+  -- What counted budgets leave beyond all holds but `own`, by limits as they are now: `whose` of them, 'budgets' or
+  -- 'operators'; nil where none limits it.
+  local function rest_of(budgets, limits, whose, own)
     local rest
     for _, budget in ipairs(budgets) do
-      local limit = limits and limits.budgets[budget.letter]
+      local limit = limits and limits[whose][budget.letter]
       if limit and budget.at then
         local left = limit - budget.figures[budget.at] - (budget.figures[budget.at + 1] - own)
         if not rest or left < rest then rest = left end

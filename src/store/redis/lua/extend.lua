@@ -43,7 +43,7 @@ local counted, budgets, kit = record[17] or '', nil, nil
 if counted ~= '' then
   kit = budget_kit()
   budgets = kit.counted(counted, record[5])
-  free = math.min(free, kit.rest(budgets, kit.limits_now(record[5]), 0) or free)
+  free = math.min(free, kit.rest(budgets, kit.limits_now(record[5]), 'budgets', 0) or free)
 end
 local more = math.min(target - held, free)
 if not (more > 0) then return { 'held', record[1] } end

@@ -7,11 +7,11 @@ local function limit_kit()
   local LETTERS = { day = 'd', week = 'w', month = 'm', total = 't' }
 
   -- The limits of a key as one table: its sets, the strictest figures `rpm`, `tpm`, `par`, and `budgets`, the limit by letter
-  -- (the account's in capitals). Nil where nothing is limited.
+  -- (the account's in capitals), of these `operators` without the owner's own. Nil where nothing is limited.
   local function limits_of(key, of_account)
     local texts = { key[12] or '', key[13] or '' }
     if texts[1] == '' and texts[2] == '' and (of_account or '') == '' then return nil end
-    local limits = { sets = {}, budgets = {} }
+    local limits = { sets = {}, budgets = {}, operators = {} }
     local function strictest(into, name, s)
       local n = tonumber(s)
       if n and (not into[name] or n < into[name]) then into[name] = n end
@@ -20,13 +20,20 @@ local function limit_kit()
       if texts[i] ~= '' then
         local set = cjson.decode(texts[i])
         limits.sets[#limits.sets + 1] = set
-        for _, span in ipairs(SPANS) do strictest(limits.budgets, LETTERS[span], set[span]) end
+        for _, span in ipairs(SPANS) do
+          strictest(limits.budgets, LETTERS[span], set[span])
+          if i == 2 then strictest(limits.operators, LETTERS[span], set[span]) end
+        end
         for _, name in ipairs({ 'rpm', 'tpm', 'par' }) do strictest(limits, name, set[name]) end
       end
     end
     if (of_account or '') ~= '' then
       local set = cjson.decode(of_account)
-      for _, span in ipairs(SPANS) do strictest(limits.budgets, string.upper(LETTERS[span]), set[span]) end
+      for _, span in ipairs(SPANS) do
+        local letter = string.upper(LETTERS[span])
+        strictest(limits.budgets, letter, set[span])
+        strictest(limits.operators, letter, set[span])
+      end
     end
     return limits
   end

@@ -137,8 +137,8 @@ if limits and limits.tpm and difference ~= 0 and string.find(counted, 'k', 1, tr
   fields[#fields + 1] = take(drain(redis.call('HGET', account, name), limits.tpm, now), difference)
 end
 
--- The payer pays up to what is free, within the budgets, where what was held is the request's whatever has become of them
--- since; the rest is absorbed.
+-- The payer pays up to what is free, within the operator's budgets, where what was held is the request's whatever has become
+-- of them since; the rest is absorbed. An owner's own budget says what is begun, and not who bears what has been used.
 local charged, rest, paid = 0, 0, '0'
 if not voided then
   local free = 0
@@ -152,7 +152,7 @@ if not voided then
       free = card.quota - card.spent - (card.held - own)
     end
   end
-  local within = kit and kit.rest(budgets, limits, hold or 0)
+  local within = kit and kit.rest(budgets, limits, 'operators', hold or 0)
   if within then free = math.min(free, math.max(within, hold or 0)) end
   charged = math.min(owed, math.max(0, free))
   rest = owed - charged
