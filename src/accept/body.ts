@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
-import { type Refusal, refusal } from "../values/errors.ts";
+import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import { mediaTypeOf } from "../wire/header.ts";
 import { framing } from "./framing.ts";
 import type { RequestHeaders } from "./headers.ts";
@@ -22,6 +22,14 @@ export const UNPROVEN_BYTES_MAX = 65_536;
 /** Asked before more than that is read. @returns why the rest is not wanted. */
 export type BodyGate = () => Promise<Refusal | undefined>;
 
+/** What a body beyond UNPROVEN_BYTES_MAX takes up of the process's memory, beside the bodies of others. */
+export interface BodyRoom {
+  /** @param bytes that it takes up from now on, in all. @returns why there is no room for so many. */
+  hold(bytes: number): Refusal | undefined;
+  /** Gives all of it back. */
+  free(): void;
+}
+
 function declaredBytes(headers: RequestHeaders): number | undefined {
   if (headers.has("transfer-encoding")) return undefined;
   return Number(headers.get("content-length") ?? 0);
@@ -38,6 +46,7 @@ export class RequestBody {
   #fault: Refusal | undefined;
   #result: Promise<Uint8Array | Refusal> | undefined;
   #isForgotten = false;
+  #room: BodyRoom | undefined;
 
   /** @param sendContinue asks a client that waits with its body (`Expect: 100-continue`) to go on. */
   constructor(req: IncomingMessage, headers: RequestHeaders, bytesMax: number, sendContinue: () => void) {
@@ -57,11 +66,14 @@ export class RequestBody {
    * Reads the body; every call gives the same result.
    * @param gate asked once, before more than UNPROVEN_BYTES_MAX are read: ahead of all when the head says that there are
    *   more. Nothing is read, and no `100 Continue` sent, while it thinks.
+   * @param room held, once the gate wants the body, before it is larger than UNPROVEN_BYTES_MAX: for all that the head promises, or
+   *   else as it grows. Given back by `forget`, or with a refusal.
    * @returns the bytes, or a refusal: `body_too_large` (before reading when the head tells), `unsupported_media_type`,
-   * `request_timeout`, `framing`, the gate's own.
+   * `request_timeout`, `framing`, the gate's and the room's own.
    */
-  read(gate?: BodyGate): Promise<Uint8Array | Refusal> {
+  read(gate?: BodyGate, room?: BodyRoom): Promise<Uint8Array | Refusal> {
     assert(!this.#isForgotten, "a body is not read again after it was forgotten");
+    this.#room ??= room;
     this.#result ??= this.#read(gate);
     return this.#result;
   }
@@ -70,6 +82,7 @@ export class RequestBody {
   forget(): void {
     this.#isForgotten = true;
     this.#result = undefined;
+    this.#room?.free();
   }
 
   /** Ends the reading with a fault that the connection had; without effect once the body is whole. */
@@ -93,14 +106,15 @@ export class RequestBody {
   #read(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
     const byHead = this.#fault ?? this.#refusedByHead();
     if (byHead) return Promise.resolve(byHead);
-    if (gate && (this.declaredBytes ?? 0) > UNPROVEN_BYTES_MAX) return this.#readLarge(gate);
+    const { declaredBytes = 0 } = this;
+    if (declaredBytes > UNPROVEN_BYTES_MAX) return this.#readLarge(declaredBytes, gate);
     return this.#collected(gate);
   }
 
-  async #readLarge(gate: BodyGate): Promise<Uint8Array | Refusal> {
-    const unwanted = await gate();
+  async #readLarge(declaredBytes: number, gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
+    const unwanted = await gate?.();
     // The connection may have failed meanwhile.
-    return unwanted ?? this.#fault ?? this.#collected(undefined);
+    return unwanted ?? this.#fault ?? this.#room?.hold(declaredBytes) ?? this.#collected(undefined);
   }
 
   #collected(gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
@@ -111,14 +125,24 @@ export class RequestBody {
       this.#onFault = this.#onFault.filter((listener) => listener !== settle);
       this.#req.off("data", onData);
       this.#req.off("end", onEnd);
+      if (isRefusal(result)) this.#room?.free();
       resolve(result);
     };
     let unasked = gate;
+    const held = (bytes: number) => (bytes > UNPROVEN_BYTES_MAX ? this.#room?.hold(bytes) : undefined);
     const onData = (chunk: Uint8Array) => {
-      if (!collector.add(chunk)) return settle(this.#tooLarge());
+      if (collector.length + chunk.length > this.#bytesMax) return settle(this.#tooLarge());
+      // Whose body it is says a key, which nobody has asked about yet.
+      const noRoom = unasked ? undefined : held(collector.sizeWith(chunk.length));
+      if (noRoom) return settle(noRoom);
+      collector.add(chunk);
       if (!unasked || collector.length <= UNPROVEN_BYTES_MAX) return;
       this.#req.pause();
-      unasked().then((unwanted) => (unwanted ? settle(unwanted) : this.#req.resume()), reject);
+      unasked().then((unwanted) => {
+        const refused = unwanted ?? held(collector.sizeWith(0));
+        if (refused) settle(refused);
+        else this.#req.resume();
+      }, reject);
       unasked = undefined;
     };
     const onEnd = () => settle(collector.bytes());
@@ -164,28 +188,33 @@ class BodyBuffer {
     return this.#length;
   }
 
-  /** @returns false when the chunk goes beyond the limit; it is not kept then. */
-  add(chunk: Uint8Array): boolean {
+  /** Bytes of the buffer once so many more are in it. */
+  sizeWith(more: number): number {
+    const least = this.#length + more;
+    if (least <= this.#buffer.length) return this.#buffer.length;
+    const most = this.#declared ?? this.#bytesMax;
+    const wanted = this.#buffer.length === 0 ? FIRST_BUFFER_BYTES : this.#buffer.length * 2;
+    return Math.max(least, Math.min(wanted, most));
+  }
+
+  /** @param chunk that does not go beyond the limit. */
+  add(chunk: Uint8Array): void {
     const length = this.#length + chunk.length;
-    if (length > this.#bytesMax) return false;
     // Most bodies come in one piece, which nobody else has.
     if (this.#length === 0 && length === this.#declared) this.#buffer = chunk;
     else {
-      if (length > this.#buffer.length) this.#grow(length);
+      if (length > this.#buffer.length) this.#grow(this.sizeWith(chunk.length));
       this.#buffer.set(chunk, this.#length);
     }
     this.#length = length;
-    return true;
   }
 
   bytes(): Uint8Array {
     return this.#buffer.length === this.#length ? this.#buffer : this.#buffer.subarray(0, this.#length);
   }
 
-  #grow(least: number): void {
-    const first = Math.min(this.#declared ?? FIRST_BUFFER_BYTES, FIRST_BUFFER_BYTES);
-    const wanted = Math.max(least, this.#buffer.length === 0 ? first : this.#buffer.length * 2);
-    const larger = Buffer.allocUnsafeSlow(Math.min(wanted, this.#bytesMax));
+  #grow(size: number): void {
+    const larger = Buffer.allocUnsafeSlow(size);
     larger.set(this.#buffer.subarray(0, this.#length));
     this.#buffer = larger;
   }

@@ -7,7 +7,7 @@ import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { Address } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import { type BodyGate, RequestBody } from "./body.ts";
+import { type BodyGate, type BodyRoom, RequestBody } from "./body.ts";
 import type { DescriptorShares } from "./descriptors.ts";
 import { RequestHeaders } from "./headers.ts";
 import type { HttpLimits } from "./http-limits.ts";
@@ -41,9 +41,10 @@ export interface AcceptedRequest {
   /**
    * Reads the body, once; every call gives the same bytes or the same refusal.
    * @param gate asked before more than UNPROVEN_BYTES_MAX are read, if there are more; what it refuses with is given.
+   * @param room that more than those take up until `forgetBody`; what it refuses with is given.
    */
-  readBody(gate?: BodyGate): Promise<Uint8Array | Refusal>;
-  /** Lets go of the body's bytes, which nobody may read from here on. */
+  readBody(gate?: BodyGate, room?: BodyRoom): Promise<Uint8Array | Refusal>;
+  /** Lets go of the body's bytes, which nobody may read from here on, and of their room. */
   forgetBody(): void;
 }
 

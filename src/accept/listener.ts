@@ -311,7 +311,7 @@ export class Listener {
       traceparent: traceparentOf(headers),
       receivedAtMs,
       signal: gone.signal,
-      readBody: (gate) => body.read(gate),
+      readBody: (gate, room) => body.read(gate, room),
       forgetBody: () => body.forget(),
     };
   }

@@ -73,6 +73,7 @@ async function serveSide(request: AcceptedRequest, reply: Reply, parts: SidePart
     record.crashed(error);
     refuse(run, refusal("internal"), parts);
   } finally {
+    request.forgetBody();
     await reply.finished;
     record.finish();
   }
@@ -99,7 +100,7 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   if (route.name === "usage")
     return json(await fromStore(() => ownUsage(view, new URLSearchParams(request.query), parts)));
   if (route.name === "stored_response") return storedResponse(run, view, parts);
-  const body = await request.readBody();
+  const body = await request.readBody(undefined, parts.overload.roomFor(key.tag));
   record.bodyRead();
   if (isRefusal(body)) return body;
   // It takes as much memory here as on the model path: who sends many is known for it when there is none left.

@@ -4,6 +4,7 @@
  */
 import { totalmem } from "node:os";
 import process from "node:process";
+import type { BodyRoom } from "../accept/body.ts";
 import { type DescriptorShares, descriptorLimit, sharesOf } from "../accept/descriptors.ts";
 import { FULL_RATIO } from "../settle/journal/open.ts";
 import { PRESSURE_RATIO } from "../settle/journal/segments.ts";
@@ -14,6 +15,7 @@ import { type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag, KeyHash, WellFormedKey } from "../values/key.ts";
 import type { Settings } from "../values/settings.ts";
 import { afterTurn, type Clock } from "../values/time.ts";
+import { BodyShares, bodyRoomBytes } from "./body-shares.ts";
 
 /** Requests in flight that a process carries at least, even if its upstreams take fewer. */
 const IN_FLIGHT_LEAST = 1_000;
@@ -27,6 +29,8 @@ export interface Overload {
   at(point: "headers" | "body", key: WellFormedKey): Refusal | undefined;
   /** Takes a request into flight: an admitted one, or a count. @returns what takes it out again, or why it may not go on. */
   enter(key: WellFormedKey): (() => void) | Refusal;
+  /** Room for a request's body, which is held once the store has vouched for its account. */
+  roomFor(tag: AccountTag): BodyRoom;
   /** What the listener asks of every connection and answer. */
   readonly connectionGuard: {
     /** How many connections the limit on descriptors leaves room for; undefined where the system does not say. */
@@ -43,7 +47,7 @@ export interface Overload {
   stop(): void;
 }
 
-type OverloadInputs = Pick<Settings, "overload" | "upstreams" | "workers">;
+type OverloadInputs = Pick<Settings, "overload" | "upstreams" | "workers" | "bodyBytesMax">;
 
 interface OverloadParts {
   readonly settings: () => OverloadInputs;
@@ -88,9 +92,18 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
     return cause === "overloaded" ? refusal(cause) : refusal(cause, { detail: heavyDetail(own) });
   };
 
+  const bodies = new BodyShares(
+    () => {
+      see();
+      return bodyRoomBytes(limits.memoryBytes, inForce.bodyBytesMax);
+    },
+    () => metrics.shed.inc({ point: "room" }),
+  );
+
   return {
     at: (point, key) => decide(point, inFlight.ofKey(key.hash)),
     enter: ({ tag, hash }) => decide("upstream", inFlight.of(tag)) ?? inFlight.enter(tag, hash),
+    roomFor: (tag) => bodies.roomFor(tag),
     connectionGuard: {
       shares,
       // Where only requests are too many, each is refused in its protocol's shape, the busiest accounts first.

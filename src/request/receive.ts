@@ -49,7 +49,8 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
     else view = found;
     return refused;
   };
-  const body = await request.readBody(gate);
+  const room = parts.overload.roomFor(key.tag);
+  const body = await request.readBody(gate, room);
   record.bodyRead();
   if (refused) return refused;
   const shown = isRefusal(body) ? body : await endpoint.read(protocol, body);
@@ -58,6 +59,8 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   const isWhole = isRefusal(shown) || protocol !== "responses";
   const read = isWhole ? shown : await withReferences(shown, key.tag, endpoint.read, parts, unproven);
   if (refused) return refused;
-  const shedLater = isRefusal(read) ? undefined : parts.overload.at("body", key);
-  return shedLater ?? { read, view, address };
+  if (isRefusal(body) || isRefusal(read)) return { read, view, address };
+  // What it refers to has come beside it; of a key that nobody has asked about both are small.
+  const noRoom = read.body === body || view === undefined ? undefined : room.hold(body.length + read.body.length);
+  return noRoom ?? parts.overload.at("body", key) ?? { read, view, address };
 }

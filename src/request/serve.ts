@@ -68,6 +68,7 @@ export async function serveModel(
     if (reply.opened) reply.destroy();
     else refuse(run, refusal("internal"), parts);
   } finally {
+    request.forgetBody();
     if (run.permit && !run.settled) await settleRequest(run, NOTHING_HAPPENED, parts);
     await reply.finished;
     await parts.cohort.join();

@@ -339,7 +339,7 @@ function underOpenName(metric: Metric<string>): Metric<string> {
 /** Rates see the first event only when the series was there before it. */
 function showAtZero(metrics: Metrics): void {
   for (const result of ["accepted", "refused"]) metrics.configReloads.inc({ result }, 0);
-  for (const point of ["accept", "headers", "body", "upstream"]) metrics.shed.inc({ point }, 0);
+  for (const point of ["accept", "headers", "room", "body", "upstream"]) metrics.shed.inc({ point }, 0);
   for (const cause of WORKER_ENDS) metrics.workerEnds.inc({ cause }, 0);
   for (const outcome of ["failed", "blocked"]) metrics.codeFailures.inc({ outcome }, 0);
   for (const kind of NOTICE_KINDS) metrics.noticesDelivered.inc({ kind }, 0);

@@ -148,7 +148,12 @@ export const configSchema = section(
             }),
           ),
           loop_delay: after("Delay of the event loop, 99th percentile.", DEFAULTS.overloadLoopDelayMs),
-          memory: optional(size({ description: "Resident memory. Default: the container's or the machine's." })),
+          memory: optional(
+            size({
+              description:
+                "Resident memory. Default: the container's or the machine's. A quarter is room for request bodies of more than 64 KiB.",
+            }),
+          ),
         },
       ),
     ),

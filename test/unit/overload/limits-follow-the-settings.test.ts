@@ -68,6 +68,7 @@ const settingsWith = (overload: Partial<OverloadSettings["overload"]>, workers =
   overload: { inFlightMax: 1, loopDelayMs: 1e9, memoryBytes: 2 ** 50, ...overload },
   upstreams: new Map(),
   workers,
+  bodyBytesMax: 2 ** 25,
 });
 
 test("requests that are too many are refused one by one, and no connection is for their sake", (t) => {

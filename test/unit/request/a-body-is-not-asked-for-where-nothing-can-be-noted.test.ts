@@ -15,7 +15,7 @@ function asked(usable: boolean) {
   const store = { readKey: async () => void told.push("store") };
   const seenKeys = { limited: () => undefined, bad: () => undefined, noteBad() {}, noteGood() {} };
   const parts = {
-    overload: { at: () => undefined },
+    overload: { at: () => undefined, roomFor: () => undefined },
     settings: () => ({ idempotency: { enabled: false } }),
     journal: { health: () => ({ usable }) },
     admit: { store, seenKeys, catalog: () => ({}), wallMs: () => 0 },
