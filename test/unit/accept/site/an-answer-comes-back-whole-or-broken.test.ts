@@ -276,7 +276,11 @@ test("row H4: silence ahead of an answer is 504, silence in the middle breaks it
 
 test("row H4: a site that takes the connection in time may be slow with its answer", async (t) => {
   const { site, target } = await start(t, { siteLimits: { connectMs: 100 } });
-  site.behave = (_request, socket) => void setTimeout(() => socket.write(answerOf("slow")), 300);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  site.behave = (_request, socket) => {
+    t.mock.timers.tick(101);
+    socket.write(answerOf("slow"));
+  };
   assert.equal((await exchange(target, get()))[0]?.body, "slow");
 });
 
