@@ -58,15 +58,18 @@ function denseTokens({ textBytes, textTokens }: Envelope): number {
   return textTokens > textBytes * DENSE_TOKENS_PER_BYTE ? textTokens : 0;
 }
 
-/** The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text. */
-export function dearestInput(facts: Envelope, model: Model, addedBytes: number): number {
+/**
+ * The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text.
+ * @param toolCalls of hosted tools, at most: after each the model reads all again, and what the tool has found, up to its context.
+ */
+export function dearestInput(facts: Envelope, model: Model, addedBytes: number, toolCalls: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
   const most = mostTokens(
     model,
     Math.min(Math.ceil(bytes / ESTIMATE_BYTES_PER_TOKEN), sampledTokens(facts, bytes - facts.textBytes)),
   );
-  const tokens = facts.media.length > 0 || facts.readsStored ? most : Math.min(most, bytes);
-  return tokens * (facts.compacts ? 2 : 1);
+  const isText = facts.media.length === 0 && !facts.readsStored && toolCalls === 0;
+  return (isText ? Math.min(most, bytes) : most) * ((facts.compacts ? 2 : 1) + toolCalls);
 }
 
 function sumOf(pieces: readonly MediaPiece[], tokensOf: (piece: MediaPiece) => number): number {

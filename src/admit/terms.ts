@@ -158,10 +158,13 @@ function costIn(
   { inputTokens, heldTokens, inputEstimate }: InputTokens,
 ): GroupCost {
   const { model, outputLimit } = terms;
-  const toolsHold = toolsHoldOf(terms, multiplier);
-  const dearest = Math.max(dearestInput(facts, model, addedInputBytes), heldTokens);
+  const { held, max } = model.toolCalls;
+  const toolsHold = toolsHoldOf(terms, multiplier, held);
   const { ceilings, holdFull, holdMin } = worstCase(terms, { multiplier, toolsHold }, heldTokens, outputLimit);
-  const dear = worstCase(terms, { multiplier, toolsHold }, dearest, Math.max(outputLimit, model.maxOutputTokens));
+  // As many calls as are charged at most, each of them read.
+  const dearTools = { multiplier, toolsHold: toolsHoldOf(terms, multiplier, max) };
+  const dearest = Math.max(dearestInput(facts, model, addedInputBytes, terms.tools.length * max), heldTokens);
+  const dear = worstCase(terms, dearTools, dearest, Math.max(outputLimit, model.maxOutputTokens));
   return { inputTokens, heldTokens, inputEstimate, ceilings, toolsHold, holdFull, holdMin, dear };
 }
 
@@ -199,12 +202,12 @@ function worstCase(
   return { inputTokens, ceilings, toolsHold, holdFull: holdOf(terms, held, outputMost), holdMin };
 }
 
-function toolsHoldOf(terms: Terms, multiplier: Multiplier): bigint {
+/** @param calls of each hosted tool. */
+function toolsHoldOf(terms: Terms, multiplier: Multiplier, calls: number): bigint {
   if (terms.tools.length === 0 && terms.options.length === 0) return 0n;
   const { tools: prices } = terms.model.price;
-  const held = BigInt(terms.model.toolCalls.held);
   let sum = 0n;
-  for (const tool of terms.tools) sum += (prices.get(tool) ?? 0n) * held;
+  for (const tool of terms.tools) sum += (prices.get(tool) ?? 0n) * BigInt(calls);
   for (const option of terms.options) sum += prices.get(option) ?? 0n;
   return (sum * multiplier + 999_999n) / 1_000_000n;
 }

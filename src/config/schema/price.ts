@@ -105,7 +105,8 @@ export const toolCalls = () =>
     {
       held: optional(
         count({
-          description: "Calls of each that are held for; more are charged to free funds. At most `max`.",
+          description:
+            "Calls of each that are held for; more are charged to free funds. At most `max`, which is held for an account whose charges went beyond its funds again and again.",
           default: DEFAULTS.toolCallsHeld,
           min: 0,
           max: LIMITS.toolCallsMax,

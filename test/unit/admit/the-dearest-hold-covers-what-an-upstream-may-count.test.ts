@@ -127,7 +127,15 @@ test("calls of hosted tools and extras are held beside the tokens, and no output
   const { paying, double, ...terms } = measured({ hostedTools: ["web_search"], options: ["zoom"] });
   const beside = 10n * 7_000n + 11n;
   assert.equal(paying.holdFull, held(1_000, 100) + beside);
-  assert.equal(paying.dear.holdMin, held(3_000, 16) + beside);
+  // At the dearest as many calls as are charged, and what the model reads after each.
+  const { max } = PRICED.toolCalls;
+  assert.equal(paying.dear.inputTokens, (1 + max) * MODEL.contextTokens);
+  assert.equal(paying.dear.holdMin, held((1 + max) * MODEL.contextTokens, 16) + BigInt(max) * 7_000n + 11n);
+  assert.equal(
+    measured({ options: ["zoom"] }).paying.dear.holdMin,
+    held(3_000, 16) + 11n,
+    "what is no tool calls nothing",
+  );
   assert.equal(double.holdFull, 2n * (held(1_000, 100) + beside));
   assert.equal(affordableLimit(terms, paying, paying.holdFull), 100);
   assert.equal(affordableLimit({ ...terms, choices: 4 }, paying, paying.holdFull), 25);

@@ -49,8 +49,10 @@ test("an image of unknown size is held at the most that the operator says, a fil
 
 test("what a server reads beside the body may fill the context, and is not likely to", () => {
   assert.deepEqual(input({ textBytes: 1_200, readsStored: true }), [CONTEXT, 300]);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200, readsStored: true }, SEEING, 0), CONTEXT);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7), 1_207);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200, readsStored: true }, SEEING, 0, 0), CONTEXT);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 0), 1_207);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 3), 4 * CONTEXT, "read again after each call");
+  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200, compacts: true }, SEEING, 7, 3), 5 * CONTEXT);
 });
 
 test("a conversation that is shortened on the way is read twice, each time within the context", () => {
@@ -75,11 +77,11 @@ test("what is larger than the context by all appearances is held for as what it 
     "blanks and escapes are no tokens",
   );
   assert.equal(held({ textBytes: 40 * CONTEXT, textTokens: 0.5 * CONTEXT }), CONTEXT);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, textTokens: 3 * CONTEXT }, SEEING, 0), 3 * CONTEXT);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT }, SEEING, 0), 10 * CONTEXT);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, textTokens: 3 * CONTEXT }, SEEING, 0, 0), 3 * CONTEXT);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT }, SEEING, 0, 0), 10 * CONTEXT);
   const media = [{ kind: "file", tokens: undefined }] as const;
-  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, media }, SEEING, 0), 10 * CONTEXT);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 4, media }, SEEING, 0), CONTEXT);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, media }, SEEING, 0, 0), 10 * CONTEXT);
+  assert.equal(dearestInput({ ...FACTS, textBytes: 4, media }, SEEING, 0, 0), CONTEXT);
 });
 
 test("a prediction is held as input and, as what of it is rejected is billed so, as output", () => {
