@@ -37,7 +37,7 @@ export interface AttemptNote {
 interface MemoFacts {
   /** The prices that the line's amount is made of, where they are not those of the cost. */
   readonly prices?: PriceSnapshot;
-  /** Whether the hold was the dearest, for an account whose charges were above its holds again and again. */
+  /** Whether the hold was the dearest, for an account whose charges went beyond its holds and funds again and again. */
   readonly heldDear?: boolean | undefined;
   /** Why the client pays although it was given nothing. */
   readonly paid?: string | undefined;

@@ -14,7 +14,7 @@ export interface GroupTerms {
   readonly holdFull: NanoUsd;
   /** The worst cost of the least useful form of the request; at most holdFull. */
   readonly holdMin: NanoUsd;
-  /** In their place for an account whose charges were above its holds again and again; at least as much. */
+  /** In their place for an account whose charges went beyond its holds and funds again and again; at least as much. */
   readonly dear?: { readonly holdFull: NanoUsd; readonly holdMin: NanoUsd } | undefined;
   /** Requests per minute, or undefined for no such limit. */
   readonly requestsPerMinute: number | undefined;

@@ -23,7 +23,7 @@ export interface LimitUsage {
   /** As stored; undefined: nothing was taken yet, or all has drained. */
   readonly requests: Bucket | undefined;
   readonly tokens: Bucket | undefined;
-  /** Charges of the account above their holds. */
+  /** Charges of the account above their holds that went beyond funds or budgets. */
   readonly overrun: Bucket | undefined;
   /** Requests in flight of the scope, and of the whole account. */
   readonly inFlight: number;
@@ -70,14 +70,14 @@ export function takeAllowed(
   return { debt: left + cost, atMs: laterMs };
 }
 
-/** So many charges above their holds are one too many. No more are counted: an account is free a week after the last of them. */
+/** So many charges above their holds that were not paid are one too many. No more are counted: an account is free a week after the last of them. */
 const OVERRUNS_DEAR = 3;
 /** One charge above its hold is forgotten in each such time, one after the other. */
 const OVERRUN_MS = 7 * 86_400_000;
 
-/** Whether a charge is above its hold by more than a trifle, an eighth of it. */
-export function isOverrun(owed: number, hold: number): boolean {
-  return owed - hold > Math.floor(hold / 8);
+/** Whether what of a charge is beyond funds or budgets is more than a trifle, an eighth of its hold. */
+export function isOverrun(beyond: number, hold: number): boolean {
+  return beyond > Math.floor(hold / 8);
 }
 
 /** Counts a charge above its hold (the debt is milliseconds, which drain by themselves). */

@@ -30,7 +30,7 @@ export interface ChargeTerms {
     readonly options?: readonly string[] | undefined;
   };
   readonly hold: NanoUsd;
-  /** Whether the account is held at the dearest, since its charges were above its holds again and again; the line says so. */
+  /** Whether the account is held at the dearest, since its charges went beyond its holds and funds again and again; the line says so. */
   readonly heldDear?: boolean;
   /** The most output tokens of each choice that the upstream may write: the limit that it gets, and thinking beside it. */
   readonly outputMost: number;

@@ -54,7 +54,7 @@ export interface AccountStanding {
   readonly limits: (scope: string) => Omit<LimitUsage, "overrun" | "storeTimeMs"> | undefined;
   /** Requests at once of the key itself. */
   readonly inFlightOfKey: number;
-  /** How often charges were above their holds lately. */
+  /** How often charges went beyond their holds and funds lately. */
   readonly overrun: Bucket | undefined;
   readonly nowMs: number;
 }

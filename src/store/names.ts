@@ -24,7 +24,7 @@ export const tokenBucket = (scope: string): string => `${scope}:t`;
 /** The bucket of what an account's clients have left unpaid: no scope's, since it has no colon. */
 export const LEFT_BUCKET = "left";
 
-/** The bucket of an account's charges above their holds. */
+/** The bucket of an account's charges above their holds that went beyond funds or budgets. */
 export const OVERRUN_BUCKET = "over";
 
 /** The account's id, which is also its name in the ledger. */

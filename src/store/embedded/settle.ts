@@ -115,9 +115,11 @@ function decideLeft(
 interface Shares {
   readonly charged: NanoUsd;
   readonly absorbed: NanoUsd;
+  /** What is beyond funds or any budget, an owner's own among them. */
+  readonly beyond: NanoUsd;
 }
 
-const NO_SHARES: Shares = { charged: ZERO, absorbed: ZERO };
+const NO_SHARES: Shares = { charged: ZERO, absorbed: ZERO, beyond: ZERO };
 
 /**
  * The payer pays up to what is free once this request's own hold is gone, within the operator's budgets; the rest is absorbed.
@@ -134,10 +136,16 @@ function shareOut(
   const released = own !== undefined && own.answer.entitlement === ask.entitlement ? held : 0n;
   const free = freeOfPayer(context, ask, account, live, released);
   if (free === "unmetered") return NO_SHARES;
-  const rest = budgetRest(context, ask.tag, request, held, "operators");
-  // What was held is the request's, whatever has become of the budget since.
-  const within = rest === undefined || rest > held ? rest : held;
-  return upTo(within === undefined || free < within ? free : within, ask.amount);
+  const chargedWithin = (whose: "all" | "operators"): bigint => {
+    const rest = budgetRest(context, ask.tag, request, held, whose);
+    // What was held is the request's, whatever has become of the budget since.
+    const within = rest === undefined || rest > held ? rest : held;
+    return upTo(within === undefined || free < within ? free : within, ask.amount);
+  };
+  const charged = chargedWithin("operators");
+  const covered = request.counted === "" ? charged : chargedWithin("all");
+  const left = (paid: bigint) => nanoUsd(ask.amount - paid);
+  return { charged: nanoUsd(charged), absorbed: left(charged), beyond: left(covered) };
 }
 
 function freeOfPayer(
@@ -153,10 +161,9 @@ function freeOfPayer(
   return card.quota === undefined ? "unmetered" : card.quota - card.spent - (card.held - released);
 }
 
-function upTo(free: bigint, amount: bigint): Shares {
+function upTo(free: bigint, amount: bigint): bigint {
   const available = free > 0n ? free : 0n;
-  const charged = amount < available ? amount : available;
-  return { charged: nanoUsd(charged), absorbed: nanoUsd(amount - charged) };
+  return amount < available ? amount : available;
 }
 
 /** Everything that a settlement leaves, as it was read and worked out before anything is changed. */
@@ -286,7 +293,7 @@ function bucketsAfter(
   context: Context,
   ask: SettleAsk,
   { live, request, hold, held, nowMs }: Settling,
-  { charged, absorbed }: Shares,
+  { beyond }: Shares,
   left: Bucket | undefined,
 ): readonly BucketChange[] {
   const changes: BucketChange[] = [];
@@ -295,7 +302,7 @@ function bucketsAfter(
     changes.push({ name, before, after: after(before) });
   };
   if (left) change(LEFT_BUCKET, () => left);
-  if (held && isOverrun(Number(charged + absorbed), Number(held.answer.hold))) {
+  if (held && isOverrun(Number(beyond), Number(held.answer.hold))) {
     change(OVERRUN_BUCKET, (before) => addOverrun(before, nowMs));
   }
   // The estimate that admission took becomes what was really used: nothing of what was refused or failed, and of what a client has

@@ -261,6 +261,8 @@ export function budgetTests(ask: Ask): void {
     assert.ok(state);
     assertIdentities(state);
     assert.deepEqual([state.account.balance, state.budgets[`t/${id}`]?.now.spent], [0n, 1_000n]);
+    // Four are counted as three.
+    assert.equal(state.buckets.over && Math.ceil(state.buckets.over.debt / DAY_MS), 3 * 7, "beyond the owner's budget");
   });
 
   test("a key's tokens per minute are what was used in the end, and what nothing has used gives its own back", async () => {

@@ -241,43 +241,47 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("an account whose charges are above their holds again and again is held at the dearest (promise 1)", async () => {
+  test("an account whose charges go beyond its funds again and again is held at the dearest (promise 1)", async () => {
     const { store } = ask();
-    const tag = await makeAccount(store, "Sdear", { funds: 3_000n });
+    const tag = await makeAccount(store, "Sdear", { funds: 0n });
     const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(300n) } })];
-    const heldFor = async (rid: number, amount: bigint) => {
+    const heldFor = async (rid: number, funds: bigint, amount: bigint) => {
+      await bringTo(store, tag, rid, funds);
       const request = admitAsk({ tag, requestId: ridOf(rid), groups });
       const permit = admitted(await store.admit(request));
       assert.deepEqual(await store.admit(request), permit, "the same again");
       await store.settle(settleAsk(request, permit, { amount }));
       return [permit.hold, permit.dear === true];
     };
-    // 112 is a trifle more than 100.
-    assert.deepEqual(await heldFor(1, 112n), [100n, false]);
-    assert.deepEqual(await heldFor(2, 113n), [100n, false]);
-    assert.deepEqual(await heldFor(3, 113n), [100n, false]);
-    assert.deepEqual(await heldFor(4, 500n), [100n, false]);
-    assert.deepEqual(await heldFor(5, 400n), [400n, true]);
-    assert.deepEqual(await heldFor(6, 1_500n), [400n, true]);
-    // 262 are free: less than the least of the dear hold, and more than the usual one.
-    const poor = admitAsk({ tag, requestId: ridOf(7), groups });
+    // 12 is a trifle of 100.
+    assert.deepEqual(await heldFor(1, 100n, 112n), [100n, false]);
+    assert.deepEqual(await heldFor(2, 100n, 113n), [100n, false]);
+    assert.deepEqual(await heldFor(3, 200n, 213n), [100n, false]);
+    // Who pays it all does no harm.
+    for (const rid of [4, 5, 6]) assert.deepEqual(await heldFor(rid, 900n, 900n), [100n, false]);
+    assert.deepEqual(await heldFor(7, 100n, 500n), [100n, false]);
+    assert.deepEqual(await heldFor(8, 400n, 400n), [400n, true]);
+    assert.deepEqual(await heldFor(9, 2_000n, 1_500n), [400n, true]);
+    // Less than the least of the dear hold, and more than the usual one.
+    await bringTo(store, tag, 10, 262n);
+    const poor = admitAsk({ tag, requestId: ridOf(10), groups });
     assert.equal(causeOf(await store.admit(poor)), "insufficient_balance");
     // Who offers no dear hold holds as ever.
-    const older = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(8) })));
+    const older = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(11) })));
     assert.deepEqual([older.hold, older.dear], [100n, undefined]);
     assertIdentities(await stateOf(store, tag));
   });
 
   test("two at once beyond their holds are counted each, and once, and what was voided is not", async () => {
     const { store } = ask();
-    const tag = await makeAccount(store, "Stwelve", { funds: 5_000n });
+    const tag = await makeAccount(store, "Stwelve", { funds: 1_200n });
     const requests = Array.from({ length: 12 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
     const permits = await Promise.all(requests.map(async (request) => admitted(await store.admit(request))));
     const ends = requests.map((request, i) =>
       settleAsk(
         request,
         permits[i] as (typeof permits)[0],
-        i < 10 ? { voided: true, absorbed: 900n } : { amount: 300n },
+        i < 2 ? { amount: 300n } : { voided: true, absorbed: 900n },
       ),
     );
     await Promise.all([...ends, ...ends].map((end) => store.settle(end)));
@@ -385,20 +389,28 @@ export function settlementTests(ask: Ask): void {
   });
 }
 
+/** Pays in or takes what an account has more or less than this. @param nth names the payment. */
+async function bringTo(store: Store, tag: AccountTag, nth: number, funds: bigint): Promise<void> {
+  const { balance = 0n } = (await store.getAccount(tag)) ?? {};
+  if (balance === funds) return;
+  await store.credit(tag, { id: `to-${nth}`, amount: nanoUsd(funds - balance), kind: "adjust", note: "" });
+}
+
 /** Those for which the store's clock is in the test's hand. */
 export function settlementTimeTests(ask: Ask): void {
   test("an account is held as ever a week after its charges have kept to their holds", async () => {
     const { store, nowMs, setTime } = ask();
-    const tag = await makeAccount(store, "Sweek", { funds: 10_000n });
+    const tag = await makeAccount(store, "Sweek", { funds: 0n });
     const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
-    const held = async (rid: number, amount: bigint) => {
+    const held = async (rid: number, amount: bigint, funds = 400n) => {
+      await bringTo(store, tag, rid, funds);
       const request = admitAsk({ tag, requestId: ridOf(rid), groups });
       const permit = admitted(await store.admit(request));
       await store.settle(settleAsk(request, permit, { amount }));
       return permit.hold;
     };
     const start = nowMs();
-    for (const rid of [1, 2, 3]) assert.equal(await held(rid, 200n), 100n);
+    for (const rid of [1, 2, 3]) assert.equal(await held(rid, 200n, 100n), 100n);
     const { overrun } = (await store.readLimits(tag, "big")) ?? {};
     assert.deepEqual(overrun, { debt: 3 * 7 * DAY_MS, atMs: start });
     setTime(start + 7 * DAY_MS - 60_000);
@@ -409,16 +421,17 @@ export function settlementTimeTests(ask: Ask): void {
 
   test("an account is held as ever a week after its last charge above its hold, however many there were", async () => {
     const { store, nowMs, setTime } = ask();
-    const tag = await makeAccount(store, "Stwelveweek", { funds: 10_000n });
+    const tag = await makeAccount(store, "Stwelveweek", { funds: 0n });
     const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
-    const held = async (rid: number, amount: bigint) => {
+    const held = async (rid: number, amount: bigint, funds = 400n) => {
+      await bringTo(store, tag, rid, funds);
       const request = admitAsk({ tag, requestId: ridOf(rid), groups });
       const permit = admitted(await store.admit(request));
       await store.settle(settleAsk(request, permit, { amount }));
       return permit.hold;
     };
     const start = nowMs();
-    for (const rid of [1, 2, 3]) assert.equal(await held(rid, 200n), 100n);
+    for (const rid of [1, 2, 3]) assert.equal(await held(rid, 200n, 100n), 100n);
     for (const rid of [4, 5, 6, 7, 8, 9, 10]) assert.equal(await held(rid, 500n), 400n);
     // The last two, three days later.
     setTime(start + 3 * DAY_MS);

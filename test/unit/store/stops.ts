@@ -287,12 +287,12 @@ export const SCENES: readonly Scene[] = [
     charge(1, { amount: 1_500n, absorbed: 7n, absorbedCause: "client_gone", upstream: "east", attempts: ATTEMPTS }),
   ),
   settles(
-    "a charge above its hold, again",
+    "a charge above all funds, again",
     async (s) => {
       await account(s);
       await admit(s, ask(1));
       await admit(s, ask(2));
-      await s.store.settle(charge(2, { amount: 250n }));
+      await s.store.settle(charge(2, { amount: 950n }));
     },
     charge(1, { amount: 250n }),
   ),

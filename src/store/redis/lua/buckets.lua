@@ -34,12 +34,12 @@ local function take_allowed(stored, allowance, cost, now)
   return text(left + cost) .. ':' .. text(later)
 end
 
--- Charges above their holds, counted in milliseconds that drain by themselves: seven days each, three of them at the most.
--- Three within the time are one too many.
+-- Charges above their holds of which something is beyond funds or budgets, counted in milliseconds that drain by themselves:
+-- seven days each, three of them at the most. Three within the time are one too many.
 local OVERRUN_MS = 604800000
 
-local function is_overrun(owed, hold)
-  return owed - hold > math.floor(hold / 8)
+local function is_overrun(beyond, hold)
+  return beyond > math.floor(hold / 8)
 end
 
 local function add_overrun(stored, now)

@@ -139,7 +139,7 @@ end
 
 -- The payer pays up to what is free, within the operator's budgets, where what was held is the request's whatever has become
 -- of them since; the rest is absorbed. An owner's own budget says what is begun, and not who bears what has been used.
-local charged, rest, paid = 0, 0, '0'
+local charged, rest, beyond, paid = 0, 0, 0, '0'
 if not voided then
   local free = 0
   if entitlement == '' then
@@ -152,10 +152,14 @@ if not voided then
       free = card.quota - card.spent - (card.held - own)
     end
   end
-  local within = kit and kit.rest(budgets, limits, 'operators', hold or 0)
-  if within then free = math.min(free, math.max(within, hold or 0)) end
-  charged = math.min(owed, math.max(0, free))
+  local function charged_within(whose)
+    local within = kit and kit.rest(budgets, limits, whose, hold or 0)
+    local most = within and math.min(free, math.max(within, hold or 0)) or free
+    return math.min(owed, math.max(0, most))
+  end
+  charged = charged_within('operators')
   rest = owed - charged
+  beyond = kit and owed - charged_within('budgets') or rest
   if charged > 0 then
     paid = text(charged)
     local n = #fields
@@ -173,7 +177,7 @@ end
 
 if kit then kit.move(fields, budgets, charged, -(hold or 0)) end
 
-if hold and not voided and is_overrun(owed, hold) then
+if hold and not voided and is_overrun(beyond, hold) then
   fields[#fields + 1] = 'tb:over'
   fields[#fields + 1] = add_overrun(redis.call('HGET', account, 'tb:over'), now)
 end

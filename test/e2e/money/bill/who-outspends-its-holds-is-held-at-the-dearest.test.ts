@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 1: an account whose charges exceed its holds again and again is held at the dearest from then
- * on. A route whose operator has bounded a file at 3,000 tokens lets ten of twelve run on a balance of 0.20 USD, at a
+ * ARCHITECTURE.md promise 1: an account whose charges go beyond its holds and its funds again and again is held at the dearest from
+ * then on. A route whose operator has bounded a file at 3,000 tokens lets ten of twelve run on a balance of 0.20 USD, at a
  * cost of 7.50; it must not go on again and again. Row 64 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
@@ -103,7 +103,7 @@ test("the dearest is a token a byte and all that the model can give, for each ch
     assert.equal(held, ran++ < 3 ? undefined : "dearest");
     return BigInt(hold as string);
   };
-  for (let i = 0; i < 3; i++) assert.ok((await chat(100_000_000n, 10_000, {})()) < 2_000_000n);
+  for (let i = 0; i < 3; i++) assert.ok((await chat(100_000_000n, 100_000, {})()) < 2_000_000n);
   const bytes = BigInt(JSON.stringify(bodyOf("chat", { model: "chat-figure", max_tokens: 100, n: 2 })).length);
   assert.equal(await chat(5_000_000_000n, 20, { n: 2 })(), bytes * 3_000n + 2n * BigInt(OUTPUT) * 15_000n);
   assert.equal(limitSent(here), 100, "the client's own limit stands");
