@@ -156,6 +156,8 @@ function billOf(reply: Reply, leftMs: number, way: Way, pace: Pace): Bill {
     byEvent: true,
     hiddenPerS: pace.thinks === "no" ? 0 : pace.hiddenPerS,
     outputMost: OUTPUT_MOST,
+    contextTokens: 0,
+    unseenCalls: {},
   };
   return { charged: meter(seen, evidence).usage.output, billed, atOnce, counted: false };
 }

@@ -5,6 +5,7 @@
  */
 
 import { type JsonObject, objectOf } from "../values/json-object.ts";
+import { isToolName, TOOLS_MAX } from "../values/tokens/tool-calls.ts";
 import { addCounts, believableCount, NO_USAGE, type Usage } from "../values/tokens/usage.ts";
 
 /** What such a server says, under neutral names; undefined: not said, or not believable. */
@@ -118,10 +119,6 @@ export function namedCount(...values: readonly unknown[]): number | undefined {
   return largest;
 }
 
-/** Names of tools in one object of counts, and in all of a reply's, that are looked at; the rest is noise. */
-const TOOLS_MAX = 16;
-const TOOL_NAME = /^[a-z][a-z0-9_]{0,40}$/;
-
 /** Calls of tools from an object of counts whose names end in `suffix`: `web_search_requests` is `web_search`. */
 export function toolCounts(value: unknown, suffix: string): Record<string, number> | undefined {
   const counts: JsonObject | undefined = objectOf(value);
@@ -131,26 +128,10 @@ export function toolCounts(value: unknown, suffix: string): Record<string, numbe
   for (const [name, count] of Object.entries(counts)) {
     const tool = name.endsWith(suffix) ? name.slice(0, -suffix.length) : "";
     const believed = believableCount(count);
-    if (!believed || !TOOL_NAME.test(tool)) continue;
+    if (!believed || !isToolName(tool)) continue;
     calls[tool] = believed;
     found += 1;
     if (found === TOOLS_MAX) break;
   }
   return calls;
-}
-
-/** Two counts of the same calls: the larger one of each tool, of no more tools than TOOLS_MAX: a charge that is beyond what a journal takes is in no other place. */
-export function mergedCalls(
-  one: Readonly<Record<string, number>>,
-  other: Readonly<Record<string, number>>,
-): Readonly<Record<string, number>> {
-  const merged: Record<string, number> = { ...one };
-  let found = Object.keys(merged).length;
-  for (const [tool, calls] of Object.entries(other)) {
-    // A name may be one that every object has.
-    const before = Object.hasOwn(merged, tool) ? merged[tool] : undefined;
-    if (before === undefined && found++ >= TOOLS_MAX) continue;
-    merged[tool] = Math.max(before ?? 0, calls);
-  }
-  return merged;
 }

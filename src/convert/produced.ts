@@ -5,7 +5,7 @@
 
 import { type JsonObject, objectOf } from "../values/json-object.ts";
 import { TextTokens } from "../values/tokens/text.ts";
-import type { ProducedCounts } from "../values/tokens/usage.ts";
+import type { ProducedCounts, ServedCounts } from "../values/tokens/usage.ts";
 
 export const NOTHING_PRODUCED: ProducedCounts = Object.freeze({ bytes: 0, tokens: 0, deltas: 0 });
 
@@ -125,15 +125,56 @@ export class Produced {
     return found;
   }
 
+  /** Counts what a tool of the server has found: words, and what only the upstream can read. */
+  found(value: unknown): void {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      const result = objectOf(one);
+      const source = objectOf(objectOf(result?.content)?.source);
+      if (!result) this.unknown(one);
+      else if (source?.type === "base64") this.media(source.data);
+      else {
+        this.opaque(result.encrypted_content);
+        countUnknown(this, result, SEALED);
+      }
+    }
+  }
+
   /** Notes that so many events held output. */
   noteDeltas(deltas: number): void {
     this.#deltas += deltas;
   }
 }
 
+const SEALED: ReadonlySet<string> = new Set(["encrypted_content"]);
+
+/** What tools of the server have done within one reply. */
+export class Served {
+  #found: Produced | undefined;
+  #counts: ServedCounts | undefined;
+
+  /** @param calls all that are known by now. */
+  know(calls: Readonly<Record<string, number>>): void {
+    this.#counts = { calls, foundTokens: this.#counts?.foundTokens ?? 0 };
+  }
+
+  /** Counts what a call has found. */
+  found(...values: readonly unknown[]): void {
+    this.#found ??= new Produced();
+    for (const value of values) this.#found.found(value);
+    this.#counts = { calls: this.#counts?.calls ?? {}, foundTokens: this.#found.counts().tokens };
+  }
+
+  /** What was produced, and beside it what these tools have done. */
+  beside(produced: ProducedCounts): ProducedCounts {
+    const served = this.#counts;
+    return served ? { ...produced, served } : produced;
+  }
+}
+
 /** Counts the output of one stream, event by event. */
 export abstract class StreamOutput {
   protected readonly produced = new Produced();
+  protected readonly served = new Served();
 
   /** Bytes so far. */
   get size(): number {
@@ -141,7 +182,7 @@ export abstract class StreamOutput {
   }
 
   counts(): ProducedCounts {
-    return this.produced.counts();
+    return this.served.beside(this.produced.counts());
   }
 
   /**

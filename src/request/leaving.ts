@@ -9,6 +9,7 @@ import type { AttemptFacts, MeasuredReply } from "../settle/meter.ts";
 import { doubtedTokens, type Pace } from "../settle/observed.ts";
 import type { Route } from "../values/catalog.ts";
 import type { Clock } from "../values/time.ts";
+import { unseenCalls } from "../values/tokens/tool-calls.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
@@ -37,7 +38,7 @@ function isOutputCounted({ output, outputUncounted, unsplit }: Usage): boolean {
 /**
  * The tries of a request. A try that its client left, that timed out or that broke off gets an estimate of the tokens
  * written unseen in its time: in a whole reply that can be everything, in a stream only what the model may think before its
- * first visible token.
+ * first visible token. Either may have called the tools of its server by then.
  */
 export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
   return run.attempts.map((attempt) => {
@@ -45,9 +46,13 @@ export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "ob
     const route = permit.model.routes.find((one) => one.upstream === upstream && one.upstreamModel === model);
     if (!mayHaveWritten(attempt) || !route) return attempt;
     const pace = paceOf(run, route, parts);
-    if (run.streamed && pace.thinks === "no") return attempt;
     const waitedMs = Math.max(0, endedAtMs - startedAtMs - EXPECTED_MS);
-    return { ...attempt, hiddenTokens: (waitedMs / MS_PER_S) * pace.hiddenPerS };
+    const { terms, model: asked } = permit;
+    // A stream whose protocol shows calls would have begun before the first of them.
+    const shown = run.streamed ? route.protocol : undefined;
+    const calls = waitedMs > 0 ? unseenCalls(terms.tools, asked.toolCalls.held, shown) : undefined;
+    if (run.streamed && pace.thinks === "no") return { ...attempt, unseenCalls: calls };
+    return { ...attempt, unseenCalls: calls, hiddenTokens: (waitedMs / MS_PER_S) * pace.hiddenPerS };
   });
 }
 
@@ -87,7 +92,7 @@ export function leavingOf(
   const drains = upstream?.onClientGone === "drain";
   const graceMs = upstream?.clientGoneGraceMs ?? 0;
   const pace = paceOf(run, route, parts);
-  // A server's own tools are billed by the call, and what they find as input: nothing of it is seen before the count.
+  // A server's own tools are billed by the call, and what they find as input, which is seldom shown: the count tells.
   const hidesTools = admitted.terms.tools.length > 0;
   // Nor is it of an input that may be much longer than it looks, until the upstream has counted it.
   const { inputTokens, inputEstimate, hasFiles } = admitted.terms;
@@ -106,7 +111,10 @@ export function leavingOf(
       drains || hidesTools || hidesInput ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
     covers(seen) {
       const permit = run.permit ?? admitted;
-      return permit.unmetered || costSoFar(permit, seen, { cause: "client_gone", pace, tier }).cost < permit.hold;
+      if (permit.unmetered) return true;
+      // Calls that were seen, and what they found, are owed whether it is read on or not.
+      const { served: _, ...produced } = seen.produced;
+      return costSoFar(permit, { ...seen, produced }, { cause: "client_gone", pace, tier }).cost < permit.hold;
     },
     begun: (end) => parts.left.add(admitted.tag, end),
   };

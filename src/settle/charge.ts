@@ -5,7 +5,7 @@ import type { SettleAsk } from "../store/settlement.ts";
 import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { UnpaidCalls } from "../values/tokens/tool-calls.ts";
-import type { Usage } from "../values/tokens/usage.ts";
+import { NO_USAGE, type Usage } from "../values/tokens/usage.ts";
 import { askOf, type BilledTry, type Owed } from "./lines.ts";
 import type { Bill } from "./memo.ts";
 import {
@@ -89,11 +89,21 @@ function owedFor(terms: ChargeTerms, ending: Ending, bill: Bill): Owed | undefin
   if (!delivered && (allowance === undefined || !isByClient(ending, bill) || terms.unmetered)) return undefined;
   const { amount: price, snapshot } = priceOf(terms, metered.usage, tier);
   // An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (ARCHITECTURE.md promise 3).
-  const amount = metered.counted === "upstream" ? price : leastNano(price, terms.hold);
+  const amount = metered.counted === "upstream" ? price : leastNano(price, mostEstimated(terms, metered.usage));
   if (!delivered) return amount === ZERO ? undefined : { amount, snapshot, over: ZERO, allowance };
   if (terms.unmetered) return { amount: ZERO, snapshot, over: ZERO, allowance: undefined };
   const asked = isBrokenOff(ending) ? leastNano(amount, terms.hold) : amount;
   return { amount: asked, snapshot, over: nanoUsd(amount - asked), allowance: undefined };
+}
+
+/** What was set aside, and calls beyond those that it was set aside for: they were seen, however the tokens are reckoned. */
+function mostEstimated({ hold, model, group, terms }: ChargeTerms, usage: Usage): NanoUsd {
+  const beyond: Record<string, number> = {};
+  for (const tool of terms.tools) {
+    const more = (usage.toolCalls[tool] ?? 0) - model.toolCalls.held;
+    if (more > 0) beyond[tool] = more;
+  }
+  return nanoUsd(hold + charge(model.price, group.multiplier, { ...NO_USAGE, toolCalls: beyond }).amount);
 }
 
 /** Whether the client has brought a bill about by leaving or by what it asked for. What was wasted before there was an answer is its doing always. */

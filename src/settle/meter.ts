@@ -5,13 +5,14 @@
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { Route } from "../values/catalog.ts";
 import type { NanoUsd } from "../values/money.ts";
-import { billTools, pricedCalls, type UnpaidCalls } from "../values/tokens/tool-calls.ts";
+import { billTools, mergedCalls, pricedCalls, type UnpaidCalls, unseenCalls } from "../values/tokens/tool-calls.ts";
 import {
   addCounts,
   billedUsage,
   NO_USAGE,
   type ProducedCounts,
   stepInput,
+  totalInput,
   type Usage,
 } from "../values/tokens/usage.ts";
 import type { Pace } from "./observed.ts";
@@ -60,6 +61,8 @@ export interface AttemptFacts {
   readonly bytesReceived: number;
   /** Output tokens that may have been written, for the time in which nothing came. */
   readonly hiddenTokens?: number | undefined;
+  /** Calls of the tools that it was offered, by their names, which its upstream has had the time to make unseen. */
+  readonly unseenCalls?: Readonly<Record<string, number>> | undefined;
   readonly sentToUpstream: boolean;
   /** The tier that it was asked for; undefined for the standard one. */
   readonly tier?: string | undefined;
@@ -189,10 +192,11 @@ const ESTIMATE_BYTES_PER_TOKEN = 4;
 
 /**
  * What a try that failed has used. What its upstream counted is on the upstream's bill. Without a count it may be there
- * with its input, with what came of an answer, at 4 bytes a token, and with what may have been written unseen.
+ * with its input, with what came of an answer, at 4 bytes a token, and with what may have been written unseen; one that its
+ * client left, with as many calls of the tools that it offered as are held for.
  */
-function meterFailed(attempt: AttemptFacts, { terms, outputMost }: ChargeTerms): Metered {
-  const { usage: counted, bytesReceived, hiddenTokens = 0 } = attempt;
+function meterFailed(attempt: AttemptFacts, { terms, outputMost, model }: ChargeTerms): Metered {
+  const { usage: counted, bytesReceived, hiddenTokens = 0, unseenCalls = {} } = attempt;
   if (counted !== undefined) {
     const beside = { final: true, inputEstimate: terms.inputEstimate, outputEstimate: 0 };
     const { usage, estimated } = billedUsage(counted, beside);
@@ -202,7 +206,9 @@ function meterFailed(attempt: AttemptFacts, { terms, outputMost }: ChargeTerms):
   const input = isClientsDoing(attempt) ? terms.inputTokens : terms.inputEstimate;
   const written = Math.ceil(bytesReceived / ESTIMATE_BYTES_PER_TOKEN) + Math.ceil(hiddenTokens);
   const output = Math.min(written, outputMost * terms.choices);
-  return { usage: { ...NO_USAGE, input, output }, counted: "estimate" };
+  const unseen = isClientsDoing(attempt) ? unseenCalls : {};
+  const { charged: toolCalls } = billTools(unseen, terms.tools, model.toolCalls.max);
+  return { usage: { ...NO_USAGE, input, output, toolCalls }, counted: "estimate" };
 }
 
 /** The answer; one that nobody got has not ended well, however it ended at its upstream. */
@@ -210,7 +216,7 @@ function answerOf(terms: ChargeTerms, ending: Ending, route: Route): RouteUse {
   const { delivered, complete, cause, measured } = ending;
   const tier = tierCharged(terms, ending.tier);
   const ended = delivered ? (complete ? COMPLETE : cause) : cause === COMPLETE ? NO_OUTPUT : cause;
-  const evidence = evidenceOf(terms, ending);
+  const evidence = evidenceOf(terms, ending, route);
   const counted = meter(measured, evidence);
   const surprises = surprisesOf(counted, terms);
   const { metered, unpaidCalls } = withCalls(terms, counted, route);
@@ -232,6 +238,10 @@ export interface Evidence {
   readonly hiddenPerS: number;
   /** The most that the upstream was asked for, all choices together. */
   readonly outputMost: number;
+  /** The most that the model reads at one time. */
+  readonly contextTokens: number;
+  /** Calls of hosted tools that the upstream may have made without showing them. */
+  readonly unseenCalls: Readonly<Record<string, number>>;
 }
 
 const MS_PER_S = 1_000;
@@ -240,7 +250,7 @@ const DENSEST_BYTES_PER_TOKEN = 2;
 
 /** What a running reply has used so far, as it would be billed if it ended so now; its route does not matter yet. */
 export function meterSoFar(terms: ChargeTerms, seen: MeasuredReply, end: ReplyEnd): Usage {
-  const evidence = evidenceOf(terms, end);
+  const evidence = evidenceOf(terms, end, undefined);
   return withCalls(terms, meter(seen, evidence), undefined).metered.usage;
 }
 
@@ -275,8 +285,13 @@ function extrasOf({ terms: { client, options = [] } }: ChargeTerms, route: Route
  * about itself, so the dearest counts that the evidence allows. What ended by itself or for want of funds may hide
  * something where the model is known to. What anything else has cut is charged as it was seen: no client pays a guess for
  * what the upstream or the gateway broke off.
+ * @param route that answered; undefined: the reply still runs, and what it has not shown is not reckoned yet.
  */
-function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopped, pace }: ReplyEnd): Evidence {
+function evidenceOf(
+  { terms, outputMost, model }: ChargeTerms,
+  { cause, complete, stopped, pace }: ReplyEnd,
+  route: Route | undefined,
+): Evidence {
   const left = stopped === true || (cause === CLIENT_GONE && !complete);
   const hides = left ? pace?.thinks !== "no" : pace?.thinks === "yes" && MAY_HIDE.has(cause);
   return {
@@ -285,6 +300,8 @@ function evidenceOf({ terms, outputMost }: ChargeTerms, { cause, complete, stopp
     byEvent: left,
     hiddenPerS: hides ? (pace?.hiddenPerS ?? 0) : 0,
     outputMost: outputMost * terms.choices,
+    contextTokens: model.contextTokens,
+    unseenCalls: left && route ? unseenCalls(terms.tools, model.toolCalls.held, route.protocol) : {},
   };
 }
 
@@ -294,7 +311,8 @@ const MAY_HIDE: ReadonlySet<string> = new Set([COMPLETE, CLIENT_GONE, BRAKE]);
 /**
  * The upstream's final count, if there is one; a side that it lacks is estimated. Without a final count: what was seen
  * plus what may have been hidden, within the limit asked for. A snapshot then gives the input, which is final from the
- * start, and the output where that is more than what was seen.
+ * start, and the output where that is more than what was seen. Calls of the server's tools that were seen have been made, and
+ * what they found is input beside the request's.
  */
 export function meter({ usage: counted, final, produced, silentMs }: MeasuredReply, evidence: Evidence): Metered {
   const shown = visible(produced, evidence);
@@ -310,7 +328,11 @@ export function meter({ usage: counted, final, produced, silentMs }: MeasuredRep
   const hidden = Math.ceil((silentMs / MS_PER_S) * evidence.hiddenPerS);
   // What was shown counts even beyond the limit asked for; what may be hidden counts only up to it.
   const output = Math.max(usage.output, Math.min(addCounts(usage.output, hidden), evidence.outputMost));
-  return { usage: { ...usage, output }, counted: "estimate" };
+  if (isLast) return { usage: { ...usage, output }, counted: "estimate" };
+  const { calls = {}, foundTokens = 0 } = produced.served ?? {};
+  const toolCalls = mergedCalls(mergedCalls(usage.toolCalls, calls), evidence.unseenCalls);
+  const found = Math.min(foundTokens, Math.max(0, evidence.contextTokens - totalInput(usage)));
+  return { usage: { ...usage, input: usage.input + found, output, toolCalls }, counted: "estimate" };
 }
 
 function visible({ bytes, tokens, deltas }: ProducedCounts, { visibleFactor, byEvent }: Evidence): number {

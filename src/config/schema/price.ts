@@ -106,7 +106,7 @@ export const toolCalls = () =>
       held: optional(
         count({
           description:
-            "Calls of each that are held for; more are charged to free funds. At most `max`, which is held for an account whose charges went beyond its funds again and again.",
+            "Calls of each that are held for; more are charged to free funds. So many are charged where a client leaves a reply that does not show its calls. At most `max`, which is held for an account whose charges went beyond its funds again and again.",
           default: DEFAULTS.toolCallsHeld,
           min: 0,
           max: LIMITS.toolCallsMax,

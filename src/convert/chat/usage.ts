@@ -4,15 +4,9 @@
  */
 
 import { isGiven, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
+import { mergedCalls } from "../../values/tokens/tool-calls.ts";
 import { addCounts, believableCount, totalInput, type Usage } from "../../values/tokens/usage.ts";
-import {
-  believableTotal,
-  largestCount,
-  mergedCalls,
-  namedCount,
-  toolCounts,
-  usageOfIncluded,
-} from "../included-usage.ts";
+import { believableTotal, largestCount, namedCount, toolCounts, usageOfIncluded } from "../included-usage.ts";
 import { finishOf } from "../rules/finish-words.ts";
 
 /**

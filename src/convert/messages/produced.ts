@@ -1,8 +1,9 @@
 /** What messages events and content blocks hold of a model's output. */
 
-import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import { isToolName, TOOLS_MAX } from "../../values/tokens/tool-calls.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
-import { countUnknown, Produced, StreamOutput } from "../produced.ts";
+import { countUnknown, Produced, Served, StreamOutput } from "../produced.ts";
 
 /** Events without output of their own, or whose output is looked at by name. */
 const DELTA_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "partial_json", "signature", "citation", "data"]);
@@ -12,7 +13,10 @@ const SILENT: ReadonlySet<unknown> = new Set(["content_block_stop", "message_sto
 
 /** Counts a stream. */
 export class MessagesOutput extends StreamOutput {
+  readonly #calls = new ServerCalls(this.served);
+
   protected override look(type: unknown, payload: JsonObject): boolean {
+    if (type === "content_block_start") this.#calls.see(objectOf(payload.content_block));
     return countEvent(this.produced, type, payload);
   }
 }
@@ -20,8 +24,46 @@ export class MessagesOutput extends StreamOutput {
 /** Counts the blocks of a whole message. */
 export function countContent(content: unknown): ProducedCounts {
   const produced = new Produced();
+  const served = new Served();
+  const calls = new ServerCalls(served);
+  for (const block of arrayOf(content)) calls.see(objectOf(block));
   countBlocks(produced, content);
-  return produced.counts();
+  return served.beside(produced.counts());
+}
+
+const RESULT = "_tool_result";
+
+/** Calls of tools that the server has run, from its content blocks. */
+class ServerCalls {
+  readonly #served: Served;
+  readonly #calls = new Map<string, number>();
+
+  constructor(served: Served) {
+    this.#served = served;
+  }
+
+  see(block: JsonObject | undefined): void {
+    const { type, name, content } = block ?? {};
+    if (type === "server_tool_use") this.#add(toolOf(name), 1);
+    if (typeof type !== "string" || !type.endsWith(RESULT)) return;
+    const error = objectOf(content)?.type;
+    // A call that failed is not billed.
+    if (typeof error === "string" && error.endsWith("_error")) this.#add(toolOf(type.slice(0, -RESULT.length)), -1);
+    else this.#served.found(content);
+  }
+
+  #add(tool: string, more: number): void {
+    const before = this.#calls.get(tool);
+    const isNew = before === undefined && more > 0 && isToolName(tool) && this.#calls.size < TOOLS_MAX;
+    if (before === undefined && !isNew) return;
+    this.#calls.set(tool, Math.max(0, (before ?? 0) + more));
+    this.#served.know(Object.fromEntries(this.#calls));
+  }
+}
+
+/** The name under which calls are counted: newer servers name what the code is. */
+function toolOf(name: unknown): string {
+  return (textOf(name) ?? "").replace(/^(?:bash|text_editor)_(?=code_execution$)/, "");
 }
 
 function countEvent(produced: Produced, type: unknown, payload: JsonObject): boolean {

@@ -4,8 +4,9 @@
  */
 
 import { arrayOf, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
+import { mergedCalls } from "../../values/tokens/tool-calls.ts";
 import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens/usage.ts";
-import { believableTotal, largestCount, mergedCalls, toolCounts } from "../included-usage.ts";
+import { believableTotal, largestCount, toolCounts } from "../included-usage.ts";
 
 /** The usage of a whole message. @returns undefined when nothing in it is a count. */
 export function readUsage(value: unknown): Usage | undefined {

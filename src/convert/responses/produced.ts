@@ -1,8 +1,10 @@
 /** What responses events and items hold of a model's output. */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
+import { mergedCalls } from "../../values/tokens/tool-calls.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
-import { countUnknown, Produced, StreamOutput } from "../produced.ts";
+import { countUnknown, Produced, Served, StreamOutput } from "../produced.ts";
+import { callsIn, HostedCalls } from "./usage.ts";
 
 const CALL_ITEM = /_call$/;
 const LAST: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
@@ -32,6 +34,8 @@ const ITEMS_MAX = 4_096;
 export class ResponsesOutput extends StreamOutput {
   /** Places of items of which deltas, or a last form, have said something. */
   readonly #told = new Set<number>();
+  /** Calls of hosted tools among the items. */
+  readonly hostedCalls = new HostedCalls();
 
   protected override look(type: unknown, payload: JsonObject): boolean {
     if (typeof type !== "string") return false;
@@ -57,6 +61,10 @@ export class ResponsesOutput extends StreamOutput {
     const item = objectOf(payload.item);
     if (!item) return false;
     const place = payload.output_index;
+    if (isLast ? this.hostedCalls.see(item) : this.hostedCalls.begin(item)) {
+      this.served.know(this.hostedCalls.begun);
+      if (isLast) countFound(this.served, item);
+    }
     if (isLast && typeof place === "number" && this.#told.has(place)) {
       // What is sealed comes in the last form only.
       return this.produced.opaque(item.encrypted_content);
@@ -72,6 +80,8 @@ export class ResponsesOutput extends StreamOutput {
    * them there only.
    */
   #seeLast(output: unknown): boolean {
+    const calls = callsIn(output);
+    if (Object.keys(calls).length > 0) this.served.know(mergedCalls(calls, this.hostedCalls.begun));
     let found = false;
     for (const [place, value] of arrayOf(output).entries()) {
       const item = objectOf(value);
@@ -88,11 +98,23 @@ export class ResponsesOutput extends StreamOutput {
 /** Counts the output of a whole response. */
 export function countOutput(output: unknown): ProducedCounts {
   const produced = new Produced();
+  const served = new Served();
+  const calls = callsIn(output);
+  if (Object.keys(calls).length > 0) served.know(calls);
   for (const item of arrayOf(output)) {
     const object = objectOf(item);
-    if (object) countItem(produced, object);
+    if (!object) continue;
+    countItem(produced, object);
+    countFound(served, object);
   }
-  return produced.counts();
+  return served.beside(produced.counts());
+}
+
+/** Counts what a call has found, where the request asked for that to be shown. */
+function countFound(served: Served, { results, outputs, action }: JsonObject): void {
+  const sources = objectOf(action)?.sources;
+  const found = [results, outputs, sources].filter((one) => arrayOf(one).length > 0);
+  if (found.length > 0) served.found(...found);
 }
 
 /** @returns whether the item holds any output; a call does from its first word. */

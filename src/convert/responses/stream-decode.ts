@@ -7,7 +7,7 @@ import { invalid } from "../watch.ts";
 import { ResponsesOutput } from "./produced.ts";
 import { callIdOf, FAILED, stopOf } from "./reply-decode.ts";
 import { CallItem, itemFor, MessageItem, ReasoningItem, type StreamItem } from "./stream-items.ts";
-import { HostedCalls, readUsage } from "./usage.ts";
+import { readUsage } from "./usage.ts";
 import { varyingOf } from "./watch.ts";
 
 const MESSAGE_EVENTS: ReadonlySet<string> = new Set([
@@ -41,7 +41,6 @@ export class ResponsesStreamDecoder extends StreamDecoder {
   readonly #byId = new Map<string, StreamItem>();
   readonly #byIndex = new Map<number, StreamItem>();
   readonly #last = new Map<StreamItem["kind"], StreamItem>();
-  readonly #hostedCalls = new HostedCalls();
 
   protected override read(payload: JsonObject, name: string): void {
     const type = textOf(payload.type) ?? name;
@@ -70,7 +69,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
 
   /** What it has used is known for the bill; the client gets no more events. */
   #countFailed(counted: JsonObject): void {
-    const usage = readUsage(counted, this.#hostedCalls);
+    const usage = readUsage(counted, this.output.hostedCalls);
     this.failedWithCount = usage !== undefined;
     this.usage = usage ?? this.usage;
   }
@@ -89,7 +88,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
       serviceTier: textOf(response.service_tier),
       createdS: createdSeconds(response.created_at),
     });
-    this.countUsage(readUsage(response, this.#hostedCalls));
+    this.countUsage(readUsage(response, this.output.hostedCalls));
     if (!isTerminal) return;
     this.#readOutput(response);
     const stop = stopOf(response, state === "incomplete" || response.status === "incomplete");
@@ -149,7 +148,6 @@ export class ResponsesStreamDecoder extends StreamDecoder {
 
   #finishItem(payload: JsonObject): void {
     const final = objectOf(payload.item);
-    this.#hostedCalls.see(final);
     const item = final && (this.#find(payload, final) ?? this.#add(payload));
     item?.finish(final);
   }

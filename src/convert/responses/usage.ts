@@ -4,15 +4,9 @@
  */
 
 import { type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
+import { mergedCalls, SHOWN_IN_RESPONSES } from "../../values/tokens/tool-calls.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
-import {
-  believableTotal,
-  largestCount,
-  mergedCalls,
-  namedCount,
-  toolCounts,
-  usageOfIncluded,
-} from "../included-usage.ts";
+import { believableTotal, largestCount, namedCount, toolCounts, usageOfIncluded } from "../included-usage.ts";
 
 /**
  * Reads the usage of a response object, hosted tool calls counted from its output items where the usage has no count.
@@ -47,14 +41,20 @@ function toolCalls(
   output: unknown,
   seen: HostedCalls | undefined,
 ): Readonly<Record<string, number>> {
-  const items = new HostedCalls();
-  for (const item of objectsIn(output)) items.see(item);
-  const called = seen ? mergedCalls(items.calls, seen.calls) : items.calls;
+  const items = callsIn(output);
+  const called = seen ? mergedCalls(items, seen.calls) : items;
   // A server that counts its calls bills by that count; failed calls are items too.
   return { ...called, ...toolCounts(usage.server_side_tool_usage_details, "_calls") };
 }
 
-const HOSTED_CALL = /^(web_search|file_search|code_interpreter|image_generation|computer|mcp|shell|tool_search)_call$/;
+/** Calls of hosted tools among whole items. */
+export function callsIn(output: unknown): Readonly<Record<string, number>> {
+  const items = new HostedCalls();
+  for (const item of objectsIn(output)) items.see(item);
+  return items.calls;
+}
+
+const CALL = "_call";
 /** Containers that are counted separately. */
 const CONTAINERS_MAX = 64;
 
@@ -62,11 +62,29 @@ const CONTAINERS_MAX = 64;
 export class HostedCalls {
   readonly #calls = new Map<string, number>();
   readonly #containers = new Set<string>();
+  /** Calls that have begun and not ended. */
+  readonly #open = new Map<string, number>();
 
-  /** Looks at an item in its last form. */
-  see(item: JsonObject | undefined): void {
-    const tool = HOSTED_CALL.exec(textOf(item?.type) ?? "")?.[1];
-    if (item && tool !== undefined && this.#isBilled(item)) this.#calls.set(tool, (this.#calls.get(tool) ?? 0) + 1);
+  /** Looks at an item that begins. @returns whether it is a call of a hosted tool. */
+  begin(item: JsonObject): boolean {
+    const tool = hostedTool(item);
+    if (tool === undefined || this.#hasContainer(item)) return false;
+    this.#open.set(tool, (this.#open.get(tool) ?? 0) + 1);
+    return true;
+  }
+
+  /** Looks at an item in its last form. @returns whether it is a call of a hosted tool. */
+  see(item: JsonObject | undefined): boolean {
+    const tool = item && hostedTool(item);
+    if (!item || tool === undefined) return false;
+    const open = this.#open.get(tool) ?? 0;
+    if (open > 0 && !this.#hasContainer(item)) this.#open.set(tool, open - 1);
+    if (this.#isBilled(item)) this.#calls.set(tool, (this.#calls.get(tool) ?? 0) + 1);
+    return true;
+  }
+
+  #hasContainer(item: JsonObject): boolean {
+    return this.#containers.has(textOf(item.container_id) ?? "");
   }
 
   /** What costs by the search costs nothing for the pages that are opened; a container costs once. */
@@ -80,9 +98,23 @@ export class HostedCalls {
     return true;
   }
 
+  /** Calls that have ended. */
   get calls(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#calls);
   }
+
+  /** Calls that have ended or still run: one that runs has been made, whether its end is waited for or not. */
+  get begun(): Readonly<Record<string, number>> {
+    const begun = new Map(this.#calls);
+    for (const [tool, open] of this.#open) if (open > 0) begun.set(tool, (begun.get(tool) ?? 0) + open);
+    return Object.fromEntries(begun);
+  }
+}
+
+function hostedTool({ type }: JsonObject): string | undefined {
+  if (typeof type !== "string" || !type.endsWith(CALL)) return undefined;
+  const tool = type.slice(0, -CALL.length);
+  return SHOWN_IN_RESPONSES.has(tool) ? tool : undefined;
 }
 
 /** Writes a `usage` object for a responses client; Codex needs all five members (rule 44). */

@@ -26,7 +26,7 @@ import { ResponsesOutput } from "./produced.ts";
 import { type Keeping, KeptItems, writeCarrier } from "./references/sealing.ts";
 import { FAILED } from "./reply-decode.ts";
 import { ownIncompleteReason } from "./response.ts";
-import { HostedCalls, readUsage, writeUsage } from "./usage.ts";
+import { readUsage, writeUsage } from "./usage.ts";
 
 const TEXT_DELTA = /^response\.(?:output_text|refusal|reasoning_text|reasoning_summary_text)\.delta$/;
 const DELTA_MEMBERS: ReadonlySet<string> = new Set([
@@ -50,7 +50,6 @@ export class ResponsesWatcher implements Watcher {
   readonly #answered: AnsweredModel | undefined;
   #fault: UpstreamFault | undefined;
   #usage: Usage | undefined;
-  readonly #hostedCalls = new HostedCalls();
   readonly #output = new ResponsesOutput();
   #response: JsonObject | undefined;
   #sequenceNumber = -1;
@@ -115,7 +114,7 @@ export class ResponsesWatcher implements Watcher {
     if (response) return this.#seeResponse(event, payload, response);
     const begun = this.#response ? undefined : this.#begin(payload);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
-    if (type === "response.output_item.done") this.#seeDone(objectOf(payload.item));
+    if (type === "response.output_item.done") this.#keep(objectOf(payload.item));
     if (type === "response.output_item.added" && this.#keeping) this.#kept.begin(objectOf(payload.item)?.id);
     const semantic = this.#output.see(type, payload);
     if (semantic && !begun) this.#last = payload;
@@ -135,11 +134,6 @@ export class ResponsesWatcher implements Watcher {
     const sequence_number = typeof number === "number" ? Math.max(0, number - 1) : 0;
     this.#sequenceNumber = Math.max(this.#sequenceNumber, sequence_number);
     return sseFrame(JSON.stringify({ type: "response.created", sequence_number, response }), "response.created");
-  }
-
-  #seeDone(item: JsonObject | undefined): void {
-    this.#hostedCalls.see(item);
-    this.#keep(item);
   }
 
   #keep(item: JsonObject | undefined): void {
@@ -186,7 +180,7 @@ export class ResponsesWatcher implements Watcher {
 
   /** Reads the usage beside an event or in its response. @returns whether there is one. */
   #count(counted: JsonObject): boolean {
-    const usage = readUsage(counted, this.#hostedCalls);
+    const usage = readUsage(counted, this.#output.hostedCalls);
     this.#usage = usage ?? this.#usage;
     return usage !== undefined;
   }
@@ -268,7 +262,7 @@ export class ResponsesWatcher implements Watcher {
     const frames: Uint8Array[] = [];
     const emit = (type: string, members: JsonObject): void => {
       frames.push(this.#frame(type, members));
-      if (type === "response.output_item.done") this.#seeDone(objectOf(members.item));
+      if (type === "response.output_item.done") this.#keep(objectOf(members.item));
     };
     const output = this.#delivered?.close(emit) ?? [];
     const carrier = this.#carrier();

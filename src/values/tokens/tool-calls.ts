@@ -3,10 +3,36 @@
  * under a name of its own, which may differ.
  */
 
+import type { Protocol } from "../protocol.ts";
 import { slipOf } from "../words/nearest.ts";
 
 /** Calls of one tool in one request above which a count is a lie: no server runs so many before it answers. */
 export const TOOL_CALLS_BELIEVED_MAX = 10_000;
+
+/** Names of tools in one object of counts, and in all of a reply's, that are looked at; the rest is noise. */
+export const TOOLS_MAX = 16;
+const TOOL_NAME = /^[a-z][a-z0-9_]{0,40}$/;
+
+/** Whether a server may have counted calls under this name. */
+export function isToolName(name: string): boolean {
+  return TOOL_NAME.test(name);
+}
+
+/** Two counts of the same calls: the larger one of each tool, of no more tools than TOOLS_MAX: a charge that is beyond what a journal takes is in no other place. */
+export function mergedCalls(
+  one: Readonly<Record<string, number>>,
+  other: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
+  const merged: Record<string, number> = { ...one };
+  let found = Object.keys(merged).length;
+  for (const [tool, calls] of Object.entries(other)) {
+    // A name may be one that every object has.
+    const before = Object.hasOwn(merged, tool) ? merged[tool] : undefined;
+    if (before === undefined && found++ >= TOOLS_MAX) continue;
+    merged[tool] = Math.max(before ?? 0, calls);
+  }
+  return merged;
+}
 
 /** Other names of a tool, and the one name under which it is counted. */
 const FAMILIES: ReadonlyMap<string, string> = new Map([
@@ -20,6 +46,33 @@ const FAMILIES: ReadonlyMap<string, string> = new Map([
 /** The one name for all names of a tool. */
 function toolFamily(name: string): string {
   return FAMILIES.get(name) ?? name;
+}
+
+/** Tools whose calls are items of a response, `web_search_call`: who reads it sees each of them. */
+export const SHOWN_IN_RESPONSES: ReadonlySet<string> = new Set(
+  "web_search file_search code_interpreter image_generation computer mcp shell tool_search".split(" "),
+);
+
+/** Whether a reply in this protocol shows the calls of a tool as they are made; chat completions show none. */
+function showsCalls(protocol: Protocol, name: string): boolean {
+  return protocol === "messages" || (protocol === "responses" && SHOWN_IN_RESPONSES.has(toolFamily(name)));
+}
+
+/**
+ * Calls that may have been made and that nobody has seen: as many of each tool as are held for.
+ * @param offered price names of the tools that the request has offered.
+ * @param upstream the protocol of the reply that was seen; undefined: none was.
+ */
+export function unseenCalls(
+  offered: readonly string[],
+  held: number,
+  upstream: Protocol | undefined,
+): Readonly<Record<string, number>> {
+  const calls: Record<string, number> = {};
+  for (const name of offered) {
+    if (held > 0 && (upstream === undefined || !showsCalls(upstream, name))) calls[toolFamily(name)] = held;
+  }
+  return calls;
 }
 
 /** The name under which a type of tool has its price: `web_search_20250305` and `web_search` have one. */

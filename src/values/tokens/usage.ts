@@ -41,6 +41,16 @@ export interface ProducedCounts {
   readonly tokens: number;
   /** Events that held any output: each holds a token at least. */
   readonly deltas: number;
+  /** What tools of the server have done, as far as the reply shows it; absent: nothing. */
+  readonly served?: ServedCounts | undefined;
+}
+
+/** What tools of the server have done within one reply. */
+export interface ServedCounts {
+  /** Calls that have begun, by the server's names of the tools. */
+  readonly calls: Readonly<Record<string, number>>;
+  /** Tokens of what they found, which the model has to read, estimated from the characters. */
+  readonly foundTokens: number;
 }
 
 export const NO_USAGE: Usage = Object.freeze({

@@ -1,5 +1,5 @@
 /**
- * docs/decisions/what-leaving-costs.md: what a server's own tools cost is in its last count only, so the upstream of a client
+ * docs/decisions/what-leaving-costs.md: what a server's own tools found is in its last count only, so the upstream of a client
  * that leaves is read on for it where the request offered one, also where the model is known to show all it writes.
  */
 import assert from "node:assert/strict";

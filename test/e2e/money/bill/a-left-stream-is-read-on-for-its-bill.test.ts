@@ -19,6 +19,8 @@ const LOOK_MS = 250;
 /** What may be hidden in a second, before anything has been seen of the model (src/settle/observed.ts). */
 const HIDDEN_PER_S = 150;
 const GRACE_MS = 10_000;
+const SEARCH_PRICES = { web_search: "0.01", web_search_options: "0.01" };
+const SEARCH_NANO = 10_000_000n;
 /** How long an upstream is read after a stop string (src/request/relay.ts). */
 const DRAIN_MS = 10_000;
 
@@ -69,7 +71,10 @@ async function scene(
   const clock = new HandClock();
   const here = await startGatewayHere({
     clock,
-    config: (places) => testConfig({ ...places, upstreamUrl }).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
+    config: (places) =>
+      testConfig({ ...places, upstreamUrl }, ({ models }) => ({
+        models: { "responses-1": { price: { ...models["responses-1"].price, tools: SEARCH_PRICES } } },
+      })).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
     settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000, ...changes }),
   });
   t.after(async () => {
@@ -202,6 +207,54 @@ test("a stop string of ours is no cheaper than leaving: what may have been hidde
   assert.deepEqual([memo.counted, memo.ended], ["estimate", "complete"]);
   const hidden = (memo.output as number) - 30 * HIDDEN_PER_S;
   assert.ok(hidden >= 1 && hidden <= 4, `${memo.output}`);
+});
+
+/** A response that searches so often and says what it has found. */
+const searching = (searches: number) => {
+  const call = { type: "web_search_call", status: "completed", action: { type: "search", query: "q" } };
+  const calls = Array.from({ length: searches }, (_, output_index) =>
+    event({ type: "response.output_item.done", output_index, item: { ...call, id: `ws_${output_index}` } }),
+  );
+  return calls.join("") + event({ type: "response.output_text.delta", output_index: searches, delta: "found it END" });
+};
+
+test("searches that have gone by are charged to a client that leaves before they are counted, beyond its hold", async (t) => {
+  const one = await scene(t);
+  const leaving = new AbortController();
+  const fields = { model: "responses-1", stream: true, max_output_tokens: 16, tools: [{ type: "web_search" }] };
+  const reply = await ask(one.here, "responses", one.account.key, fields, { signal: leaving.signal });
+  assert.equal(reply.status, 200);
+  const upstream = await one.upstream();
+  const reader = reply.body?.getReader();
+  upstream.write(searching(20));
+  let told = "";
+  while (!told.includes("found it")) told += Buffer.from((await reader?.read())?.value ?? []).toString();
+  leaving.abort();
+  await readingOn(one);
+  const closed = once(upstream, "close");
+  one.clock.advance(GRACE_MS);
+  await closed;
+  const { memo, line } = await theLine(one);
+  assert.deepEqual([memo.counted, memo.tool_calls], ["estimate", { web_search: 20 }]);
+  assert.ok(line && line.amount > 20n * SEARCH_NANO && BigInt(memo.hold as string) < 11n * SEARCH_NANO);
+});
+
+test("a stop string that ends a stream after its searches does not save them", async (t) => {
+  const one = await scene(t);
+  const fields = { model: "responses-1", stream: true, stop: ["END"], web_search_options: {} };
+  const reply = await ask(one.here, "chat", one.account.key, fields);
+  assert.equal(reply.status, 200);
+  const upstream = await one.upstream();
+  const closed = once(upstream, "close");
+  const drain = one.clock.nextTimerOf(DRAIN_MS);
+  upstream.write(searching(20));
+  await drain;
+  one.clock.advance(DRAIN_MS);
+  await closed;
+  await reply.text();
+  const { memo, line } = await theLine(one);
+  assert.deepEqual([memo.ended, memo.tool_calls], ["complete", { web_search_options: 20 }]);
+  assert.ok(line && line.amount > 20n * SEARCH_NANO);
 });
 
 test("without a silence it is stopped within half a second", async (t) => {

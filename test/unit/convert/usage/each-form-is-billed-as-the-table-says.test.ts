@@ -18,7 +18,10 @@ import { INPUT_ESTIMATE, streamedReply, type UsageGolden, usageGoldens, wholeRep
 
 const PRICE = priceOf("3 0.3 3.75 6 15");
 /** Of a model that shows all that it writes. */
-const EVIDENCE = { input: INPUT_ESTIMATE, visibleFactor: 1, byEvent: false, hiddenPerS: 0, outputMost: 100_000 };
+const EVIDENCE = {
+  ...{ input: INPUT_ESTIMATE, visibleFactor: 1, byEvent: false, hiddenPerS: 0, outputMost: 100_000 },
+  ...{ contextTokens: 200_000, unseenCalls: {} },
+};
 
 /** Compares what a reply is billed for with the golden. */
 function assertBilled(golden: UsageGolden, counts: AttemptCounts): Usage {

@@ -1,8 +1,8 @@
 /** However many names of tools an upstream counts, event for event, the charge stays one that a journal takes. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { mergedCalls } from "../../../../src/convert/included-usage.ts";
 import { MessageUsage } from "../../../../src/convert/messages/usage.ts";
+import { mergedCalls } from "../../../../src/values/tokens/tool-calls.ts";
 
 test("sixteen tools of all events together, each at its largest count", () => {
   const usage = new MessageUsage();

@@ -1,0 +1,88 @@
+/**
+ * docs/decisions/what-leaving-costs.md: calls of the server's own tools are items and blocks of the stream, so whoever leaves
+ * before the last count, or has it ended by a stop string, has caused those that went by. Counted before: none without a usage.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { countContent, MessagesOutput } from "../../../../src/convert/messages/produced.ts";
+import { countOutput, ResponsesOutput } from "../../../../src/convert/responses/produced.ts";
+import type { ServedCounts } from "../../../../src/values/tokens/usage.ts";
+
+type Payload = Readonly<Record<string, unknown>>;
+
+const search = (place: number, more: Payload = {}): Payload => ({
+  output_index: place,
+  item: { type: "web_search_call", id: `ws_${place}`, action: { type: "search", query: "q" }, ...more },
+});
+const added = (payload: Payload) => ["response.output_item.added", payload] as const;
+const done = (payload: Payload) => ["response.output_item.done", payload] as const;
+
+function servedBy(
+  output: ResponsesOutput | MessagesOutput,
+  events: readonly (readonly [type: string, payload: Payload])[],
+): ServedCounts | undefined {
+  for (const [type, payload] of events) output.see(type, payload);
+  return output.counts().served;
+}
+
+test("a response's calls count from their beginning, each once", () => {
+  const output = new ResponsesOutput();
+  const calls = (...events: readonly (readonly [string, Payload])[]) => servedBy(output, events)?.calls;
+  assert.equal(calls(["response.output_text.delta", { output_index: 0, delta: "word" }]), undefined);
+  assert.deepEqual(calls(added(search(1))), { web_search: 1 });
+  assert.deepEqual(calls(done(search(1)), added(search(2)), added(search(3))), { web_search: 3 });
+  // A page that is opened is no search; a call whose beginning was not shown is one.
+  assert.deepEqual(calls(done(search(2, { action: { type: "open_page" } })), done(search(3))), { web_search: 2 });
+  assert.deepEqual(calls(done(search(4))), { web_search: 3 });
+  assert.deepEqual(calls(["response.completed", { response: { output: [search(1).item] } }]), { web_search: 3 });
+});
+
+test("a container counts once, however many of its calls begin and end", () => {
+  const output = new ResponsesOutput();
+  const item = { type: "code_interpreter_call", container_id: "cntr_1" };
+  const both = [added({ output_index: 0, item }), done({ output_index: 0, item })];
+  assert.deepEqual(servedBy(output, [...both, ...both, added({ output_index: 2, item })])?.calls, {
+    code_interpreter: 1,
+  });
+});
+
+test("a message's calls count by their blocks, less those that failed", () => {
+  const output = new MessagesOutput();
+  const block = (content_block: Payload) => ["content_block_start", { content_block }] as const;
+  const use = (name: string) => block({ type: "server_tool_use", id: "srvtoolu_1", name, input: {} });
+  const found = (content: unknown) => block({ type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content });
+  assert.equal(
+    servedBy(output, [block({ type: "tool_use", id: "toolu_1", name: "web_search", input: {} })]),
+    undefined,
+  );
+  assert.deepEqual(servedBy(output, [use("web_search"), use("web_search"), use("bash_code_execution")])?.calls, {
+    web_search: 2,
+    code_execution: 1,
+  });
+  const failed = found({ type: "web_search_tool_result_error", error_code: "unavailable" });
+  assert.deepEqual(servedBy(output, [failed])?.calls, { web_search: 1, code_execution: 1 });
+  assert.deepEqual(servedBy(output, [use("../a path")])?.calls, { web_search: 1, code_execution: 1 });
+});
+
+test("what calls have found is reckoned as it is shown: sealed text at four characters a token, a file as a file", () => {
+  const block = (type: string, content: unknown) =>
+    ["content_block_start", { content_block: { type, tool_use_id: "srvtoolu_1", content } }] as const;
+  const tokens = (...events: Parameters<typeof servedBy>[1]) => servedBy(new MessagesOutput(), events)?.foundTokens;
+  const result = { type: "web_search_result", encrypted_content: "x".repeat(4_000), page_age: null };
+  assert.equal(tokens(block("web_search_tool_result", [result, result])), 2_000);
+  const document = (source: Payload) => ({ type: "web_fetch_result", content: { type: "document", source } });
+  assert.equal(tokens(block("web_fetch_tool_result", document({ type: "base64", data: "x".repeat(6_400) }))), 100);
+  const text = tokens(block("web_fetch_tool_result", document({ type: "text", data: "word ".repeat(1_000) }))) ?? 0;
+  assert.ok(text >= 1_000 && text <= 2_000, `${text}`);
+  const results = [{ file_id: "f", text: "word ".repeat(1_000) }];
+  const item = { type: "file_search_call", results };
+  const ofFiles = servedBy(new ResponsesOutput(), [done({ output_index: 0, item })]);
+  assert.ok(ofFiles && ofFiles.foundTokens >= 1_000 && ofFiles.foundTokens <= 2_000, `${ofFiles?.foundTokens}`);
+});
+
+test("a whole reply without a usage shows its calls, too", () => {
+  const use = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} };
+  assert.deepEqual(countContent([use, use]).served?.calls, { web_search: 2 });
+  assert.deepEqual(countOutput([search(0).item, search(1).item]).served?.calls, { web_search: 2 });
+  assert.equal(countOutput([{ type: "message", content: [] }]).served, undefined);
+});
