@@ -329,6 +329,7 @@ const primaryAt = (cluster: Cluster, address: string): Redis | undefined =>
   cluster.nodes("master").find((one) => addressOf(one) === address);
 
 const BEGINNING = "0";
+const IS_PRIMARY = /^role:master\r?$/m;
 
 async function scan(client: Redis, pattern: string, from?: ScanPlace): ReturnType<RedisConnection["scan"]> {
   const [next, keys] = await client.scan(from?.cursor ?? BEGINNING, "MATCH", pattern, "COUNT", SCAN_COUNT);
@@ -348,6 +349,11 @@ async function scanCluster(cluster: Cluster, pattern: string, from?: ScanPlace):
   if (!primary) throw new Error("the primary that is to be walked through is not known");
   const at = from?.node === node ? from.cursor : BEGINNING;
   const [next, keys] = await primary.scan(at, "MATCH", pattern, "COUNT", SCAN_COUNT);
+  if (!IS_PRIMARY.test(await primary.info("replication"))) {
+    // Our list is behind a failover. A replica answers a walk, too, and has nothing while it copies its new primary.
+    cluster.refreshSlotsCache();
+    throw new Error("the server that is walked through is no primary any more");
+  }
   if (next !== BEGINNING) return { keys, next: { slot, node, cursor: next } };
   const [after] = [...firstSlots].filter(([, first]) => first > slot).sort((a, b) => a[1] - b[1]);
   return { keys, next: after && { slot: after[1], node: after[0], cursor: BEGINNING } };
