@@ -6,6 +6,7 @@ import type { Answered } from "../dispatch/ask.ts";
 import { CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
 import { refusal } from "../values/errors.ts";
 import type { AttemptConversion } from "./conversion.ts";
+import { isKept } from "./leaving.ts";
 import { render } from "./refuse.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
@@ -60,6 +61,7 @@ export function relayStreamed(
     converter,
     body,
     first,
+    kept: isKept(run, route),
     bill,
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),

@@ -61,6 +61,14 @@ function mayHaveWritten({ outcome, sentToUpstream, refusedByUpstream, usage }: A
   return outcome !== "ok" && sentToUpstream && !refusedByUpstream && usage === undefined;
 }
 
+/**
+ * Whether the upstream keeps the answer: a server may write it to its end for nobody, and who has its id can read it then,
+ * for nothing (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ */
+export function isKept({ readsAgain }: Pick<Run, "readsAgain">, { stateful }: Route): boolean {
+  return readsAgain && stateful === true;
+}
+
 /** A stream that its client leaves. */
 interface LeftStream {
   readonly route: Route;
@@ -100,15 +108,19 @@ export function leavingOf(
   // Where nobody is charged there is nothing to learn from it.
   const hidesFile = hasFiles && !isCounted && !admitted.unmetered;
   const hidesInput = hidesFile || (inputTokens - inputEstimate > INPUT_DOUBT_TOKENS && !isCounted);
+  const isReadLater = isKept(run, route) && !admitted.unmetered;
   const drawCheck = () => !admitted.unmetered && parts.observed.drawCheck(counts);
-  const hides = pace.thinks !== "no" || hidesTools || hidesInput || drawCheck();
+  const hides = pace.thinks !== "no" || hidesTools || hidesInput || isReadLater || drawCheck();
   if (!drains && (!delivered || graceMs === 0 || !hides)) return undefined;
   return {
-    // A file can be made to look small: who leaves it is charged by the count, however long the answer is.
-    forMs: drains || hidesFile ? Number.POSITIVE_INFINITY : graceMs,
+    // A file can be made to look small, and what is kept can be read later: who leaves these is charged by the count, however
+    // long the answer is.
+    forMs: drains || hidesFile || isReadLater ? Number.POSITIVE_INFINITY : graceMs,
     bytesMax: BYTES_PER_TOKEN * admitted.outputMost * admitted.terms.choices,
     doubt:
-      drains || hidesTools || hidesInput ? undefined : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
+      drains || hidesTools || hidesInput || isReadLater
+        ? undefined
+        : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
     covers(seen) {
       const permit = run.permit ?? admitted;
       if (permit.unmetered) return true;

@@ -61,6 +61,8 @@ interface StreamParts {
   readonly reply: StreamReply;
   readonly converter: StreamConverter;
   readonly body: UpstreamBody;
+  /** Whether the upstream keeps the answer under the id that its first event has. */
+  readonly kept?: boolean;
   readonly bill: RelayedBill;
   /** The bytes that end the client's stream as failed. */
   readonly failure: (cause: Cause) => Uint8Array;
@@ -349,7 +351,7 @@ class StreamRelay {
       return;
     }
     const counts = this.#watch.counts();
-    const leaving = this.#parts.bill.leaving(counts, this.#delivered);
+    const leaving = this.#parts.bill.leaving(counts, this.#delivered || this.#hasId);
     if (leaving?.covers(counts)) this.#beginReadOn(leaving, counts);
     else this.#endGone();
   }
@@ -363,9 +365,17 @@ class StreamRelay {
     this.#watch.letFlow();
   }
 
+  /** Whether the client can read the answer later. */
+  get #hasId(): boolean {
+    return this.#parts.kept === true && this.#handed;
+  }
+
   /** By the upstream's count where it has given it meanwhile, else by what is known. */
   #endGone(): void {
-    this.#parts.body.abort();
+    const { body, converter } = this.#parts;
+    body.abort();
+    // Of an answer that its server has broken off there is nothing to read.
+    if (converter.fault === undefined) this.#delivered ||= this.#hasId;
     this.#end(CLIENT_GONE, false, undefined);
   }
 

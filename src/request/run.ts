@@ -66,6 +66,8 @@ export interface Run {
   permit: Permit | undefined;
   /** Whether the request asks for reasoning, by any of the members that do so. */
   asksToThink: boolean;
+  /** Whether the client may read its answer again, by the answer's id, where the upstream keeps responses. */
+  readsAgain: boolean;
   /** The longest that it may take, by the settings at its admission. */
   totalMs: number;
   /** Whether the client asks for a stream. */

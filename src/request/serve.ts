@@ -55,6 +55,7 @@ export async function serveModel(
     permit: undefined,
     totalMs: 0,
     asksToThink: false,
+    readsAgain: false,
     streamed: false,
     attempts: [],
     settled: false,
@@ -91,6 +92,7 @@ async function takeSteps(run: Run, parts: PipelineParts): Promise<Refusal | unde
   const noRoom = enterFlight(run, key, permit, parts);
   if (noRoom) return noRoom;
   run.asksToThink = asksToThink(read.json);
+  run.readsAgain = run.protocol === "responses" && read.json.store !== false;
   run.streamed = read.envelope.stream;
   const convert = conversionOf(run, permit, read, parts);
   const answered = await pickUpstream(run, permit, read, convert, parts);

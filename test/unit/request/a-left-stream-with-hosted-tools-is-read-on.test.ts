@@ -14,7 +14,16 @@ const COUNTS = { usage: undefined, final: false, produced: { bytes: 4, tokens: 1
 
 function leave(
   tools: readonly string[],
-  { delivered = true, inputTokens = 100, hasFiles = false, input = 0, unmetered = false, isChecked = false } = {},
+  {
+    delivered = true,
+    inputTokens = 100,
+    hasFiles = false,
+    input = 0,
+    unmetered = false,
+    isChecked = false,
+    readsAgain = false,
+    stateful = false,
+  } = {},
 ) {
   const admitted = {
     ...{ outputMost: 100, unmetered },
@@ -24,10 +33,10 @@ function leave(
   const pace = { thinks: "no", hiddenPerS: 100, visibleFactor: 1 };
   const observed = { paceOf: () => pace, drawCheck: () => isChecked };
   const parts = { settings: () => ({ upstreams }), observed } as unknown as PipelineParts;
-  const route = { upstream: "east", capabilities: { thinking: "none" } };
+  const route = { upstream: "east", capabilities: { thinking: "none" }, stateful };
   const counts = { ...COUNTS, usage: input === 0 ? undefined : { ...NO_USAGE, input } };
   const left = { route, tier: undefined, counts, delivered } as unknown as Parameters<typeof leavingOf>[2];
-  return leavingOf({ asksToThink: false } as Run, admitted, left, parts);
+  return leavingOf({ asksToThink: false, readsAgain } as Run, admitted, left, parts);
 }
 
 test("without a hosted tool it is stopped, with one it is read on for the whole grace", () => {
@@ -47,6 +56,14 @@ test("with a file it is read on to its end", () => {
   assert.deepEqual([leaving?.forMs, leaving?.doubt], [Number.POSITIVE_INFINITY, undefined]);
   assert.equal(leave([], { hasFiles: true, input: 9 }), undefined);
   assert.equal(leave([], { hasFiles: true, unmetered: true }), undefined);
+});
+
+test("what its server keeps and its client can read later is read on to its end", () => {
+  const leaving = leave([], { readsAgain: true, stateful: true });
+  assert.deepEqual([leaving?.forMs, leaving?.doubt], [Number.POSITIVE_INFINITY, undefined]);
+  assert.equal(leave([], { readsAgain: true }), undefined);
+  assert.equal(leave([], { stateful: true }), undefined);
+  assert.equal(leave([], { readsAgain: true, stateful: true, unmetered: true }), undefined);
 });
 
 test("one that is checked is read on for as long as its doubt is worth, where somebody is charged", () => {

@@ -72,8 +72,12 @@ async function scene(
   const here = await startGatewayHere({
     clock,
     config: (places) =>
-      testConfig({ ...places, upstreamUrl }, ({ models }) => ({
-        models: { "responses-1": { price: { ...models["responses-1"].price, tools: SEARCH_PRICES } } },
+      testConfig({ ...places, upstreamUrl }, ({ models, upstreams }) => ({
+        upstreams: { "up-keeping": { ...upstreams["up-responses"], stateful: true } },
+        models: {
+          "responses-1": { price: { ...models["responses-1"].price, tools: SEARCH_PRICES } },
+          "responses-alias": { routes: [{ upstream: "up-keeping" }] },
+        },
       })).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
     settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000, ...changes }),
   });
@@ -257,6 +261,64 @@ test("a stop string that ends a stream after its searches does not save them", a
   assert.ok(line && line.amount > 20n * SEARCH_NANO);
 });
 
+/** A stream of the upstream that keeps responses, which its client leaves with nothing but the answer's id. */
+async function leftWithId(one: Scene, fields: Fields) {
+  const leaving = new AbortController();
+  const body = { model: "responses-alias", stream: true, ...fields };
+  const reply = await ask(one.here, "responses", one.account.key, body, { signal: leaving.signal });
+  assert.equal(reply.status, 200);
+  const upstream = await one.upstream();
+  const reader = reply.body?.getReader();
+  await reader?.read();
+  leaving.abort();
+  return upstream;
+}
+
+test("an answer that its server keeps is read to its end and charged to whoever left with its id", async (t) => {
+  const one = await scene(t);
+  const upstream = await leftWithId(one, { store: undefined });
+  const stopped = once(upstream, "close").then(() => assert.fail("it is not read on"));
+  await Promise.race([readingOn(one), stopped]);
+  // Longer than any other stream is read on.
+  one.clock.advance(3 * GRACE_MS);
+  const usage = { input_tokens: 11, output_tokens: 4_000, total_tokens: 4_011 };
+  const response = { id: "resp_1", status: "completed", output: [], usage };
+  upstream.end(event({ type: "response.completed", sequence_number: 1, response }));
+  const { memo, line } = await theLine(one);
+  assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 4_000, "client_gone"]);
+});
+
+test("where its server breaks it off there is nothing to read, and nothing to pay", async (t) => {
+  const one = await scene(t);
+  const upstream = await leftWithId(one, { store: undefined });
+  await readingOn(one);
+  const error = { type: "server_error", code: "server_error", message: "x" };
+  upstream.end(
+    event({ type: "response.failed", sequence_number: 1, response: { id: "resp_1", status: "failed", error } }),
+  );
+  const { line } = await theLine(one);
+  assert.deepEqual([line?.kind, line?.debit], ["absorbed", "absorbed:client_gone"]);
+});
+
+test("where what is set aside reaches no further, who has the id pays for what was written", async (t) => {
+  const one = await scene(t);
+  const upstream = await leftWithId(one, { store: undefined, max_output_tokens: 16 });
+  await readingOn(one);
+  const closed = once(upstream, "close");
+  upstream.write(event({ type: "response.output_text.delta", output_index: 0, delta: "word ".repeat(1_000) }));
+  await closed;
+  const { memo, line } = await theLine(one);
+  assert.deepEqual([line?.kind, memo.counted, memo.ended], ["usage", "estimate", "client_gone"]);
+});
+
+test("one that is not to be kept is stopped, and costs nothing while nothing of it was given", async (t) => {
+  const one = await scene(t);
+  const upstream = await leftWithId(one, { store: false });
+  await once(upstream, "close");
+  const { line } = await theLine(one);
+  assert.deepEqual([line?.kind, line?.debit], ["absorbed", "absorbed:client_gone"]);
+});
+
 test("without a silence it is stopped within half a second", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 900);
@@ -285,7 +347,7 @@ test("a model that has shown all that it wrote is stopped at once", async (t) =>
   for (let reply = 0; reply < 20; reply++) {
     const stream = await one.stream();
     const upstream = await one.upstream();
-    upstream.write(chunk({ content: "word ".repeat(100) }));
+    upstream.write(chunk({ content: "word ".repeat(1_000) }));
     upstream.end(counted(125));
     await one.here.requestEnd(stream.id);
   }
