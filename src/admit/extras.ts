@@ -4,7 +4,7 @@ import { type Refusal, refusal } from "../values/errors.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import type { Price } from "../values/price.ts";
 import type { Protocol } from "../values/protocol.ts";
-import { toolPriceName } from "../values/tokens/tool-calls.ts";
+import { optionPriceName, reachesUpstream, toolPriceName } from "../values/tokens/tool-calls.ts";
 
 interface Extras {
   /** Price names of the hosted tools asked for. */
@@ -19,14 +19,21 @@ const NO_EXTRAS: Extras = { tools: [], options: [] };
 export function extrasOf({ hostedTools, options }: Envelope, { tools, extras }: Price): Extras {
   if (hostedTools.length === 0 && options.length === 0) return NO_EXTRAS;
   const isExtra = (option: string) => extras?.has(option) === true;
-  const switched = options.filter((option) => tools.has(option) && !isExtra(option));
+  const switched = options.filter((option) => !isExtra(option)).map((option) => optionPriceName(option, tools));
   const named = hostedTools.map(toolPriceName).filter((name) => tools.has(name));
-  return { tools: [...new Set([...named, ...switched])], options: options.filter(isExtra) };
+  return {
+    tools: [...new Set([...named, ...switched.filter((name) => tools.has(name))])],
+    options: options.filter(isExtra),
+  };
 }
 
-/** Where every way to a model is a translation that leaves extras out, they cost nothing: convert has the word. */
-function buysExtras(route: Route, client: Protocol): boolean {
+/** Where every way to a model is a translation that leaves hosted tools out, they cost nothing: convert has the word. */
+function buysTools(route: Route, client: Protocol): boolean {
   return route.protocol === client || route.capabilities.openaiNative;
+}
+
+function routeOf({ protocol, capabilities: { openaiNative } }: Route) {
+  return { protocol, openaiNative };
 }
 
 /** Types of the hosted tools that are offered and have no price. */
@@ -64,9 +71,10 @@ export function findUnpriced(facts: Envelope, model: Model): Refusal | undefined
   if (facts.serviceTier !== undefined && !price.tiers.has(facts.serviceTier)) {
     return refuse(facts.tierParam ?? "service_tier", `The tier "${facts.serviceTier}"`);
   }
-  if (!routes.some((route) => buysExtras(route, facts.protocol))) return undefined;
-  const option = facts.options.find((name) => !price.tools.has(name));
+  const isBought = (name: string) => routes.some((route) => reachesUpstream(name, facts.protocol, routeOf(route)));
+  const option = facts.options.find((name) => isBought(name) && !price.tools.has(optionPriceName(name, price.tools)));
   if (option !== undefined) return refuse(option, `What "${option}" asks for`);
+  if (!routes.some((route) => buysTools(route, facts.protocol))) return undefined;
   const tool = neededTool(facts, price);
   return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`, REMEDY_TOOLS);
 }

@@ -5,7 +5,14 @@
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { Route } from "../values/catalog.ts";
 import type { NanoUsd } from "../values/money.ts";
-import { billTools, mergedCalls, pricedCalls, type UnpaidCalls, unseenCalls } from "../values/tokens/tool-calls.ts";
+import {
+  billTools,
+  mergedCalls,
+  pricedCalls,
+  reachesUpstream,
+  type UnpaidCalls,
+  unseenCalls,
+} from "../values/tokens/tool-calls.ts";
 import {
   addCounts,
   billedUsage,
@@ -273,11 +280,12 @@ function withCalls(
 
 /**
  * The extras that a request asked for by a member of its own (`price.options`), as calls of tools of their names: no upstream
- * counts them, so each is one call. A route that is translated to does not get them.
+ * counts them, so each is one call. A route that is translated to does not get most of them.
  */
 function extrasOf({ terms: { client, options = [] } }: ChargeTerms, route: Route | undefined): readonly string[] {
-  const carried = !route || route.protocol === client || route.capabilities.openaiNative;
-  return carried ? options : [];
+  if (!route || options.length === 0) return options;
+  const upstream = { protocol: route.protocol, openaiNative: route.capabilities.openaiNative };
+  return options.filter((option) => reachesUpstream(option, client, upstream));
 }
 
 /**

@@ -48,6 +48,27 @@ function toolFamily(name: string): string {
   return FAMILIES.get(name) ?? name;
 }
 
+/** Chat's member that switches a search on. */
+const SEARCH_OPTION = "web_search_options";
+
+/**
+ * Whether a member that asks for an extra goes upstream. Translations leave such members out, all but one: what switches a search
+ * on in chat completions is a tool in responses.
+ */
+export function reachesUpstream(
+  option: string,
+  client: Protocol | undefined,
+  upstream: { readonly protocol: Protocol; readonly openaiNative: boolean },
+): boolean {
+  if (upstream.protocol === client || upstream.openaiNative) return true;
+  return option === SEARCH_OPTION && client === "chat" && upstream.protocol === "responses";
+}
+
+/** The name under which a member has its price: that of the tool which it switches on will do. */
+export function optionPriceName(option: string, prices: ReadonlyMap<string, bigint>): string {
+  return option === SEARCH_OPTION && !prices.has(option) ? toolFamily(option) : option;
+}
+
 /** Tools whose calls are items of a response, `web_search_call`: who reads it sees each of them. */
 export const SHOWN_IN_RESPONSES: ReadonlySet<string> = new Set(
   "web_search file_search code_interpreter image_generation computer mcp shell tool_search".split(" "),

@@ -47,6 +47,8 @@ upstreams:
 ${protocols.map(upstream).join("\n")}
 models:
 ${protocols.map(model).join("\n")}
+  searching: {plans: [free], price: {input: "1", output: "10", tools: {web_search: "0.01"}}, context_tokens: 200000, routes: [{upstream: up-responses}]}
+  by-request: {plans: [free], price: {input: "1", output: "10", options: {web_search_options: "0.02"}}, context_tokens: 200000, routes: [{upstream: up-responses}]}
 groups:
   money: {kind: pay_per_use, models: ["*"]}
 `;
@@ -88,6 +90,29 @@ async function metric(name: string): Promise<string[]> {
   const page = await (await fetch(`${here.adminUrl}/metrics`)).text();
   return page.split("\n").filter((line) => line.startsWith(name));
 }
+
+for (const model of ["responses-1", "searching"]) {
+  test(`chat to responses: a search costs what it costs, by either of its names (${model})`, async () => {
+    const account = await here.account({ usd: "1" });
+    here.simulator.program({ body: replyWith("responses", 4) });
+    await (await ask(here, "chat", account.key, { model, ...OFFER.chat })).text();
+    await assertAtRest(here, account);
+    const [line, ...more] = await usageLines(here, account);
+    assert.equal(line?.amount, TOKENS + 4n * SEARCH);
+    assert.equal(memoOf(line).unpaid_tool_calls, undefined);
+    assert.deepEqual(more, []);
+  });
+}
+
+test("chat to responses: a search that has a price per request costs that", async () => {
+  const account = await here.account({ usd: "1" });
+  here.simulator.program({ body: replyWith("responses", 0) });
+  await (await ask(here, "chat", account.key, { model: "by-request", ...OFFER.chat })).text();
+  await assertAtRest(here, account);
+  const [line, ...more] = await usageLines(here, account);
+  assert.equal(line?.amount, TOKENS + 2n * SEARCH);
+  assert.deepEqual(more, []);
+});
 
 for (const protocol of ["chat", "messages", "responses"] as const) {
   test(`${protocol}: calls of a tool that the request offers cost what they cost`, async () => {

@@ -36,6 +36,8 @@ const CASES: readonly (readonly [Protocol, Fields, string])[] = [
   ["chat", { messages: said({ type: "file", file: { file_id: "file-1" } }) }, "messages[0].content[0].file.file_id"],
   ["chat", { messages: [{ role: "assistant", audio: { id: "audio_1" } }] }, "messages[0].audio.id"],
   ["chat", { web_search_options: {} }, "web_search_options"],
+  // Translated, it is a tool of the responses server.
+  ["chat", { model: "responses-1", web_search_options: {} }, "web_search_options"],
   ["chat", { service_tier: "flex" }, "service_tier"],
   ["messages", { container: "container_1" }, "container"],
   [
