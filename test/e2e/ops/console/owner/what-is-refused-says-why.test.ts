@@ -32,7 +32,7 @@ test("limits that are none, contradict themselves or pass the operator's cap", a
   await refusedLimit(page, "Tokens per minute", "many", "must be a whole number from 1 to 1000000000");
   await refusedLimit(page, "Tokens per minute", "0", "must be a whole number from 1 to 1000000000");
   await refusedLimit(page, "Models", "other-family", "The limits name no model that the key's group serves.");
-  await refusedLimit(page, "Addresses", "192.0.2.7/24", "with no bits set behind the prefix");
+  await refusedLimit(page, "Addresses", "192.0.2.7/24", "must be an address or a CIDR block such as 192.0.2.0/24");
   const limits = page.getByRole("region", { name: "Limits", exact: true });
   await limits.getByLabel("Per day").fill("5");
   await refusedLimit(page, "Per week", "4", "The budget of the week is below that of the day");
