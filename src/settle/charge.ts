@@ -89,7 +89,7 @@ function owedFor(terms: ChargeTerms, ending: Ending, bill: Bill): Owed | undefin
   if (!delivered && (allowance === undefined || !isByClient(ending, bill) || terms.unmetered)) return undefined;
   const { amount: price, snapshot } = priceOf(terms, metered.usage, tier);
   // An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (ARCHITECTURE.md promise 3).
-  const amount = metered.counted === "upstream" ? price : leastNano(price, mostEstimated(terms, metered.usage));
+  const amount = metered.counted === "upstream" ? price : leastNano(price, mostEstimated(terms, bill));
   if (!delivered) return amount === ZERO ? undefined : { amount, snapshot, over: ZERO, allowance };
   if (terms.unmetered) return { amount: ZERO, snapshot, over: ZERO, allowance: undefined };
   const asked = isBrokenOff(ending) ? leastNano(amount, terms.hold) : amount;
@@ -97,13 +97,9 @@ function owedFor(terms: ChargeTerms, ending: Ending, bill: Bill): Owed | undefin
 }
 
 /** What was set aside, and calls beyond those that it was set aside for: they were seen, however the tokens are reckoned. */
-function mostEstimated({ hold, model, group, terms }: ChargeTerms, usage: Usage): NanoUsd {
-  const beyond: Record<string, number> = {};
-  for (const tool of terms.tools) {
-    const more = (usage.toolCalls[tool] ?? 0) - model.toolCalls.held;
-    if (more > 0) beyond[tool] = more;
-  }
-  return nanoUsd(hold + charge(model.price, group.multiplier, { ...NO_USAGE, toolCalls: beyond }).amount);
+function mostEstimated({ hold, model, group }: ChargeTerms, { callsBeyondHold }: RouteUse): NanoUsd {
+  if (!callsBeyondHold) return hold;
+  return nanoUsd(hold + charge(model.price, group.multiplier, { ...NO_USAGE, toolCalls: callsBeyondHold }).amount);
 }
 
 /** Whether the client has brought a bill about by leaving or by what it asked for. What was wasted before there was an answer is its doing always. */

@@ -54,6 +54,7 @@ const OUTPUT = pieceOf(',"output":');
 const REASONING = pieceOf(',"reasoning":');
 const TOOL_CALLS = pieceOf(',"tool_calls":');
 const UNPAID_TOOL_CALLS = pieceOf(',"unpaid_tool_calls":');
+const CALLS_BEYOND_HOLD = pieceOf(',"calls_beyond_hold":');
 const MULTIPLIER = pieceOf(',"multiplier":"');
 const TIER = pieceOf(',"tier":');
 const COUNTED = pieceOf(',"counted":');
@@ -76,7 +77,7 @@ export function memoOf(
   bill: Bill,
   { prices: snapshot = bill.snapshot, heldDear, paid, attempts }: MemoFacts = {},
 ): string {
-  const { route, surprises, unpaidCalls, ended, tier, answeredBy } = bill;
+  const { route, surprises, unpaidCalls, callsBeyondHold, ended, tier, answeredBy } = bill;
   const { usage, counted } = bill.metered;
   const memo = new TwoTexts();
   memo.count(INPUT, usage.input);
@@ -87,6 +88,7 @@ export function memoOf(
   memo.count(REASONING, usage.reasoning);
   memo.member(TOOL_CALLS, objectPiece(usage.toolCalls));
   if (unpaidCalls?.length) memo.member(UNPAID_TOOL_CALLS, objectPiece(unpaidCalls));
+  if (callsBeyondHold) memo.member(CALLS_BEYOND_HOLD, objectPiece(callsBeyondHold));
   memo.add(linePrices(snapshot.prices, snapshot.tools));
   memo.amount(MULTIPLIER, snapshot.multiplier);
   if (tier !== undefined) memo.member(TIER, pieceOf(quote(tier)));

@@ -125,6 +125,8 @@ export interface RouteUse {
   readonly surprises?: readonly Surprise[];
   /** Of an answer: calls of hosted tools that the server counts and nobody is charged for. */
   readonly unpaidCalls?: readonly UnpaidCalls[];
+  /** Of an answer that is estimated: the calls that were seen beyond those that are held for; undefined: none. */
+  readonly callsBeyondHold?: Readonly<Record<string, number>> | undefined;
   /** Of an answer: the model that has given it by the upstream's own word, where that is another than was asked for. */
   readonly answeredBy?: string | undefined;
 }
@@ -227,7 +229,21 @@ function answerOf(terms: ChargeTerms, ending: Ending, route: Route): RouteUse {
   const counted = meter(measured, evidence);
   const surprises = surprisesOf(counted, terms);
   const { metered, unpaidCalls } = withCalls(terms, counted, route);
-  return { route, metered, tier, ended, surprises, unpaidCalls, answeredBy: measured.answeredBy };
+  const callsBeyondHold = beyondHold(terms, metered);
+  return { route, metered, tier, ended, surprises, unpaidCalls, callsBeyondHold, answeredBy: measured.answeredBy };
+}
+
+function beyondHold(
+  { terms: { tools }, model: { toolCalls } }: ChargeTerms,
+  { usage, counted }: Metered,
+): Readonly<Record<string, number>> | undefined {
+  if (counted === "upstream") return undefined;
+  let beyond: Record<string, number> | undefined;
+  for (const tool of tools) {
+    const more = (usage.toolCalls[tool] ?? 0) - toolCalls.held;
+    if (more > 0) beyond = { ...beyond, [tool]: more };
+  }
+  return beyond;
 }
 
 /** The cause of an absorbed line for a stream that came to its end with neither output nor a count. */

@@ -1,13 +1,13 @@
 /** A charge computed again from what its ledger line says: the proof that no price has been lost since. */
 import { type JsonObject, objectOf, parseObject } from "./json-object.ts";
-import { leastNano, type NanoUsd, parseNano } from "./money.ts";
+import { leastNano, type NanoUsd, nanoUsd, parseNano } from "./money.ts";
 import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
-import { believableCount, type Usage } from "./tokens/usage.ts";
+import { believableCount, NO_USAGE, type Usage } from "./tokens/usage.ts";
 
 interface Recomputed {
   /** Tokens and calls at their prices, with the multiplier: what a complete answer costs. */
   readonly cost: NanoUsd;
-  /** What a client owes for it: never more than the hold where the tokens are not the upstream's own last count. */
+  /** What a client owes for it: never more than the hold and the calls beyond it where the tokens are not the upstream's own last count. */
   readonly owed: NanoUsd;
 }
 
@@ -50,7 +50,12 @@ export function recompute(memo: string | Memo): Recomputed | undefined {
   const { amount: cost } = charge(price, multiplier as bigint as Multiplier, usage);
   // Lines of earlier versions have no `final`: a count that came after its client was bounded by the hold.
   const exact = fields.counted === "upstream" && (fields.ended === "complete" || fields.final === true);
-  return { cost, owed: exact ? cost : leastNano(cost, hold) };
+  if (exact) return { cost, owed: cost };
+  if (fields.calls_beyond_hold === undefined) return { cost, owed: leastNano(cost, hold) };
+  const toolCalls = toolCounts(fields.calls_beyond_hold);
+  if (!toolCalls) return undefined;
+  const { amount: beyond } = charge(price, multiplier as bigint as Multiplier, { ...NO_USAGE, toolCalls });
+  return { cost, owed: leastNano(cost, nanoUsd(hold + beyond)) };
 }
 
 /** A try at an upstream as a memo holds it (settle/memo.ts). */
