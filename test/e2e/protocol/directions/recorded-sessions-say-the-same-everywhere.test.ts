@@ -80,7 +80,7 @@ async function send(protocol: Protocol, body: Json): Promise<Response> {
 const TEXT = "R\u00f6\u00f6f and archive are well \u{1f3e0}.";
 
 test("there are sessions of several clients in all protocols", () => {
-  assert.ok(RECORDED.length >= 17 && RECORDED.every(({ steps }) => steps.length === 3));
+  assert.ok(RECORDED.length >= 28 && RECORDED.every(({ steps }) => steps.length === 3));
   const protocols = new Set(RECORDED.map(({ protocol }) => protocol));
   assert.deepEqual([...protocols].sort(), [...PROTOCOL_LIST].sort());
 });
