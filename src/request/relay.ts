@@ -228,7 +228,7 @@ class StreamRelay {
     const counts = this.#watch.saw(nowMs);
     if (this.#left) {
       if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
-      else if (this.#delivered) this.#parts.bill.checkpoint(counts);
+      else if (this.#delivered || this.#hasId) this.#parts.bill.checkpoint(counts);
       return;
     }
     if (this.#send(frames, counts, nowMs)) return;

@@ -14,14 +14,17 @@ import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
 
 const TAG = "TAG" as AccountTag;
 
-/** A converter that counts each byte as a delta, and finds the upstream's count when the bytes are at their end. */
-function counting() {
+/**
+ * A converter that counts each byte as a delta, and finds the upstream's count when the bytes are at their end.
+ * @param semantic whether any of it is output.
+ */
+function counting(semantic: boolean) {
   let deltas = 0;
   let usage: Usage | undefined;
   const converter = {
     push(chunk: Uint8Array): readonly ClientFrames[] {
       deltas += chunk.length;
-      return [{ bytes: chunk, semantic: true, terminal: false }];
+      return [{ bytes: chunk, semantic, terminal: false }];
     },
     end(): readonly ClientFrames[] {
       usage = { ...NO_USAGE, output: 90 };
@@ -33,8 +36,8 @@ function counting() {
   return converter as unknown as StreamConverter;
 }
 
-/** A stream that has begun and that its client has left. */
-function left() {
+/** A stream that has begun and that its client has left. @param kept whether the client has its id, and no output yet. */
+function left({ kept = false } = {}) {
   const noted: number[] = [];
   const ends: StreamEnd[] = [];
   const streams = new LeftStreams();
@@ -46,7 +49,7 @@ function left() {
   let leave = () => {};
   let aborted = false;
   let sink: BodySink | undefined;
-  const converter = counting();
+  const converter = counting(!kept);
   void relayStream({
     clock: { monotonicMs: () => 0, wallMs: () => 0, after: () => () => {} },
     askedAtMs: 0,
@@ -69,6 +72,7 @@ function left() {
       },
     },
     first: converter.push(Buffer.from("a")),
+    kept,
     bill: {
       ...{ holdExtension: undefined, thinks: false, leaving: () => leaving },
       checkpoint: ({ produced }) => void noted.push(produced.deltas),
@@ -88,6 +92,12 @@ test("each piece that is read on is in what is noted of it", () => {
   sink.data(Buffer.from("bc"));
   sink.data(Buffer.from("d"));
   assert.deepEqual(noted, [1, 3, 4]);
+});
+
+test("so it is of an answer that can be read later, before its first output too", () => {
+  const { noted, sink } = left({ kept: true });
+  sink.data(Buffer.from("bc"));
+  assert.deepEqual(noted, [3]);
 });
 
 test("what the end of the bytes completes is in the bill", () => {
