@@ -28,11 +28,17 @@ export function urlOf(address: Address): string {
 
 export type StoreSettings =
   | { readonly kind: "embedded"; readonly dir: string }
-  | { readonly kind: "redis"; readonly url: Secret }
+  | {
+      readonly kind: "redis";
+      readonly url: Secret;
+      /** How it is recognised, where the form of the address asks for TLS. */
+      readonly tls?: TlsSettings | undefined;
+    }
   | {
       readonly kind: "redis-cluster";
       readonly nodes: readonly { host: string; port: number }[];
-      readonly tls: boolean;
+      /** Undefined: without TLS. */
+      readonly tls: TlsSettings | undefined;
       readonly username: string | undefined;
       readonly password: Secret | undefined;
     }
@@ -40,8 +46,13 @@ export type StoreSettings =
       readonly kind: "redis-sentinel";
       readonly sentinels: readonly { host: string; port: number }[];
       readonly name: string;
+      /** Of the sentinels and of what they name; undefined: without TLS. */
+      readonly tls: TlsSettings | undefined;
       readonly username: string | undefined;
       readonly password: Secret | undefined;
+      /** Who we are to the sentinels themselves, where they ask. */
+      readonly sentinelUsername: string | undefined;
+      readonly sentinelPassword: Secret | undefined;
     };
 
 export interface JournalSettings {
@@ -100,13 +111,16 @@ export interface HealthSettings {
   readonly coolDownMaxMs: number;
 }
 
-/** Texts in PEM form, read from their files when the configuration was. Verification is never switched off. */
+/**
+ * Who a server must be, and who we are to it. Texts in PEM form, read from their files when the configuration was.
+ * Verification is never switched off.
+ */
 export interface TlsSettings {
   /** The only authorities that its certificate may come from; undefined: the system's. */
   readonly ca: string | undefined;
   /** What we show when it asks for a certificate. */
   readonly identity: { readonly cert: string; readonly key: Secret } | undefined;
-  /** The name that its certificate must carry, where that is not the host of the base URL. */
+  /** The name that its certificate must carry, where that is not the host of its address. */
   readonly serverName: string | undefined;
 }
 

@@ -4,7 +4,7 @@
  */
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import { Secret } from "../../values/secret.ts";
-import type { Address, StoreSettings } from "../../values/settings.ts";
+import type { Address, StoreSettings, TlsSettings } from "../../values/settings.ts";
 import { LIMITS } from "../defaults.ts";
 
 export type ParsedText<T> = { readonly value: T } | { readonly wrong: string };
@@ -133,46 +133,51 @@ export function readAddressBlock(text: string): ParsedText<string> {
 }
 
 const STORE_FORMS =
-  "must be embedded:DIR, redis://host:port/db, rediss://…, redis-cluster://host:port,host:port or " +
-  "redis-sentinel://host:port,host:port/name, each Redis form with user:password@ where needed";
+  "must be embedded:DIR, redis://host:port/db, redis-cluster://host:port,host:port or redis-sentinel://host:port,host:port/name, " +
+  "each Redis form with user:password@ where needed, and with rediss in place of redis for TLS";
 
-/** The forms of `store`; passwords become secrets at once. `rediss-cluster://` is the cluster form with TLS. */
+/** By the authorities that Node knows, or that NODE_EXTRA_CA_CERTS adds. */
+const ANY_AUTHORITY: TlsSettings = { ca: undefined, identity: undefined, serverName: undefined };
+
+/** The forms of `store`; passwords become secrets at once. Forms that begin with `rediss` are those with TLS. */
 export function readStore(text: string): ParsedText<StoreSettings> {
   if (text.startsWith("embedded:")) {
     const dir = text.slice("embedded:".length);
     return dir === "" ? { wrong: "must name a folder after embedded:" } : { value: { kind: "embedded", dir } };
   }
-  const match = /^(redis|rediss|redis-cluster|rediss-cluster|redis-sentinel):\/\/(.+)$/.exec(text);
+  const match = /^(rediss?)(|-cluster|-sentinel):\/\/(.+)$/.exec(text);
   if (!match) return { wrong: STORE_FORMS };
-  const [, form, rest] = match as unknown as [string, string, string];
-  if (form === "redis" || form === "rediss") return readSingleRedis(text);
+  const [, scheme, form, rest] = match as unknown as [string, string, string, string];
+  const tls = scheme === "rediss" ? ANY_AUTHORITY : undefined;
+  if (form === "") return readSingleRedis(text, tls);
   const credentials = readCredentials(rest);
   if (!credentials) return { wrong: "has credentials that are not percent-encoded as in a URL" };
   const { username, password, after } = credentials;
   const [hosts = "", name, more] = after.split("/");
-  const nodes = readNodes(hosts, form === "redis-sentinel" ? 26_379 : 6_379);
+  const nodes = readNodes(hosts, form === "-sentinel" ? 26_379 : 6_379);
   if (!nodes) {
     return {
       wrong: `must list host:port, separated by commas, at most ${LIMITS.storeNodesMax} and none of them twice`,
     };
   }
-  if (form !== "redis-sentinel") {
+  if (form === "-cluster") {
     if (name || more !== undefined) return { wrong: "must end after the hosts: a cluster has no databases" };
-    return { value: { kind: "redis-cluster", nodes, tls: form === "rediss-cluster", username, password } };
+    return { value: { kind: "redis-cluster", nodes, tls, username, password } };
   }
   if (!name || more !== undefined || !/^[A-Za-z0-9._-]+$/.test(name)) {
     return { wrong: "must end in / and the name that the sentinels watch" };
   }
-  return { value: { kind: "redis-sentinel", sentinels: nodes, name, username, password } };
+  const sentinelsOwn = { sentinelUsername: undefined, sentinelPassword: undefined };
+  return { value: { kind: "redis-sentinel", sentinels: nodes, name, tls, username, password, ...sentinelsOwn } };
 }
 
-function readSingleRedis(text: string): ParsedText<StoreSettings> {
+function readSingleRedis(text: string, tls: TlsSettings | undefined): ParsedText<StoreSettings> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) return { wrong: STORE_FORMS };
   if (url.search || url.hash) return { wrong: "must not carry a query or a fragment" };
   if (!/^(\/|\/(0|[1-9][0-9]{0,3}))?$/.test(url.pathname))
     return { wrong: "must end in / and the number of a database" };
-  return { value: { kind: "redis", url: new Secret(text) } };
+  return { value: { kind: "redis", url: new Secret(text), tls } };
 }
 
 function readCredentials(

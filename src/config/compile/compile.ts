@@ -23,6 +23,7 @@ import { readNotices } from "./notices.ts";
 import { readOperatorOidc } from "./oidc.ts";
 import { readUsd } from "./prices.ts";
 import type { Loose, LooseConfig, Reader } from "./reader.ts";
+import { readTls } from "./tls.ts";
 import { readUpstream } from "./upstream.ts";
 
 const KIB = 1024;
@@ -35,7 +36,7 @@ const JOURNAL_BYTES = { min: 1024 * KIB, max: KIB ** 4 };
 export function compile(reader: Reader, file: LooseConfig, known: KnownNames, sources: Sources): Settings {
   const listen = readListener(reader, ["listen"], file.listen, DEFAULTS.listen);
   const admin = readListener(reader, ["admin"], file.admin, DEFAULTS.admin);
-  const store = readStoreOrDefault(reader, file.store);
+  const store = readRedis(reader, file.redis, readStoreOrDefault(reader, file.store), sources);
   const settings: Settings = {
     listen,
     admin,
@@ -154,6 +155,27 @@ function readToken(reader: Reader, token: string | undefined): Secret | undefine
 function readStoreOrDefault(reader: Reader, text: string | undefined): StoreSettings {
   const fallback = readStore(DEFAULTS.store) as { value: StoreSettings };
   return reader.read(["store"], text, readStore) ?? fallback.value;
+}
+
+/** What `redis` adds to the store's address; a part of it that the address gives no place to is a problem. */
+function readRedis(reader: Reader, redis: LooseConfig["redis"], store: StoreSettings, sources: Sources): StoreSettings {
+  if (redis === undefined) return store;
+  const tls = redis.tls && readTls(reader, ["redis", "tls"], redis.tls, sources);
+  if (tls && (store.kind === "embedded" || store.tls === undefined)) {
+    reader.refuse(["redis", "tls"], "needs a store with TLS: rediss://, rediss-cluster:// or rediss-sentinel://");
+  }
+  if (redis.sentinel && store.kind !== "redis-sentinel") {
+    reader.refuse(["redis", "sentinel"], "needs a store that sentinels watch: redis-sentinel:// or rediss-sentinel://");
+  }
+  if (store.kind === "embedded") return store;
+  const told = tls === undefined ? store : { ...store, tls };
+  if (told.kind !== "redis-sentinel") return told;
+  const { username, password } = redis.sentinel ?? {};
+  return {
+    ...told,
+    sentinelUsername: username,
+    sentinelPassword: password === undefined ? undefined : new Secret(password),
+  };
 }
 
 function readJournal(reader: Reader, file: LooseConfig, store: StoreSettings): JournalSettings {

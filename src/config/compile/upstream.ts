@@ -1,17 +1,16 @@
 /** One model server of the configuration: units read, defaults filled in. */
-import { createPrivateKey, X509Certificate } from "node:crypto";
 import { mistakenFor } from "../../values/members/shape.ts";
 import { MEMBERS, type PassedMembers } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import { Secret } from "../../values/secret.ts";
-import type { HealthSettings, QueueSettings, TlsSettings, UpstreamSettings } from "../../values/settings.ts";
+import type { HealthSettings, QueueSettings, UpstreamSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { Sources } from "../expand.ts";
 import type { ConfigPath } from "../problems.ts";
-import type { ConfigFile } from "../schema/schema.ts";
 import { readBaseUrl } from "./addresses.ts";
 import { isFieldValue, readHeaderValues } from "./headers.ts";
-import type { Loose, LooseUpstream, Reader } from "./reader.ts";
+import type { LooseUpstream, Reader } from "./reader.ts";
+import { readTls } from "./tls.ts";
 
 /** One entry of `upstreams`; its PEM files are read here, so that a reload notices when they have changed. */
 export function readUpstream(
@@ -101,67 +100,6 @@ const OWNED_HEADERS = {
   ),
   why: "is set by Tollgate and cannot be configured",
 };
-
-/* The PEM files of an upstream's `tls`, read and checked together: what cannot work is refused before it is in force. */
-
-type TlsFile = Loose<NonNullable<ConfigFile["upstreams"][string]["tls"]>>;
-
-/** The settings; a file that is missing, is not PEM or does not fit its pair is a problem of its key. */
-function readTls(reader: Reader, path: ConfigPath, tls: TlsFile, sources: Sources): TlsSettings {
-  const ca = readPem(reader, [...path, "ca_file"], tls.ca_file, "CERTIFICATE", sources);
-  return { ca, identity: readIdentity(reader, path, tls, sources), serverName: tls.server_name };
-}
-
-function readIdentity(reader: Reader, path: ConfigPath, tls: TlsFile, sources: Sources): TlsSettings["identity"] {
-  const { cert_file: certFile, key_file: keyFile } = tls;
-  if (certFile === undefined && keyFile === undefined) return undefined;
-  const [given, missing] = certFile === undefined ? ["key_file", "cert_file"] : ["cert_file", "key_file"];
-  if (certFile === undefined || keyFile === undefined) {
-    reader.complain(
-      [...path, given as string],
-      `"${given}" needs "${missing}" beside it: a certificate and its key go together`,
-    );
-    return undefined;
-  }
-  const cert = readPem(reader, [...path, "cert_file"], certFile, "CERTIFICATE", sources);
-  const key = readPem(reader, [...path, "key_file"], keyFile, "PRIVATE KEY", sources);
-  if (cert === undefined || key === undefined) return undefined;
-  if (!belongTogether(cert, key)) {
-    reader.refuse(
-      [...path, "key_file"],
-      "must hold the private key of the certificate in cert_file, without a passphrase",
-    );
-    return undefined;
-  }
-  return { cert, key: new Secret(key) };
-}
-
-function belongTogether(cert: string, key: string): boolean {
-  try {
-    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
-  } catch {
-    return false;
-  }
-}
-
-/** @param label what the PEM block's first line ends with; there are several kinds of `PRIVATE KEY`. */
-function readPem(
-  reader: Reader,
-  path: ConfigPath,
-  file: string | undefined,
-  label: "CERTIFICATE" | "PRIVATE KEY",
-  sources: Sources,
-): string | undefined {
-  if (file === undefined) return undefined;
-  try {
-    const text = sources.readFile(file);
-    if (new RegExp(`-----BEGIN (?:[A-Z]+ )?${label}-----`).test(text)) return text;
-    reader.refuse(path, `must be a PEM file with a block of the kind ${label}`);
-  } catch (error) {
-    reader.refuse(path, `must be a readable file (${(error as NodeJS.ErrnoException).code ?? "unreadable"})`);
-  }
-  return undefined;
-}
 
 /* Which members an upstream gets though no protocol lists them. */
 

@@ -5,6 +5,7 @@ import { formatSize } from "../compile/units.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { cards, groups, models, plans } from "./catalog.ts";
 import { consoleSection } from "./console.ts";
+import { redis } from "./redis.ts";
 import { HEADER_NAMES } from "./rules.ts";
 import { after, upstream } from "./upstream.ts";
 import {
@@ -67,9 +68,11 @@ export const configSchema = section(
           "redis://user:password@127.0.0.1:6379/0",
           "redis-cluster://10.0.0.1:6379,10.0.0.2:6379",
           "redis-sentinel://10.0.0.1:26379,10.0.0.2:26379/tollgate",
+          "rediss://user:password@redis.example:6379/0",
         ],
       }),
     ),
+    redis: optional(redis),
     journal: optional(
       section(
         { description: "The local file in which a charge is written before the store is told." },

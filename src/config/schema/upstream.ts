@@ -5,6 +5,7 @@ import { formatDuration } from "../compile/units.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { promptCache } from "./prompt-cache.ts";
 import { HEADER_NAMES, rules } from "./rules.ts";
+import { tls } from "./tls.ts";
 import { count, duration, flag, listOf, mapOf, oneOf, optional, secret, section, text } from "./words.ts";
 
 /** A duration that has a default. */
@@ -56,24 +57,6 @@ const health = section(
     window: after("How far back the share looks.", DEFAULTS.healthWindowMs),
     cool_down: after("How long it is passed over at first; doubles with each repetition.", DEFAULTS.healthCoolDownMs),
     cool_down_max: after("The longest; bounds its retry-after too.", DEFAULTS.healthCoolDownMaxMs),
-  },
-);
-
-const pemFile = (description: string) => text({ description, pattern: ".+", rule: "the path of a file" });
-
-const tls = section(
-  { description: "How it is recognised, and how we are. The files are looked at once a second." },
-  {
-    ca_file: optional(pemFile("PEM file of the only certificate authorities that it may come from.")),
-    cert_file: optional(pemFile("PEM file of our certificate, for a server that asks for one; with key_file.")),
-    key_file: optional(pemFile("PEM file of the certificate's private key.")),
-    server_name: optional(
-      text({
-        description: "The name that its certificate must carry, where that is not the host of base_url.",
-        pattern: "[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?",
-        rule: "a host name",
-      }),
-    ),
   },
 );
 
@@ -164,7 +147,7 @@ export const upstream = section(
         default: false,
       }),
     ),
-    tls: optional(tls),
+    tls: optional(tls("base_url")),
     rules: rules("to this server"),
   },
 );

@@ -2,7 +2,7 @@
 
 import type { Catalog } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
-import type { UpstreamSettings } from "../../values/settings.ts";
+import type { TlsSettings, UpstreamSettings } from "../../values/settings.ts";
 import { formatDuration } from "../compile/units.ts";
 import { writtenRules } from "./rules.ts";
 
@@ -45,11 +45,11 @@ export function writtenUpstream(upstream: UpstreamSettings, catalog: Catalog): J
       stateful: route.stateful ?? false,
       rules: writtenRules(route.rules),
     }),
-    tls: {
-      ca_file: tls.ca,
-      cert_file: tls.identity?.cert,
-      key_file: tls.identity?.key,
-      server_name: tls.serverName,
-    },
+    tls: writtenTls(tls),
   };
+}
+
+/** With the texts of its files in place of their names. */
+export function writtenTls({ ca, identity, serverName }: TlsSettings): JsonObject {
+  return { ca_file: ca, cert_file: identity?.cert, key_file: identity?.key, server_name: serverName };
 }

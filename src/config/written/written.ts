@@ -12,12 +12,13 @@ import type {
   OperatorOidcSettings,
   Settings,
   StoreSettings,
+  TlsSettings,
   TraceSettings,
 } from "../../values/settings.ts";
 import { isPlainElsewhere } from "../compile/addresses.ts";
 import { formatDuration, formatSize } from "../compile/units.ts";
 import { writtenCatalog } from "./catalog.ts";
-import { writtenUpstream } from "./upstream.ts";
+import { writtenTls, writtenUpstream } from "./upstream.ts";
 
 /** @returns plain values, and each secret as a `Secret`; what is not set is undefined. */
 export function asWritten(settings: Settings): JsonObject {
@@ -27,6 +28,7 @@ export function asWritten(settings: Settings): JsonObject {
     admin: addressText(settings.admin),
     admin_token: settings.adminToken,
     store: storeText(settings.store),
+    redis: writtenRedis(settings.store),
     journal: { dir: journal.dir, fsync: journal.fsync, bytes_max: formatSize(journal.bytesMax) },
     sealing_keys: settings.sealingKeys,
     default_plan: catalog.defaultPlan,
@@ -77,12 +79,27 @@ function storeText(store: StoreSettings): string {
       return `${protocol}//${username || password ? CREDENTIALS : ""}${host}${pathname}`;
     }
     case "redis-cluster": {
-      const form = store.tls ? "rediss-cluster" : "redis-cluster";
-      return `${form}://${credentialsOf(store)}${store.nodes.map(endpointText).join(",")}`;
+      return `${schemeOf(store)}-cluster://${credentialsOf(store)}${store.nodes.map(endpointText).join(",")}`;
     }
     case "redis-sentinel":
-      return `redis-sentinel://${credentialsOf(store)}${store.sentinels.map(endpointText).join(",")}/${store.name}`;
+      return `${schemeOf(store)}-sentinel://${credentialsOf(store)}${store.sentinels.map(endpointText).join(",")}/${store.name}`;
   }
+}
+
+const schemeOf = ({ tls }: { readonly tls: TlsSettings | undefined }) => (tls ? "rediss" : "redis");
+
+/** What the address does not say; a member for each part that has any. */
+function writtenRedis(store: StoreSettings): JsonObject | undefined {
+  if (store.kind === "embedded") return undefined;
+  const { username, password } =
+    store.kind === "redis-sentinel"
+      ? { username: store.sentinelUsername, password: store.sentinelPassword }
+      : { username: undefined, password: undefined };
+  const isKnown = username !== undefined || password !== undefined;
+  return {
+    tls: store.tls && writtenTls(store.tls),
+    sentinel: isKnown ? { username, password } : undefined,
+  };
 }
 
 function credentialsOf({ username, password }: { readonly username?: unknown; readonly password?: unknown }): string {

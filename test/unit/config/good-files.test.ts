@@ -324,11 +324,28 @@ test("every form of the store's address", () => {
   assert.ok(single.kind === "redis" && single.url.reveal() === "rediss://user:p%40ss@redis.example:6380/2");
   const cluster = storeOf("redis-cluster://user:p%40ss@10.0.0.1:7000,[::1]:6379");
   assert.ok(cluster.kind === "redis-cluster" && cluster.password?.reveal() === "p@ss");
-  assert.deepEqual([cluster.nodes, cluster.tls, cluster.username], [nodes, false, "user"]);
+  assert.deepEqual([cluster.nodes, cluster.tls, cluster.username], [nodes, undefined, "user"]);
   const sentinel = storeOf("redis-sentinel://:word@s1:26379,s2/tollgate");
   assert.ok(sentinel.kind === "redis-sentinel" && sentinel.password?.reveal() === "word");
   assert.deepEqual([sentinel.name, sentinel.username, sentinel.sentinels[1]?.port], ["tollgate", undefined, 26_379]);
+  assert.deepEqual([sentinel.tls, sentinel.sentinelPassword], [undefined, undefined]);
+  for (const store of ["rediss://r", "rediss-cluster://r1,r2", "rediss-sentinel://s1,s2/tollgate"]) {
+    const { kind, tls } = storeOf(store) as { kind: string; tls?: object };
+    assert.deepEqual(tls, { ca: undefined, identity: undefined, serverName: undefined }, kind);
+  }
   assert.deepEqual(storeOf("embedded:/var/lib/tollgate"), { kind: "embedded", dir: "/var/lib/tollgate" });
+});
+
+test("what the address of a store on Redis does not say", () => {
+  const shared = `sealing_keys: [${ENV.TOLLGATE_SEALING_KEY}]\n${least}`;
+  const storeOf = (store: string, redis: string) => settingsOf(`store: ${store}\nredis: ${redis}\n${shared}`).store;
+  for (const form of ["rediss://10.0.0.1", "rediss-cluster://10.0.0.1", "rediss-sentinel://10.0.0.1/tollgate"]) {
+    const store = storeOf(form, "{tls: {server_name: redis.example}}");
+    assert.ok(store.kind !== "embedded" && store.tls?.serverName === "redis.example", form);
+  }
+  const watched = storeOf("redis-sentinel://:word@s1/tollgate", "{sentinel: {username: w, password: hush}}");
+  assert.ok(watched.kind === "redis-sentinel" && watched.password?.reveal() === "word");
+  assert.deepEqual([watched.sentinelUsername, watched.sentinelPassword?.reveal()], ["w", "hush"]);
 });
 
 test("the name that an upstream's certificate is to have is the file's", () => {

@@ -101,8 +101,23 @@ test("a store on Redis is shown by its address, without who we are there", () =>
     ["rediss://me:hush@redis.example:6380/3", "rediss://***@redis.example:6380/3"],
     ["redis://127.0.0.1:6379", "redis://127.0.0.1:6379"],
     ["rediss-cluster://:hush@10.0.0.1:1,[::1]", "rediss-cluster://***@10.0.0.1:1,[::1]:6379"],
+    ["rediss-sentinel://10.0.0.1/name", "rediss-sentinel://10.0.0.1:26379/name"],
     ["redis-sentinel://10.0.0.1,10.0.0.2:9/name", "redis-sentinel://10.0.0.1:26379,10.0.0.2:9/name"],
   ] as const) {
     assert.equal(asWritten(settingsOf(`store: "${store}"\n${sealed}`)).store, shown);
   }
+});
+
+test("so is what its address does not say, and read back", () => {
+  const sealed = rich.replace("client_gone", 'sealing_keys: ["$' + '{TOLLGATE_SEALING_KEY}"]\nclient_gone');
+  for (const [store, redis] of [
+    ["rediss://10.0.0.1:6379/0", { tls: { server_name: "redis.example" } }],
+    ["redis-sentinel://10.0.0.1:26379/name", { sentinel: { username: "w", password: "hush" } }],
+    ["rediss-sentinel://10.0.0.1:26379/name", { tls: {}, sentinel: { password: "hush" } }],
+  ] as const) {
+    const settings = settingsOf(`store: "${store}"\nredis: ${JSON.stringify(redis)}\n${sealed}`);
+    const text = fileOf(settings);
+    assert.deepEqual(settingsOf(text).store, settings.store);
+  }
+  assert.equal(asWritten(settingsOf(rich)).redis, undefined);
 });

@@ -31,7 +31,10 @@ test("in a cluster, too", async () => {
   const cluster = await startRedisCluster(ARGS);
   const { nodes } = cluster;
   const password = new Secret(PASSWORD);
-  const store = await openStore({ kind: "redis-cluster", nodes, tls: false, username: "tollgate", password }, PATIENT);
+  const store = await openStore(
+    { kind: "redis-cluster", nodes, tls: undefined, username: "tollgate", password },
+    PATIENT,
+  );
   try {
     await store.check();
     const mark = await store.countEpoch(0, undefined, "fresh");

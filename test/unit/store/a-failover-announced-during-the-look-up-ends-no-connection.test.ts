@@ -17,7 +17,8 @@ test("both connections of a store come back from a failover that is announced wh
   t.after(() => sentinel.close());
   const store = await openStore({
     ...{ kind: "redis-sentinel", sentinels: [{ host: "127.0.0.1", port: sentinel.port }], name: "tollgate" },
-    ...{ username: undefined, password: undefined },
+    ...{ tls: undefined, username: undefined, password: undefined },
+    ...{ sentinelUsername: undefined, sentinelPassword: undefined },
   });
   t.after(() => store.close());
   const operators = store.confirming();

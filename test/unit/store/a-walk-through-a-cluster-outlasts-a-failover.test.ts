@@ -42,7 +42,7 @@ test("keys of each primary are found, however far the walk had come", async (t) 
     ...(await put(third, ofThird, 2, 1)),
   ];
   const connection = await connect(
-    { kind: "redis-cluster", nodes: cluster.nodes, tls: false, username: undefined, password: undefined },
+    { kind: "redis-cluster", nodes: cluster.nodes, tls: undefined, username: undefined, password: undefined },
     () => undefined,
   );
   t.after(() => connection.close());

@@ -83,7 +83,7 @@ export async function clusterBench(): Promise<Bench> {
   const { nodes } = cluster;
   const none = { username: undefined, password: undefined };
   const store = await openStore(
-    { kind: "redis-cluster", nodes, tls: false, ...none },
+    { kind: "redis-cluster", nodes, tls: undefined, ...none },
     { ...PATIENT, notices: NOTICES },
   );
   const close = async () => {
@@ -97,9 +97,9 @@ export async function sentinelBench(): Promise<Bench> {
   const primary = await startRedis();
   const sentinel = await startSentinel("tollgate", primary);
   const sentinels = [{ host: "127.0.0.1", port: sentinel.port }];
-  const none = { username: undefined, password: undefined };
+  const none = { username: undefined, password: undefined, sentinelUsername: undefined, sentinelPassword: undefined };
   const store = await openStore(
-    { kind: "redis-sentinel", sentinels, name: "tollgate", ...none },
+    { kind: "redis-sentinel", sentinels, name: "tollgate", tls: undefined, ...none },
     { ...PATIENT, notices: NOTICES },
   );
   const close = async () => {

@@ -20,7 +20,7 @@ test("with one primary of three away, its accounts are unavailable in time and a
   const store = await openStore({
     kind: "redis-cluster",
     nodes: cluster.nodes,
-    tls: false,
+    tls: undefined,
     username: undefined,
     password: undefined,
   });

@@ -6,7 +6,7 @@
  * only by our own runner, which knows that the scripts are idempotent.
  */
 import { Cluster, Command, Redis, type RedisOptions } from "ioredis";
-import type { StoreSettings } from "../../../values/settings.ts";
+import type { StoreSettings, TlsSettings } from "../../../values/settings.ts";
 import { fenceKey } from "../keys.ts";
 import type { Script } from "../scripts.ts";
 import { evalshaText } from "./encode.ts";
@@ -149,7 +149,7 @@ function openClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
 function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Cluster {
   switch (settings.kind) {
     case "redis":
-      return new Redis(settings.url.reveal(), options);
+      return new Redis(settings.url.reveal(), { ...options, ...tlsOf(settings) });
     case "redis-sentinel":
       return new Redis({
         ...options,
@@ -159,6 +159,10 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
         failoverDetector: true,
         sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
         sentinelRetryStrategy: reconnectDelayMs,
+        ...(settings.tls ? { enableTLSForSentinelMode: true, sentinelTLS: tlsOptions(settings.tls) } : {}),
+        ...(settings.sentinelUsername === undefined ? {} : { sentinelUsername: settings.sentinelUsername }),
+        ...(settings.sentinelPassword === undefined ? {} : { sentinelPassword: settings.sentinelPassword.reveal() }),
+        ...tlsOf(settings),
         ...credentials(settings),
       });
     case "redis-cluster": {
@@ -179,11 +183,23 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
           retryDelayOnClusterDown: TRY_AGAIN_MS,
           // ioredis would look the addresses up first, and a certificate be compared with an address in place of a name.
           ...(settings.tls ? { dnsLookup: (host, found) => found(null, host) } : {}),
-          redisOptions: { ...nodeOptions, ...(settings.tls ? { tls: {} } : {}), ...credentials(settings) },
+          redisOptions: { ...nodeOptions, ...tlsOf(settings), ...credentials(settings) },
         },
       );
     }
   }
+}
+
+function tlsOf({ tls }: { readonly tls?: TlsSettings | undefined }): Pick<RedisOptions, "tls"> {
+  return tls === undefined ? {} : { tls: tlsOptions(tls) };
+}
+
+function tlsOptions({ ca, identity, serverName }: TlsSettings): NonNullable<RedisOptions["tls"]> {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(identity === undefined ? {} : { cert: identity.cert, key: identity.key.reveal() }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+  };
 }
 
 function credentials(settings: Extract<RedisSettings, { username: unknown }>): RedisOptions {
