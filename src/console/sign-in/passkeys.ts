@@ -7,6 +7,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from "@simplewebauthn/server";
+import { decodeAttestationObject, isoBase64URL, isoCBOR } from "@simplewebauthn/server/helpers";
 import { arrayOf } from "../../values/json-object.ts";
 import { CHALLENGE_MS } from "./challenges.ts";
 import type { KeptPasskey } from "./kept-passkeys.ts";
@@ -47,9 +48,9 @@ export async function checkCreation(
   challenge: string,
   response: unknown,
 ): Promise<NewPasskey | undefined> {
-  const checked = await holding(
+  const checked = await holding(async () =>
     verifyRegistrationResponse({
-      response: response as RegistrationResponseJSON,
+      response: withoutAttestation(response as RegistrationResponseJSON),
       expectedChallenge: challenge,
       expectedOrigin: site.origin,
       expectedRPID: site.host,
@@ -73,6 +74,21 @@ export async function checkCreation(
   };
 }
 
+/**
+ * The answer without what the authenticator says of its make (the attestation), for which nobody has asked, and which some say all
+ * the same. The package would follow the certificates in it: it asks the address that one names for revoked ones, as soon as a
+ * root that comes along has signed it. So whoever answers could have this process ask any address, and read without an end.
+ */
+function withoutAttestation({ response, ...said }: RegistrationResponseJSON): RegistrationResponseJSON {
+  const authData = decodeAttestationObject(isoBase64URL.toBuffer(response.attestationObject)).get("authData");
+  const bare = new Map<string, string | Uint8Array | Map<string, never>>([
+    ["fmt", "none"],
+    ["attStmt", new Map<string, never>()],
+    ["authData", authData],
+  ]);
+  return { ...said, response: { ...response, attestationObject: isoBase64URL.fromBuffer(isoCBOR.encode(bare)) } };
+}
+
 const TRANSPORTS_MAX = 8;
 /** An RSA key of 8,192 bits has 1,040; no authenticator has a larger one, and a record of a sign-in is short. */
 const KEY_BYTES_MAX = 1_280;
@@ -92,7 +108,7 @@ export async function checkRequest(
   response: unknown,
   { credential, key, counter }: KeptPasskey,
 ): Promise<number | undefined> {
-  const checked = await holding(
+  const checked = await holding(async () =>
     verifyAuthenticationResponse({
       response: response as AuthenticationResponseJSON,
       expectedChallenge: challenge,
@@ -106,9 +122,9 @@ export async function checkRequest(
 }
 
 /** The package throws at whatever a stranger has sent and is not as it must be. */
-async function holding<T>(check: Promise<T>): Promise<T | undefined> {
+async function holding<T>(check: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await check;
+    return await check();
   } catch {
     return undefined;
   }

@@ -1,8 +1,12 @@
 /** Passkeys against whoever has none: forged, replayed, expired, of another site, of another account, copied. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import test from "node:test";
 import { holding } from "../test-store.ts";
+import { androidKey } from "./attestation.ts";
 import { Authenticator, type Lies } from "./authenticator.ts";
 import { type Browser, bent, HOST, ORIGIN, type Owners, startOwners } from "./owners.ts";
 
@@ -289,4 +293,24 @@ test("what a browser says beside what was signed breaks nothing", async (t) => {
     const { status } = await alice.post("/passkeys", { sealed, name: "Key", credential: said });
     assert.equal(status, 201, JSON.stringify(transports));
   }
+});
+
+test("what an authenticator says of its make is not read: its certificates have the gateway ask nobody", async (t) => {
+  const asked: (string | undefined)[] = [];
+  const inside = createServer((request, response) => {
+    asked.push(request.url);
+    response.end();
+  });
+  inside.listen(0, "127.0.0.1");
+  await once(inside, "listening");
+  t.after(() => inside.close());
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const revocations = `http://127.0.0.1:${(inside.address() as AddressInfo).port}/latest/meta-data`;
+  const key = new Authenticator(ORIGIN);
+  const added = await add(alice, key, { attest: (attested) => androidKey(attested, revocations) });
+  assert.deepEqual(asked, []);
+  // Some say it unasked, and are as good as others.
+  assert.equal(added.status, 201, JSON.stringify(added.json));
+  assert.equal((await signIn(owners.browser(), key)).status, 200);
 });

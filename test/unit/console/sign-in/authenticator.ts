@@ -1,5 +1,6 @@
 /** An authenticator in software (WebAuthn Level 3, section 6), which can be made to lie. */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import { type Attestation, type Attested, bytes, text } from "./attestation.ts";
 
 /** What a lying authenticator or browser says otherwise. */
 export interface Lies {
@@ -12,6 +13,8 @@ export interface Lies {
   readonly userHandle?: string;
   readonly key?: KeyObject;
   readonly crossOrigin?: boolean;
+  /** What it says of its make; nothing unless given. */
+  readonly attest?: (attested: Attested) => Attestation;
 }
 
 interface Asked {
@@ -50,9 +53,15 @@ export class Authenticator {
     ]);
     const attested = Buffer.concat([Buffer.alloc(16), Buffer.from([0, this.id.length]), this.id, cose]);
     const data = Buffer.concat([this.#data(options.rp?.id ?? "", FLAG.attested, lies), attested]);
-    // CBOR: {"fmt": "none", "attStmt": {}, "authData": bytes} (RFC 8949).
-    const head = Buffer.from(`a363${hex("fmt")}64${hex("none")}67${hex("attStmt")}a068${hex("authData")}58`, "hex");
-    const attestationObject = Buffer.concat([head, Buffer.from([data.length]), data]).toString("base64url");
+    const { format, statement } = lies.attest?.({
+      data,
+      clientDataHash: createHash("sha256").update(client).digest(),
+      ...this.#keys,
+    }) ?? { format: "none", statement: Buffer.from("a0", "hex") };
+    // CBOR: {"fmt": text, "attStmt": map, "authData": bytes} (RFC 8949).
+    const head = Buffer.from(`a3${text("fmt")}${text(format)}${text("attStmt")}`, "hex");
+    const all = [head, statement, Buffer.from(text("authData"), "hex"), bytes(data)];
+    const attestationObject = Buffer.concat(all).toString("base64url");
     return this.#credential({ clientDataJSON: b64(client), attestationObject, transports: ["internal"] });
   }
 
@@ -96,4 +105,3 @@ export class Authenticator {
 }
 
 const b64 = (bytes: Buffer): string => bytes.toString("base64url");
-const hex = (text: string): string => Buffer.from(text).toString("hex");
