@@ -30,6 +30,8 @@ export class OidcHere {
   repeats = false;
   /** Whether what it says of itself lacks its endpoints, as of one that is about to be set up. */
   isHalf = false;
+  /** The path whose answers have 2 MiB of blanks before them, which mean nothing in JSON. */
+  pads = "";
   readonly #server: Server;
 
   constructor(server: Server) {
@@ -68,6 +70,13 @@ export class OidcHere {
       if (this.forges && path === "/token")
         response.body = { ...response.body, id_token: forged(response.body.id_token) };
     });
+    provider.use(async ({ path, response }: JsonContext, next: () => Promise<void>) => {
+      await next();
+      if (path === this.pads) {
+        response.body = " ".repeat(ANSWER_BYTES) + JSON.stringify(response.body);
+        response.type = "application/json";
+      }
+    });
     const answer = provider.callback();
     this.#server.on("request", (request, response) => {
       if (this.isHalf) return void response.setHeader("content-type", "application/json").end(this.#half);
@@ -86,6 +95,13 @@ export class OidcHere {
     this.#server.close();
     await once(this.#server, "close");
   }
+}
+
+const ANSWER_BYTES = 2_097_152;
+
+interface JsonContext {
+  readonly path: string;
+  readonly response: { body: unknown; type: string };
 }
 
 interface TokenContext {

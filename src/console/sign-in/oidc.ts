@@ -33,6 +33,8 @@ type Claims = Readonly<Record<string, unknown>>;
 
 const SCOPE = "openid profile email";
 const TIMEOUT_S = 10;
+/** Of one answer, unpacked; what providers say, keys and their certificates included, is some ten thousand. */
+const ANSWER_BYTES_MAX = 1_048_576;
 
 export class OidcProvider {
   readonly #settings: OidcSettings;
@@ -90,6 +92,7 @@ export class OidcProvider {
     this.#found ??= this.#asking(() =>
       client.discovery(new URL(issuer), clientId, undefined, authentication(clientSecret.reveal()), {
         timeout: TIMEOUT_S,
+        [client.customFetch]: boundedFetch,
         execute: [client.enableNonRepudiationChecks, ...(isPlain ? [client.allowInsecureRequests] : [])],
       }),
     );
@@ -107,6 +110,21 @@ export class OidcProvider {
   }
 }
 
+/** The package reads answers to their end: what has none would fill the memory for as long as it may take. @throws OidcFailure */
+async function boundedFetch(...[url, options]: Parameters<client.CustomFetch>): Promise<Response> {
+  const answer = await fetch(url, options);
+  if (answer.body === null) return answer;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body) {
+    bytes += chunk.length;
+    if (bytes > ANSWER_BYTES_MAX) throw new OidcFailure("refused", "answer_too_large");
+    chunks.push(chunk);
+  }
+  const { status, statusText, headers } = answer;
+  return new Response(Buffer.concat(chunks), { status, statusText, headers });
+}
+
 /** As the provider wants it: by the header where it may, else in the form. */
 function authentication(secret: string): client.ClientAuth {
   const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
@@ -117,7 +135,13 @@ function authentication(secret: string): client.ClientAuth {
 }
 
 function failureOf(error: unknown): OidcFailure {
-  const { error: said, code, name } = error as { error?: unknown; code?: unknown; name?: unknown };
+  const {
+    error: said,
+    code,
+    name,
+    cause,
+  } = error as { error?: unknown; code?: unknown; name?: unknown; cause?: unknown };
+  if (cause instanceof OidcFailure) return cause;
   const word = [said, code, name].find((one) => typeof one === "string" && WORD.test(one)) as string | undefined;
   // What fetch throws is a TypeError, whatever has happened.
   if (name === "TypeError") return new OidcFailure("unreachable", systemCodeOf(error) ?? word ?? "unknown");

@@ -252,6 +252,22 @@ test("a provider that has not said where to go is refused in words, and asked ag
   assert.equal(await signIn(owners.browser()), "/console/");
 });
 
+for (const path of ["/.well-known/openid-configuration", "/token", "/jwks", "/me"]) {
+  test(`of what a provider says at ${path} no more is read than there can be to it`, async (t) => {
+    const { owners, oidc } = await start(t);
+    await owners.account("alice");
+    oidc.pads = path;
+    const browser = owners.browser();
+    const isFirst = path.startsWith("/.well-known");
+    const refused = isFirst ? (await browser.post("/sign-in/oidc")).code : await signIn(browser);
+    assert.equal(refused, isFirst ? "oidc_refused" : "/console/sign-in?refused=oidc_refused");
+    const [line] = owners.log.filter(({ event }) => event === "oidc_failed");
+    assert.deepEqual([line?.reason, line?.level], ["answer_too_large", "info"]);
+    oidc.pads = "";
+    assert.equal(await signIn(owners.browser()), "/console/");
+  });
+}
+
 test("a claim is a name to the letter, or none", () => {
   const claims = (value: unknown) => nameIn({ name: value }, "name");
   assert.deepEqual(claims("alice"), { name: "alice" });
