@@ -19,6 +19,7 @@ import { siteOf } from "../sign-in/site.ts";
 import type { OwnerConsoleOptions } from "./contract.ts";
 import { addOidcSignIn } from "./oidc-sign-in.ts";
 import { OwnScope, ownStore, type SignedIn } from "./own-store.ts";
+import { ReadTurns } from "./read-turns.ts";
 import { ownerRoutes } from "./routes.ts";
 import { addSignIn, namedByFront } from "./sign-in.ts";
 
@@ -34,6 +35,7 @@ export function ownerApp(options: OwnerConsoleOptions): App {
   const challenges = new Challenges({ store, clock, random, sealer });
   const doors = { store, settings, sessions, rates: new SessionRates(clock) };
   const scope = new OwnScope();
+  const turns = new ReadTurns();
   const owners = new WeakMap<AppRequest, SignedIn>();
   const ownerOf = (request: AppRequest) => owners.get(request) as SignedIn;
   const askerOf = (request: AppRequest) => ({
@@ -73,7 +75,8 @@ export function ownerApp(options: OwnerConsoleOptions): App {
     for (const route of ownerRoutes(ownParts, scope)) {
       // As the admin application's are.
       await setImmediate();
-      const within = (request: AppRequest, work: () => Promise<ConsoleAnswer>) => scope.run(ownerOf(request), work);
+      const within = (request: AppRequest, work: () => Promise<ConsoleAnswer>) =>
+        scope.run(ownerOf(request), () => (route.write ? work() : turns.of(scope.tag, route.id, work)));
       addRoute(routed, api, route, { audit, askerOf, within });
     }
     // Any other path is a page's.
