@@ -34,7 +34,10 @@ export interface SignInRecord {
 /** Without `lastsMs` it has no end. */
 export type NewSignIn = Pick<SignInRecord, "kind" | "id" | "data"> & {
   readonly lastsMs?: number | undefined;
-  /** `new`: only where there is none of this id; `known`: only in place of one. Either way otherwise. */
+  /**
+   * `new`: only where there is none of this id, but for one of this very text: that is what the same call has kept, whose answer
+   * was lost. Two calls have two texts. `known`: only in place of one. Either way otherwise.
+   */
   readonly only?: "new" | "known" | undefined;
   /** With `known`: only in place of one that has this text. Two that change a record at a time do not undo each other's change so. */
   readonly was?: string | undefined;

@@ -10,6 +10,7 @@ import { AdminRefusal } from "../refusal.ts";
 import { digestOf, type Sealer } from "./sessions.ts";
 
 const CHALLENGE_BYTES = 32;
+const SPENT_BY_BYTES = 9;
 /** How long somebody may look for their key. */
 export const CHALLENGE_MS = 5 * 60_000;
 
@@ -52,8 +53,11 @@ export class Challenges {
    * @throws AdminRefusal 429, when so many were used up lately that no more can be told apart
    */
   async spend(tag: SignInOwner, text: string, lastsMs = CHALLENGE_MS): Promise<boolean> {
-    const record = { kind: "spent", id: digestOf(text), data: "{}", lastsMs, only: "new" } as const;
-    const answer = await this.#parts.store.keepSignIn(tag, record);
+    const { store, random } = this.#parts;
+    // By which the store knows this call from all others that spend the same.
+    const data = JSON.stringify({ by: Buffer.from(random(SPENT_BY_BYTES)).toString("base64url") });
+    const record = { kind: "spent", id: digestOf(text), data, lastsMs, only: "new" } as const;
+    const answer = await store.keepSignIn(tag, record);
     if (answer === "too_many") throw tooManyLately();
     return answer === "kept";
   }

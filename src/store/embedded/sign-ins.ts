@@ -16,8 +16,9 @@ export function keepSignIn(
   const all = recordsOf(db, owner);
   const live = all.filter((record) => !isOver(record, nowMs));
   const others = live.filter((record) => record.kind !== kind || record.id !== id);
-  if (only !== undefined && (only === "known") === (others.length === live.length)) return "unmet";
   const known = live.find((record) => record.kind === kind && record.id === id);
+  if (only === "new" && known?.data === data) return "kept";
+  if (only !== undefined && (only === "known") === (known === undefined)) return "unmet";
   if (was !== undefined && known?.data !== was) return "unmet";
   const alike = others.filter((record) => record.kind === kind);
   const beyond = Math.max(0, alike.length - mostOf(kind) + 1);

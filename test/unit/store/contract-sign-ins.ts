@@ -110,7 +110,9 @@ export function signInTests(ask: Ask): void {
   test(`of ${PARALLEL} who spend one challenge at once one has spent it, and no later one pushes it out`, async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sspent");
-    const spend = (id: string) => store.keepSignIn(tag, { ...record("spent", id, 3_600_000), only: "new" });
+    let calls = 0;
+    const spend = (id: string) =>
+      store.keepSignIn(tag, { ...record("spent", id, 3_600_000), data: `{"by":"${++calls}"}`, only: "new" });
     const asked = await Promise.all(Array.from({ length: PARALLEL }, () => spend("once")));
     assert.deepEqual(
       asked.filter((answer) => answer !== "unmet"),

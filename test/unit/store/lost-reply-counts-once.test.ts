@@ -73,6 +73,16 @@ test("admission, extension, charge and payment count once when their replies are
   assertIdentities(state);
 });
 
+test("what is kept once is not taken for another's when the answer is lost", async () => {
+  const tag = await makeAccount(store, "LostKey");
+  const spend = (by: string) => store.keepSignIn(tag, { kind: "spent", id: "a", data: `{"by":"${by}"}`, only: "new" });
+  await store.keepSignIn(tag, { kind: "spent", id: "warm", data: "{}" });
+  proxy.loseNextReply();
+  assert.equal(await untilAnswered(() => spend("one")), "kept");
+  assert.equal(await untilAnswered(() => spend("another")), "unmet");
+  assert.equal((await untilAnswered(() => store.findSignIn(tag, "spent", "a")))?.data, '{"by":"one"}');
+});
+
 test("an account whose creation was answered to nobody is not reported as taken by somebody else", async () => {
   proxy.loseNextReply();
   const account = { tag: "LostTwo000", name: "LostTwo", plan: "free" } as const;

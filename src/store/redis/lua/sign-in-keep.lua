@@ -1,6 +1,7 @@
 -- Keeps a record, in place of one of the same kind and id, and removes those that are over.
 -- KEYS sign-ins; ARGV field, ms that it lasts or '', JSON text, most of a kind, '1' where one more takes the oldest's place or '',
--- 'new' where there must be none or 'known' where there must be one or '', its JSON text where it must have this one
+-- 'new' where there must be none but of this very text or 'known' where there must be one or '', its JSON text where it must have
+-- this one
 local kind = string.match(ARGV[1], '^%a+')
 local most = tonumber(ARGV[4])
 local now = clock()
@@ -12,6 +13,8 @@ for _, record in ipairs(live) do
     if record.kind == kind then alike[#alike + 1] = record.field end
   else
     if ARGV[7] and record.data ~= ARGV[7] then return 'unmet' end
+    -- By this very call, which is made again as its answer was lost.
+    if ARGV[6] == 'new' and record.data == ARGV[3] then return 'kept' end
     is_known = true
   end
 end

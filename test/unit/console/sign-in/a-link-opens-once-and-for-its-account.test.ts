@@ -1,5 +1,6 @@
 /** Sign-in links against whoever has none: wrong, used, over, of another account; and who may send requests of a session. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { bent, HOST, type Owners, SEALER, startOwners } from "./owners.ts";
 
@@ -68,7 +69,7 @@ test("a challenge that was answered is no link", async (t) => {
   const tag = await owners.account("alice");
   const secret = "A".repeat(32);
   const { Challenges } = await import("../../../../src/console/sign-in/challenges.ts");
-  const spender = new Challenges({ ...owners, sealer: undefined as never, random: undefined as never });
+  const spender = new Challenges({ ...owners, sealer: undefined as never, random: randomBytes });
   assert.equal(await spender.spend(tag, secret), true);
   assert.equal((await owners.browser().post("/sign-in/link", { token: `${tag}.${secret}` })).code, "link_is_over");
 });
