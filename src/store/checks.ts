@@ -313,8 +313,14 @@ export function checkSignInPlace(owner: SignInOwner, kind: SignInKind, id = "all
   demand(/^[A-Za-z0-9_-]{1,344}$/.test(id), "a sign-in's id is 1 to 344 characters of base64url");
 }
 
-export function checkSignIn(owner: SignInOwner, { kind, id, data, lastsMs = 1 }: NewSignIn): void {
+export function checkSignInKinds(owner: SignInOwner, ...kinds: readonly SignInKind[]): void {
+  demand(kinds.length > 0, "at least one kind of sign-ins is named");
+  for (const kind of kinds) checkSignInPlace(owner, kind);
+}
+
+export function checkSignIn(owner: SignInOwner, { kind, id, data, lastsMs = 1, by }: NewSignIn): void {
   checkSignInPlace(owner, kind, id);
+  if (by !== undefined) checkSignInPlace(owner, by.kind, by.id);
   demand(data.isWellFormed() && Buffer.byteLength(data) <= SIGN_IN_DATA_BYTES_MAX, "a sign-in's data is a short text");
   demand(isCount(lastsMs, 1e13) && lastsMs > 0, "lastsMs is a whole number above 0");
 }

@@ -41,7 +41,12 @@ export type NewSignIn = Pick<SignInRecord, "kind" | "id" | "data"> & {
   readonly only?: "new" | "known" | undefined;
   /** With `known`: only in place of one that has this text. Two that change a record at a time do not undo each other's change so. */
   readonly was?: string | undefined;
+  /** Only while the owner has this one, too: what was begun by a record that was removed meanwhile is not there after it. */
+  readonly by?: SignInPlace | undefined;
 };
+
+/** Which of an owner's records. */
+export type SignInPlace = Pick<SignInRecord, "kind" | "id">;
 
 /** How many of a kind an owner has at most. */
 export const mostOf = (kind: SignInKind): number => (kind === "spent" ? SPENT_MAX : SIGN_INS_MAX);
@@ -53,7 +58,7 @@ export const givesWay = (kind: SignInKind): boolean => kind === "link" || kind =
 export interface SignIns {
   /**
    * Inserts or replaces; a record that is replaced is the youngest of its kind. Beyond `mostOf` the oldest of the kind goes.
-   * `too_many`: it would be one beyond them of a kind that gives no way. `unmet`: not what `only` asks for. Nothing was kept then.
+   * `too_many`: it would be one beyond them of a kind that gives no way. `unmet`: not what `only` or `by` asks for. Nothing was kept then.
    */
   keepSignIn(owner: SignInOwner, record: NewSignIn): Promise<"kept" | "too_many" | "unmet">;
   /**
@@ -69,6 +74,6 @@ export interface SignIns {
    * @param keptByMs removes only what was kept by then: a removal that is done again.
    */
   dropSignIn(owner: SignInOwner, kind: SignInKind, id: string, keptByMs?: number): Promise<boolean>;
-  /** All of a kind. @returns how many were there. */
-  dropSignIns(owner: SignInOwner, kind: SignInKind): Promise<number>;
+  /** All of these kinds, at one instant. @returns how many were there. */
+  dropSignIns(owner: SignInOwner, ...kinds: readonly SignInKind[]): Promise<number>;
 }

@@ -79,7 +79,7 @@ function newPasskeyRoutes({ store, clock, challenges }: AccessParts, scope: OwnS
       body: NewPasskey,
       write: { what: "passkey.add", target, facts: ({ body: { name } }) => ({ name }), whenUnknown: AGAIN },
       async handle({ body: { sealed, name, credential } }) {
-        const { account, site } = scope.owner;
+        const { account, site, session } = scope.owner;
         const { checkCreation } = await import("../sign-in/passkeys.ts");
         const challenge = challenges.open(sealed, purposeOf(scope));
         const made = challenge && (await checkCreation(site, challenge, credential));
@@ -91,6 +91,8 @@ function newPasskeyRoutes({ store, clock, challenges }: AccessParts, scope: OwnS
           id,
           data: JSON.stringify(kept),
           only: "new",
+          // A session that was ended since it was asked for leaves nothing behind that lets somebody in.
+          by: { kind: "session", id: session.id },
         });
         if (answer === "too_many") throw tooManyPasskeys();
         if (answer === "unmet") throw notMade();

@@ -2,7 +2,7 @@
 import type { Store } from "../../store/contract.ts";
 import { StoreError } from "../../store/contract.ts";
 import type { Account } from "../../store/records.ts";
-import type { SignInRecord } from "../../store/sign-ins.ts";
+import type { SignInPlace, SignInRecord } from "../../store/sign-ins.ts";
 import type { Catalog } from "../../values/catalog.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import type { ConsoleSettings } from "../../values/settings.ts";
@@ -87,8 +87,14 @@ const SIGN_IN = "sign-in";
 /** No account's name is longer. */
 const NAME_CHARS_MAX = 64;
 
+/** An account, and the record that opens it: a session begins only while that is there. */
+interface FoundBy {
+  readonly account: Account;
+  readonly by: SignInPlace;
+}
+
 /** Whose passkey has signed. @throws AdminRefusal 401 */
-async function byPasskey({ store, clock, settings, challenges }: SignInParts, request: AppRequest): Promise<Account> {
+async function byPasskey({ store, clock, settings, challenges }: SignInParts, request: AppRequest): Promise<FoundBy> {
   const { sealed, credential } = request.body as Static<typeof PasskeyAnswer>;
   const challenge = challenges.open(sealed, SIGN_IN);
   const tag = Buffer.from(credential.response.userHandle ?? "", "base64url").toString();
@@ -104,7 +110,7 @@ async function byPasskey({ store, clock, settings, challenges }: SignInParts, re
   if (counter === undefined || !(await challenges.spend(owner, challenge))) throw noPasskey();
   const account = await store.getAccount(owner);
   if (account === undefined || !(await counted(store, record, counter, clock.wallMs(), owner))) throw noPasskey();
-  return account;
+  return { account, by: { kind: "passkey", id } };
 }
 
 /** Others who change a passkey's record at the same time, beyond which this sign-in is given up. */
@@ -144,17 +150,22 @@ export async function letIn(
   request: AppRequest,
   reply: AppReply,
   way: SignInWay,
-  find: (named: (name: string) => void) => Promise<Account>,
+  find: (named: (name: string) => void) => Promise<Account | FoundBy>,
 ): Promise<void> {
   const asked = { from: request.ip, requestId: request.id, what: "session.begin" };
   attempts.take(request.ip);
   let target = "";
   try {
-    const account = await find((name) => {
+    const found = await find((name) => {
       target = quoted(name, NAME_CHARS_MAX);
     });
     const place = { from: request.ip, agent: request.headers["user-agent"] ?? "" };
-    reply.header("set-cookie", await sessions.begin(account.tag, way, place));
+    const { account, by } = "account" in found ? found : { account: found, by: undefined };
+    const cookie = by
+      ? await sessions.beginBy(by, account.tag, way, place)
+      : await sessions.begin(account.tag, way, place);
+    if (cookie === undefined) throw noPasskey();
+    reply.header("set-cookie", cookie);
     const who = `owner:${account.name}:${way}`;
     audit.note({ ...asked, who, target: account.name }, { outcome: "done", facts: { way } });
   } catch (error) {

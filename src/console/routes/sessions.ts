@@ -1,10 +1,14 @@
 /** Who is in the console, and by what: the operator looks, and ends it. */
+import type { SignInKind } from "../../store/sign-ins.ts";
 import { showAccess } from "../answers/access.ts";
 import { AccessShape, SignedOutShape } from "../answers/session.ts";
 import { accountNamed } from "../named-accounts.ts";
 import { SignOutOrder } from "../sign-in/bodies.ts";
 import { AccountPath } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+
+const WITHOUT_PASSKEYS: readonly SignInKind[] = ["link", "session"];
+const ALL_WAYS: readonly SignInKind[] = [...WITHOUT_PASSKEYS, "passkey"];
 
 export function sessionRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
   return [
@@ -39,13 +43,16 @@ export function sessionRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] 
       },
       async handle({ params, body }) {
         const { tag, name } = await accountNamed(store, params.name);
-        // First what begins sessions, so that none begins in between.
-        const links = await store.dropSignIns(tag, "link");
-        const passkeys = body.passkeys === true ? await store.dropSignIns(tag, "passkey") : 0;
-        const sessions = await store.dropSignIns(tag, "session");
+        const kinds = body.passkeys === true ? ALL_WAYS : WITHOUT_PASSKEYS;
+        // As it was a moment before: what comes in between ends, too.
+        const all = await store.listSignIns(tag);
+        const count = (kind: SignInKind) => (kinds.includes(kind) ? all.filter((one) => one.kind === kind).length : 0);
+        // At one instant: a session that was left would make a passkey, and a passkey begin a session.
+        await store.dropSignIns(tag, ...kinds);
+        const sessions = count("session");
         return {
           status: 200,
-          body: { account: name, sessions, links, passkeys },
+          body: { account: name, sessions, links: count("link"), passkeys: count("passkey") },
           audit: { sessions: String(sessions) },
         };
       },

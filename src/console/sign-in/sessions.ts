@@ -2,8 +2,9 @@
  * Who has signed in: a sealed cookie names a session that the store has, so that it ends when its record does. What the
  * cookie holds is worth nothing without the record, and the record nothing without the cookie.
  */
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import type { SignInOwner, SignInRecord, SignIns } from "../../store/sign-ins.ts";
+import type { SignInOwner, SignInPlace, SignInRecord, SignIns } from "../../store/sign-ins.ts";
 import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 
@@ -26,14 +27,14 @@ export interface Session {
 }
 
 /** Where a session was begun, for its owner to know it by. */
-interface SignInPlace {
+interface SignInFrom {
   readonly from: string;
   /** What the browser calls itself; what it likes. */
   readonly agent: string;
 }
 
 /** A session as its owner sees it in a list. */
-interface ListedSession extends SignInPlace {
+interface ListedSession extends SignInFrom {
   readonly id: string;
   readonly way: SignInWay;
   readonly begunAtMs: number;
@@ -54,7 +55,7 @@ interface SessionParts {
 const SECRET_BYTES = 24;
 /** Of what a browser calls itself. */
 const AGENT_CHARS_MAX = 200;
-const NOWHERE: SignInPlace = { from: "", agent: "" };
+const NOWHERE: SignInFrom = { from: "", agent: "" };
 const CONTEXT = "console session";
 
 export class Sessions {
@@ -69,15 +70,33 @@ export class Sessions {
    * @returns the `set-cookie` header that lets a browser in.
    * @throws StoreError when the store does not answer; then nobody is signed in.
    */
-  async begin(owner: SignInOwner, way: SignInWay, { from, agent } = NOWHERE): Promise<string> {
+  async begin(owner: SignInOwner, way: SignInWay, place?: SignInFrom): Promise<string> {
+    const cookie = await this.#begin(owner, way, place);
+    assert.ok(cookie !== undefined, "a session was asked to be kept without a condition");
+    return cookie;
+  }
+
+  /** The same by a record of the owner; undefined where it was removed meanwhile, and nobody is signed in. @throws StoreError */
+  beginBy(by: SignInPlace, owner: SignInOwner, way: SignInWay, place: SignInFrom): Promise<string | undefined> {
+    return this.#begin(owner, way, place, by);
+  }
+
+  async #begin(
+    owner: SignInOwner,
+    way: SignInWay,
+    { from, agent } = NOWHERE,
+    by?: SignInPlace,
+  ): Promise<string | undefined> {
     const { store, sealer, clock, random, lastsMs, cookieName } = this.#parts;
     const secret = Buffer.from(random(SECRET_BYTES)).toString("base64url");
-    await store.keepSignIn(owner, {
+    const answer = await store.keepSignIn(owner, {
       kind: "session",
       id: digestOf(secret),
       data: JSON.stringify({ way, from, agent: agent.slice(0, AGENT_CHARS_MAX).toWellFormed() }),
       lastsMs,
+      by,
     });
+    if (answer !== "kept") return undefined;
     const until = clock.wallMs() + lastsMs;
     const sealed = sealer.seal(Buffer.from(JSON.stringify({ owner, secret, way, until })), CONTEXT);
     return cookie(cookieName, sealed, Math.floor(lastsMs / 1_000));
@@ -119,7 +138,7 @@ export class Sessions {
 export function sessionsOf(records: readonly SignInRecord[]): readonly ListedSession[] {
   const own = records.filter(({ kind }) => kind === "session").toReversed();
   return own.map(({ id, data, createdAtMs, expiresAtMs = createdAtMs }) => {
-    const { way, from = "", agent = "" } = JSON.parse(data) as Partial<SignInPlace> & { readonly way: SignInWay };
+    const { way, from = "", agent = "" } = JSON.parse(data) as Partial<SignInFrom> & { readonly way: SignInWay };
     return { id, way, from, agent, begunAtMs: createdAtMs, endsAtMs: expiresAtMs };
   });
 }

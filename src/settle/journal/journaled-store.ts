@@ -223,13 +223,13 @@ function signInWrites(store: Store, note: Note): Pick<Writes, "takeSignIn" | "dr
       await noteGone(owner, [await store.findSignIn(owner, kind, id)]);
       return store.dropSignIn(owner, kind, id, ...replay);
     },
-    async dropSignIns(owner, kind) {
+    async dropSignIns(owner, ...kinds) {
       const all = await store.listSignIns(owner);
       await noteGone(
         owner,
-        all.filter((record) => record.kind === kind),
+        all.filter(({ kind }) => kinds.includes(kind)),
       );
-      return store.dropSignIns(owner, kind);
+      return store.dropSignIns(owner, ...kinds);
     },
   };
 }

@@ -9,7 +9,7 @@ type SignInRow = SignInRecord & { readonly seq: number };
 export function keepSignIn(
   context: Context,
   owner: SignInOwner,
-  { kind, id, data, lastsMs, only, was }: NewSignIn,
+  { kind, id, data, lastsMs, only, was, by }: NewSignIn,
 ): "kept" | "too_many" | "unmet" {
   const { db } = context;
   const nowMs = context.nowMs();
@@ -18,6 +18,7 @@ export function keepSignIn(
   const others = live.filter((record) => record.kind !== kind || record.id !== id);
   const known = live.find((record) => record.kind === kind && record.id === id);
   if (only === "new" && known?.data === data) return "kept";
+  if (by !== undefined && !live.some((record) => record.kind === by.kind && record.id === by.id)) return "unmet";
   if (only !== undefined && (only === "known") === (known === undefined)) return "unmet";
   if (was !== undefined && known?.data !== was) return "unmet";
   const alike = others.filter((record) => record.kind === kind);
@@ -79,8 +80,8 @@ export function dropSignIn(
   return drop(context, owner, isMeant).length > 0;
 }
 
-export function dropSignIns(context: Context, owner: SignInOwner, kind: SignInKind): number {
-  return drop(context, owner, (record) => record.kind === kind).length;
+export function dropSignIns(context: Context, owner: SignInOwner, ...kinds: readonly SignInKind[]): number {
+  return drop(context, owner, ({ kind }) => kinds.includes(kind)).length;
 }
 
 /** Removes what is meant, and what is over. @returns what is meant and was not over. */

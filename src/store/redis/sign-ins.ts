@@ -10,7 +10,7 @@ export async function keepSignIn(
   runner: Runner,
   scripts: Scripts,
   owner: SignInOwner,
-  { kind, id, data, lastsMs, only, was }: NewSignIn,
+  { kind, id, data, lastsMs, only, was, by }: NewSignIn,
 ): Promise<"kept" | "too_many" | "unmet"> {
   const values = [
     fieldOf(kind, id),
@@ -19,7 +19,8 @@ export async function keepSignIn(
     `${mostOf(kind)}`,
     givesWay(kind) ? "1" : "",
     only ?? "",
-    ...(was === undefined ? [] : [was]),
+    was ?? "",
+    by === undefined ? "" : fieldOf(by.kind, by.id),
   ];
   const reply = await runner.script(scripts["sign-in-keep"], [signInsKey(owner)], values);
   return reply as "kept" | "too_many" | "unmet";
@@ -68,9 +69,10 @@ export async function dropSignIns(
   runner: Runner,
   scripts: Scripts,
   owner: SignInOwner,
-  kind: SignInKind,
+  ...kinds: readonly SignInKind[]
 ): Promise<number> {
-  return (await drop(runner, scripts, owner, [fieldOf(kind, ""), ""])).length;
+  const fields = kinds.map((kind) => fieldOf(kind, ""));
+  return (await drop(runner, scripts, owner, [fields.join(""), ""])).length;
 }
 
 /** @param values see `lua/sign-in-drop.lua`. */

@@ -153,6 +153,24 @@ export function signInTests(ask: Ask): void {
     assert.equal(await store.dropSignIns("operator", "link"), 1);
   });
 
+  test("several kinds go at one instant, and what is kept by a record is kept while that is there", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sby");
+    const by = { kind: "session", id: "runs" } as const;
+    const keep = (id: string) => store.keepSignIn(tag, { ...record("passkey", id), only: "new", by });
+    assert.equal(await keep("early"), "unmet", "no session");
+    await store.keepSignIn("operator", record("session", "runs"));
+    await store.keepSignIn(tag, record("link", "runs"));
+    assert.equal(await keep("other"), "unmet", "another owner's, and of another kind");
+    await store.keepSignIn(tag, record("session", "runs"));
+    assert.equal(await keep("a"), "kept");
+    await store.keepSignIn(tag, record("spent", "a"));
+    assert.equal(await store.dropSignIns(tag, "link", "session", "passkey"), 3);
+    assert.equal(await keep("late"), "unmet");
+    assert.deepEqual(await idsOf(store, tag), ["spent a"]);
+    await store.dropSignIns("operator", "session");
+  });
+
   test("a removal that is done again spares what was kept since", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sagain");

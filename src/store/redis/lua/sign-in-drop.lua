@@ -1,10 +1,10 @@
--- Removes one record, or all of a kind, and those that are over, in one command. Replies what was meant and was not over.
--- KEYS sign-ins; ARGV field, or a kind with its colon; the last instant at which it was kept, or ''
+-- Removes one record, or all of some kinds, and those that are over, in one command. Replies what was meant and was not over.
+-- KEYS sign-ins; ARGV field, or kinds, each with its colon; the last instant at which it was kept, or ''
 local live, gone = list_sign_ins(clock())
 local is_kind, by = string.sub(ARGV[1], -1) == ':', tonumber(ARGV[2])
 local meant = {}
 for _, record in ipairs(live) do
-  local is_named = record.field == ARGV[1] or (is_kind and record.kind .. ':' == ARGV[1])
+  local is_named = record.field == ARGV[1] or (is_kind and string.find(':' .. ARGV[1], ':' .. record.kind .. ':', 1, true))
   if is_named and not (by and record.kept > by) then
     meant[#meant + 1] = said(record)
     gone[#gone + 1] = record.field

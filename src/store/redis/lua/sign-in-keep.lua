@@ -1,23 +1,25 @@
 -- Keeps a record, in place of one of the same kind and id, and removes those that are over.
 -- KEYS sign-ins; ARGV field, ms that it lasts or '', JSON text, most of a kind, '1' where one more takes the oldest's place or '',
 -- 'new' where there must be none but of this very text or 'known' where there must be one or '', its JSON text where it must have
--- this one
+-- this one or '', the field of another that must be there or ''
 local kind = string.match(ARGV[1], '^%a+')
 local most = tonumber(ARGV[4])
 local now = clock()
 local live, gone = list_sign_ins(now)
-local last, alike, is_known = 0, {}, false
+local last, alike, is_known, has_other = 0, {}, false, ARGV[8] == ''
 for _, record in ipairs(live) do
+  if record.field == ARGV[8] then has_other = true end
   if record.field ~= ARGV[1] then
     last = math.max(last, record.place)
     if record.kind == kind then alike[#alike + 1] = record.field end
   else
-    if ARGV[7] and record.data ~= ARGV[7] then return 'unmet' end
+    if ARGV[7] ~= '' and record.data ~= ARGV[7] then return 'unmet' end
     -- By this very call, which is made again as its answer was lost.
     if ARGV[6] == 'new' and record.data == ARGV[3] then return 'kept' end
     is_known = true
   end
 end
+if not has_other then return 'unmet' end
 if (ARGV[6] == 'new' and is_known) or (ARGV[6] == 'known' and not is_known) then return 'unmet' end
 if #alike >= most and ARGV[5] ~= '1' then return 'too_many' end
 for i = 1, #alike - most + 1 do gone[#gone + 1] = alike[i] end

@@ -5,6 +5,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
+import { overlay } from "../../../../src/store/overlay.ts";
+import type { NewSignIn } from "../../../../src/store/sign-ins.ts";
 import { holding } from "../test-store.ts";
 import { androidKey } from "./attestation.ts";
 import { Authenticator, type Lies } from "./authenticator.ts";
@@ -184,6 +186,37 @@ test("what was removed lets nobody in, also when it is removed amid a sign-in", 
   store.keepSignIn = keepSignIn;
   assert.deepEqual((await alice.get("/access")).json.passkeys, []);
   assert.equal((await signIn(owners.browser(), key)).code, "passkey_refused");
+});
+
+test("whoever is signed out amid it adds no passkey, and comes in by none that is removed", async (t) => {
+  let amid: (record: NewSignIn) => Promise<unknown> = async () => {};
+  const owners = await startOwners(t, {}, (real) =>
+    overlay(real, {
+      async keepSignIn(owner, record) {
+        await amid(record);
+        return real.keepSignIn(owner, record);
+      },
+    }),
+  );
+  const { store } = owners;
+  const alice = await enter(owners, "alice");
+  const [key, another] = [new Authenticator(ORIGIN), new Authenticator(ORIGIN)];
+  await add(alice, key);
+  const tag = (await store.findAccount("alice"))?.tag ?? assert.fail();
+  const signedOutAt = (kind: string, only: string | undefined) => async (record: NewSignIn) => {
+    if (record.kind === kind && record.only === only) await store.dropSignIns(tag, "link", "session", "passkey");
+  };
+  amid = signedOutAt("session", undefined);
+  const browser = owners.browser();
+  assert.equal((await signIn(browser, key)).code, "passkey_refused");
+  assert.equal(await browser.account(), undefined);
+  amid = async () => {};
+  const again = await enter(owners, "alice");
+  amid = signedOutAt("passkey", "new");
+  assert.equal((await add(again, another)).code, "passkey_not_made");
+  amid = async () => {};
+  assert.deepEqual([...new Set((await store.listSignIns(tag)).map(({ kind }) => kind))], ["spent"]);
+  assert.equal((await signIn(owners.browser(), another)).code, "passkey_refused");
 });
 
 test("under a bare address there are no passkeys", async (t) => {
