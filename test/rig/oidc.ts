@@ -32,6 +32,8 @@ export class OidcHere {
   isHalf = false;
   /** The path whose answers have 2 MiB of blanks before them, which mean nothing in JSON. */
   pads = "";
+  /** How often it was asked what it says of itself. */
+  discoveries = 0;
   readonly #server: Server;
 
   constructor(server: Server) {
@@ -79,6 +81,7 @@ export class OidcHere {
     });
     const answer = provider.callback();
     this.#server.on("request", (request, response) => {
+      if (request.url?.startsWith("/.well-known/")) this.discoveries++;
       if (this.isHalf) return void response.setHeader("content-type", "application/json").end(this.#half);
       if (!request.url?.startsWith("/interaction/")) return void answer(request, response);
       const result = this.refuses ? { error: "access_denied" } : { login: { accountId: "person-1" } };

@@ -39,6 +39,8 @@ const ANSWER_BYTES_MAX = 1_048_576;
 export class OidcProvider {
   readonly #settings: OidcSettings;
   #found: Promise<client.Configuration> | undefined;
+  /** Requests to the provider so far. */
+  #asks = 0;
 
   constructor(settings: OidcSettings) {
     this.#settings = settings;
@@ -70,13 +72,17 @@ export class OidcProvider {
   /** What the provider says of who has come back: the claims of the ID token, or of the userinfo where it lacks `claim`. @throws OidcFailure */
   async finish(query: string, { redirect, state, nonce, verifier }: OidcFlow, claim: string): Promise<Claims> {
     const config = await this.#discovered();
-    const tokens = await this.#asking(() =>
-      client.authorizationCodeGrant(config, new URL(`${redirect}${query}`), {
-        expectedState: state,
-        expectedNonce: nonce,
-        pkceCodeVerifier: verifier,
-        idTokenExpected: true,
-      }),
+    const asksBefore = this.#asks;
+    const isOfVisit = ({ word }: OidcFailure) => this.#asks === asksBefore || word === "invalid_grant";
+    const tokens = await this.#asking(
+      () =>
+        client.authorizationCodeGrant(config, new URL(`${redirect}${query}`), {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        }),
+      isOfVisit,
     );
     const claims = tokens.claims();
     if (claims === undefined) throw new OidcFailure("refused", "no_id_token");
@@ -92,20 +98,28 @@ export class OidcProvider {
     this.#found ??= this.#asking(() =>
       client.discovery(new URL(issuer), clientId, undefined, authentication(clientSecret.reveal()), {
         timeout: TIMEOUT_S,
-        [client.customFetch]: boundedFetch,
+        [client.customFetch]: (...request) => {
+          this.#asks++;
+          return boundedFetch(...request);
+        },
         execute: [client.enableNonRepudiationChecks, ...(isPlain ? [client.allowInsecureRequests] : [])],
       }),
     );
     return this.#found;
   }
 
-  /** Every failure of the package as one of ours. What the provider has said of itself may be what is wrong, and is not kept. */
-  async #asking<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * Every failure of the package as one of ours. What the provider has said of itself may be what is wrong, and is not kept.
+   * @param isOfVisit whether it is what the browser came back with that is wrong: anybody can come back with anything, and must
+   * not have the provider asked anew each time.
+   */
+  async #asking<T>(work: () => Promise<T>, isOfVisit = (_failure: OidcFailure) => false): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      this.#found = undefined;
-      throw failureOf(error);
+      const failure = failureOf(error);
+      if (!isOfVisit(failure)) this.#found = undefined;
+      throw failure;
     }
   }
 }

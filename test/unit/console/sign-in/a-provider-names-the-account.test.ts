@@ -252,6 +252,31 @@ test("a provider that has not said where to go is refused in words, and asked ag
   assert.equal(await signIn(owners.browser()), "/console/");
 });
 
+test("whatever a browser comes back with, the provider is not asked anew what it says of itself", async (t) => {
+  const { owners, oidc } = await start(t);
+  await owners.account("alice");
+  const refused = "/console/sign-in?refused=oidc_refused";
+  for (const [name, value] of [
+    ["state", "x"],
+    ["iss", "https://evil.example"],
+    ["error", "access_denied"],
+    ["code", "x"],
+  ] as const) {
+    const browser = owners.browser();
+    const url = new URL(await visit(browser), ORIGIN);
+    url.searchParams.set(name, value);
+    assert.equal(await comeBack(browser, url.pathname + url.search), refused, name);
+  }
+  assert.equal(await comeBack(owners.browser(), CALLBACK), "/console/sign-in?refused=oidc_over");
+  assert.equal(await signIn(owners.browser()), "/console/");
+  assert.equal(oidc.discoveries, 1);
+  oidc.forges = true;
+  assert.equal(await signIn(owners.browser()), refused);
+  oidc.forges = false;
+  assert.equal(await signIn(owners.browser()), "/console/");
+  assert.equal(oidc.discoveries, 2, "after an answer that does not hold its keys are asked for again");
+});
+
 for (const path of ["/.well-known/openid-configuration", "/token", "/jwks", "/me"]) {
   test(`of what a provider says at ${path} no more is read than there can be to it`, async (t) => {
     const { owners, oidc } = await start(t);
