@@ -36,6 +36,12 @@ export function isSecret(schema: TSchema, path: ConfigPath): boolean {
   return wordAt(schema, path)?.writeOnly === true;
 }
 
+/** Whether a list or a mapping of secrets belongs at a path: a text in its place is one of them as a rule, written without its brackets. */
+function holdsSecrets(schema: TSchema, path: ConfigPath): boolean {
+  const { items, patternProperties } = wordAt(schema, path) ?? {};
+  return [items, ...Object.values(patternProperties ?? {})].some((word) => word?.writeOnly === true);
+}
+
 /** Adds a problem for each deviation. */
 export function checkSchema(schema: TSchema, document: ConfigDocument): void {
   if (document.value === null) {
@@ -91,7 +97,7 @@ const SHOWN_CHARS_MAX = 60;
 
 /** A value as written, for a message; secrets and collections only by kind. */
 export function shown(path: ConfigPath, schema: TSchema, document: ConfigDocument): string {
-  if (isSecret(schema, path)) return "this value (not shown)";
+  if (isSecret(schema, path) || holdsSecrets(schema, path)) return "this value (not shown)";
   const written = document.writtenAt(path);
   if (written === undefined) return "what stands here";
   if (written === "") return "an empty value";

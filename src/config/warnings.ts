@@ -47,9 +47,12 @@ function* ofDrain({ drain: { lameDuckMs, deadlineMs } }: Judged): Generator<stri
 
 function* ofUpstreams({ upstreams, catalog }: Judged): Generator<string> {
   const asked = new Set([...catalog.models.values()].flatMap(({ routes }) => routes.map(({ upstream }) => upstream)));
-  for (const { name, baseUrl, protocol } of upstreams.values()) {
+  for (const { name, baseUrl, protocol, tls } of upstreams.values()) {
     if (!asked.has(name)) {
       yield `upstreams.${name} is in no route: it is never asked; name it under models.NAME.routes`;
+    }
+    if (baseUrl.startsWith("http:") && (tls.ca ?? tls.identity ?? tls.serverName) !== undefined) {
+      yield `upstreams.${name}.tls has no effect, since its base_url is http://: what goes there, its api_key included, can be read on the way. Make it https://, or take tls out`;
     }
     const url = `${baseUrl}${PROTOCOLS[protocol].upstreamPath}`;
     const bare = withoutEndpoint(baseUrl);

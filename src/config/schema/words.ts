@@ -47,7 +47,7 @@ export function listOf<V extends TSchema>(about: About & { max: number; min?: nu
     ...rest,
     ...(min === undefined ? {} : { minItems: min }),
     maxItems: max,
-    errorMessage: "must be a list",
+    errorMessage: "must be a list: in brackets, [one, two], or a line with a dash for each",
   });
 }
 

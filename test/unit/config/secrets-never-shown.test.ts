@@ -39,6 +39,21 @@ test("the value of an environment variable is in no problem", () => {
   assert.ok(!loaded.problems.map(formatProblem).join("\n").includes("hunter2"));
 });
 
+test("a secret that is written where a list or a mapping of them belongs is in no problem", () => {
+  const text = `
+sealing_keys: ${SECRET}
+notices: {url: "https://hooks.example/", secrets: ${SECRET}}
+traces: {endpoint: "http://127.0.0.1:4318/v1/traces", headers: ${SECRET}}
+upstreams: {east: {protocol: chat, base_url: "https://m.example", headers: ${SECRET}, rules: [{header: {add: ${SECRET}}}]}}
+`;
+  const loaded = loadConfig({ text, env: {} });
+  assert.ok("problems" in loaded);
+  const said = loaded.problems.map(formatProblem).join("\n");
+  for (const key of ["sealing_keys", "notices.secrets", "traces.headers", "upstreams.east.headers"])
+    assert.match(said, new RegExp(`${key.replaceAll(".", "\\.")}: this value \\(not shown\\)`));
+  assert.ok(!said.includes("hunter2"), said);
+});
+
 test("the content of a secret's file is in no problem", () => {
   const text = "admin_token: file:/run/token\nstore: file:/run/store\nsealing_keys: ['file:/run/key']\n";
   const loaded = loadConfig({ text, env: {}, readFile: () => `hunter2 ${SECRET}` });

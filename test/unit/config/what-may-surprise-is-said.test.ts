@@ -38,6 +38,16 @@ test("a base_url with the endpoint in it is said to be asked for it twice", () =
   assert.deepEqual(warned(["http://127.0.0.1:9/v1", "http://127.0.0.1:9/some-responses/v1"]), []);
 });
 
+test("the tls of an upstream that is asked over http is said to have no effect", () => {
+  const said = (url: string, tls: string) =>
+    warningsOfText(`upstreams: {u: {protocol: chat, base_url: "${url}", tls: ${tls}}}\n${served(["u"])}`);
+  assert.deepEqual(said("http://models.internal/v1", "{server_name: models.internal}"), [
+    "upstreams.u.tls has no effect, since its base_url is http://: what goes there, its api_key included, can be read on the way. Make it https://, or take tls out",
+  ]);
+  assert.deepEqual(said("https://models.internal/v1", "{server_name: models.internal}"), []);
+  assert.deepEqual(said("http://models.internal/v1", "{}"), []);
+});
+
 test("a base_url without a version is said to be asked where few servers are", () => {
   const said = (of: string) => {
     const [protocol, url] = of.split(" ");
