@@ -3,7 +3,7 @@ import { createHash, createHmac } from "node:crypto";
 import { accountId } from "../store/names.ts";
 import { GATEWAY_OUTBOX, type NewNotice, type Outbox } from "../store/notices.ts";
 import { formatUsd } from "../values/money.ts";
-import { printRequestId, type RequestId } from "../values/request-id.ts";
+import { printReference } from "../values/request-id.ts";
 import type { Secret } from "../values/secret.ts";
 
 /** A message for a receiver; the same however often it is sent. */
@@ -27,8 +27,6 @@ interface Told extends Omit<NewNotice, "kind"> {
 /** Facts that are nano-dollars and instants; they are sent as people read them, too. */
 const AMOUNTS = new Set(["balance", "below", "limit", "quota", "rest"]);
 const INSTANTS = new Set(["ends_at", "resets_at"]);
-/** How requests are referred to in the store: 32 hex digits. */
-const REQUEST_ID = /^[0-9a-f]{32}$/;
 
 /**
  * The id follows from what the notice tells of, so that one which a store has lost and was given again, by a journal or a
@@ -41,7 +39,7 @@ export function messageOf({ kind, ref, data, outbox, name, atMs, dropped }: Told
   const said: Record<string, unknown> = {};
   if (outbox !== GATEWAY_OUTBOX) said.account = { id: accountId(outbox), name };
   for (const [fact, text] of Object.entries(data)) Object.assign(said, factOf(fact, text));
-  if (kind === "balance_low") said.reference = REQUEST_ID.test(ref) ? printRequestId(ref as RequestId) : ref;
+  if (kind === "balance_low") said.reference = printReference(ref);
   if (dropped > 0) said.dropped = dropped;
   const body = JSON.stringify({ type: kind, timestamp: new Date(atMs).toISOString(), data: said });
   return { id: `msg_${named.slice(0, 27)}`, body };

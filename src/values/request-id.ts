@@ -59,6 +59,13 @@ export function printRequestId(id: RequestId): string {
   return printed.toString("latin1");
 }
 
+const WRITTEN_ID = /^[0-9a-f]{32}$/;
+
+/** What refers to a request or to something else, as people see it: a request's id printed, all else as it is. */
+export function printReference(reference: string): string {
+  return WRITTEN_ID.test(reference) ? printRequestId(reference as RequestId) : reference;
+}
+
 /** The first limb has what is left over when the others are full. */
 function readLimbs(id: RequestId): void {
   let value = 0;

@@ -18,7 +18,10 @@ export function addAccountCommands(program: Command, ask: Ask): void {
   account
     .command("list")
     .description("list accounts by name; all of them unless a page is asked for")
-    .option("--search <text>", "those whose name or a label's value has this somewhere")
+    .option(
+      "--search <text>",
+      "those whose name or a label's value has this somewhere, or whose id, or key's id, it is",
+    )
     .option("--label <label>", "those with this label: team=red, or team for any value")
     .addOption(new Option("--status <status>", "those of this status").choices(admin.ACCOUNT_STATUSES))
     .option("--cursor <cursor>", "where the next page begins, as the page before says")

@@ -16,7 +16,7 @@ import type {
 import type { UsageTotal } from "../../store/sums/day-sums.ts";
 import { formatUsd } from "../../values/money.ts";
 import { attemptsOf, type NotedAttempt } from "../../values/recompute.ts";
-import { printRequestId, type RequestId } from "../../values/request-id.ts";
+import { printReference } from "../../values/request-id.ts";
 import { utcDay } from "../../values/time.ts";
 import type {
   AccountAnswer,
@@ -74,9 +74,6 @@ export function showListedKey(key: ListedKey, accountName: string, nowMs: number
   return { ...showKey(key, accountName), budgets, last_used: shown ?? null };
 }
 
-/** How requests are referred to in the store: 32 hex digits. */
-const REQUEST_ID = /^[0-9a-f]{32}$/;
-
 /** A ledger line. `usage` holds what a charge was computed from; `note` is what an operator wrote. */
 export function showLedgerLine(line: LedgerLine): LedgerLineAnswer {
   const charged = line.kind === "usage" || line.kind === "absorbed";
@@ -88,8 +85,8 @@ export function showLedgerLine(line: LedgerLine): LedgerLineAnswer {
     credit: line.credit,
     usd: formatUsd(line.amount),
     balance_usd: formatUsd(line.balance),
-    // As the client saw it in `x-request-id`, and as the log has it.
-    reference: REQUEST_ID.test(line.reference) ? printRequestId(line.reference as RequestId) : line.reference,
+    // Of a request as the client saw it in `x-request-id`, and as the log has it; the id of a payment may look like one and is the payer's.
+    reference: charged ? printReference(line.reference) : line.reference,
     group: line.group,
     model: line.model,
     key: line.key,

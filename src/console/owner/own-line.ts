@@ -8,10 +8,9 @@ import type { LedgerLine } from "../../store/records.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { formatUsd, parseNano } from "../../values/money.ts";
 import { attemptsOf, type Memo, readMemo, recompute, usageOfMemo } from "../../values/recompute.ts";
-import { printRequestId, type RequestId } from "../../values/request-id.ts";
+import { printReference } from "../../values/request-id.ts";
 import type { OwnChargeAnswer, OwnLineAnswer, OwnTryAnswer } from "../answers/own-usage.ts";
 
-const REQUEST_ID = /^[0-9a-f]{32}$/;
 const ENTITLEMENT = entitlementAccount("");
 /** Nano-dollars for a million tokens times tokens: digits after the point that such a product has. */
 const PRODUCT_DIGITS = 15;
@@ -30,7 +29,7 @@ export function showOwnLine(line: LedgerLine, tag: AccountTag): OwnLineAnswer {
     usd: formatUsd(line.amount),
     change_usd: formatUsd(line.kind === "opening" ? 0n : change),
     balance_usd: formatUsd(line.balance),
-    reference: REQUEST_ID.test(line.reference) ? printRequestId(line.reference as RequestId) : line.reference,
+    reference: isCharge ? printReference(line.reference) : line.reference,
     paid_by: isCharge ? (line.debit === account ? "balance" : line.debit) : null,
     group: line.group,
     model: line.model,

@@ -3,6 +3,7 @@
  */
 
 import { type Account, type AccountChange, type AccountName, LABELS_MAX, type Page } from "../../store/records.ts";
+import { tagOfId } from "../../values/key.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import { AccountPage, AccountShape, AccountWithCards } from "../answers/answers.ts";
 import { showAccountBudgets } from "../answers/limits.ts";
@@ -61,7 +62,8 @@ export const AccountsQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: "a part of the name or of a label's value, in any case, 1 to 64 characters",
+        description:
+          "a part of the name or of a label's value, in any case, 1 to 64 characters; or an account's own id, or that of one of its keys",
         "x-remedy": "Leave it out for all of them.",
         examples: ["ali"],
       }),
@@ -130,8 +132,8 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       id: "listAccounts",
       summary: "List accounts by name",
       description:
-        "With `search` those whose name or a label's value has it somewhere, in any case; with `label` and `status` those that " +
-        "fit, too. Such an answer ends after about a second with what it has found, maybe with nothing, and `next` goes on.",
+        "With `search` those whose name or a label's value has it somewhere, in any case, or the one whose id or key's id it is; " +
+        "with `label` and `status` those that fit, too. Such an answer ends after about a second with what it has found, maybe with nothing, and `next` goes on.",
       answers: { 200: AccountPage },
       query: AccountsQuery,
       async handle({ query }) {
@@ -326,6 +328,10 @@ const SEARCH_STEP = 200;
 type Searched = Static<typeof AccountsQuery>;
 
 async function accountsFound({ store, clock }: ConsoleParts, asked: Searched, limit: number): Promise<Page<Account>> {
+  const { search, ...others } = asked;
+  const tag = search === undefined ? undefined : tagOfId(search);
+  const named = tag && (await store.getAccount(tag));
+  if (named) return { items: fits(named, others) ? [named] : [], next: undefined };
   const endMs = clock.monotonicMs() + ANSWER_MS;
   const items: Account[] = [];
   let { cursor } = asked;

@@ -2,7 +2,9 @@
  * Charges that the store will not take: kept in a file beside the journal, one JSON object a line, for a person to look
  * at. The journal drops them once they are in it.
  */
+import { accountId } from "../../store/names.ts";
 import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
+import { printReference } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Disk } from "./disk.ts";
 import { encode } from "./payload.ts";
@@ -33,6 +35,11 @@ export interface DeadLetters {
 const FILE = "dead-letters.jsonl";
 /** More than this is no accident of single charges; the rest is in the log only, which `onLetter` writes. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
+/** Whose charge it is, in the words of the log and of commands: the request as clients and ledgers have it, and the account's id. */
+export function whoseCharge({ requestId, tag }: Pick<SettleAsk, "requestId" | "tag">): object {
+  return { request: printReference(requestId), account_id: accountId(tag) };
+}
+
 /** The request of a letter; within a text the quotes would be escaped. */
 const REQUEST_ID = /"requestId":"([^"\\]+)"/;
 
@@ -59,7 +66,7 @@ export async function openDeadLetters(
 
   async function write(letter: DeadLetter): Promise<void> {
     const at = new Date(clock.wallMs()).toISOString();
-    const line = Buffer.from(`${isCut ? "\n" : ""}${encode({ at, ...letter })}\n`);
+    const line = Buffer.from(`${isCut ? "\n" : ""}${encode({ at, ...whoseCharge(letter.ask), ...letter })}\n`);
     const hasRoom = size + line.length <= FILE_BYTES_MAX;
     count++;
     onLetter(letter, hasRoom);

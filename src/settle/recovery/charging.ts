@@ -14,7 +14,7 @@ import type { AccountTag } from "../../values/key.ts";
 import { errorStack } from "../../values/program/error-text.ts";
 import type { JournalSettings, StoreSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
-import { type DeadLetter, openDeadLetters } from "../journal/dead-letters.ts";
+import { type DeadLetter, openDeadLetters, whoseCharge } from "../journal/dead-letters.ts";
 import { openJournal } from "../journal/open.ts";
 import { encode } from "../journal/payload.ts";
 import type { Leftover } from "../journal/startup.ts";
@@ -82,6 +82,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     log.error({ event, reason: reasonOf(error) }, message);
   const { journal, log: records, leftovers, disk } = await machine.open(settings, { clock, alarm });
   const verificationWaits = sparingly(clock, (reason) => log.warn({ reason }, "verification waits"));
+  const settlementWaits = sparingly(clock, (reason) => log.warn({ reason }, "a settlement waits for the store"));
   const onLetter = (letter: DeadLetter, hasRoom: boolean) =>
     log.error(
       { ...factsOf(letter), ...(hasRoom ? {} : { charge: plainOf(letter.ask) }) },
@@ -123,10 +124,10 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     deadLetters,
     clock,
     onSettled: (ask, answer) => settled(ask, answer, metrics),
-    onDelay: (error) => log.warn({ reason: reasonOf(error) }, "a settlement waits for the store"),
+    onDelay: (error) => settlementWaits(reasonOf(error) ?? ""),
     onUnrecorded: (ask, error) =>
       log.error(
-        { event: "charge_unjournaled", request: ask.requestId, reason: reasonOf(error) },
+        { event: "charge_unjournaled", ...whoseCharge(ask), reason: reasonOf(error) },
         "a charge is not in the journal; the store is asked",
       ),
   });
@@ -159,7 +160,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     onRestored(ask, answer) {
       metrics.restoredCharges.inc({});
       settled(ask, answer, metrics);
-      log.warn({ event: "charge_restored", request: ask.requestId }, "the store had lost a charge and has it again");
+      log.warn({ event: "charge_restored", ...whoseCharge(ask) }, "the store had lost a charge and has it again");
     },
     onIdentity: (before, now) =>
       log.warn({ before, now }, "another server answers for the store; what it lacks is sent"),
@@ -168,10 +169,9 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       followed = historyOf(identity);
       log.info({ store: identity }, "the journal follows this store");
     },
-    // The store's own errors say all in their message; anything else is a defect, and its stack is wanted.
     onError(error) {
       if (error instanceof StoreAwayError) return;
-      verificationWaits(error instanceof StoreError ? error.message : (reasonOf(error) ?? ""));
+      verificationWaits(reasonOf(error) ?? "");
     },
   });
   if (leftovers.length > 0) {
@@ -208,7 +208,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     async drain(withinMs) {
       await settler.drain(withinMs);
       for (const ask of settler.unrecorded())
-        log.error({ charge: plainOf(ask) }, "this charge is recorded nowhere but here");
+        log.error({ ...whoseCharge(ask), charge: plainOf(ask) }, "this charge is recorded nowhere but here");
     },
     async close() {
       await verifier.stop();
@@ -256,7 +256,7 @@ function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
 }
 
 function factsOf({ ask, reason, detail }: DeadLetter): object {
-  return { event: "dead_letter", request: ask.requestId, reason, detail, amount_nano_usd: String(ask.amount) };
+  return { event: "dead_letter", ...whoseCharge(ask), reason, detail, amount_nano_usd: String(ask.amount) };
 }
 
 /** The charge as the journal has it, amounts as texts: a log's numbers are not exact beyond 2^53. */
@@ -268,7 +268,9 @@ function factsOfWrite({ kind, id }: AdminRecord, problem: string): object {
   return { event: "write_not_taken", write: kind, id, problem };
 }
 
+/** The store's own errors say all in their message; anything else is a defect, and its stack is wanted. */
 function reasonOf(error: unknown): string | undefined {
+  if (error instanceof StoreError) return error.message;
   return error === undefined ? undefined : errorStack(error);
 }
 

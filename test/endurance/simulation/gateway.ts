@@ -15,6 +15,7 @@ import { composeStore } from "../../../src/store/middleware/compose.ts";
 import { overlay } from "../../../src/store/overlay.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
 import type { Metrics } from "../../../src/telemetry/metrics.ts";
+import { readRequestId } from "../../../src/values/request-id.ts";
 import type { StoreSettings } from "../../../src/values/settings.ts";
 import type { Clock } from "../../../src/values/time.ts";
 import { SimDisk } from "../../unit/settle/sim-disk.ts";
@@ -238,7 +239,15 @@ export class Gateway {
     const { truth, count, note, name } = this.#parts;
     const tell = (facts: object, message: string): void => {
       if (!process.alive) return;
-      const { event, request = "", reason = "", write = "", id = "", problem = "" } = facts as Record<string, string>;
+      const {
+        event,
+        request: printed = "",
+        reason = "",
+        write = "",
+        id = "",
+        problem = "",
+      } = facts as Record<string, string>;
+      const request: string = readRequestId(printed) ?? printed;
       note(name, `log: ${message} ${request.slice(-6)}${write} ${id} ${problem}${reason.split("\n")[0]}`);
       if (event === "charge_unjournaled") {
         count("unrecorded");

@@ -80,3 +80,13 @@ test("the ledger shows every movement, oldest first, page by page", async (t) =>
   );
   assert.equal(second.json.next, null);
 });
+
+test("a payment id that looks like a request's is in the ledger as it was sent", async (t) => {
+  const { ask } = await startConsole(t);
+  await ask("POST", "/admin/v1/accounts", { name: "alice" });
+  // A UUID without its dashes, as many systems of payment have them.
+  const id = "4f9d8a6e2c1b47d0a3e5f60718293a4b";
+  await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "10.00", id });
+  const [line] = (await ask("GET", "/admin/v1/accounts/alice/ledger")).json.items;
+  assert.equal(line.reference, id);
+});

@@ -33,3 +33,20 @@ test("a search that takes long ends with what it has, and goes on with the next"
   const rest = await ask("GET", `/admin/v1/accounts?search=a449&cursor=${first.json.next}`);
   assert.deepEqual([rest.json.items.length, rest.json.next], [1, null]);
 });
+
+test("an account is found by its own id and by that of one of its keys", async (t) => {
+  const { ask } = await startConsole(t);
+  const { id } = (await ask("POST", "/admin/v1/accounts", { name: "alice" })).json;
+  for (const name of ["bob", "carol"]) await ask("POST", "/admin/v1/accounts", { name });
+  const key = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;
+  const found = async (search: string) => {
+    const { json } = await ask("GET", `/admin/v1/accounts?search=${search}`);
+    return [json.items.map(({ name }: { name: string }) => name), json.next];
+  };
+  assert.deepEqual(await found(id), [["alice"], null]);
+  assert.deepEqual(await found(key.id), [["alice"], null]);
+  assert.deepEqual(await found("acct_0000000000"), [[], null]);
+  assert.deepEqual(await found(`${id}&status=closed`), [[], null]);
+  await ask("POST", "/admin/v1/accounts", { name: "acct_0000000000" });
+  assert.deepEqual(await found("acct_0000000000"), [["acct_0000000000"], null]);
+});

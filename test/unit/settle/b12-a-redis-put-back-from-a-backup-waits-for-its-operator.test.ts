@@ -138,6 +138,12 @@ for (const [what, [broken, mended]] of Object.entries(BREAKS)) {
     await here.logged(
       ({ event }) => event === "charge_restored" && here.log.filter((line) => line.event === event).length === 2,
     );
+    const given = here.log.filter(({ event }) => event === "charge_restored");
+    const asked = here.log.filter(({ msg }) => msg === "request").map(({ request }) => request);
+    assert.ok(
+      given.every(({ request }) => asked.includes(request)),
+      "it is named as its own line has it",
+    );
     assert.equal(charged(await balanced(here.store, "broken")).length, 2);
   });
 }

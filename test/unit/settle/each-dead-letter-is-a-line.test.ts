@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { type Answer, letterFor, openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
+import { printRequestId } from "../../../src/values/request-id.ts";
 import { askOf, ManualClock, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
@@ -23,6 +24,15 @@ test("letters are lines of their own, whatever is in them, and there are as many
     ],
   );
   assert.equal((await openDeadLetters(disk, clock, () => {})).count(), 2);
+});
+
+test("a letter names request and account as clients, ledgers and commands do", async () => {
+  const disk = new SimDisk();
+  const letters = await openDeadLetters(disk, new ManualClock(), () => {});
+  const ask = askOf(1);
+  await letters.add({ reason: "mismatch", ask, detail: undefined });
+  const letter = JSON.parse(disk.bytesOf("dead-letters.jsonl").toString());
+  assert.deepEqual([letter.request, letter.account_id], [printRequestId(ask.requestId), `acct_${ask.tag}`]);
 });
 
 test("a letter that the disk did not take is none: it is written when it is added again", async () => {

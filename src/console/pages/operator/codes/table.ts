@@ -2,6 +2,7 @@
 import type { CodeAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { instant } from "../../parts/format.ts";
+import { hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { T } from "../../texts/texts.ts";
 import { type Listing, ListingTable } from "../common/pages.ts";
@@ -9,6 +10,12 @@ import { State } from "../common/words.ts";
 import { Write } from "../common/write.ts";
 
 const W = T.operator.codes;
+
+/** The account by its id, which the search takes as it does a name. */
+function Redeemer({ id }: { readonly id: string | null }): VNode | null {
+  if (id === null) return null;
+  return html`<a href=${hrefOf(["accounts"], { search: id })}>${id}</a>`;
+}
 
 interface CodeTableProps {
   readonly listing: Listing<CodeAnswer>;
@@ -29,7 +36,9 @@ export function CodeTable({ listing, onDone }: CodeTableProps): VNode {
     {
       title: W.redeemed,
       cell: (row: CodeAnswer) =>
-        row.redeemed_at === null ? "–" : html`${instant(row.redeemed_at)}<br /><small>${row.account_id}</small>`,
+        row.redeemed_at === null
+          ? "–"
+          : html`${instant(row.redeemed_at)}<br /><small><${Redeemer} id=${row.account_id} /></small>`,
     },
     {
       title: T.operator.actions,

@@ -113,5 +113,7 @@ test("codes are made, kept once as a file, and voided", async (t) => {
   await page.locator(".figure").filter({ hasText: "Void" }).getByText("1").waitFor();
   await write(page, "Void what is left");
   await page.locator(".figure").filter({ hasText: "Unused" }).getByText("0").waitFor();
+  await page.getByRole("link", { name: "acct_" }).click();
+  await page.getByRole("link", { name: "alice" }).waitFor();
   assert.deepEqual(complaints, []);
 });

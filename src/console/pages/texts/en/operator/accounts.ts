@@ -7,7 +7,7 @@ export const accounts = {
   labels: "Labels",
   label: "Label, as team or team=red",
   anyState: "Any",
-  search: "Part of the name, or of a label's value",
+  search: "Part of the name or of a label's value, or an id",
   noneFound: "No account is like that.",
   noneYet: "There is no account yet. Create the first one.",
   balance: "Balance",

@@ -9,7 +9,7 @@ export const accounts: Texts["operator"]["accounts"] = {
   labels: "标签",
   label: "标签，如 team 或 team=red",
   anyState: "全部",
-  search: "名称或标签值的一部分",
+  search: "名称或标签值的一部分，或 ID",
   noneFound: "没有符合条件的账户。",
   noneYet: "还没有账户，请创建第一个。",
   balance: "余额",
