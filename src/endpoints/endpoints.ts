@@ -92,7 +92,7 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   if (isRefusal(key)) return key;
   const view = await keyView(key, request, parts);
   if (isRefusal(view)) return view;
-  record.groupKnown(view.key.group);
+  record.keyKnown(view.key, key);
   if (route.kind === "model") throw new Error("the model paths are no side endpoints");
   const tooOften = parts.sideRates.ask(route.kind === "models" ? "models" : route.name, view.key.id);
   if (tooOften) return tooOften;
@@ -204,7 +204,7 @@ function refuse({ request, reply, record, shape }: SideRun, refused: Refusal, pa
   const limited = refuseBadKey(refused, request, parts.failedKeys);
   const unavailableStatus = parts.settings().upstreamUnavailableStatus;
   const { answer, status, headers, body } = render(limited, shape, reply.requestId, unavailableStatus);
-  record.groupKnown(refused.facts.group);
+  record.groupKnown(refused.facts.group, request.key);
   record.refused(answer, status);
   reply.whole(status, { ...headers, ...idHeader(shape, reply.requestId) }, body);
 }

@@ -2,14 +2,16 @@
  * What is remembered of one request while it runs, and what becomes of it at the end: one log line and the metrics.
  * Labels come from the configuration only; prompts and keys never come near.
  */
+import type { PresentedKey } from "../accept/key.ts";
 import type { Permit } from "../admit/permit.ts";
 import type { AttemptRecord } from "../dispatch/ask.ts";
 import type { Charge } from "../settle/charge.ts";
+import { accountId } from "../store/names.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Attributes, Tracing } from "../telemetry/traces.ts";
 import type { Catalog, Route } from "../values/catalog.ts";
-import type { ErrorAnswer } from "../values/errors.ts";
+import { type ErrorAnswer, isRefusal, type Refusal } from "../values/errors.ts";
 import { containsKey } from "../values/key-search.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
@@ -75,6 +77,8 @@ export class RequestRecord {
   readonly #facts: RecordFacts;
   #model: string | undefined;
   #group: string | undefined;
+  #accountId: string | undefined;
+  #keyId: string | undefined;
   /** Put together once for the six places that need them; undefined again where one of them becomes known. */
   #labelled: RequestLabels | undefined;
   #bodyAtMs: number;
@@ -111,8 +115,10 @@ export class RequestRecord {
     this.#labelled = undefined;
   }
 
-  admitted({ group: { name: group }, hold, clamped, heldDear }: Permit): void {
+  admitted({ group: { name: group }, accountId, keyId, hold, clamped, heldDear }: Permit): void {
     this.#group = group;
+    this.#accountId = accountId;
+    this.#keyId = keyId;
     this.#labelled = undefined;
     if (clamped !== undefined) this.#parts.metrics.unusualHolds.inc({ group, kind: "clamped" });
     if (heldDear) this.#parts.metrics.unusualHolds.inc({ group, kind: "dearest" });
@@ -194,10 +200,21 @@ export class RequestRecord {
     if (answer.status === 429) metrics.rateLimited.inc({ group: this.#labels().group, limit: answer.cause });
   }
 
-  /** @param group the key's group as a refusal names it. */
-  groupKnown(group: string | undefined): void {
+  /**
+   * A refusal names the group of a key that there is, and of no other.
+   * @param key as it was presented: its account is told of only where there is such a key, since a stranger may make one up.
+   */
+  groupKnown(group: string | undefined, key: PresentedKey | Refusal): void {
+    if (group === undefined) return;
     this.#group ??= group;
     this.#labelled = undefined;
+    if (key !== "noise" && !isRefusal(key)) this.#accountId ??= accountId(key.tag);
+  }
+
+  /** The key of a request that is not admitted, since it costs nothing. */
+  keyKnown({ id, group }: { readonly id: string; readonly group: string }, key: PresentedKey | Refusal): void {
+    this.groupKnown(group, key);
+    this.#keyId = id;
   }
 
   streamEnded(reason: string): void {
@@ -286,6 +303,8 @@ export class RequestRecord {
       cause: this.#cause,
       model: this.#shownModel(),
       group: this.#group,
+      account_id: this.#accountId,
+      key_id: this.#keyId,
       upstream: this.#attempts.at(-1)?.upstream,
       answered_by: this.#answeredBy === undefined ? undefined : quoted(this.#answeredBy),
       attempts: this.#attempts.length,

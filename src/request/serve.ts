@@ -112,7 +112,7 @@ function refuse(run: Run, refused: Refusal, parts: PipelineParts): void {
     reply.requestId,
     parts.settings().upstreamUnavailableStatus,
   );
-  record.groupKnown(refused.facts.group);
+  record.groupKnown(refused.facts.group, request.key);
   record.refused(answer, status);
   reply.whole(status, headers, body);
 }

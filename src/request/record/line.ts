@@ -14,6 +14,8 @@ export type RequestLine = {
   readonly cause: string;
   readonly model: string | undefined;
   readonly group: string | undefined;
+  readonly account_id: string | undefined;
+  readonly key_id: string | undefined;
   readonly upstream: string | undefined;
   readonly answered_by: string | undefined;
   readonly attempts: number;
@@ -36,6 +38,8 @@ export function lineText(line: RequestLine): string {
     `${plainMember(',"endpoint":', line.endpoint)},"status":${numeral(line.status)},"cause":"${line.cause}"` +
     text(',"model":', line.model) +
     text(',"group":', line.group) +
+    plainMember(',"account_id":', line.account_id) +
+    plainMember(',"key_id":', line.key_id) +
     text(',"upstream":', line.upstream) +
     text(',"answered_by":', line.answered_by) +
     `,"attempts":${numeral(line.attempts)},"attempt_reasons":${list(line.attempt_reasons)}` +

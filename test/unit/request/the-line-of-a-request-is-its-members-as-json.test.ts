@@ -20,6 +20,8 @@ const LINE = fc.record(
     cause: word,
     model: maybe(text),
     group: maybe(text),
+    account_id: maybe(word),
+    key_id: maybe(word),
     upstream: maybe(text),
     answered_by: maybe(text),
     attempts: number,
@@ -48,7 +50,8 @@ test("property: the text of a line is what JSON.stringify makes of it, to the le
 
 test("what takes escapes gets them", () => {
   const plain = { request: "r", protocol: "chat", status: 200, cause: "none", attempts: 1, duration_ms: 1 };
-  const none = { trace: undefined, endpoint: undefined, group: undefined, answered_by: undefined };
+  const nobody = { group: undefined, account_id: undefined, key_id: undefined };
+  const none = { trace: undefined, endpoint: undefined, ...nobody, answered_by: undefined };
   const counts = { hold_extensions: undefined, first_token_ms: undefined, input_tokens: undefined };
   const rest = { stream_end: undefined, output_tokens: undefined, counted: undefined, charged_nano_usd: undefined };
   const lists = { attempt_reasons: ['a "b"\n'], unpaid_tool_calls: [] };

@@ -1,0 +1,33 @@
+/** From a request's id to who sent it: by ids, which an operator looks up, and never by a name or a key. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import test from "node:test";
+import { newKey } from "../../../../src/values/key.ts";
+import { startGatewayHere } from "../../../rig/gateway.ts";
+import { ask } from "../../protocol/whole/asking.ts";
+
+test("a request's line has the ids of account and key, also where it is refused, and of no key that there is not", async (t) => {
+  const here = await startGatewayHere();
+  t.after(() => here.close());
+  const rich = await here.account();
+  const poor = await here.account({ usd: "0" });
+  const told = async (key: string, path?: string) => {
+    const reply = path === undefined ? await ask(here, "chat", key) : await get(here.url + path, key);
+    await reply.text();
+    const {
+      status,
+      account_id: account,
+      key_id: keyId,
+    } = await here.requestEnd(reply.headers.get("x-request-id") ?? "");
+    return [status, account, keyId];
+  };
+  assert.deepEqual(await told(rich.key), [200, `acct_${rich.tag}`, rich.keyId]);
+  assert.deepEqual(await told(rich.key, "/v1/models"), [200, `acct_${rich.tag}`, rich.keyId]);
+  assert.deepEqual(await told(poor.key), [403, `acct_${poor.tag}`, undefined]);
+  const madeUp = newKey(rich.tag, randomBytes);
+  assert.deepEqual(await told(madeUp.text), [401, undefined, undefined], "whoever guesses keys is not the account");
+});
+
+function get(url: string, key: string): Promise<Response> {
+  return fetch(url, { headers: { authorization: `Bearer ${key}` } });
+}
