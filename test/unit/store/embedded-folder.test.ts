@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -56,6 +57,21 @@ test("a second process, and a second opening in this one, is refused while the f
     assert.equal(inAnotherProcess(dir, "").status, 1, "the lock outlives a second opening in this process");
     await store.close();
     await (await openStore({ kind: "embedded", dir })).close();
+  }));
+
+test("a database that SQLite cannot open is named, with what to look at", () =>
+  inFolder(async (dir) => {
+    await (await openStore({ kind: "embedded", dir })).close();
+    // As a disk without room, which a test cannot fill: a file beside the database cannot be made.
+    rmSync(join(dir, "tollgate.db-wal"), { force: true });
+    mkdirSync(join(dir, "tollgate.db-wal"));
+    await assert.rejects(openStore({ kind: "embedded", dir }), (error) => {
+      assert.ok(error instanceof StoreError);
+      assert.ok(error.message.startsWith(`the embedded database ${join(dir, "tollgate.db")} cannot be opened (`));
+      return error.message.endsWith(
+        "look at that file, those beside it, and what the system says of their disk (dmesg)",
+      );
+    });
   }));
 
 test("a folder that cannot be made or written is refused at once, with the reason and the setting", () =>

@@ -1,6 +1,6 @@
 /** The embedded store's folder, with the lock that keeps a second process out, and the database in it. */
-import { chmodSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, statfsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../../contract.ts";
 import { FolderTakenError, FolderUnusableError, lockFolder, makePrivate } from "../../folder-lock.ts";
@@ -81,7 +81,8 @@ function openTables(path: string): DatabaseSync {
     return db;
   } catch (error) {
     db.close();
-    throw isDamaged(error) ? damaged(path, error) : error;
+    if (isDamaged(error)) throw damaged(path, error);
+    throw isOfSqlite(error) ? notOpened(path, error) : error;
   }
 }
 
@@ -91,6 +92,24 @@ const DAMAGED: readonly number[] = [11, 26];
 function isDamaged(error: unknown): error is Error {
   const { errcode } = error as { errcode?: number };
   return errcode !== undefined && DAMAGED.includes(errcode & 0xff);
+}
+
+const isOfSqlite = (error: unknown): error is Error =>
+  error instanceof Error && (error as NodeJS.ErrnoException).code === "ERR_SQLITE_ERROR";
+
+/** Less than a database and its first pages beside it take. */
+const ROOM_BYTES_MIN = 1024 * 1024;
+
+/** SQLite answers a disk without room with "disk is full" or "disk I/O error", by which of its files it is that cannot grow. */
+function notOpened(path: string, cause: Error): StoreError {
+  const { bavail, bsize } = statfsSync(dirname(path));
+  const advice =
+    bavail * bsize < ROOM_BYTES_MIN
+      ? "its disk is full: make room and start again, nothing is lost"
+      : "look at that file, those beside it, and what the system says of their disk (dmesg)";
+  return new StoreError("unavailable", `the embedded database ${path} cannot be opened (${cause.message}): ${advice}`, {
+    cause,
+  });
 }
 
 function damaged(path: string, cause: Error): StoreError {
