@@ -33,6 +33,8 @@ interface LedgerOptions {
   readonly since?: string;
   readonly before?: string;
   readonly limit?: string;
+  /** The id of a request, whose lines alone are shown. */
+  readonly request?: string;
   readonly format?: string;
   /** Tries at upstreams in place of lines. */
   readonly attempts?: true;
@@ -87,6 +89,7 @@ async function showOrExport(admin: AdminClient, options: LedgerOptions, follower
   const { terminal } = follower;
   const { account, limit, format = "table" } = options;
   checkLast(options.last);
+  if (options.request !== undefined) return showRequest(admin, options.request, options);
   if (options.follow) return followLedger(admin, options, follower);
   if (options.last !== undefined || options.since !== undefined) return showNewest(admin, options);
   if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
@@ -119,6 +122,21 @@ async function showNewest(admin: AdminClient, options: LedgerOptions): Promise<C
   const rest = [...(since === undefined ? [] : ["--since", since]), ...(last === undefined ? [] : ["--last", last])];
   const again = `${COMMAND} ledger show --account ${account} ${[...rest, ...(attempts ? ["--attempts"] : [])].join(" ")}`;
   return withMore(body, pageText(options, body), (next) => `Older lines: ${again} --before ${next}\n`);
+}
+
+/** @throws CliFailure 2 for options that choose lines otherwise */
+async function showRequest(admin: AdminClient, id: string, options: LedgerOptions): Promise<CommandResult> {
+  const { account, attempts, last, since, before, after, limit, follow } = options;
+  const others = { last, since, before, after, limit, follow };
+  const [other] = Object.entries(others).find(([, typed]) => typed !== undefined) ?? [];
+  if (other !== undefined) throw new CliFailure(2, `--request shows the lines of one request: leave out --${other}.`);
+  for (let next: string | undefined; ; ) {
+    const path = `/accounts/${segment(account)}/requests/${segment(id)}${query({ after: next })}`;
+    const { body } = await admin.call("GET", path);
+    const shown = attempts ? { ...body, items: attemptRows(itemsOf(body)) } : body;
+    if (typeof body.next !== "number") return { json: shown, text: pageText(options, shown) };
+    next = String(body.next);
+  }
 }
 
 function pageText({ format, attempts }: LedgerOptions, body: JsonObject): string {
@@ -262,6 +280,7 @@ export function addLedgerCommands(program: Command, ask: Ask, follow: Follow): v
     .option("--before <seq>", "with --last or --since, lines below this one")
     .option("--after <seq>", "show what comes after this line")
     .option("--limit <count>", "lines on a page, at most 1000")
+    .option("--request <id>", "the lines of one request, by the id that its client was given: req_...")
     .option("--follow", FOLLOW)
     .option("--every <duration>", EVERY, "1s")
     .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")

@@ -112,6 +112,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   reconcile: ["tollgate reconcile --from invoice.csv --upstream east"],
   ledger: [
     "tollgate ledger show --account alice --attempts",
+    "tollgate ledger show --account alice --request req_02bLkEx4ndGkJZPZqR7vXsDW",
     "tollgate ledger show --account alice --follow",
     "tollgate ledger verify",
     "tollgate ledger archive --before 2026-07-01 --to ./archive",

@@ -66,6 +66,13 @@ export const LedgerPage = object("LedgerPage", {
   next: orNull(count("The `after` of the next page; null on the last one.", 100)),
 });
 
+export const RequestLinesShape = object("RequestLines", {
+  account_id: accountId,
+  request: text("The id of the request.", "req_02bLkEx4ndGkJZPZqR7vXsDW"),
+  items: list(LedgerLineShape),
+  next: orNull(count("While it is still looked for: the `after` of the next question. Else null.", 100)),
+});
+
 export const PlainLines = object("PlainLines", {
   id: accountId,
   tag: text("The account's tag.", "4tR0000abc"),

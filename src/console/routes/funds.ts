@@ -6,13 +6,14 @@ import { accountId } from "../../store/names.ts";
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import { type MovementAnswer, MovementShape } from "../answers/answers.ts";
-import { LedgerPage, linePage, newestLines } from "../answers/ledger.ts";
+import { LedgerPage, linePage, newestLines, RequestLinesShape } from "../answers/ledger.ts";
 import { showLedgerLine } from "../answers/present.ts";
 import { readInstant, readLimit } from "../input/parameters.ts";
 import { accountNamed, nameOfAccount } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, closed, Instant, type Static, Type, Usd, wholeNumber } from "../vocabulary.ts";
+import { AccountPath, closed, Instant, Name, type Static, Type, Usd, wholeNumber } from "../vocabulary.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
+import { linesOfRequest, PrintedRequestId, RequestQuery } from "./parts/request-lines.ts";
 
 /** Ledger lines on one page at most. */
 export const LEDGER_PAGE_MAX = 1_000;
@@ -48,6 +49,8 @@ export const LedgerQuery = Type.Object(
   },
   closed,
 );
+
+const RequestPath = Type.Object({ name: Name, id: PrintedRequestId }, closed);
 
 const NewTopup = Type.Object({ usd: Usd, id: PaymentId }, closed);
 
@@ -126,7 +129,32 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       query: LedgerQuery,
       handle: async ({ params, query }) => ({ status: 200, body: await linesOf(parts.store, params.name, query) }),
     }),
+    requestRoute(parts),
   ];
+}
+
+/** What one request was charged for, among however many lines. */
+function requestRoute(parts: ConsoleParts): ConsoleRoute {
+  return route({
+    method: "GET",
+    path: "/accounts/:name/requests/:id",
+    id: "showRequest",
+    summary: "Show the ledger lines of a request, by its id",
+    description:
+      "Looked for from the instant on that the id was issued. An answer ends after about a second: `next` goes on then, and `items` is empty.",
+    answers: { 200: RequestLinesShape },
+    refusals: { 404: "`unknown_account`, `unknown_request`." },
+    params: RequestPath,
+    query: RequestQuery,
+    async handle({ params: { name, id }, query: { after } }) {
+      const { tag } = await nameOfAccount(parts.store, name);
+      const { lines = [], next } = await linesOfRequest(parts, tag, id, after);
+      return {
+        status: 200,
+        body: { account_id: accountId(tag), request: id, items: lines.map(showLedgerLine), next },
+      };
+    },
+  });
 }
 
 async function linesOf(store: Store, name: string, query: Static<typeof LedgerQuery>) {

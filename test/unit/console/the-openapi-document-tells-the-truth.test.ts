@@ -130,6 +130,10 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
     "topup",
     "usage",
   ]);
+  const charged = (items as { kind: string; reference: string }[]).find(({ kind }) => kind === "usage");
+  const ofRequest = { name: "alice", id: charged?.reference ?? "" };
+  await ask("GET", "/admin/v1/accounts/{name}/requests/{id}", 200, undefined, ofRequest);
+  await ask("GET", "/admin/v1/accounts/{name}/requests/{id}", 404, undefined, { ...ofRequest, name: "nobody" });
   await ask("GET", "/admin/v1/accounts/{name}/ledger/lines", 200, undefined, { name: "alice" });
   // Lines are archived when they are four days old; what it answers then, test/e2e/money/ledger looks at.
   const archive = { before: "2020-01-01", after: 0, through: 1, sha256: "0".repeat(64) };
