@@ -72,8 +72,11 @@ function report(error: SchemaError, schema: TSchema, document: ConfigDocument): 
   }
   // A refused key also comes up as a value that nothing is allowed to be, and the branches of a choice one by one.
   if (error.keyword === "boolean" || word?.errorMessage === undefined) return;
-  problems.add(error.path, `${shown(error.path, schema, document)} is refused: it ${word.errorMessage}`);
+  problems.add(error.path, `${shown(error.path, schema, document)} is refused: it ${word.errorMessage}${keysOf(word)}`);
 }
+
+/** Of a section, whose own words do not say what belongs in it. */
+const keysOf = ({ properties }: Word): string => (properties ? `: ${Object.keys(properties).join(", ")}` : "");
 
 function unknownKey(name: string, owner: Word | undefined): string {
   if (!owner?.properties) return `"${shownKey(name)}" cannot be a name here: it ${nameRule(owner)}`;

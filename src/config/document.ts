@@ -42,7 +42,8 @@ const showReferences = (text: string): string => text.replaceAll(OPEN, "{").repl
 
 /** Syntax errors in our words: those of the parser may quote the text, and the text may be a secret. */
 const SYNTAX: Readonly<Record<string, string>> = {
-  BAD_ALIAS: "an alias (*name) that no anchor (&name) before it defines",
+  BAD_ALIAS:
+    'an alias (*name) that no anchor (&name) before it defines; where the star itself is meant, put it in quotes: "*"',
   BAD_DQ_ESCAPE: "an escape that YAML does not know inside double quotes; use single quotes to write a backslash",
   BAD_INDENT: "the indentation or a bracket is off: something before this point is not closed or not aligned",
   BAD_SCALAR_START: "a value cannot start with this character; put it in quotes",

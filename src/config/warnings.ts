@@ -6,15 +6,16 @@ import { isPlainElsewhere } from "./compile/addresses.ts";
 import { formatDuration } from "./compile/units.ts";
 import { ofPrices } from "./price-warnings.ts";
 
-type Judged = Pick<Settings, "trustProxy" | "console" | "operatorOidc" | "drain" | "upstreams" | "catalog">;
+type Judged = Pick<Settings, "trustProxy" | "console" | "operatorOidc" | "drain" | "traces" | "upstreams" | "catalog">;
 
-/** @returns one sentence for each thing: of whom is believed, of the console, of a drain, then of upstreams, of models and of their prices, these in the order of the file. */
+/** @returns one sentence for each thing: of whom is believed, of the console, of a drain, of traces, then of upstreams, of models and of their prices, these in the order of the file. */
 export function warningsOf(settings: Judged): readonly string[] {
   const { catalog } = settings;
   return [
     ...ofTrust(settings),
     ...ofConsole(settings),
     ...ofDrain(settings),
+    ...ofTraces(settings),
     ...ofUpstreams(settings),
     ...ofModels(catalog),
     ...ofPrices(catalog),
@@ -43,6 +44,14 @@ function* ofDrain({ drain: { lameDuckMs, deadlineMs } }: Judged): Generator<stri
   if (lameDuckMs <= deadlineMs) return;
   const [duck, deadline] = [formatDuration(lameDuckMs), formatDuration(deadlineMs)];
   yield `drain.lame_duck (${duck}) is longer than drain.deadline (${deadline}), which begins after it: new requests are taken for ${duck}, and then what streams is cut after ${deadline}. They may be the wrong way round`;
+}
+
+/** The variables of OpenTelemetry's SDKs have the collector's address alone, and append the path themselves. */
+function* ofTraces({ traces }: Judged): Generator<string> {
+  if (traces === undefined) return;
+  const { origin, pathname } = new URL(traces.endpoint);
+  if (pathname !== "/") return;
+  yield `traces.endpoint has no path: spans will go to ${origin}/, and collectors take them at /v1/traces. Make it ${origin}/v1/traces`;
 }
 
 function* ofUpstreams({ upstreams, catalog }: Judged): Generator<string> {

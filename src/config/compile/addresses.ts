@@ -134,7 +134,7 @@ export function readAddressBlock(text: string): ParsedText<string> {
 
 const STORE_FORMS =
   "must be embedded:DIR, redis://host:port/db, redis-cluster://host:port,host:port or redis-sentinel://host:port,host:port/name, " +
-  "each Redis form with user:password@ where needed, and with rediss in place of redis for TLS";
+  "each Redis form with rediss in place of redis for TLS, and with user:password@ where needed, in which # is %23, / is %2F, ? is %3F";
 
 /** By the authorities that Node knows, or that NODE_EXTRA_CA_CERTS adds. */
 const ANY_AUTHORITY: TlsSettings = { ca: undefined, identity: undefined, serverName: undefined };
@@ -174,7 +174,8 @@ export function readStore(text: string): ParsedText<StoreSettings> {
 function readSingleRedis(text: string, tls: TlsSettings | undefined): ParsedText<StoreSettings> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) return { wrong: STORE_FORMS };
-  if (url.search || url.hash) return { wrong: "must not carry a query or a fragment" };
+  if (url.search || url.hash)
+    return { wrong: "must not carry a query or a fragment; in a password # is %23 and ? is %3F" };
   if (!/^(\/|\/(0|[1-9][0-9]{0,3}))?$/.test(url.pathname))
     return { wrong: "must end in / and the number of a database" };
   return { value: { kind: "redis", url: new Secret(text), tls } };

@@ -48,6 +48,16 @@ test("the tls of an upstream that is asked over http is said to have no effect",
   assert.deepEqual(said("http://models.internal/v1", "{}"), []);
 });
 
+test("an endpoint for traces without its path is said to be where no collector listens", () => {
+  const said = (url: string) => warningsOfText(`traces: {endpoint: "${url}"}\n${EAST}${served(["east"])}`);
+  for (const url of ["http://127.0.0.1:4318", "http://127.0.0.1:4318/"])
+    assert.deepEqual(said(url), [
+      "traces.endpoint has no path: spans will go to http://127.0.0.1:4318/, and collectors take them at /v1/traces. Make it http://127.0.0.1:4318/v1/traces",
+    ]);
+  assert.deepEqual(said("http://127.0.0.1:4318/v1/traces"), []);
+  assert.deepEqual(said("https://collector.example/otlp/v1/traces"), []);
+});
+
 test("a base_url without a version is said to be asked where few servers are", () => {
   const said = (of: string) => {
     const [protocol, url] = of.split(" ");
