@@ -119,6 +119,10 @@ export function adminBase({ env, admin }: Pick<GatewayPlace, "env" | "admin">): 
 const HOST_AND_PORT = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d+$/i;
 
 function readBase(typed: string, from: string): string {
+  if (typed.startsWith("unix:")) {
+    const curl = "curl --unix-socket PATH -H 'authorization: Bearer TOKEN' http://localhost/admin/v1/accounts";
+    throw new CliFailure(2, `${from}: the commands ask over TCP only. With a socket ask the API itself: ${curl}`);
+  }
   const text = HOST_AND_PORT.test(typed) ? `http://${typed}` : typed;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {

@@ -1,7 +1,7 @@
 /** What is around each page: the name, the ways to the pages, language and sign-out. */
 import { chooseLanguage, LANGUAGE_NAMES, type Language, languageNow, T } from "../texts/texts.ts";
 import { hrefOf } from "./router.ts";
-import { type ComponentChildren, html, useEffect, useState, type VNode } from "./view.ts";
+import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
 
 export interface Way {
   /** First segment of the page's path; empty: the first page. */
@@ -26,11 +26,18 @@ export function Shell({ ways, at, who, onSignOut, children }: ShellProps): VNode
     document.title = title ? `${title} · Tollgate` : "Tollgate";
     setOpen(false);
   }, [title]);
+  const burger = useRef<HTMLButtonElement>(null);
+  // Whoever closes the menu by the keyboard is not left among what is hidden by then.
+  const closeByKey = ({ key }: KeyboardEvent) => {
+    if (key !== "Escape" || !isOpen) return;
+    setOpen(false);
+    burger.current?.focus();
+  };
   return html`<div class="shell">
     <a class="skip" href="#main">${T.common.skip}</a>
-    <header class="top">
+    <header class="top" onKeyDown=${closeByKey}>
       <a class="brand" href=${hrefOf([])}>Tollgate</a>
-      <button type="button" class="quiet burger" aria-expanded=${isOpen} aria-controls="ways" onClick=${() => setOpen(!isOpen)}>${T.common.menu}</button>
+      <button ref=${burger} type="button" class="quiet burger" aria-expanded=${isOpen} aria-controls="ways" onClick=${() => setOpen(!isOpen)}>${T.common.menu}</button>
       <nav id="ways" class=${isOpen ? "open" : ""} aria-label=${T.common.menu}>
         <ul>${ways.map(
           (way) =>

@@ -1,4 +1,5 @@
 /** Overview, keys and cards, empty and full, light and dark, narrow and wide: nothing is too wide, axe finds nothing serious. */
+import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser } from "../../../../rig/browser.ts";
 import { furnish, startHouse } from "./house.ts";
@@ -54,4 +55,19 @@ test("texts that are half as long again fit on a narrow screen", async (t) => {
     await page.getByRole("button", { name: "Menu" }).click();
     await assertFits(page);
   }
+});
+
+test("Escape closes the menu of a narrow screen, and leaves the keyboard at its button", async (t) => {
+  const gateway = await startHouse();
+  t.after(() => gateway.close());
+  const account = await gateway.account({ usd: "1" });
+  const { page } = await signIn(t, gateway, account.name, { width: 360, height: 800 });
+  await settled(page);
+  const menu = page.getByRole("button", { name: "Menu" });
+  await menu.press("Enter");
+  const way = page.getByRole("link", { name: "Usage", exact: true });
+  await way.focus();
+  await way.press("Escape");
+  await way.waitFor({ state: "hidden" });
+  assert.equal(await page.evaluate("document.activeElement.textContent"), "Menu");
 });
