@@ -129,6 +129,8 @@ export class RequestBody {
       resolve(result);
     };
     let unasked = gate;
+    let isAsking = false;
+    let isWhole = false;
     const held = (bytes: number) => (bytes > UNPROVEN_BYTES_MAX ? this.#room?.hold(bytes) : undefined);
     const onData = (chunk: Uint8Array) => {
       if (collector.length + chunk.length > this.#bytesMax) return settle(this.#tooLarge());
@@ -138,14 +140,22 @@ export class RequestBody {
       collector.add(chunk);
       if (!unasked || collector.length <= UNPROVEN_BYTES_MAX) return;
       this.#req.pause();
+      isAsking = true;
       unasked().then((unwanted) => {
-        const refused = unwanted ?? held(collector.sizeWith(0));
+        isAsking = false;
+        // The connection may have failed meanwhile: nobody would give back what is held from here on.
+        const refused = unwanted ?? this.#fault ?? held(collector.sizeWith(0));
         if (refused) settle(refused);
+        else if (isWhole) settle(collector.bytes());
         else this.#req.resume();
       }, reject);
       unasked = undefined;
     };
-    const onEnd = () => settle(collector.bytes());
+    // Of a body that had come before it was read, the end is told although it is paused.
+    const onEnd = () => {
+      if (isAsking) isWhole = true;
+      else settle(collector.bytes());
+    };
     this.onFault(settle);
     this.#req.on("data", onData);
     this.#req.on("end", onEnd);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import test from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { type BodyGate, RequestBody, UNPROVEN_BYTES_MAX } from "../../../src/accept/body.ts";
 import { RequestHeaders } from "../../../src/accept/headers.ts";
 import { isRefusal, refusal } from "../../../src/values/errors.ts";
@@ -20,12 +21,16 @@ interface Asked {
 /** A request whose client sends as fast as it is read. What is told is when the gate was asked, and what is held at each change. */
 function reading({ pieces, isDeclared, roomBytes = BYTES_MAX, gate }: Asked) {
   let given = 0;
-  const source = new Readable({
-    highWaterMark: PIECE.length,
-    read() {
-      this.push(given++ < pieces ? PIECE : null);
-    },
-  });
+  const source = Object.assign(
+    new Readable({
+      highWaterMark: PIECE.length,
+      read() {
+        source.complete = given === pieces;
+        this.push(given++ < pieces ? PIECE : null);
+      },
+    }),
+    { complete: false },
+  );
   const length = isDeclared ? ["content-length", `${pieces * PIECE.length}`] : ["transfer-encoding", "chunked"];
   const headers = new RequestHeaders([...length, "content-type", "application/json"]);
   const told: (string | number)[] = [];
@@ -74,6 +79,18 @@ test("one of unknown length holds what its buffer has, from the gate on, and nev
   assert.deepEqual(told, ["asked for", "gate", 131_072, 262_144, 524_288, BYTES_MAX]);
 });
 
+test("one of unknown length that ends with the piece that asked the gate holds its buffer all the same", async () => {
+  const whole = reading({ pieces: 5, isDeclared: false });
+  assert.ok(!isRefusal(await whole.read()));
+  assert.deepEqual(whole.told, ["asked for", "gate", 131_072]);
+  const short = reading({ pieces: 5, isDeclared: false, roomBytes: 131_071 });
+  const refused = await short.read();
+  assert.equal(isRefusal(refused) && refused.cause, "concurrency");
+  const unknown = reading({ pieces: 5, isDeclared: false, gate: async () => refusal("unknown_key") });
+  const unwanted = await unknown.read();
+  assert.equal(isRefusal(unwanted) && unwanted.cause, "unknown_key");
+});
+
 test("one of unknown length that finds no more room ends there, and gives back what it had", async () => {
   const { told, read } = reading({ pieces: 60, isDeclared: false, roomBytes: 300_000 });
   const refused = await read();
@@ -94,6 +111,20 @@ test("a body that breaks off gives back what it had, also while its key is looke
   });
   assert.ok(isRefusal(await early.read()));
   assert.deepEqual(early.told, ["gate"]);
+  const looked = Promise.withResolvers<undefined>();
+  const chunked = reading({
+    pieces: 60,
+    isDeclared: false,
+    gate: () => {
+      chunked.body.fail(refusal("framing"));
+      return looked.promise;
+    },
+  });
+  assert.ok(isRefusal(await chunked.read()));
+  chunked.body.forget();
+  looked.resolve(undefined);
+  await setImmediate();
+  assert.deepEqual(chunked.told, ["asked for", "gate"], "nothing is held for a request that is over");
 });
 
 test("a body of an unknown key, or a small one, holds nothing", async () => {
