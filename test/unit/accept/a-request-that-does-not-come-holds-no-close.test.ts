@@ -66,3 +66,25 @@ test("a request that is whole is waited for, however long its answer takes", asy
   assert.equal(response?.status, 200);
   await closed;
 });
+
+test("a stream that was open before the close ends its connection, though its head could not say so", async (t) => {
+  const opened = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  // Idle connections would be kept for ever.
+  const limits = { ...LIMITS, keepAliveTimeoutMs: 0 };
+  const echo = await startEcho(t, { clock: new FakeClock(), limits }, async (accepted, reply) => {
+    await accepted.readBody();
+    reply.open(200, {});
+    reply.write(Buffer.from("data: 1\n\n"));
+    opened.resolve();
+    await released.promise;
+    reply.end();
+  });
+  const client = new RawSocket(echo.target).send(request({}));
+  await opened.promise;
+  const closed = echo.listener.close();
+  released.resolve();
+  const [response] = await client.responsesUntilClosed();
+  assert.deepEqual([response?.headers.connection, response?.complete], ["keep-alive", true]);
+  await closed;
+});

@@ -58,3 +58,21 @@ test("a whole answer of which nothing is taken is cut", async (t) => {
   await once(client, "close");
   assert.ok(client.bytesRead < BODY.length);
 });
+
+test("a whole answer of which only the beginning is taken is cut, too", async (t) => {
+  const { client, reply } = await startReading(t);
+  const begun = Promise.withResolvers<void>();
+  client.on("data", () => {
+    if (client.bytesRead < 2 * STEP_BYTES) return;
+    client.pause();
+    begun.resolve();
+  });
+  client.resume();
+  await begun.promise;
+  for (let turns = 0; !reply.gone; turns++) {
+    assert.ok(turns < 10_000, "nobody watches it any more");
+    t.mock.timers.tick(WRITE_STALL_MS);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.ok(client.bytesRead < BODY.length);
+});

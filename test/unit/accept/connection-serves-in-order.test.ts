@@ -216,6 +216,22 @@ test("a body that nobody wants is drained for a while, so that the answer surviv
   assert.equal(response.headers.connection, "close");
 });
 
+test("nor does another server's answer, which is passed on in pieces, break off what is still sent", async (t) => {
+  const limits = { lingerMs: 60_000, lingerBytesMax: 16_000_000 };
+  const echo = await startEcho(t, { bodyBytesMax: 10_000_000, limits }, (_, reply) => {
+    reply.openRelayed(200, ["content-type", "text/plain"]);
+    reply.write(Buffer.from("first, "));
+    reply.end(Buffer.from("last"));
+  });
+  const client = new RawSocket(echo.target);
+  const broken: unknown[] = [];
+  client.socket.on("error", (error) => broken.push(error));
+  client.send(request({ body: Buffer.alloc(8_000_000, 0x20) }));
+  const [response] = await client.responsesUntilClosed();
+  assert.deepEqual([response?.complete, response?.body, response?.headers.connection], [true, "first, last", "close"]);
+  assert.deepEqual(broken, []);
+});
+
 test("promise 12: a lame duck still serves and closes behind each answer", async (t) => {
   const echo = await startEcho(t);
   const client = new RawSocket(echo.target).send(request({}));

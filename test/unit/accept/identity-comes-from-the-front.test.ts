@@ -57,6 +57,14 @@ for (const [remoteAddress, trustProxy, named] of UNNAMED) {
   });
 }
 
+test("a connection that is closed already, and has no address any more, is not taken for a front at a unix socket", () => {
+  const told: string[] = [];
+  const addressOf = clientAddress(["127.0.0.1/32"], (peer) => told.push(peer));
+  const socket = { remoteAddress: undefined, destroyed: true } as Socket;
+  assert.equal(addressOf(socket, new RequestHeaders(["X-Forwarded-For", "9.9.9.9"])), undefined);
+  assert.deepEqual(told, []);
+});
+
 test("row 74: only a well-formed traceparent is kept", async (t) => {
   const echo = await startEcho(t);
   const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
