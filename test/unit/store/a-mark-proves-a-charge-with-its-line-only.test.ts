@@ -22,14 +22,24 @@ after(async () => {
   await redis.stop();
 });
 
-/** An account with one settled request, and what its mark proves. */
-async function settledOnce(name: string): Promise<{ tag: AccountTag; amount: () => Promise<bigint | undefined> }> {
+interface SettledOnce {
+  readonly tag: AccountTag;
+  /** What its mark proves. */
+  readonly amount: () => Promise<bigint | undefined>;
+  /** Settles it once more. @returns the outcome. */
+  readonly again: () => Promise<string>;
+}
+
+/** An account with one settled request. */
+async function settledOnce(name: string): Promise<SettledOnce> {
   const tag = await makeAccount(store, name);
   const request = admitAsk({ tag, requestId: ridOf(1) });
-  await store.settle(settleAsk(request, admitted(await store.admit(request)), { amount: 60n }));
+  const charge = settleAsk(request, admitted(await store.admit(request)), { amount: 60n });
+  const again = async () => (await store.settle(charge)).outcome;
+  assert.equal(await again(), "settled");
   const amount = async () => (await store.settledAmounts(tag, [ridOf(1)]))[0];
   assert.equal(await amount(), 60n);
-  return { tag, amount };
+  return { tag, amount, again };
 }
 
 test("where the account has a step to be finished", async () => {
@@ -39,18 +49,21 @@ test("where the account has a step to be finished", async () => {
 });
 
 test("where the account has not counted its line", async () => {
-  const { tag, amount } = await settledOnce("Mseq");
+  const { tag, amount, again } = await settledOnce("Mseq");
   const seq = Number((await redis.command("HGET", accountKey(tag), "seq")).split("\r\n")[1]);
   await redis.command("HSET", accountKey(tag), "seq", String(seq - 1));
   assert.equal(await amount(), undefined);
+  assert.equal(await again(), "half_written");
   await redis.command("HSET", accountKey(tag), "seq", String(seq));
   assert.equal(await amount(), 60n);
+  assert.equal(await again(), "duplicate");
 });
 
 test("where the hold is there", async () => {
-  const { tag, amount } = await settledOnce("Mhold");
+  const { tag, amount, again } = await settledOnce("Mhold");
   await redis.command("HSET", holdsKey(tag), ridOf(1), "1");
   assert.equal(await amount(), undefined);
+  assert.equal(await again(), "half_written");
 });
 
 test("where it cannot be read, or the account is gone", async () => {

@@ -278,6 +278,16 @@ test("what a script of today has begun, and the previous version has overtaken, 
       .slice(1)
       .map(({ kind, reference, amount }) => `${Number.parseInt(reference, 16)} ${kind} ${amount}`);
     assert.deepEqual(lines.sort(), ["1 absorbed 3", "1 usage 30", "2 usage 30", "3 usage 30"], at);
+    // A line that was overtaken has the balance of the time at which it is written, and the mark names it.
+    const balances = state.ledger.slice(1).map(({ balance }) => Number(balance));
+    assert.deepEqual(
+      balances,
+      balances.toSorted((one, other) => other - one),
+      at,
+    );
+    const mark = await redis.command("GET", `{a:${tag}}:d:${ridOf(1)}`);
+    const named = Number((JSON.parse(mark.slice(mark.indexOf("["))) as string[])[2]);
+    assert.equal(state.ledger.find(({ seq }) => seq === named)?.reference, ridOf(1), at);
     const day = utcDay(ours.storeTimeMs);
     assert.deepEqual(Object.values(state.days[day] ?? {}), [90n], at);
     assert.deepEqual(
@@ -288,4 +298,28 @@ test("what a script of today has begun, and the previous version has overtaken, 
     if (lines.join() !== lines.sort().join() || state.seq > 5) overtaken++;
   }
   assert.ok(overtaken > 0, "lines were overtaken at all");
+});
+
+test("a count of requests at once that is at zero, and that the previous version raises again, stays", async (t) => {
+  const { redis, store, admitBefore } = await fleet(t);
+  const stopper = await startScriptStopper(redis.port, Object.values(loadScripts()));
+  t.after(() => stopper.close());
+  const stopped = await openStore({ kind: "redis", url: new Secret(stopper.url) }, PATIENT);
+  t.after(() => stopped.close());
+  for (let command = 1; ; command++) {
+    const tag = await makeAccount(store, `Zero${command}x`);
+    const askOf = (number: number) => admitAsk({ tag, requestId: ridOf(number), groups: GROUPS });
+    const asked = settleAsk(askOf(1), admitted(await store.admit(askOf(1))), { amount: 30n });
+    stopper.stopAt("settle", command);
+    await stopped.settle(asked).catch(() => undefined);
+    const stop = stopper.goOn();
+    if (stop === undefined) {
+      assert.ok(command > 3, "it stopped");
+      return;
+    }
+    assert.equal(typeof (await admitBefore(askOf(2))), "object", stop);
+    assert.match((await stopped.settle(asked)).outcome, /^(settled|duplicate)$/, stop);
+    const state = await store.inspect(tag);
+    assert.deepEqual([state?.inFlight, state?.inFlightByScope], [1, { big: 1 }], stop);
+  }
 });
