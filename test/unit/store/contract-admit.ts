@@ -124,6 +124,38 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causeOf(await store.admit(request)), "quota_used");
   });
 
+  test("a card of a plan that has not the model pays nothing, though it ends first and its group's other card would", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Aunlike", { group: "cards" });
+    await store.grant(tag, card("Ap1", { quota: 500n, plan: "basic" }));
+    const go = (n: number) =>
+      store.admit(admitAsk({ tag, requestId: ridOf(n), plans: ["free", "pro"], groups: [cardTerms()] }));
+    assert.equal(causeOf(await go(1)), "no_entitlement");
+    await store.grant(tag, card("Ap2", { quota: 500n, lastsMs: 2 * DAY_MS }));
+    assert.equal(admitted(await go(2)).entitlement, "Ap2");
+  });
+
+  test("of cards that end together the one that began first pays, and of those that began together the first by name", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Atie", { group: "cards" });
+    const toMs = nowMs() + DAY_MS;
+    for (const [id, agoMs] of [
+      ["At1", 2_000],
+      ["At2", 3_000],
+      ["At3", 4_000],
+      ["At0", 4_000],
+    ] as const) {
+      const fromMs = nowMs() - agoMs;
+      await store.grant(tag, { ...card(id, { quota: 10n, lastsMs: toMs - fromMs }), fromMs });
+    }
+    const payers: (string | undefined)[] = [];
+    for (let n = 1; n <= 4; n++) {
+      const request = admitAsk({ tag, requestId: ridOf(n), plans: ["pro"], groups: [cardTerms()] });
+      payers.push(admitted(await store.admit(request)).entitlement);
+    }
+    assert.deepEqual(payers, ["At0", "At3", "At2", "At1"]);
+  });
+
   test("a card without quota holds nothing", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aunmetered", { group: "cards", funds: 0n });

@@ -142,6 +142,19 @@ export function budgetTests(ask: Ask): void {
     assert.deepEqual(await told(4, "key"), [6, 2, 600, 200]);
   });
 
+  test("where the key's own limit and its group's are both used up, the key's is what refuses", async () => {
+    const { admit } = await limited(ask, "Bboth", { requestsPerMinute: 1, tokensPerMinute: 100 });
+    const refusedBy = async (n: number, changes: Partial<AdmitAsk>) => {
+      const answer = await admit(n, changes);
+      assert.ok(answer.outcome === "refused");
+      return [answer.cause, answer.limitOfKey];
+    };
+    const groups = [terms({ requestsPerMinute: 1, tokensPerMinute: 100 })];
+    admitted(await admit(1, { groups, inputTokens: 100 }));
+    assert.deepEqual(await refusedBy(2, { groups, inputTokens: 100 }), ["requests", 1]);
+    assert.deepEqual(await refusedBy(3, { groups, inputTokens: 100, again: true }), ["tokens", 100]);
+  });
+
   test("what a key's own limits refuse takes nothing from its group's, and the caps count beside the owner's", async () => {
     const { store, tag, id, admit, set, request } = await limited(ask, "Bcaps", {
       requestsPerMinute: 5,
@@ -282,6 +295,16 @@ export function budgetTests(ask: Ask): void {
     const left = { tokensTaken: 9_000, tokensUsed: 95_000, counted: wasted.counted };
     await store.settle(settleAsk(request(9), wasted, { voided: true, ...left }));
     assert.equal(causeOf(await tokens(10, 9_000)), "tokens");
+  });
+
+  test("a key that gets a limit of tokens counts in it what begins from then on, and nothing of what runs", async () => {
+    const { store, tag, id, admit, request, set } = await limited(ask, "Bnew", usd({ day: 1_000n }));
+    const first = admitted(await admit(1, { inputTokens: 100 }));
+    await set({ ...usd({ day: 1_000n }), tokensPerMinute: 1_000 });
+    const used = { tokensTaken: 100, tokensUsed: 900, counted: first.counted };
+    await store.settle(settleAsk(request(1), first, { amount: 1n, ...used }));
+    assert.equal((await store.readLimits(tag, `*/${id}`))?.tokens, undefined);
+    assert.equal(admitted(await admit(2, { inputTokens: 100 })).limits.tokens?.remaining, 900);
   });
 
   test("what a card pays counts in a budget, what has no quota does not", async () => {

@@ -3,7 +3,18 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { admitAsk, admitted, cardTerms, causeOf, DAY_MS, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
+import {
+  admitAsk,
+  admitted,
+  cardTerms,
+  causeOf,
+  codeHashOf,
+  DAY_MS,
+  makeAccount,
+  ridOf,
+  settleAsk,
+  terms,
+} from "./asks.ts";
 import type { Ask } from "./contract.ts";
 import { assertIdentities } from "./contract-settle.ts";
 
@@ -230,6 +241,26 @@ export function limitTests(ask: Ask): void {
       (await store.inspect(tag))?.entitlements.map((e) => e.held),
       [200n, 100n],
     );
+  });
+
+  test("a code is good through the millisecond before its end", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Lcode");
+    const endMs = nowMs() + 1_000;
+    const facts = {
+      card: "day",
+      plan: "pro",
+      group: "cards",
+      lastsMs: DAY_MS,
+      starts: "at_redemption",
+      quota: undefined,
+    } as const;
+    const codes = ["Lcode1", "Lcode2"].map((id) => ({ id, hash: codeHashOf(id) }));
+    await store.createCodes({ ...facts, expiresAtMs: endMs }, codes);
+    setTime(endMs - 1);
+    assert.equal((await store.redeem({ hash: codeHashOf("Lcode1"), tag })).outcome, "redeemed");
+    setTime(endMs);
+    assert.equal((await store.redeem({ hash: codeHashOf("Lcode2"), tag })).outcome, "expired");
   });
 
   test("a charge older than 48 hours is stale; a mark outlives every replay (3.3)", async () => {

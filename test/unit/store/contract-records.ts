@@ -160,6 +160,14 @@ export function recordTests(ask: Ask): void {
     assert.equal((await store.readKey(tag, hashOf("two")))?.key.expiresAtMs, undefined);
     assert.deepEqual(await store.listKeys(tag), [{ ...first, budgets: new Map() }], "one key");
 
+    // Whichever comes first, the key's end or the value's.
+    await store.changeKey(tag, id, { expiresAtMs: nowMs() + 3_600_000 });
+    assert.equal((await store.readKey(tag, hashOf("key")))?.key.expiresAtMs, first.previousUntilMs);
+    const soonMs = nowMs() + 60_000;
+    await store.changeKey(tag, id, { expiresAtMs: soonMs });
+    assert.equal((await store.readKey(tag, hashOf("key")))?.key.expiresAtMs, soonMs);
+    await store.changeKey(tag, id, { expiresAtMs: "never" });
+
     // What becomes of the key becomes of all its values.
     await store.changeKey(tag, id, { status: "suspended" });
     assert.deepEqual([await by("key"), await by("two")], ["suspended", "suspended"]);

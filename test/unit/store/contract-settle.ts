@@ -344,6 +344,26 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
+  test("what is held of one card gives another nothing of what is held of that", async () => {
+    const { store } = ask();
+    const tag = await makeAccount(store, "Sother", { group: "cards", funds: 500n });
+    const request = (n: number) =>
+      admitAsk({ tag, requestId: ridOf(n), plans: ["free", "pro"], groups: [cardTerms()] });
+    const paidBy = async (n: number, id: string, quota: bigint) => {
+      const card = { id, card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "c" };
+      await store.grant(tag, { ...card, lastsMs: n * DAY_MS, quota: nanoUsd(quota) });
+      const permit = admitted(await store.admit(request(n)));
+      assert.deepEqual([permit.entitlement, permit.hold], [id, 100n]);
+      return permit;
+    };
+    const permit = await paidBy(1, "So1", 100n);
+    await paidBy(2, "So2", 120n);
+    const answer = await store.settle(settleAsk(request(1), { ...permit, entitlement: "So2" }, { amount: 90n }));
+    assert.ok(answer.outcome === "settled");
+    assert.deepEqual([answer.charged, answer.absorbed], [20n, 70n]);
+    assertIdentities(await stateOf(store, tag));
+  });
+
   test("an unmetered request writes a line of 0", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sunmetered", { group: "cards", funds: 0n });
