@@ -46,6 +46,8 @@ test("content in message_start is blocks, the last of which may go on", () => {
   assert.deepEqual(saying(begun(hey), open(0, { type: "text", text: "" }), text(0, "y"), close(0)), [
     ...["text he", "text y"],
   ]);
+  const opened = [open(0, { type: "text", text: "y" }), open(1, { type: "text", text: "b" }), text(0, "z")];
+  assert.deepEqual(saying(begun(hey), ...opened), ["text he", "text yz", "text b"], "once another has begun");
 
   const { events } = decodePayloads([begun(hey), open(1, { type: "text", text: "" }), text(1, "y")], PLAN);
   assert.deepEqual(outline(events).slice(0, 6), [
@@ -117,6 +119,9 @@ test("tools that the server runs stay with it", () => {
     open(1, { type: "web_search_tool_result", tool_use_id: "s", content: [] }),
     close(1),
     open(2, { type: "text", text: "found" }),
+    open(3, { type: "news", text: "and nobody" }),
+    text(3, " knows it"),
+    close(3),
   );
   assert.deepEqual(wordsOf(events), ["text found"]);
 });

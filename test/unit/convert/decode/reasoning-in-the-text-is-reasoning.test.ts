@@ -33,6 +33,8 @@ const CASES: readonly (readonly [InText, string, reasoning: string, text: string
   ["tags", "  blanks first", "", "  blanks first"],
   ["unopened", "hm, let me see</think>\n\nYes.", "hm, let me see", "Yes."],
   ["unopened", "<think>hm</think>Yes.", "hm", "Yes."],
+  ["tags", "<thi", "", "<thi"],
+  ["unopened", "<thi", "<thi", ""],
   ["none", "<think>hm</think>Yes.", "", "<think>hm</think>Yes."],
 ];
 
@@ -107,4 +109,13 @@ test("a flood of blanks waits for no tag, and is text", () => {
     planOf("tags"),
   );
   assert.deepEqual(heard(gather(events).items), ["", `${" ".repeat(300)}<think>x</think>`]);
+});
+
+test("what may have been a tag is told before the refusal that follows it", () => {
+  const plan = planOf("tags");
+  const choices = [{ message: { role: "assistant", content: "<thi", refusal: "No." }, finish_reason: "stop" }];
+  const types = (items: ReturnType<typeof gather>["items"]) => items.map(({ type }) => type);
+  assert.deepEqual(types(wholeOf({ choices }, plan).items), ["text", "refusal"]);
+  const deltas = [chunk({ content: "<thi" }), chunk({ refusal: "No." }), chunk({}, "stop"), "[DONE]"];
+  assert.deepEqual(types(gather(decodePayloads(deltas, plan).events).items), ["text", "refusal"]);
 });

@@ -150,3 +150,16 @@ test("values of an ordinary depth pass", () => {
   const decoded = decodeWhole({ content: [{ type: "tool_use", id: "c", name: "f", input }] }, planFor("messages"));
   assert.ok("reply" in decoded);
 });
+
+test("messages: input that passes the limit as the reply ends is no answer", () => {
+  // It is kept as it was told, and once more when it is the call's whole input.
+  const input = { a: "x".repeat(REPLY_KEPT_CHARS_MAX * 0.6) };
+  const call = {
+    type: "content_block_start",
+    index: 0,
+    content_block: { type: "tool_use", id: "c", name: "f", input },
+  };
+  const { decoder, events } = decodePayloads([OPENING.messages, call, ...ENDING.messages], planFor("messages"));
+  assert.equal(decoder.fault?.cause, "upstream_invalid");
+  assert.equal(events.at(-1)?.type, "reply-error");
+});

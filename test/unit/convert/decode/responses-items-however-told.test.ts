@@ -186,6 +186,9 @@ test("incomplete replies say why", () => {
   assert.equal(reasonOf("max_messages"), "end");
   for (const none of [undefined, null, ""]) assert.equal(reasonOf(none), "output-limit", "without a word it is cut");
   assert.equal(reasonOf("steered", [call("c", "{}")]), "tool-calls");
+  const response = { status: "incomplete", output: [] };
+  const named = gather(decode({ type: "response.completed", response })).stop.reason;
+  assert.equal(named, "output-limit", "also where the event says that it is complete");
 });
 
 test("a native freeform call, a wrapped one, and one with a namespace of the server's own", () => {
@@ -194,11 +197,13 @@ test("a native freeform call, a wrapped one, and one with a namespace of the ser
   const native = { type: "custom_tool_call", id: "ctc", call_id: "a", name: "patch", input: '{"input":"raw"}' };
   const wrapped = { type: "function_call", id: "f1", call_id: "b", name: "patch", arguments: '{"input":"text"}' };
   const spaced = { type: "function_call", id: "f2", call_id: "c", name: "log", namespace: "ns", arguments: "" };
-  const { events } = decodePayloads([CREATED, completed([native, wrapped, spaced])], planFor("responses", tools));
+  const own = { ...wrapped, id: "f3", call_id: "d", namespace: "functions" };
+  const { events } = decodePayloads([CREATED, completed([native, wrapped, spaced, own])], planFor("responses", tools));
   assert.deepEqual(gather(events).items, [
     { type: "tool-call", id: "a", tool: tools.patch, input: '{"input":"raw"}' },
     { type: "tool-call", id: "b", tool: tools.patch, input: "text" },
     { type: "tool-call", id: "c", tool: log, input: "{}" },
+    { type: "tool-call", id: "d", tool: tools.patch, input: "text" },
   ]);
 });
 
@@ -222,4 +227,18 @@ test("reasoning whose server numbers each delta is one text, however long", () =
   });
   const events = decode(added(0, { id: "rs", type: "reasoning" }), ...deltas, completed([message("x")]));
   assert.deepEqual(itemsOf(events), [`reasoning ${words.join("")}`, "text! x"]);
+});
+
+test("reasoning behind a part that has ended is a part of its own, also where nobody has opened it", () => {
+  const told = (type: string, content_index: number, words: object) => {
+    return { type: `response.reasoning_text.${type}`, item_id: "rs", output_index: 0, content_index, ...words };
+  };
+  const events = decode(
+    added(0, { id: "rs", type: "reasoning" }),
+    told("delta", 0, { delta: "a" }),
+    told("done", 0, { text: "a" }),
+    told("delta", 1, { delta: "b" }),
+    completed([message("x")]),
+  );
+  assert.deepEqual(itemsOf(events), ["reasoning a\n\nb", "text! x"]);
 });

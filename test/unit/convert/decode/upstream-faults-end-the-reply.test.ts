@@ -110,6 +110,29 @@ test("responses: a failure that counts nothing leaves what was counted before it
   }
 });
 
+test("responses: a state of failure in the last event is one, whatever the event is called", () => {
+  for (const status of ["failed", "cancelled"]) {
+    const response = { id: "r", status, output: [], usage: { input_tokens: 30, output_tokens: 5, total_tokens: 35 } };
+    const { decoder, events } = decodePayloads([{ type: "response.completed", response }], planFor("responses"));
+    assert.equal(events.at(-1)?.type, "reply-error", status);
+    assert.deepEqual([decoder.counts().usage?.output, decoder.counts().final], [5, true]);
+  }
+});
+
+test("chat: an error that comes with a count is counted by it", () => {
+  const usage = { prompt_tokens: 30, completion_tokens: 500, total_tokens: 530 };
+  const said = { choices: [{ delta: { content: "x" } }] };
+  const { decoder } = decodePayloads([said, { error: { message: "x" }, usage }], planFor("chat"));
+  assert.deepEqual([decoder.counts().usage?.output, decoder.counts().final], [500, true]);
+});
+
+test("chat: a count is the last one where the stream has ended without a finish reason", () => {
+  const usage = { prompt_tokens: 30, completion_tokens: 500, total_tokens: 530 };
+  const said = { choices: [{ delta: { content: "x" } }] };
+  const { decoder } = decodePayloads([said, { choices: [], usage }, "[DONE]"], planFor("chat"));
+  assert.deepEqual([decoder.counts().usage?.output, decoder.counts().final], [500, true]);
+});
+
 test("chat: [DONE] before anything is no reply", () => {
   assert.equal(decodePayloads(["[DONE]"], planFor("chat")).decoder.fault?.cause, "upstream_invalid");
 });

@@ -112,3 +112,17 @@ test("chat: a stream that has said nothing of any choice ends as the first one's
   const reply = accumulateChat(Buffer.concat(frames.map((frame) => frame.bytes)).toString());
   assert.deepEqual(ENDING.chat(reply), CUT.chat);
 });
+
+test("a stream that is cut behind its reason to stop ends with that reason", () => {
+  const converter = converterOf("chat", "messages");
+  const payloads = [
+    { type: "message_start", message: { id: "m", content: [], usage: { input_tokens: 3, output_tokens: 1 } } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "whole" } },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 2 } },
+  ];
+  const text = payloads.map((payload) => `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`).join("");
+  const frames = [...converter.push(Buffer.from(text)), ...converter.truncate(USAGE)];
+  const reply = accumulateChat(Buffer.concat(frames.map((frame) => frame.bytes)).toString());
+  assert.deepEqual(ENDING.chat(reply), ["stop", 7]);
+});
