@@ -202,6 +202,22 @@ test("a period of a budget that is opened as a batch fails has nothing of it: wh
   await store.close();
 });
 
+test("where the period of a budget cannot be opened, nobody has the request's idempotency key", async () => {
+  const bench = new GatheringBench();
+  const { store, raw } = bench;
+  const tag = await makeAccount(store, "Key", { funds: 1_000n });
+  await store.changeKey(tag, "key_Key", { limits: limitsText({ budgets: { day: nanoUsd(500n) } }) });
+  const idempotency = { key: "1".repeat(64), fingerprint: "2".repeat(64) };
+  const request = admitAsk({ tag, requestId: ridOf(1), idempotency });
+  raw.exec("CREATE TRIGGER full BEFORE INSERT ON budgets BEGIN SELECT RAISE(FAIL, 'full'); END");
+  await assert.rejects(store.admit(request), /full/);
+  raw.exec("DROP TRIGGER full");
+  const { idempotency: kept, inFlight } = (await store.inspect(tag)) as AccountState;
+  assert.deepEqual([kept, inFlight], [[], 0]);
+  admitted(await store.admit(admitAsk({ tag, requestId: ridOf(2), idempotency })));
+  await store.close();
+});
+
 test("one who reads is told when the batch cannot be written, and reads what there was", async () => {
   const bench = new GatheringBench();
   const { store, tag, settlements } = await furnished(bench, "Ida");
