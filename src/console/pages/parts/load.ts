@@ -57,7 +57,8 @@ export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>
     try {
       await newest.current(...args);
     } catch (error) {
-      setRefused(asRefused(error));
+      // Whoever leaves the page ends what it was asking for: nothing has failed.
+      if (!(error instanceof DOMException && error.name === "AbortError")) setRefused(asRefused(error));
     } finally {
       busy.current = false;
       setRunning(false);

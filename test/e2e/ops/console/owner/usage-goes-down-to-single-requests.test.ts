@@ -12,11 +12,14 @@ import { assertSound, ownerWindow, settledPage, spend } from "./owner-pages.ts";
 
 after(closeBrowser);
 
+const DAY_MS = 86_400_000;
+
 async function csvOf(page: Page): Promise<{ name: string; rows: Record<string, string>[] }> {
   const downloading = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download CSV" }).click();
   const file = await downloading;
   const text = readFileSync(await file.path(), "utf8");
+  assert.ok(text.startsWith("\ufeff"), "spreadsheets are told that it is UTF-8");
   return { name: file.suggestedFilename(), rows: parse(text, { bom: true, columns: true }) };
 }
 
@@ -42,7 +45,15 @@ test("thousands of lines are read a page at a time, and saved whole", async (t) 
     await lines.nth(count - 1).waitFor();
     assert.equal(await lines.count(), count);
   }
-  await assertSound(page, "150 lines");
+  // While older ones are on their way none is shown twice.
+  const held = Promise.withResolvers<void>();
+  await page.route("**/lines?*before=*", (route) => held.promise.then(() => route.continue()), { times: 1 });
+  await page.getByRole("button", { name: "Older lines" }).click();
+  await page.locator("main [aria-busy=true]").first().waitFor();
+  assert.equal(await lines.count(), 150);
+  held.resolve();
+  await lines.nth(199).waitFor();
+  await assertSound(page, "200 lines");
   const { name, rows } = await csvOf(page);
   assert.match(name, /^ledger-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
   assert.equal(rows.length, 2_502);
@@ -51,6 +62,9 @@ test("thousands of lines are read a page at a time, and saved whole", async (t) 
   await page.getByLabel("Model").selectOption("chat-1");
   await page.getByRole("link", { name: "chat-1" }).waitFor();
   assert.equal(await lines.count(), 1);
+  // With Ctrl it is the browser's, which opens it elsewhere.
+  await page.getByRole("link", { name: "chat-1" }).click({ modifiers: ["Control"] });
+  assert.equal(new URL(page.url()).pathname, "/console/usage");
   await page.getByRole("link", { name: "chat-1" }).click();
   await page.getByRole("heading", { name: "How the amount is made" }).waitFor();
   assert.equal(new URL(page.url()).pathname, `/console/usage/${first}`);
@@ -58,6 +72,35 @@ test("thousands of lines are read a page at a time, and saved whole", async (t) 
   await page.getByText("The multiplier of the group money is 1.00.").waitFor();
   await page.goBack();
   await page.getByRole("link", { name: "chat-1" }).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test("a file is read no further once the page is left", async (t) => {
+  const gateway = await startGatewayHere();
+  t.after(() => gateway.close());
+  const alice = await gateway.account();
+  await payments(gateway, alice, 500);
+  const { page, complaints } = await ownerWindow(t, gateway, alice.name, "usage?by=requests");
+  await settledPage(page);
+  const left = Promise.withResolvers<void>();
+  let asked = 0;
+  await page.route("**/lines?*limit=200*", async (route) => {
+    asked++;
+    await left.promise;
+    await route.continue().catch(() => undefined);
+  });
+  const begun = page.waitForRequest(/limit=200/);
+  await page.getByRole("button", { name: "Download CSV" }).click();
+  await begun;
+  await page.getByRole("link", { name: "Overview", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  left.resolve();
+  // Two further looks at the gateway: time enough for one that goes on.
+  for (const name of ["Usage", "Overview"]) {
+    await page.getByRole("link", { name, exact: true }).click();
+    await settledPage(page);
+  }
+  assert.equal(asked, 1);
   assert.deepEqual(complaints, []);
 });
 
@@ -77,17 +120,19 @@ test("sums by day, model, key and group agree with the ledger, for each span, an
   await page.getByRole("button", { name: "Show more (20 left)" }).click();
   assert.equal(await rows.count(), 120);
   const spent = (await gateway.store.getAccount(alice.tag))?.spent ?? 0n;
-  for (const [view, span] of [
-    ["Day", "7 days"],
-    ["Model", "30 days"],
-    ["Group", "90 days"],
-    ["Key", "Today"],
+  for (const [view, span, days] of [
+    ["Day", "7 days", 7],
+    ["Model", "30 days", 30],
+    ["Group", "90 days", 90],
+    ["Key", "Today", 1],
   ] as const) {
     await page.getByRole("link", { name: view, exact: true }).click();
     await page.getByRole("link", { name: span, exact: true }).click();
     await page.locator(`nav a[aria-current]`, { hasText: span }).waitFor();
     await settledPage(page);
     const saved = await csvOf(page);
+    const [since = "", until = ""] = saved.name.match(/\d{4}-\d\d-\d\d/g) ?? [];
+    assert.equal((Date.parse(until) - Date.parse(since)) / DAY_MS + 1, days, saved.name);
     const sum = saved.rows.reduce(
       (all, { usd = "" }) => all + BigInt(usd.replace(".", "").padEnd(usd.indexOf(".") + 9, "0")),
       0n,
