@@ -156,11 +156,15 @@ test("what is refused says why and what to do; a pasted key is used as it is", a
   await page.getByText(/401, /).waitFor();
   await page.getByLabel("Your key").fill(alice.key);
   await page.getByRole("combobox", { name: "Model" }).selectOption("chat-1");
+  const sent = page.waitForRequest(/\/v1\/chat\/completions$/);
   await ask(page, "<img src=x onerror=alert(1)>");
   await answers(page)
     .last()
     .getByText(/^0\.\d+ USD$/)
     .waitFor();
+  // What was refused is no part of what is sent.
+  const { messages } = (await sent).postDataJSON() as { readonly messages: readonly object[] };
+  assert.deepEqual(messages, [{ role: "user", content: "<img src=x onerror=alert(1)>" }]);
   assert.equal(await page.locator(".talk img").count(), 0);
   assert.equal((await page.getByText("<img src=x onerror=alert(1)>").count()) > 0, true);
   await page.getByLabel("Output tokens at most").fill("0");

@@ -91,6 +91,13 @@ test("name, expiry, group and limits of a key are changed", async (t) => {
   await panel(page, "Change the expiry").getByRole("button").click();
   await saved(page, "Change the expiry");
   assert.equal((await keyOf(gateway, keyId)).expires_at, "2040-01-31T12:00:00.000Z");
+  // The form shows minutes: an end that nobody has touched keeps its seconds.
+  const exact = "2040-01-31T12:00:45.000Z";
+  await admin(gateway, "PUT", `/keys/${keyId}/expiry`, { expires_at: exact });
+  await page.reload();
+  await panel(page, "Change the expiry").getByRole("button").click();
+  await saved(page, "Change the expiry");
+  assert.equal((await keyOf(gateway, keyId)).expires_at, exact);
   await panel(page, "Change the expiry").getByLabel("Expires", { exact: true }).fill("");
   await panel(page, "Change the expiry").getByRole("button").click();
   await page.getByText("Jan 31, 2040").waitFor({ state: "detached" });
@@ -121,6 +128,12 @@ test("name, expiry, group and limits of a key are changed", async (t) => {
     addresses: ["127.0.0.0/8", "192.0.2.7"],
   });
   await page.getByText("Per day: 2.000000001 USD of 2.000000001 USD left").waitFor();
+  // What the form itself has saved was not set by somebody else.
+  await limits.getByLabel("Requests per minute").fill("400");
+  const written = page.waitForResponse((response) => response.request().method() === "PUT");
+  await limits.getByRole("button").click();
+  assert.equal((await written).status(), 200);
+  assert.equal((await keyOf(gateway, keyId)).limits.requests_per_minute, 400);
   assert.deepEqual(complaints, []);
 });
 

@@ -43,12 +43,17 @@ test("two clicks of one moment make one key", async (t) => {
   const { name } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
   await fillNewKey(page, gateway);
+  let sent = 0;
+  page.on("request", (request) => {
+    if (request.method() === "POST") sent++;
+  });
   await page.getByRole("button", { name: "Create the key" }).evaluate((button: { click(): void }) => {
     button.click();
     button.click();
   });
   await page.getByRole("heading", { name: "Your new key" }).waitFor();
   assert.equal((await keyIds(gateway, name)).length, 2);
+  assert.equal(sent, 1);
   assert.deepEqual(complaints, []);
 });
 
