@@ -138,15 +138,15 @@ export function admissionTests(ask: Ask): void {
   test("of cards that end together the one that began first pays, and of those that began together the first by name", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Atie", { group: "cards" });
-    const toMs = nowMs() + DAY_MS;
+    const begunMs = nowMs();
     for (const [id, agoMs] of [
       ["At1", 2_000],
       ["At2", 3_000],
       ["At3", 4_000],
       ["At0", 4_000],
     ] as const) {
-      const fromMs = nowMs() - agoMs;
-      await store.grant(tag, { ...card(id, { quota: 10n, lastsMs: toMs - fromMs }), fromMs });
+      const times = { fromMs: begunMs - agoMs, lastsMs: DAY_MS + agoMs };
+      await store.grant(tag, { ...card(id, { quota: 10n }), ...times });
     }
     const payers: (string | undefined)[] = [];
     for (let n = 1; n <= 4; n++) {
