@@ -6,13 +6,29 @@ import { assertUsable, chat, openOperator } from "./world.ts";
 
 after(closeBrowser);
 
-test("traffic is seen as it comes, in two windows at once", async (t) => {
+/** Gives a page the live figures in pieces of a few bytes, as a network may cut them. */
+const CUT_SMALL = `{
+  const asked = window.fetch;
+  const pieces = () => new TransformStream({
+    transform(bytes, to) {
+      for (let at = 0; at < bytes.length; at += 100) to.enqueue(bytes.slice(at, at + 100));
+    },
+  });
+  window.fetch = async (...how) => {
+    const response = await asked(...how);
+    if (!response.url.endsWith("/live") || !response.body) return response;
+    return new Response(response.body.pipeThrough(pieces()), { status: response.status });
+  };
+}`;
+
+test("traffic is seen as it comes, in two windows at once, however it is cut", async (t) => {
   const { page, context, here, open, complaints } = await openOperator(t);
   const { key } = await here.account({ usd: "5" });
   await open("");
   await page.getByText("Ready for traffic").waitFor();
   await page.getByText("live", { exact: true }).waitFor();
   const second = await context.newPage();
+  await second.addInitScript(CUT_SMALL);
   await second.goto(`${here.adminUrl}/console/`);
   await second.getByText("live", { exact: true }).waitFor();
   await chat(here, key);
