@@ -12,7 +12,7 @@ import { connectAdmin, type Env, type GatewayPlace } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
 import { addAuditCommand } from "./audit-command.ts";
 import { addCardCommands } from "./cards/commands.ts";
-import { type Ask, Command, CommanderError, type Follow, InvalidArgumentError } from "./command-line.ts";
+import { type Ask, Command, CommanderError, type Follow, InvalidArgumentError, type Own } from "./command-line.ts";
 import { addExplainCommand } from "./explain-command.ts";
 import { CliFailure } from "./failure.ts";
 import { addExamples, addGuideCommands } from "./guide/commands.ts";
@@ -156,7 +156,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addUsageCommand(program, ask);
   addReconcileCommand(program, ask);
   addExplainCommand(program, ask);
-  addStoreCommands(program, ask);
+  addStoreCommands(program, ask, ownOf(program, io));
   addWebhookCommands(program, ask);
   addAuditCommand(program, follow);
   addUpstreamsCommand(program, ask);
@@ -237,6 +237,10 @@ function askOf(program: Command, io: CliIo): Ask {
   };
 }
 
+function ownOf(program: Command, io: CliIo): Own {
+  return async (work) => print(io, await work(placeOf(program, io)), program.opts<GlobalOptions>().json === true);
+}
+
 function followOf(program: Command, io: CliIo, ask: Ask): Follow {
   return async (question, { follow: isFollowing }) => {
     if (!isFollowing) return ask((client, terminal) => question(client, { terminal, ...AT_ONCE }));
@@ -266,9 +270,7 @@ function addOwnCommands(program: Command, io: CliIo): void {
   program
     .command("health")
     .description("whether a gateway is alive: exit status 0 or 1; for container images, which have no curl")
-    .action(async () => {
-      await print(io, await askHealth(placeOf(program, io)), program.opts<GlobalOptions>().json === true);
-    });
+    .action(() => ownOf(program, io)(askHealth));
   if (schema) {
     program
       .command("schema")

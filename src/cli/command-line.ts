@@ -3,7 +3,7 @@
  * definition is beside what it runs; `cli.ts` puts them together.
  */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import type { AdminClient } from "./admin-client.ts";
+import type { AdminClient, GatewayPlace } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
 import type { Follower } from "./follow/follow.ts";
 import { LISTING_FORMATS } from "./output/listing.ts";
@@ -20,7 +20,10 @@ export type Ask = (
   interrupted?: string,
 ) => Promise<void>;
 
-/** The same for a command that goes on until it is interrupted, if it is told to. */
+/** Runs what needs no gateway but a place, and prints its outcome. */
+export type Own = (work: (place: GatewayPlace) => Promise<CommandResult>) => Promise<void>;
+
+/** The same as `Ask` for a command that goes on until it is interrupted, if it is told to. */
 export type Follow = (
   question: (client: AdminClient, follower: Follower) => Promise<CommandResult>,
   options: { readonly follow?: true },

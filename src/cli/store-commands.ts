@@ -1,10 +1,16 @@
-/** `tollgate store`: whether the store is the one that it was, and an operator's word that it is to be used as it is. */
+/**
+ * `tollgate store`: whether the store is the one that it was, an operator's word that it is to be used as it is, and a copy of an
+ * embedded one.
+ */
+import { StoreError } from "../store/contract.ts";
 
 import type { JsonObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
-import type { AdminClient } from "./admin-client.ts";
+import { DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
+import type { AdminClient, GatewayPlace } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
-import type { Ask, Command } from "./command-line.ts";
+import type { Ask, Command, Own } from "./command-line.ts";
+import { CliFailure } from "./failure.ts";
 import { type Column, cell, table } from "./output/table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -93,9 +99,33 @@ function duration(seconds: number): string {
     .join(" ");
 }
 
-/** Defines `tollgate store`. */
-export function addStoreCommands(program: Command, ask: Ask): void {
-  const store = program.command("store").description("the store: whether it has all of its data");
+/**
+ * Copies the database of an embedded store. No gateway is asked, so that it is there for one that does not run, too.
+ * @param place where the store's folder is looked for.
+ * @throws CliFailure 1
+ */
+async function backupStore({ data, env }: Pick<GatewayPlace, "data" | "env">, file: string): Promise<CommandResult> {
+  const { copyDatabase, hasDatabase } = await import("../store/embedded/database/copy.ts");
+  const named = data ?? (env.TOLLGATE_DATA || undefined);
+  const dir = named ?? [DATA_DIR, DEMO_DATA_DIR].find(hasDatabase) ?? DATA_DIR;
+  try {
+    const { bytes, accounts, lines } = copyDatabase(dir, file);
+    return {
+      json: { file, bytes, accounts, ledger_lines: lines },
+      text: `Copied ${accounts} accounts and ${lines} ledger lines of ${dir} to ${file}, ${bytes} bytes.\n`,
+    };
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const elsewhere = named === undefined ? "; --data or TOLLGATE_DATA names another folder" : "";
+    throw new CliFailure(1, `No copy was made: ${error.message}${elsewhere}.`);
+  }
+}
+
+/** Defines `tollgate store`. @param own runs what asks no gateway. */
+export function addStoreCommands(program: Command, ask: Ask, own: Own): void {
+  const store = program
+    .command("store")
+    .description("the store: whether it has all of its data; a copy of an embedded one");
   store
     .command("status")
     .description("is the store the one that it was, and if not, what differs")
@@ -104,4 +134,10 @@ export function addStoreCommands(program: Command, ask: Ask): void {
     .command("confirm <seen>")
     .description("use a store that lost data as it is; SEEN is what status shows")
     .action((seen: string) => ask((c) => confirmStore(c, seen)));
+  store
+    .command("backup <file>")
+    .description(
+      "copy the database of the embedded store in the folder --data, while its gateway runs or not; as the gateway's own user",
+    )
+    .action((file: string) => own((place) => backupStore(place, file)));
 }

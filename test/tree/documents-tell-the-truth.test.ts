@@ -1,10 +1,7 @@
 /** Prose about files drifts within weeks, so these tests read ours. */
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import test from "node:test";
 import { DEFAULTS } from "../../src/config/defaults.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
@@ -68,32 +65,6 @@ test("the pictures of the README are what npm run showcase draws, and small enou
   const shown = [...read("README.md").matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)].map(([, path]) => path);
   assert.deepEqual(shown.sort(), drawn);
   for (const picture of drawn) assert.ok(statSync(picture).size < 150_000, picture);
-});
-
-test("the copy of an embedded store that docs/operation.md shows is one of a database that is there", () => {
-  const text = read("docs/operation.md");
-  assert.match(text, /^sqlite3 'file:data\/tollgate\.db\?mode=ro' "VACUUM INTO 'copy\.db'"$/m);
-  const code = /^npx --no-install node -e '(.+)'$/m.exec(text)?.[1] ?? assert.fail();
-  const cwd = mkdtempSync(join(tmpdir(), "tollgate-copy-"));
-  try {
-    mkdirSync(join(cwd, "data"));
-    const copy = () => spawnSync(process.execPath, ["-e", code], { cwd, stdio: "pipe" });
-    const wrong = copy();
-    assert.notEqual(wrong.status, 0);
-    assert.match(wrong.stderr.toString(), /unable to open database file/);
-    assert.deepEqual([readdirSync(cwd), readdirSync(join(cwd, "data"))], [["data"], []]);
-    // As a gateway has it open, all of it still in the file beside it.
-    const store = new DatabaseSync(join(cwd, "data/tollgate.db"));
-    store.exec("PRAGMA journal_mode = WAL; CREATE TABLE kept (value); INSERT INTO kept VALUES (7)");
-    const right = copy();
-    store.close();
-    assert.equal(right.status, 0, right.stderr.toString());
-    const kept = new DatabaseSync(join(cwd, "copy.db"), { readOnly: true });
-    assert.equal(kept.prepare("SELECT value FROM kept").get()?.value, 7);
-    kept.close();
-  } finally {
-    rmSync(cwd, { recursive: true });
-  }
 });
 
 test("every npm command that a document names is a script", () => {

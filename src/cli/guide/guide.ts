@@ -118,7 +118,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "tollgate ledger archive --before 2026-07-01 --to ./archive",
   ],
   explain: ["tollgate explain --key-id key_0123456789abcdefgh --model big-1 --protocol chat --max-tokens 4000"],
-  store: ["tollgate store status"],
+  store: ["tollgate store status", "tollgate store backup /var/backups/tollgate.db --data /var/lib/tollgate/data"],
   "account notify": ["tollgate account notify alice --below 5.00", "tollgate account notify alice --below none"],
   webhook: ["tollgate webhook test", "tollgate webhook list"],
   audit: ["tollgate audit --last 20", "tollgate audit --since 24h", "tollgate audit --follow"],

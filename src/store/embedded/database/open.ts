@@ -22,6 +22,9 @@ function afterAnswers(work: () => void): void {
   setImmediate(() => setImmediate(work));
 }
 
+/** In the folder of a store. */
+export const DATABASE_FILE = "tollgate.db";
+
 /**
  * Opens (or makes) the store in a folder: folder 0700, files 0600.
  * @param gatherMs how long settlements that follow one another wait for each other; 0 for none of them.
@@ -31,7 +34,7 @@ export function openDatabase(dir: string, gatherMs = GATHER_MS): Database {
   const unlock = takeFolder(dir);
   try {
     chmodSync(dir, 0o700);
-    const path = join(dir, "tollgate.db");
+    const path = join(dir, DATABASE_FILE);
     makePrivate(path);
     const later: Later = (work, isBusy) =>
       void (isBusy && gatherMs > 0 ? setTimeout(work, gatherMs) : afterAnswers(work));

@@ -1,0 +1,102 @@
+/**
+ * `tollgate store backup`: what a gateway has written by then is in the copy, while it runs, and nothing takes another file's
+ * place or another user's (docs/operation.md, "Backup and restore").
+ */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { openStore } from "../../../src/store/open.ts";
+import { makeAccount } from "../store/asks.ts";
+import { run } from "./captured-run.ts";
+
+function folder(t: TestContext): string {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-copy-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** A store in use, with one account of 700. */
+async function storeInUse(t: TestContext) {
+  const dir = join(folder(t), "data");
+  const store = await openStore({ kind: "embedded", dir });
+  t.after(() => store.close());
+  return { dir, store, tag: await makeAccount(store, "Copied", { funds: 700n }) };
+}
+
+test("what was written by then is in the copy of a store in use, and what comes after is not", async (t) => {
+  const { dir, store, tag } = await storeInUse(t);
+  const restored = join(folder(t), "restored");
+  mkdirSync(restored);
+  const file = join(restored, "tollgate.db");
+  writeFileSync(`${file}.part`, "of a run that was cut off");
+  const ran = await run(["store", "backup", file, "--data", dir]);
+  const { size, mode } = statSync(file);
+  const words = `Copied 1 accounts and 1 ledger lines of ${dir} to ${file}, ${size} bytes.\n`;
+  assert.deepEqual(ran, { status: 0, out: words, err: "" });
+  assert.equal(mode & 0o777, 0o600);
+  assert.deepEqual(readdirSync(restored), ["tollgate.db"]);
+  await store.credit(tag, { id: "later", amount: 1n, kind: "topup", note: "" });
+  const copy = await openStore({ kind: "embedded", dir: restored });
+  t.after(() => copy.close());
+  assert.deepEqual([(await store.getAccount(tag))?.balance, (await copy.getAccount(tag))?.balance], [701n, 700n]);
+});
+
+test("the folder is that of the environment, and programs read what was copied", async (t) => {
+  const { dir } = await storeInUse(t);
+  const file = join(folder(t), "copy.db");
+  const ran = await run(["store", "backup", file, "--json"], { env: { TOLLGATE_DATA: dir } });
+  assert.deepEqual(JSON.parse(ran.out), { file, bytes: statSync(file).size, accounts: 1, ledger_lines: 1 });
+});
+
+test("as docs/operation.md has it: another process, in the folder above `data`, of a store whose rows are in the file beside it", async (t) => {
+  const { dir } = await storeInUse(t);
+  const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+  const copied = spawnSync(process.execPath, [main, "store", "backup", "copy.db"], {
+    cwd: dirname(dir),
+    encoding: "utf8",
+  });
+  assert.match(
+    copied.stdout,
+    /^Copied 1 accounts and 1 ledger lines of \.\/data to copy\.db, [0-9]+ bytes\.\n$/,
+    copied.stderr,
+  );
+});
+
+test("no copy takes a file's place, and none is made of what is not there or of another user's", async (t) => {
+  const { dir } = await storeInUse(t);
+  const to = folder(t);
+  const file = join(to, "copy.db");
+  const refused = async (...words: string[]) => {
+    const ran = await run(["store", "backup", ...words]);
+    assert.deepEqual([ran.status, ran.out], [1, ""]);
+    return ran.err;
+  };
+  writeFileSync(file, "older");
+  assert.match(await refused(file, "--data", dir), /^No copy was made: .*copy\.db is there already/);
+  rmSync(file);
+  assert.match(
+    await refused(file, "--data", to),
+    /^No copy was made: there is no embedded store in the folder .*\.\n$/,
+  );
+  assert.match(await refused(file), /no embedded store in the folder .*data; --data or TOLLGATE_DATA names another/);
+  assert.match(await refused(join(to, "none", "copy.db"), "--data", dir), /cannot be made: .*ENOENT/);
+  if (process.getuid?.() === 0) {
+    chmodSync(dir, 0o755);
+    chownSync(join(dir, "tollgate.db"), 65_534, 65_534);
+    assert.match(await refused(file, "--data", dir), /belongs to another user: run this as that one \(runuser -u NAME/);
+  }
+  assert.deepEqual(readdirSync(to), []);
+});
+
+test("a database that is damaged leaves no copy", async (t) => {
+  const [dir, to] = [folder(t), folder(t)];
+  writeFileSync(join(dir, "tollgate.db"), "no database at all, whatever its name says. ".repeat(100));
+  const ran = await run(["store", "backup", join(to, "copy.db"), "--data", dir]);
+  assert.equal(ran.status, 1);
+  assert.match(ran.err, /^No copy was made: the copy .* cannot be made: file is not a database/);
+  assert.deepEqual(readdirSync(to), []);
+});
