@@ -72,4 +72,17 @@ export async function runTogether(files: readonly string[]): Promise<void> {
       for (const call of calls) call();
     });
   }
+  all.after(endSoon);
+}
+
+/** What is closed without being waited for has this time. */
+const LINGER_MS = 60_000;
+
+/** A test that failed half way, or timed out, may have left a server behind, which would keep this process, and so the run, for good. */
+function endSoon(): void {
+  const end = () => {
+    console.error(`something still runs after the last test: ${process.getActiveResourcesInfo().join(", ")}`);
+    process.exit(1);
+  };
+  setTimeout(end, LINGER_MS).unref();
 }
