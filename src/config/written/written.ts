@@ -91,15 +91,16 @@ const schemeOf = ({ tls }: { readonly tls: TlsSettings | undefined }) => (tls ? 
 /** What the address does not say; a member for each part that has any. */
 function writtenRedis(store: StoreSettings): JsonObject | undefined {
   if (store.kind === "embedded") return undefined;
-  const { username, password } =
-    store.kind === "redis-sentinel"
-      ? { username: store.sentinelUsername, password: store.sentinelPassword }
-      : { username: undefined, password: undefined };
-  const isKnown = username !== undefined || password !== undefined;
-  return {
-    tls: store.tls && writtenTls(store.tls),
-    sentinel: isKnown ? { username, password } : undefined,
-  };
+  const tls = store.tls && writtenTls(store.tls);
+  const sentinel = store.kind === "redis-sentinel" ? writtenSentinel(store) : undefined;
+  return tls === undefined && sentinel === undefined ? undefined : { tls, sentinel };
+}
+
+function writtenSentinel({
+  sentinelUsername: username,
+  sentinelPassword: password,
+}: Extract<StoreSettings, { kind: "redis-sentinel" }>): JsonObject | undefined {
+  return username === undefined && password === undefined ? undefined : { username, password };
 }
 
 function credentialsOf({ username, password }: { readonly username?: unknown; readonly password?: unknown }): string {

@@ -119,5 +119,6 @@ test("so is what its address does not say, and read back", () => {
     const text = fileOf(settings);
     assert.deepEqual(settingsOf(text).store, settings.store);
   }
-  assert.equal(asWritten(settingsOf(rich)).redis, undefined);
+  for (const store of ["embedded:./data", "redis://10.0.0.1", "redis-sentinel://10.0.0.1/name"])
+    assert.equal(asWritten(settingsOf(`store: "${store}"\n${sealed}`)).redis, undefined, store);
 });
