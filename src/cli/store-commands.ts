@@ -116,7 +116,7 @@ async function backupStore({ data, env }: Pick<GatewayPlace, "data" | "env">, fi
     };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    const elsewhere = named === undefined ? "; --data or TOLLGATE_DATA names another folder" : "";
+    const elsewhere = named === undefined && !hasDatabase(dir) ? "; --data or TOLLGATE_DATA names another folder" : "";
     throw new CliFailure(1, `No copy was made: ${error.message}${elsewhere}.`);
   }
 }

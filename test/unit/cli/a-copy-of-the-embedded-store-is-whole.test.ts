@@ -55,14 +55,13 @@ test("the folder is that of the environment, and programs read what was copied",
 test("as docs/operation.md has it: another process, in the folder above `data`, of a store whose rows are in the file beside it", async (t) => {
   const { dir } = await storeInUse(t);
   const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
-  const copied = spawnSync(process.execPath, [main, "store", "backup", "copy.db"], {
-    cwd: dirname(dir),
-    encoding: "utf8",
-  });
+  const backup = () =>
+    spawnSync(process.execPath, [main, "store", "backup", "copy.db"], { cwd: dirname(dir), encoding: "utf8" });
+  const { stdout, stderr } = backup();
+  assert.match(stdout, /^Copied 1 accounts and 1 ledger lines of \.\/data to copy\.db, [0-9]+ bytes\.\n$/, stderr);
   assert.match(
-    copied.stdout,
-    /^Copied 1 accounts and 1 ledger lines of \.\/data to copy\.db, [0-9]+ bytes\.\n$/,
-    copied.stderr,
+    backup().stderr,
+    /^No copy was made: copy\.db is there already: a copy takes no other file's place\.\n$/,
   );
 });
 
