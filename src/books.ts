@@ -18,7 +18,7 @@ import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import type { ClosingStep } from "./values/program/closing.ts";
 import { errorStack } from "./values/program/error-text.ts";
-import type { Settings } from "./values/settings.ts";
+import type { Settings, StoreSettings } from "./values/settings.ts";
 import type { Clock } from "./values/time.ts";
 
 interface BooksParts {
@@ -30,6 +30,8 @@ interface BooksParts {
   readonly serves?: "clients" | "operators" | undefined;
   /** How long steps on Redis may take, where it is not to be the usual. */
   readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs"> | undefined;
+  /** The store of the settings in force, which has the newest certificates. */
+  readonly storeNow: () => StoreSettings;
   /** How often the configuration has been taken, for notices. */
   readonly generation: () => number;
 }
@@ -53,7 +55,7 @@ export interface Books {
  * @throws the reason when a store cannot be used, or the journal is another process's.
  */
 export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promise<Books> {
-  const { settings, clock, metrics, log, serves, storeTimes, generation } = parts;
+  const { settings, clock, metrics, log, serves, storeTimes, storeNow, generation } = parts;
   const away = new AwayLog(clock, log);
   const notices = new Notices({
     settings: settings.notices,
@@ -70,6 +72,7 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
     warn: (message) => log.warn({}, message),
     onConnectionFailed: (reason) => away.failed(reason),
     notices: notices.writer,
+    tlsNow: () => tlsOf(storeNow()),
     ...storeTimes,
   });
   opened.push(() => bare.close());
@@ -109,6 +112,8 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
   const reasons = () => [health, composed, charging].flatMap((part) => part.reasons());
   return { store, charging, notices, journaled, reasons, storeUnfit: () => health.unfit() };
 }
+
+const tlsOf = (store: StoreSettings) => (store.kind === "embedded" ? undefined : store.tls);
 
 /** Looks whether accounts are what their ledgers say, and has the operator told of one that is not. */
 function booksWatched(parts: Omit<Parameters<typeof watchLedger>[0], "onUnbalanced">, notices: Notices) {

@@ -138,7 +138,10 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
   const state: GatewayState = { settings: started, generation: 1, listening: started.listen, isDraining: false };
   const settings = () => state.settings;
   const metrics = createMetrics();
-  const books = await openBooks({ ...options, metrics, generation: () => state.generation }, opened);
+  const books = await openBooks(
+    { ...options, metrics, storeNow: () => state.settings.store, generation: () => state.generation },
+    opened,
+  );
   const cut = new AbortController();
   const pipeline = await openPipeline({ ...options, settings, books, metrics, cut: cut.signal }, opened);
   const { charging } = books;

@@ -1,5 +1,5 @@
 /** The store that the settings name. */
-import type { StoreSettings } from "../values/settings.ts";
+import type { StoreSettings, TlsSettings } from "../values/settings.ts";
 import type { Store } from "./contract.ts";
 import { openEmbedded } from "./embedded/store.ts";
 import type { NoticeWriter } from "./notices.ts";
@@ -18,6 +18,11 @@ export interface OpenOptions {
   readonly warn?: (message: string) => void;
   /** Called with the reason each time that a connection to Redis is lost or cannot be made: several times a second. */
   readonly onConnectionFailed?: (reason: string) => void;
+  /**
+   * Asked for each connection to a Redis with TLS: how it is recognised now, since certificates are renewed. As the settings say, unless
+   * given.
+   */
+  readonly tlsNow?: () => TlsSettings | undefined;
   readonly commandTimeoutMs?: number;
   /** How long both tries of a step on Redis may take, milliseconds. */
   readonly stepTimeoutMs?: number;
@@ -40,6 +45,7 @@ export async function openStore(settings: StoreSettings, options: OpenOptions = 
   const { openRedis } = await import("./redis/store.ts");
   return openRedis(
     settings,
+    options.tlsNow ?? (() => settings.tls),
     { tryMs: commandTimeoutMs, totalMs: stepTimeoutMs },
     { warn, demandAof },
     onConnectionFailed,

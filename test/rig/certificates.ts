@@ -1,6 +1,6 @@
 /** Certificates of test authorities, made by openssl in a folder of their own that goes with the process. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -23,4 +23,12 @@ export function selfSigned(): Certificate {
   } finally {
     rmSync(dir, { recursive: true });
   }
+}
+
+/** Writes a certificate, which is its own authority, into a folder. @returns Redis' names of its settings and the files. */
+export function redisTlsFiles(dir: string, { key, cert }: Certificate) {
+  const files = { "tls-cert-file": join(dir, "cert.pem"), "tls-key-file": join(dir, "key.pem") };
+  writeFileSync(files["tls-key-file"], key);
+  writeFileSync(files["tls-cert-file"], cert);
+  return { ...files, "tls-ca-cert-file": files["tls-cert-file"] };
 }

@@ -9,7 +9,7 @@ import { archiveLedger, readLedger } from "./archive.ts";
 import * as cards from "./cards.ts";
 import * as codes from "./codes.ts";
 import { type Confirm, confirmedWrites, confirmOn } from "./connection/confirmed.ts";
-import { connect, connectBeside, type RedisConnection, type RedisSettings } from "./connection/connect.ts";
+import { connect, connectBeside, type RedisConnection, type RedisSettings, type TlsNow } from "./connection/connect.ts";
 import { type FitnessOptions, HealthCheck, identityNow } from "./connection/health.ts";
 import { neededRights, Rights } from "./connection/rights.ts";
 import { Runner, type StepLimits } from "./connection/runner.ts";
@@ -29,18 +29,19 @@ import * as signIns from "./sign-ins.ts";
 /** Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells. */
 export async function openRedis(
   settings: RedisSettings,
+  tlsNow: TlsNow,
   limits: StepLimits,
   fitness: FitnessOptions,
   onConnectionFailed: (reason: string) => void,
   noticeWriter?: NoticeWriter,
 ): Promise<Store> {
   const scripts = loadScripts();
-  const connection = await connect(settings, (error) => onConnectionFailed(error.message));
+  const connection = await connect(settings, (error) => onConnectionFailed(error.message), tlsNow);
   const sharded = settings.kind === "redis-cluster";
   const runnerOn = (open: RedisConnection) =>
     new Runner(open, limits, new Rights(open, neededRights(scripts, sharded), scripts.rights));
   const runner = runnerOn(connection);
-  const beside = () => runnerOn(connectBeside(settings, limits.tryMs));
+  const beside = () => runnerOn(connectBeside(settings, tlsNow, limits.tryMs));
   return redisStore({ runner, scripts, fitness, parts: epochPartsOf(sharded), beside, notices: noticeWriter });
 }
 

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { diffSettings, goneFrom, keepUntilRestart, loadConfig } from "../../../src/config/config.ts";
+import { Secret } from "../../../src/values/secret.ts";
 import type { Settings } from "../../../src/values/settings.ts";
 import { bad, better, good, watched } from "./watched.ts";
 
@@ -93,6 +94,23 @@ test("what waits for a restart is named", () => {
   const moved = settingsOf(good.replace("8787", "8789").replace("./data", "./other"));
   assert.deepEqual(diffSettings(old, moved), { restart: ["listen", "store", "journal"] });
   assert.deepEqual(diffSettings(redis("a"), redis("b")), { restart: ["store"] }, "a password alone");
+});
+
+test("certificates of redis.tls do not wait, unless the store is another one, too", () => {
+  const started = redis("a");
+  const { store } = started;
+  assert.ok(store.kind === "redis");
+  const by = (ca: string, url = store.url): Settings => ({
+    ...started,
+    store: { ...store, url, tls: { ca, identity: undefined, serverName: undefined } },
+  });
+  assert.deepEqual(diffSettings(by("old"), by("new")), { restart: [] });
+  assert.deepEqual(keepUntilRestart(by("old"), by("new")), by("new"));
+  const moved = by("new", new Secret("rediss://other/0"));
+  assert.deepEqual(diffSettings(by("old"), moved), { restart: ["store"] });
+  assert.deepEqual(keepUntilRestart(by("old"), moved), by("old"));
+  assert.deepEqual(diffSettings(started, by("new")), { restart: ["store"] }, "with TLS, and without it");
+  assert.deepEqual(keepUntilRestart(started, by("new")), started);
 });
 
 test("what keys and accounts may still name, and a reload takes away, is named", () => {

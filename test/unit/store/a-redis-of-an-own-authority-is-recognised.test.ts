@@ -3,33 +3,32 @@
  * speak TLS and want a password: `redis.tls` and `redis.sentinel` of the configuration.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { Secret } from "../../../src/values/secret.ts";
-import type { StoreSettings } from "../../../src/values/settings.ts";
-import { type Certificate, selfSigned } from "../../rig/certificates.ts";
+import type { StoreSettings, TlsSettings } from "../../../src/values/settings.ts";
+import { type Certificate, redisTlsFiles, selfSigned } from "../../rig/certificates.ts";
 import { freePorts } from "../../rig/ports.ts";
-import { startRedis } from "../../rig/redis.ts";
+import { serveAllSlots, startRedis } from "../../rig/redis.ts";
 import { PATIENT } from "./benches.ts";
 
 /** Short, since those who must not come in are waited for. */
 const BRIEF = { commandTimeoutMs: 500, stepTimeoutMs: 1_000 } as const;
 
-/** The arguments of a server of this certificate. */
-function tlsArgs(t: TestContext, { key, cert }: Certificate, port: number): string[] {
+/** The settings of a server of this certificate, by name and file in turn. */
+function tlsFiles(t: TestContext, certificate: Certificate): [name: string, file: string][] {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-tls-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
-  const [keyFile, certFile] = [join(dir, "key.pem"), join(dir, "cert.pem")];
-  writeFileSync(keyFile, key);
-  writeFileSync(certFile, cert);
-  return [
-    ...["--tls-port", `${port}`, "--tls-cert-file", certFile, "--tls-key-file", keyFile],
-    ...["--tls-ca-cert-file", certFile],
-  ];
+  return Object.entries(redisTlsFiles(dir, certificate));
+}
+
+/** The arguments of a server of this certificate. */
+function tlsArgs(t: TestContext, certificate: Certificate, port: number): string[] {
+  return ["--tls-port", `${port}`, ...tlsFiles(t, certificate).flatMap(([name, file]) => [`--${name}`, file])];
 }
 
 async function isReached(t: TestContext, settings: StoreSettings, options: object = PATIENT): Promise<void> {
@@ -43,7 +42,7 @@ test("a server that wants to know who we are, at an address that its certificate
   const [port = 0] = await freePorts(1);
   const redis = await startRedis({ args: [...tlsArgs(t, ours, port), "--tls-auth-clients", "yes"] });
   t.after(() => redis.stop());
-  const tls = { ca: ours.cert, identity: { cert: ours.cert, key: new Secret(ours.key) }, serverName: "localhost" };
+  const tls = bothBy(ours);
   const url = new Secret(`rediss://127.0.0.1:${port}/0`);
   await isReached(t, { kind: "redis", url, tls });
   for (const missing of ["ca", "identity", "serverName"] as const) {
@@ -51,6 +50,39 @@ test("a server that wants to know who we are, at an address that its certificate
     await assert.rejects(isReached(t, less, BRIEF), StoreError, `without ${missing}`);
   }
 });
+
+/** All that a server of this certificate is recognised by, and who we are to it. */
+const bothBy = ({ key, cert }: Certificate): TlsSettings => ({
+  ca: cert,
+  identity: { cert, key: new Secret(key) },
+  serverName: "localhost",
+});
+
+for (const kind of ["redis", "redis-cluster"] as const) {
+  test(`${kind}: certificates that are renewed on both sides count from the next connection on`, async (t) => {
+    const [first, second] = [selfSigned(), selfSigned()];
+    const [port = 0] = await freePorts(1);
+    const cluster =
+      kind === "redis"
+        ? []
+        : ["--cluster-enabled", "yes", "--tls-cluster", "yes", "--cluster-announce-ip", "127.0.0.1"];
+    const redis = await startRedis({ args: [...tlsArgs(t, first, port), "--tls-auth-clients", "yes", ...cluster] });
+    t.after(() => redis.stop());
+    if (kind === "redis-cluster") await serveAllSlots(redis);
+    let tls = bothBy(first);
+    const at = { tls, nodes: [{ host: "127.0.0.1", port }], username: undefined, password: undefined };
+    const settings: StoreSettings =
+      kind === "redis" ? { kind, url: new Secret(`rediss://127.0.0.1:${port}/0`), tls } : { kind, ...at };
+    const store = await openStore(settings, { ...PATIENT, tlsNow: () => tls });
+    t.after(() => store.close());
+    await store.check();
+    await redis.command("CONFIG", "SET", ...tlsFiles(t, second).flat());
+    tls = bothBy(second);
+    await redis.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    await store.check();
+    await assert.rejects(isReached(t, settings, BRIEF), StoreError, "by the first certificates");
+  });
+}
 
 test("sentinels with TLS and a password, and the primary that they name", async (t) => {
   const ours = selfSigned();

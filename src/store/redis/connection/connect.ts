@@ -16,6 +16,9 @@ import { within } from "./within.ts";
 
 export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
 
+/** How a server is recognised from now on; undefined as in the settings of a store without TLS. */
+export type TlsNow = () => TlsSettings | undefined;
+
 /** As much of Redis as the store uses. Every method may reject with anything, or (ioredis 6.0.0) never settle. */
 export interface RedisConnection {
   evalsha(sha: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
@@ -109,9 +112,14 @@ function redisOptions(): RedisOptions {
 /**
  * Opens a connection and waits for it a moment; a Redis that is away is looked for in the background. Its commands have no time of
  * their own: the runner's counts, and what lies in the socket when that is over is read first.
+ * @param tlsNow how a server is recognised whose address asks for TLS: read for each connection, since certificates are renewed.
  */
-export async function connect(settings: RedisSettings, onError: (error: Error) => void): Promise<RedisConnection> {
-  const client = openClient(settings, redisOptions());
+export async function connect(
+  settings: RedisSettings,
+  onError: (error: Error) => void,
+  tlsNow: TlsNow = () => settings.tls,
+): Promise<RedisConnection> {
+  const client = openClient(settings, tlsNow, redisOptions());
   client.on("error", onError);
   const connection = wrap(client);
   await firstConnection(client);
@@ -122,8 +130,8 @@ export async function connect(settings: RedisSettings, onError: (error: Error) =
  * A connection that is made in the background and reports no error: another one to the same place does. Not all that is asked on it
  * is the runner's.
  */
-export function connectBeside(settings: RedisSettings, commandTimeoutMs: number): RedisConnection {
-  const client = openClient(settings, { ...redisOptions(), commandTimeout: commandTimeoutMs });
+export function connectBeside(settings: RedisSettings, tlsNow: TlsNow, commandTimeoutMs: number): RedisConnection {
+  const client = openClient(settings, tlsNow, { ...redisOptions(), commandTimeout: commandTimeoutMs });
   client.on("error", () => undefined);
   const connection = wrap(client);
   void client.connect().catch(() => undefined);
@@ -139,17 +147,18 @@ async function firstConnection(client: Redis | Cluster): Promise<void> {
   clearTimeout(timer);
 }
 
-function openClient(settings: RedisSettings, options: RedisOptions): Redis | Cluster {
-  const client = makeClient(settings, options);
+function openClient(settings: RedisSettings, tlsNow: TlsNow, options: RedisOptions): Redis | Cluster {
+  const client = makeClient(settings, settings.tls && tlsOptions(tlsNow), options);
   if (client instanceof Redis) gatherWrites(client);
   else client.on("+node", gatherWrites);
   return client;
 }
 
-function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Cluster {
+function makeClient(settings: RedisSettings, tls: RedisOptions["tls"], options: RedisOptions): Redis | Cluster {
+  const withTls = tls === undefined ? {} : { tls };
   switch (settings.kind) {
     case "redis":
-      return new Redis(settings.url.reveal(), { ...options, ...tlsOf(settings) });
+      return new Redis(settings.url.reveal(), { ...options, ...withTls });
     case "redis-sentinel":
       return new Redis({
         ...options,
@@ -159,10 +168,10 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
         failoverDetector: true,
         sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
         sentinelRetryStrategy: reconnectDelayMs,
-        ...(settings.tls ? { enableTLSForSentinelMode: true, sentinelTLS: tlsOptions(settings.tls) } : {}),
+        ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
         ...(settings.sentinelUsername === undefined ? {} : { sentinelUsername: settings.sentinelUsername }),
         ...(settings.sentinelPassword === undefined ? {} : { sentinelPassword: settings.sentinelPassword.reveal() }),
-        ...tlsOf(settings),
+        ...withTls,
         ...credentials(settings),
       });
     case "redis-cluster": {
@@ -182,23 +191,29 @@ function makeClient(settings: RedisSettings, options: RedisOptions): Redis | Clu
           retryDelayOnTryAgain: TRY_AGAIN_MS,
           retryDelayOnClusterDown: TRY_AGAIN_MS,
           // ioredis would look the addresses up first, and a certificate be compared with an address in place of a name.
-          ...(settings.tls ? { dnsLookup: (host, found) => found(null, host) } : {}),
-          redisOptions: { ...nodeOptions, ...tlsOf(settings), ...credentials(settings) },
+          ...(tls === undefined ? {} : { dnsLookup: (host, found) => found(null, host) }),
+          redisOptions: { ...nodeOptions, ...withTls, ...credentials(settings) },
         },
       );
     }
   }
 }
 
-function tlsOf({ tls }: { readonly tls?: TlsSettings | undefined }): Pick<RedisOptions, "tls"> {
-  return tls === undefined ? {} : { tls: tlsOptions(tls) };
-}
-
-function tlsOptions({ ca, identity, serverName }: TlsSettings): NonNullable<RedisOptions["tls"]> {
+/** Members that ioredis copies for each connection that it makes. One that is undefined is as one that is not there to Node. */
+function tlsOptions(tlsNow: TlsNow): NonNullable<RedisOptions["tls"]> {
   return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(identity === undefined ? {} : { cert: identity.cert, key: identity.key.reveal() }),
-    ...(serverName === undefined ? {} : { servername: serverName }),
+    get ca() {
+      return tlsNow()?.ca;
+    },
+    get cert() {
+      return tlsNow()?.identity?.cert;
+    },
+    get key() {
+      return tlsNow()?.identity?.key.reveal();
+    },
+    get servername() {
+      return tlsNow()?.serverName;
+    },
   };
 }
 
