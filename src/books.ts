@@ -76,11 +76,11 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
     ...storeTimes,
   });
   opened.push(() => bare.close());
-  await demandFitness(bare, away);
+  const hasAnswered = await demandFitness(bare, away);
   const remote = settings.store.kind !== "embedded";
   const composed = composeStore(bare, { clock, random: Math.random, metrics, log, remote });
   const { store } = composed;
-  const health = watchHealth({ store, clock, metrics, log, away });
+  const health = watchHealth({ store, hasAnswered, clock, metrics, log, away });
   opened.push(
     () => composed.stop(),
     () => health.stop(),

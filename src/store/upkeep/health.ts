@@ -7,7 +7,7 @@ import { type Store, StoreError } from "../contract.ts";
 import type { AwayLog } from "./away-log.ts";
 
 const CHECK_EVERY_MS = 1_000;
-/** Not ready after this long without an answer (docs/failure-model.md invariant 28). */
+/** A store that has answered once makes not ready after this long without an answer (docs/failure-model.md invariant 28). */
 const UNREADY_AFTER_MS = 5_000;
 
 interface StoreHealth {
@@ -18,20 +18,25 @@ interface StoreHealth {
   stop(): void;
 }
 
+/**
+ * Asks every second. @param parts.hasAnswered whether it has at the start: no traffic is wanted for a store that never has, or
+ * a roll-out with a wrong password would replace one good process after the other.
+ */
 export function watchHealth(parts: {
   store: Pick<Store, "check">;
+  hasAnswered: boolean;
   clock: Clock;
   metrics: Metrics;
   log: Log;
   away: AwayLog;
 }): StoreHealth {
   const { store, clock, metrics, log, away } = parts;
-  let failingSinceMs: number | undefined;
+  let failingSinceMs = parts.hasAnswered ? undefined : Number.NEGATIVE_INFINITY;
   /** Why a store that answers must not be used; undefined while nothing is wrong with it, or nothing is known. */
   let unfit: string | undefined;
   let stopped = false;
   let cancel = () => {};
-  metrics.storeUp.set(1);
+  metrics.storeUp.set(parts.hasAnswered ? 1 : 0);
 
   const ask = async () => {
     try {
@@ -89,12 +94,17 @@ export async function problemOf(store: Pick<Store, "check">): Promise<string | u
   }
 }
 
-/** For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11). */
-export async function demandFitness(store: Pick<Store, "check">, away: AwayLog): Promise<void> {
+/**
+ * For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11).
+ * @returns whether it answers.
+ */
+export async function demandFitness(store: Pick<Store, "check">, away: AwayLog): Promise<boolean> {
   try {
     await store.check();
+    return true;
   } catch (error) {
     if (error instanceof StoreError && error.outcome === "refused") throw error;
     away.away(error);
+    return false;
   }
 }

@@ -73,7 +73,7 @@ test("a store is told of whenever it becomes unfit, away or well, and not in bet
     if (fault) throw fault;
   };
   const away = new AwayLog(clock, log);
-  const health = watchHealth({ store: { check }, clock, metrics: createMetrics(), log, away });
+  const health = watchHealth({ store: { check }, hasAnswered: true, clock, metrics: createMetrics(), log, away });
   const unfit = (why: string) => new StoreError("unavailable", why, { outcome: "refused" });
   const faults = [
     unfit("may not ZREM"),

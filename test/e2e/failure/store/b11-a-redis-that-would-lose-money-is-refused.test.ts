@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { startGatewayHere } from "../../../rig/gateway.ts";
+import { settledMetrics, startGatewayHere } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import { assertRefused, scene, settledState } from "./rig.ts";
 
@@ -17,14 +17,18 @@ test("it refuses to start on a Redis that evicts keys, and says why", async () =
   }
 });
 
-test("it starts while Redis is away, refuses requests, and serves when it is there", async (t) => {
+test("it starts while Redis is away, is not ready, and serves when it is there", async (t) => {
   const redis = await startRedis();
   redis.freeze();
   t.after(() => redis.stop());
   const here = await startGatewayHere({ store: redis.url });
   t.after(() => here.close());
+  const ready = async () => (await fetch(`${here.adminUrl}/readyz`)).status;
+  const up = async () => /^tollgate_store_up (.*)$/m.exec(await settledMetrics(here.adminUrl))?.[1];
+  assert.deepEqual([await ready(), await up()], [503, "0"], "no traffic before the store has answered once");
   redis.thaw();
-  await here.logged(({ msg }) => msg === "the store answers again" || String(msg).includes("append-only"));
+  await here.logged(({ msg }) => msg === "the store answers again");
+  assert.deepEqual([await ready(), await up()], [200, "1"]);
   assert.ok(await here.account());
 });
 
