@@ -36,7 +36,7 @@ export async function openRedis(
   noticeWriter?: NoticeWriter,
 ): Promise<Store> {
   const scripts = loadScripts();
-  const connection = await connect(settings, (error) => onConnectionFailed(error.message), tlsNow);
+  const connection = await connect(settings, onConnectionFailed, tlsNow);
   const sharded = settings.kind === "redis-cluster";
   const runnerOn = (open: RedisConnection) =>
     new Runner(open, limits, new Rights(open, neededRights(scripts, sharded), scripts.rights));

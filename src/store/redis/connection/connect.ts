@@ -112,15 +112,19 @@ function redisOptions(): RedisOptions {
 /**
  * Opens a connection and waits for it a moment; a Redis that is away is looked for in the background. Its commands have no time of
  * their own: the runner's counts, and what lies in the socket when that is over is read first.
+ * @param onFailed called with the reason each time that a connection is lost or cannot be made.
  * @param tlsNow how a server is recognised whose address asks for TLS: read for each connection, since certificates are renewed.
  */
 export async function connect(
   settings: RedisSettings,
-  onError: (error: Error) => void,
+  onFailed: (reason: string) => void,
   tlsNow: TlsNow = () => settings.tls,
 ): Promise<RedisConnection> {
   const client = openClient(settings, tlsNow, redisOptions());
-  client.on("error", onError);
+  client.on("error", (error) => {
+    // Of a connection that we leave; why we do was said before.
+    if (!error.message.startsWith("Stream isn't writeable")) onFailed(reasonOf(error, settings));
+  });
   const connection = wrap(client);
   await firstConnection(client);
   return connection;
@@ -149,8 +153,10 @@ async function firstConnection(client: Redis | Cluster): Promise<void> {
 
 function openClient(settings: RedisSettings, tlsNow: TlsNow, options: RedisOptions): Redis | Cluster {
   const client = makeClient(settings, settings.tls && tlsOptions(tlsNow), options);
-  if (client instanceof Redis) gatherWrites(client);
-  else client.on("+node", gatherWrites);
+  if (client instanceof Redis) {
+    gatherWrites(client);
+    leaveWrongDatabase(client);
+  } else client.on("+node", gatherWrites);
   return client;
 }
 
@@ -197,6 +203,34 @@ function makeClient(settings: RedisSettings, tls: RedisOptions["tls"], options: 
       );
     }
   }
+}
+
+/**
+ * A server that refuses us the database of the address would be used in its first one, since ioredis (6.0.0) goes on after a
+ * SELECT that failed: the money of two gateways in one place, or that of one in two.
+ */
+function leaveWrongDatabase(client: Redis): void {
+  client.on("error", ({ command }: ConnectionFailure) => {
+    if (command?.name === "select") client.disconnect(true);
+  });
+}
+
+/** What ioredis adds to an error. */
+interface ConnectionFailure extends NodeJS.ErrnoException {
+  /** The command that a server has refused. */
+  readonly command?: { readonly name: string };
+  /** Of a cluster: why the last node that was asked gave no map of it. */
+  readonly lastNodeError?: Error | null;
+}
+
+/** Why there is no connection, in words that say where to look. */
+function reasonOf(error: ConnectionFailure, { tls }: Pick<RedisSettings, "tls">): string {
+  const { message, lastNodeError, code } = error;
+  if (lastNodeError) return `${message} ${reasonOf(lastNodeError, { tls })}`;
+  // It takes what we greet it with for the beginning of a command, and waits for the rest.
+  if (tls && (code === "ETIMEDOUT" || message === "timeout"))
+    return `${message}; a server that does not speak TLS never answers`;
+  return message;
 }
 
 /** Members that ioredis copies for each connection that it makes. One that is undefined is as one that is not there to Node. */
