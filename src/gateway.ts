@@ -29,7 +29,7 @@ import { SETTLE_GRACE_MS } from "./settle/recovery/charging.ts";
 import type { Store } from "./store/contract.ts";
 import type { OpenOptions } from "./store/open.ts";
 import { figuresOf, liveMetrics } from "./telemetry/live-figures.ts";
-import { createLog, type Log } from "./telemetry/log.ts";
+import { createLog, type Log, takeDroppedLines } from "./telemetry/log.ts";
 import { createMetrics, type Metrics, type MetricsPage, type MetricsSnapshot } from "./telemetry/metrics.ts";
 import { type ClosingStep, closeAll } from "./values/program/closing.ts";
 import { errorStack } from "./values/program/error-text.ts";
@@ -165,6 +165,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
     charging.measure();
     books.notices.measure();
     pipeline.overload.measure();
+    metrics.logDropped.inc({}, takeDroppedLines());
     measureUpstreams(dispatcher.report(), metrics);
     if (serves !== "clients") metrics.measureBuild(BUILD, state.generation);
     if (serves === undefined) metrics.measureWorkers([{ worker: 1, up: true, generation: state.generation }]);

@@ -246,6 +246,7 @@ export function createMetrics() {
     storeOlder: gauge("store_older", "1 while the store lacks data and waits for the operator."),
     storeUp: gauge("store_up", "1 while the store answers."),
     storeBreakerOpen: gauge("store_breaker_open", "1 while requests are refused because the store is away or slow."),
+    logDropped: counter("log_lines_dropped_total", "Lines of the log that were dropped, as nobody read them.", []),
     configReloads: counter("config_reloads_total", "Configuration reloads, by result.", ["result"]),
     configLastReloadSuccess: gauge(
       "config_last_reload_success",

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import test from "node:test";
 import { promisify } from "node:util";
 import { createLog } from "../../../src/telemetry/log.ts";
@@ -46,6 +47,38 @@ test("the log of a process is JSON, or lines for people where they are asked for
   );
   assert.equal(JSON.parse((await printed("warn", false)).trimEnd()).msg, "a warning");
   assert.match(await printed("warn", true), /^\[[0-9:.]+\] WARN: a warning \{"a":1\}\n$/);
+});
+
+test("of a log that nobody reads 8 MiB wait, warnings and errors beside them, and what is missing is said", async (t) => {
+  const lines = 20_000;
+  const code = `const { createLog, takeDroppedLines } = await import(${JSON.stringify(LOG)});
+    const log = createLog({ level: "info" });
+    for (let n = 0; n < ${lines}; n++) log.info({ n, text: "x".repeat(1_000) }, "said");
+    log.error({}, "an error");
+    log.warn({}, "a warning");
+    process.on("exit", () => process.stderr.write([takeDroppedLines(), takeDroppedLines()].join()));`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", code], { stdio: ["ignore", "pipe", "pipe"] });
+  t.after(() => child.kill("SIGKILL"));
+  const [output, dropped] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const said = output
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const kept = said.filter(({ msg }) => msg === "said");
+  const bytes = Buffer.byteLength(output);
+  assert.ok(bytes > 8_000_000 && bytes < 8.5 * 1024 * 1024, `${bytes} bytes waited`);
+  assert.deepEqual(
+    kept.map(({ n }) => n),
+    [...kept.keys()],
+    "the oldest are kept, in their order",
+  );
+  const others = said.slice(kept.length).map(({ level, msg, event, lines }) => [level, event ?? msg, lines]);
+  assert.deepEqual(others, [
+    ["error", "an error", undefined],
+    ["warn", "a warning", undefined],
+    ["warn", "log_lines_dropped", lines - kept.length],
+  ]);
+  assert.equal(dropped, `${lines - kept.length},0`);
 });
 
 test("each line has the time at which it was said", (t) => {
