@@ -1,5 +1,6 @@
 /** The few figures that say how a gateway does at this instant, out of all its metrics. */
 import type { MetricsSnapshot } from "./metrics.ts";
+import { countsUpTo, isSeries, sumsBy } from "./series-snapshot.ts";
 
 /** Counts are those since the start. */
 export interface LiveFigures {
@@ -17,8 +18,6 @@ export interface LiveFigures {
   readonly journalFill: number;
   readonly unsettled: number;
 }
-
-type LiveSample = { readonly value: number; readonly labels: object; readonly metricName?: string };
 
 const NAMES = [
   "requests_total",
@@ -38,38 +37,28 @@ export function liveMetrics(snapshot: MetricsSnapshot): MetricsSnapshot {
 }
 
 export function figuresOf(snapshot: MetricsSnapshot): LiveFigures {
-  const samples = (name: Name): readonly LiveSample[] =>
-    (snapshot.find((metric) => metric.name === `tollgate_${name}`)?.values ?? []) as readonly LiveSample[];
-  const requests = samples("requests_total");
-  const buckets = samples("time_to_first_token_seconds").filter(({ metricName }) => metricName?.endsWith("_bucket"));
-  const isRefusal = (cause: string) => cause !== "none" && cause !== "";
+  const found = (name: Name) => snapshot.find((metric) => metric.name === `tollgate_${name}`);
+  const sumOf = (name: Name) => sum([...by(name, "").values()]);
+  const by = (name: Name, label: string): Map<string, number> => {
+    const metric = found(name);
+    if (metric === undefined) return new Map();
+    return isSeries(metric) ? sumsBy(metric, label) : new Map([["", sum(metric.values.map(({ value }) => value))]]);
+  };
+  const firstTokens = found("time_to_first_token_seconds");
+  const refusals = by("requests_total", "cause");
+  for (const cause of ["", "none"]) refusals.delete(cause);
   return {
-    requests: sum(requests),
-    refusals: sumsBy(requests, "cause", isRefusal),
-    firstTokens: new Map(
-      [...sumsBy(buckets, "le")].map(([le, count]) => [le === "+Inf" ? Infinity : Number(le), count]),
-    ),
-    spendUsd: sumsBy(samples("spend_usd_total"), "group"),
-    inFlight: sum(samples("in_flight")),
-    queued: sum(samples("queued")),
-    journalFill: sum(samples("journal_fill_ratio")),
-    unsettled: sum(samples("journal_unsettled")),
+    requests: sumOf("requests_total"),
+    refusals,
+    firstTokens: firstTokens && isSeries(firstTokens) ? countsUpTo(firstTokens) : new Map(),
+    spendUsd: by("spend_usd_total", "group"),
+    inFlight: sumOf("in_flight"),
+    queued: sumOf("queued"),
+    journalFill: sumOf("journal_fill_ratio"),
+    unsettled: sumOf("journal_unsettled"),
   };
 }
 
-function sum(samples: readonly LiveSample[]): number {
-  return samples.reduce((total, { value }) => total + value, 0);
-}
-
-function sumsBy(
-  samples: readonly LiveSample[],
-  label: string,
-  isWanted = (_text: string) => true,
-): Map<string, number> {
-  const sums = new Map<string, number>();
-  for (const { labels, value } of samples) {
-    const text = String((labels as Readonly<Record<string, unknown>>)[label] ?? "");
-    if (isWanted(text)) sums.set(text, (sums.get(text) ?? 0) + value);
-  }
-  return sums;
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, value) => total + value, 0);
 }

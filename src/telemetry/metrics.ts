@@ -1,11 +1,12 @@
 /**
  * Metrics for Prometheus; docs/metrics.md lists them. Counters, histograms and what moves with each request count by series.ts;
- * prom-client has the other gauges and the process's own figures, and writes the page.
+ * prom-client has the other gauges and the process's own figures.
  */
 import { collectDefaultMetrics, Gauge, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import { type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { NOTICE_KINDS } from "../values/settings.ts";
 import { LabelledCounter, LabelledGauge, LabelledHistogram, type Labels } from "./series.ts";
+import { type SeriesSnapshot, written } from "./series-snapshot.ts";
 
 /** First token: from a twentieth of a second to two minutes. */
 const FIRST_TOKEN_BUCKETS_S = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
@@ -29,7 +30,10 @@ interface LabelSources {
 }
 
 /** All metrics of one process with their values; can be sent to another one (summed-metrics.ts). */
-export type MetricsSnapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
+export type MetricsSnapshot = (SeriesSnapshot | PlainMetric)[];
+
+/** A metric of prom-client's. */
+export type PlainMetric = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>[number];
 
 export interface MetricsPage {
   readonly contentType: string;
@@ -62,9 +66,9 @@ const REASONING_REFUSED =
 
 /** What makes metrics under the program's name. */
 function makersOn(registers: Registry<OpenMetricsContentType>[]) {
-  /** The registry takes whatever gives its values in the form of prom-client's own metrics. */
+  const labelled: (LabelledCounter<string> | LabelledGauge<string> | LabelledHistogram<string>)[] = [];
   const registered = <M extends object>(metric: M): M => {
-    for (const register of registers) register.registerMetric(metric as unknown as Metric<string>);
+    labelled.push(metric as unknown as LabelledGauge<string>);
     return metric;
   };
   const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]) => {
@@ -88,7 +92,7 @@ function makersOn(registers: Registry<OpenMetricsContentType>[]) {
     registered(new LabelledGauge({ name: `tollgate_${name}`, help, labelNames, aggregator: aggregatorOf(name) }));
   const histogram = <T extends string>(name: string, help: string, labelNames: readonly T[], buckets: number[]) =>
     registered(new LabelledHistogram({ name: `tollgate_${name}`, help, labelNames, buckets }));
-  return { counter, gauge, readGauge, movedGauge, histogram };
+  return { counter, gauge, readGauge, movedGauge, histogram, labelled };
 }
 
 /** Makes the registry of one process and every metric in it. */
@@ -100,7 +104,7 @@ export function createMetrics() {
   collectDefaultMetrics({ register: registry });
   // Gauges under a counter's name, which Prometheus' own check refuses; each has a sibling with a label per type.
   for (const kind of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${kind}_total`);
-  const { counter, gauge, readGauge, movedGauge, histogram } = makersOn(registers);
+  const { counter, gauge, readGauge, movedGauge, histogram, labelled } = makersOn(registers);
 
   let holdsNano = 0n;
   const request = ["protocol", "model", "group"] as const;
@@ -304,11 +308,20 @@ export function createMetrics() {
       holdsNano += nano;
     },
     /** For a page that several processes share. */
-    snapshot: (): Promise<MetricsSnapshot> => registry.getMetricsAsJSON(),
+    snapshot: async (): Promise<MetricsSnapshot> => [
+      ...(await registry.getMetricsAsJSON()),
+      ...labelled.map((metric) => metric.snapshot()),
+    ],
     /** The page for Prometheus to scrape. @param accept the request's `accept`; OpenMetrics has to be asked for. */
     async page(accept = ""): Promise<MetricsPage> {
-      const form = accept.includes("application/openmetrics-text") ? open : text;
-      return { contentType: form.contentType, body: await form.metrics() };
+      const isOpen = accept.includes("application/openmetrics-text");
+      const form = isOpen ? open : text;
+      const plain = await form.metrics();
+      const series = labelled.map((metric) => metric.snapshot(isOpen));
+      const body = isOpen
+        ? `${await written(plain.slice(0, -OPEN_END.length), series, true)}${OPEN_END}`
+        : await written(plain, series, false);
+      return { contentType: form.contentType, body };
     },
   };
   const text = new Registry();
@@ -325,6 +338,9 @@ export function createMetrics() {
   showAtZero(metrics);
   return metrics;
 }
+
+/** What ends a page of OpenMetrics. */
+const OPEN_END = "# EOF\n";
 
 /**
  * A metric as OpenMetrics writes it: a counter's family goes without the ending of its samples. prom-client would rename the counter

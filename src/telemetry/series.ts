@@ -1,36 +1,12 @@
 /**
- * Counters, histograms and gauges that move with each request are counted here and written out by prom-client. Its own find a series by
- * a text made of its labels and a bucket by a text made of its bound, which takes five times as long as this, some fifteen times in
- * each request.
+ * Counters, histograms and gauges that move with each request are counted here and written by series-snapshot.ts. Those of prom-client find a
+ * series by a text made of its labels and a bucket by a text made of its bound, which takes five times as long as this, some fifteen
+ * times in each request.
  */
+import type { Exemplar, SeriesSnapshot } from "./series-snapshot.ts";
 
 /** The values of a metric's labels. */
 export type Labels<Name extends string> = object & Readonly<Record<Name, string>>;
-
-/** A value in the form in which prom-client's registry takes it (`Metric.get`). */
-interface WrittenValue {
-  readonly value: number;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly metricName?: string;
-  readonly exemplar?: Exemplar | null;
-}
-
-/** A metric in that form. */
-interface WrittenMetric {
-  readonly name: string;
-  readonly help: string;
-  readonly type: string;
-  readonly values: readonly WrittenValue[];
-  readonly aggregator: string;
-}
-
-/** An observation that names its trace (OpenMetrics). */
-interface Exemplar {
-  readonly labelSet: Readonly<Record<string, string>>;
-  readonly value: number;
-  /** Seconds since the epoch. */
-  readonly timestamp: number;
-}
 
 interface MetricFacts<Name extends string> {
   readonly name: string;
@@ -43,12 +19,14 @@ const MS_PER_S = 1_000;
 /** What there is for each combination of labels, found label by label. */
 class ByLabels<Name extends string, Found> {
   readonly all: Found[] = [];
+  /** The values of the labels of all of them, in the order of their names. */
+  readonly labels: string[] = [];
   readonly #names: readonly Name[];
-  readonly #make: (labels: Labels<Name>) => Found;
+  readonly #make: () => Found;
   /** A map of maps, as deep as there are labels. */
   readonly #root = new Map<string, unknown>();
 
-  constructor(names: readonly Name[], make: (labels: Labels<Name>) => Found) {
+  constructor(names: readonly Name[], make: () => Found) {
     this.#names = names;
     this.#make = make;
   }
@@ -68,9 +46,10 @@ class ByLabels<Name extends string, Found> {
     const last = names.length === 0 ? "" : labels[names[names.length - 1] as Name];
     const known = at.get(last) as Found | undefined;
     if (known) return known;
-    const found = this.#make({ ...labels });
+    const found = this.#make();
     at.set(last, found);
     this.all.push(found);
+    for (const name of names) this.labels.push(labels[name]);
     return found;
   }
 }
@@ -80,18 +59,23 @@ const NO_LABELS = {};
 /** A number for each combination of labels that goes up and down. */
 export class LabelledGauge<Name extends string> {
   readonly name: string;
-  readonly type = "gauge";
+  readonly type = "gauge" as const;
   readonly help: string;
-  readonly aggregator: string;
+  readonly aggregator: SeriesSnapshot["aggregator"];
   readonly labelNames: readonly Name[];
-  readonly #series: ByLabels<Name, { readonly labels: Labels<Name>; value: number }>;
+  readonly #series: ByLabels<Name, { value: number }>;
 
-  constructor({ name, help, labelNames, aggregator }: MetricFacts<Name> & { readonly aggregator: string }) {
+  constructor({
+    name,
+    help,
+    labelNames,
+    aggregator,
+  }: MetricFacts<Name> & { readonly aggregator: SeriesSnapshot["aggregator"] }) {
     this.name = name;
     this.help = help;
     this.aggregator = aggregator;
     this.labelNames = labelNames;
-    this.#series = new ByLabels(labelNames, (labels) => ({ labels, value: 0 }));
+    this.#series = new ByLabels(labelNames, () => ({ value: 0 }));
   }
 
   inc(labels: Labels<Name>, by = 1): void {
@@ -102,29 +86,27 @@ export class LabelledGauge<Name extends string> {
     this.#series.find(labels).value -= 1;
   }
 
-  /** For prom-client's registry. */
-  async get(): Promise<WrittenMetric> {
-    const { name, help, type, aggregator } = this;
-    const values = this.#series.all.map(({ labels, value }) => ({ labels: { ...labels }, value }));
-    return { name, help, type, aggregator, values };
+  snapshot(): SeriesSnapshot {
+    const numbers = Float64Array.from(this.#series.all, ({ value }) => value);
+    return snapshotOf(this, { labels: [...this.#series.labels], bounds: [], numbers, exemplars: undefined });
   }
 }
 
 /** A number for each combination of labels that only grows. */
 export class LabelledCounter<Name extends string> {
   readonly name: string;
-  readonly type = "counter";
+  readonly type = "counter" as const;
   readonly help: string;
   readonly aggregator: "first" | "sum";
   readonly labelNames: readonly Name[];
-  readonly #series: ByLabels<Name, { readonly labels: Labels<Name>; value: number }>;
+  readonly #series: ByLabels<Name, { value: number }>;
 
   constructor({ name, help, labelNames, aggregator }: MetricFacts<Name> & { readonly aggregator: "first" | "sum" }) {
     this.name = name;
     this.help = help;
     this.aggregator = aggregator;
     this.labelNames = labelNames;
-    this.#series = new ByLabels(labelNames, (labels) => ({ labels, value: 0 }));
+    this.#series = new ByLabels(labelNames, () => ({ value: 0 }));
     // A metric without labels is there from the start.
     if (labelNames.length === 0) this.#series.find(NO_LABELS as Labels<Name>);
   }
@@ -135,16 +117,13 @@ export class LabelledCounter<Name extends string> {
     this.#series.find(labels).value += by;
   }
 
-  /** For prom-client's registry. */
-  async get(): Promise<WrittenMetric> {
-    const { name, help, type, aggregator } = this;
-    const values = this.#series.all.map(({ labels, value }) => ({ labels: { ...labels }, value }));
-    return { name, help, type, aggregator, values };
+  snapshot(): SeriesSnapshot {
+    const numbers = Float64Array.from(this.#series.all, ({ value }) => value);
+    return snapshotOf(this, { labels: [...this.#series.labels], bounds: [], numbers, exemplars: undefined });
   }
 }
 
-interface Distribution<Name extends string> {
-  readonly labels: Labels<Name>;
+interface Distribution {
   /** Observations by bucket, the one above all bounds last. */
   readonly counts: Float64Array;
   sum: number;
@@ -155,12 +134,12 @@ interface Distribution<Name extends string> {
 /** How observed values are distributed, for each combination of labels. */
 export class LabelledHistogram<Name extends string> {
   readonly name: string;
-  readonly type = "histogram";
+  readonly type = "histogram" as const;
   readonly help: string;
-  readonly aggregator = "sum";
+  readonly aggregator = "sum" as const;
   readonly labelNames: readonly Name[];
   readonly #bounds: readonly number[];
-  readonly #series: ByLabels<Name, Distribution<Name>>;
+  readonly #series: ByLabels<Name, Distribution>;
 
   /** @param buckets their upper bounds, ascending, bounds included. */
   constructor({ name, help, labelNames, buckets }: MetricFacts<Name> & { readonly buckets: readonly number[] }) {
@@ -169,7 +148,7 @@ export class LabelledHistogram<Name extends string> {
     this.labelNames = labelNames;
     this.#bounds = buckets;
     const counts = () => new Float64Array(buckets.length + 1);
-    this.#series = new ByLabels(labelNames, (labels) => ({ labels, counts: counts(), sum: 0, exemplars: undefined }));
+    this.#series = new ByLabels(labelNames, () => ({ counts: counts(), sum: 0, exemplars: undefined }));
   }
 
   /** Adds a value. @param traceId of the trace that the value comes from, if there is one. @throws TypeError for what is no number. */
@@ -191,24 +170,29 @@ export class LabelledHistogram<Name extends string> {
     return i;
   }
 
-  /** For prom-client's registry. */
-  async get(): Promise<WrittenMetric> {
-    const { name, help, type, aggregator } = this;
-    return { name, help, type, aggregator, values: this.#series.all.flatMap((series) => this.#written(series)) };
+  /** @param withExemplars for a page of this process in the form of OpenMetrics; nobody else has a place for them. */
+  snapshot(withExemplars = false): SeriesSnapshot {
+    const { all, labels } = this.#series;
+    const width = this.#bounds.length + 2;
+    const numbers = new Float64Array(all.length * width);
+    const exemplars = withExemplars ? new Map<number, Exemplar>() : undefined;
+    for (const [n, series] of all.entries()) {
+      numbers.set(series.counts, n * width);
+      numbers[(n + 1) * width - 1] = series.sum;
+      for (const [bucket, exemplar] of series.exemplars?.entries() ?? []) {
+        if (exemplar) exemplars?.set(n * width + bucket, exemplar);
+      }
+    }
+    return snapshotOf(this, { labels: [...labels], bounds: this.#bounds, numbers, exemplars });
   }
+}
 
-  #written({ labels, counts, sum, exemplars }: Distribution<Name>): WrittenValue[] {
-    let count = 0;
-    const buckets = Array.from(counts, (more, i): WrittenValue => {
-      count += more;
-      const le = this.#bounds[i] ?? "+Inf";
-      const exemplar = exemplars?.[i] ?? null;
-      return { labels: { le, ...labels }, value: count, metricName: `${this.name}_bucket`, exemplar };
-    });
-    return [
-      ...buckets,
-      { labels: { ...labels }, value: sum, metricName: `${this.name}_sum` },
-      { labels: { ...labels }, value: count, metricName: `${this.name}_count` },
-    ];
-  }
+type SnapshotFacts = "name" | "help" | "type" | "aggregator" | "labelNames";
+
+function snapshotOf(
+  metric: Pick<SeriesSnapshot, SnapshotFacts>,
+  state: Omit<SeriesSnapshot, SnapshotFacts>,
+): SeriesSnapshot {
+  const { name, help, type, aggregator, labelNames } = metric;
+  return { name, help, type, aggregator, labelNames, ...state };
 }

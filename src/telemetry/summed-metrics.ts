@@ -1,16 +1,37 @@
-/** One page of metrics of several processes, by prom-client's own rules of aggregation: each metric names how. */
+/** One page of metrics of several processes: each metric names how it is put together; those of prom-client by its own rules. */
 import { AggregatorRegistry } from "prom-client";
-import type { MetricsPage, MetricsSnapshot } from "./metrics.ts";
+import type { MetricsPage, MetricsSnapshot, PlainMetric } from "./metrics.ts";
+import { addedUp, isSeries, type SeriesSnapshot, written } from "./series-snapshot.ts";
 
 /** Sums snapshots up. The first one is asked where a metric says `first`. */
 export async function summedPage(snapshots: readonly MetricsSnapshot[]): Promise<MetricsPage> {
-  const registry = AggregatorRegistry.aggregate([...snapshots]);
-  return { contentType: registry.contentType, body: await registry.metrics() };
+  const plain = plainOf(snapshots);
+  return {
+    contentType: plain.contentType,
+    body: await written(await plain.metrics(), seriesOf(snapshots), false),
+  };
 }
 
 /** The same as values. */
-export function summedSnapshot(snapshots: readonly MetricsSnapshot[]): Promise<MetricsSnapshot> {
-  return AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON();
+export async function summedSnapshot(snapshots: readonly MetricsSnapshot[]): Promise<MetricsSnapshot> {
+  return [...(await plainOf(snapshots).getMetricsAsJSON()), ...seriesOf(snapshots)];
+}
+
+function plainOf(snapshots: readonly MetricsSnapshot[]) {
+  return AggregatorRegistry.aggregate(
+    snapshots.map((snapshot) => snapshot.filter((metric): metric is PlainMetric => !isSeries(metric))),
+  );
+}
+
+function seriesOf(snapshots: readonly MetricsSnapshot[]): SeriesSnapshot[] {
+  const byName = new Map<string, [SeriesSnapshot, ...SeriesSnapshot[]]>();
+  for (const metric of snapshots.flat()) {
+    if (!isSeries(metric)) continue;
+    const known = byName.get(metric.name);
+    if (known) known.push(metric);
+    else byName.set(metric.name, [metric]);
+  }
+  return [...byName.values()].map(addedUp);
 }
 
 /**
@@ -39,7 +60,7 @@ export class RetiredMetrics {
     try {
       while (this.#snapshots.length > 1) {
         const summed = [...this.#snapshots];
-        const sum = await AggregatorRegistry.aggregate(summed).getMetricsAsJSON();
+        const sum = await summedSnapshot(summed);
         // Others may have come meanwhile, after these.
         this.#snapshots = [sum, ...this.#snapshots.slice(summed.length)];
       }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { figuresOf, liveMetrics } from "../../../src/telemetry/live-figures.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
+import { isSeries } from "../../../src/telemetry/series-snapshot.ts";
 import { RetiredMetrics, summedSnapshot } from "../../../src/telemetry/summed-metrics.ts";
 
 /** The worst that any process sees; all others are summed up. */
@@ -108,7 +109,8 @@ test("what a process has counted that ends while others are summed up is not los
   retired.add(third);
   const countOf = async () => {
     const sum = await summedSnapshot(retired.snapshots);
-    return sum.find(({ name }) => name === "tollgate_bad_keys_total")?.values[0]?.value;
+    const found = sum.find(({ name }) => name === "tollgate_bad_keys_total");
+    return found && isSeries(found) ? found.numbers[0] : undefined;
   };
   assert.equal(await countOf(), 111);
   while (retired.snapshots.length > 1) await new Promise((resolve) => setImmediate(resolve));
