@@ -9,28 +9,26 @@ import { codedFailure, codeOfFailure } from "../values/program/error-text.ts";
 import { COMMAND } from "../values/program/program.ts";
 import { Secret } from "../values/secret.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
+import { type AdminAddress, adminAddress, type TypedAddress } from "./admin-address.ts";
 import { CliFailure } from "./failure.ts";
 import type { Terminal } from "./output/terminal.ts";
 
 /** The code of a failure where no gateway answered. */
 export const UNREACHABLE = "unreachable";
 
-const DEFAULT_URL = "http://127.0.0.1:8788";
 /** Where `serve` puts the token that it makes, inside the data folder. */
 const TOKEN_FILE = "admin-token";
 /** How long one question to the gateway may take. */
 const CALL_TIMEOUT_MS = 30_000;
 
-export type Env = Readonly<Record<string, string | undefined>>;
+export type Env = TypedAddress["env"];
 
 /** Where a command looks for its gateway: what was typed comes before what the environment says. */
-export interface GatewayPlace {
-  readonly env: Env;
-  readonly fetch: typeof fetch;
+export interface GatewayPlace extends TypedAddress {
   /** `--data`: the folder that holds the token. */
   readonly data?: string | undefined;
-  /** `--admin`: a URL, or HOST:PORT. */
-  readonly admin?: string | undefined;
+  /** Ends what is under way. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 interface AdminAnswer {
@@ -53,16 +51,16 @@ export interface AdminClient {
  * @throws CliFailure 2 for an address that is none, 1 for a token that cannot be used
  */
 export async function connectAdmin(place: GatewayPlace): Promise<AdminClient> {
-  const base = adminBase(place);
+  const address = adminAddress(place);
   const { tokens, origin } = await findTokens(place);
   let inUse = 0;
   return {
     async call(method, path, body) {
       for (let tried = inUse; ; tried++) {
-        const { status, answer } = await ask(place.fetch, { base, method, path, body }, tokens[tried]);
+        const { status, answer } = await ask({ ...place, address }, { method, path, body }, tokens[tried]);
         if (status < 300 && answer) return { status, body: answer };
         // Whoever shows a wrong token has had nothing done, so that a write may be sent again.
-        if (!isWrongToken(answer) || tried + 1 >= tokens.length) throw refused(base, status, answer, origin);
+        if (!isWrongToken(answer) || tried + 1 >= tokens.length) throw refused(address.name, status, answer, origin);
         inUse = tried + 1;
       }
     },
@@ -74,19 +72,22 @@ const READS: ReadonlySet<string> = new Set(["/explain"]);
 
 /** Sends one question. @throws CliFailure 1 where there is no whole answer. */
 async function ask(
-  fetcher: typeof fetch,
-  { base, method, path, body }: { base: string; method: string; path: string; body: object | undefined },
+  { address, stop }: Pick<GatewayPlace, "stop"> & { address: AdminAddress },
+  { method, path, body }: { method: string; path: string; body: object | undefined },
   token: Secret | undefined,
 ): Promise<{ status: number; answer: JsonObject | undefined }> {
   const headers: Record<string, string> = { accept: "application/json" };
   if (token) headers.authorization = `Bearer ${token.reveal()}`;
   if (body) headers["content-type"] = "application/json";
-  const init = { method, headers, redirect: "error" as const, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) };
+  const late = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  const signal = stop ? AbortSignal.any([late, stop]) : late;
+  const init = { method, headers, redirect: "error" as const, signal };
   try {
-    const response = await fetcher(`${base}/admin/v1${path}`, body ? { ...init, body: JSON.stringify(body) } : init);
+    const url = `${address.base}/admin/v1${path}`;
+    const response = await address.fetch(url, body ? { ...init, body: JSON.stringify(body) } : init);
     return { status: response.status, answer: parseObject(await response.text()) };
   } catch (error) {
-    throw unreachable(base, error, method !== "GET" && !READS.has(path));
+    throw unreachable(address.name, error, method !== "GET" && !READS.has(path));
   }
 }
 
@@ -104,32 +105,6 @@ export function segment(typed: string): string {
     throw new CliFailure(2, `${JSON.stringify(typed)} is neither a name nor an id.`);
   }
   return encodeURIComponent(typed);
-}
-
-/**
- * The gateway's admin address, as a URL without a slash at its end.
- * @throws CliFailure 2 for an address that is none
- */
-export function adminBase({ env, admin }: Pick<GatewayPlace, "env" | "admin">): string {
-  if (admin !== undefined) return readBase(admin, "--admin");
-  return readBase(env.TOLLGATE_ADMIN_URL || DEFAULT_URL, "TOLLGATE_ADMIN_URL");
-}
-
-/** As `admin` stands in the configuration: an address without `http://`, IPv6 in brackets. */
-const HOST_AND_PORT = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d+$/i;
-
-function readBase(typed: string, from: string): string {
-  if (typed.startsWith("unix:")) {
-    const curl = "curl --unix-socket PATH -H 'authorization: Bearer TOKEN' http://localhost/admin/v1/accounts";
-    throw new CliFailure(2, `${from}: the commands ask over TCP only. With a socket ask the API itself: ${curl}`);
-  }
-  const text = HOST_AND_PORT.test(typed) ? `http://${typed}` : typed;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    // The text is not repeated: it may hold a password.
-    throw new CliFailure(2, `${from} must be an address such as ${DEFAULT_URL}, without user or query.`);
-  }
-  return url.href.replace(/\/+$/, "");
 }
 
 interface FoundTokens {
@@ -184,6 +159,8 @@ function asToken(text: string, origin: string): Secret {
 /** Nobody was reached, so that nothing can have been done. */
 const NO_CONNECTION: ReadonlySet<string> = new Set([
   ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"],
+  // There is no file of the socket, or none that is one.
+  ...["ENOENT", "ENOTDIR", "ENOTSOCK"],
 ]);
 /** What was under way when it failed, where that is told: a connection that there was may end for want of a way, too. */
 const CONNECTING: ReadonlySet<unknown> = new Set([undefined, "connect", "getaddrinfo"]);
@@ -194,16 +171,21 @@ const CERTIFICATE = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|ERR
 
 /**
  * Why there was no answer, for people.
+ * @param name of the address that was asked.
  * @param write whether something may have been changed, had the question arrived.
  */
-export function unreachable(base: string, error: unknown, write: boolean): CliFailure {
+export function unreachable(name: string, error: unknown, write: boolean): CliFailure {
   const code = codeOfFailure(error);
   if (NO_CONNECTION.has(code) && CONNECTING.has(codedFailure(error).syscall)) {
     const start = `Start it with: ${COMMAND} serve. If its admin address is another, name it by --admin or TOLLGATE_ADMIN_URL.`;
-    return new CliFailure(1, `No gateway answers at ${base} (${code}).\n${start}`, UNREACHABLE);
+    return new CliFailure(1, `No gateway answers at ${name} (${code}).\n${start}`, UNREACHABLE);
+  }
+  if (code === "EACCES" && name.startsWith("unix:")) {
+    const who = "It is for the gateway's user and group (mode 0660), and each folder above it must be open to you.";
+    return new CliFailure(1, `You may not use the socket ${name} (${code}).\n${who}`);
   }
   if (code === NO_TLS) {
-    const message = `What answers at ${base} does not speak TLS (${code}).`;
+    const message = `What answers at ${name} does not speak TLS (${code}).`;
     return new CliFailure(
       1,
       `${message}\nThe address may have to begin with http:// (--admin or TOLLGATE_ADMIN_URL).`,
@@ -211,25 +193,25 @@ export function unreachable(base: string, error: unknown, write: boolean): CliFa
     );
   }
   if (CERTIFICATE.test(code)) {
-    const message = `The certificate of what answers at ${base} is not accepted (${code}); nothing was sent.`;
+    const message = `The certificate of what answers at ${name} is not accepted (${code}); nothing was sent.`;
     return new CliFailure(1, `${message}\nNODE_EXTRA_CA_CERTS names a file with further authorities.`, UNREACHABLE);
   }
-  const lost = `The gateway at ${base} gave no whole answer (${code}).`;
+  const lost = `The gateway at ${name} gave no whole answer (${code}).`;
   const advice =
     "Whether the change was made is unknown: look (show, list) before you repeat it. " +
     "Top-ups and adjustments are harmless to repeat with the same --id.";
   return new CliFailure(1, write ? `${lost}\n${advice}` : lost, UNREACHABLE);
 }
 
-function refused(base: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
+function refused(name: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
   const error = answer?.error as JsonObject | undefined;
   const hint = "Is that the gateway's admin address? --admin or TOLLGATE_ADMIN_URL names another.";
   // Only what is said to clients has a cause.
   if (typeof error?.cause === "string") {
-    return new CliFailure(1, `What answers at ${base} (status ${status}) is a gateway's address for clients.\n${hint}`);
+    return new CliFailure(1, `What answers at ${name} (status ${status}) is a gateway's address for clients.\n${hint}`);
   }
   if (typeof error?.message !== "string") {
-    const message = `What answers at ${base} (status ${status}) is not Tollgate's admin API.\n${hint}`;
+    const message = `What answers at ${name} (status ${status}) is not Tollgate's admin API.\n${hint}`;
     // A front whose gateway is away, for one.
     return new CliFailure(1, message, status >= 500 ? UNREACHABLE : undefined);
   }

@@ -130,7 +130,10 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
       throw new VersionAsked();
     })
     .option("--json", "print the answer as JSON")
-    .option("--admin <address>", "the gateway's admin address (else TOLLGATE_ADMIN_URL, else http://127.0.0.1:8788)")
+    .option(
+      "--admin <address>",
+      "the gateway's admin address or unix:/path (else TOLLGATE_ADMIN_URL, else http://127.0.0.1:8788)",
+    )
     .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data, else ./data/demo)")
     .configureHelp({ showGlobalOptions: true, styleTitle: bold })
     .configureOutput({
@@ -248,7 +251,7 @@ function followOf(program: Command, io: CliIo, ask: Ask): Follow {
     const release = io.onStop?.(() => stop.abort());
     const { json } = program.opts<GlobalOptions>();
     const terminal = new Terminal(io.stderr, io.wait ?? setTimeout);
-    const place = placeOf(program, { ...io, fetch: stoppable(io.fetch, stop.signal) });
+    const place = { ...placeOf(program, io), stop: stop.signal };
     try {
       const outcome = await question(await connectAdmin(place), {
         terminal,
@@ -294,11 +297,6 @@ function portOf(typed: string): number {
 
 /** Of a command that does not go on. */
 const AT_ONCE = { stop: AbortSignal.abort(), pause: async () => {} };
-
-function stoppable(fetcher: typeof fetch, stop: AbortSignal): typeof fetch {
-  return (input, init) =>
-    fetcher(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, stop]) : stop });
-}
 
 async function pauseUntil(stop: AbortSignal, wait: CliIo["wait"], ms: number): Promise<void> {
   if (!wait) return setTimeout(ms, undefined, { signal: stop }).catch(() => {});

@@ -28,7 +28,10 @@ export function manualPage(root: GuideCommand, version: string): string {
 }
 
 const ENVIRONMENT = [
-  ["TOLLGATE_ADMIN_URL", "The admin address of the gateway that is asked, as a URL; --admin comes before it."],
+  [
+    "TOLLGATE_ADMIN_URL",
+    "The admin address of the gateway that is asked, as a URL or unix:/path; --admin comes before it.",
+  ],
   ["TOLLGATE_ADMIN_TOKEN", "Its admin token; the file admin-token in the data folder when left out."],
   ["TOLLGATE_DATA", "The data folder in which the token is looked for."],
   ["TOLLGATE_LISTEN, TOLLGATE_ADMIN", "Addresses of the demonstration, which serve runs without a configuration."],

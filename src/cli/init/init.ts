@@ -153,8 +153,8 @@ function next(config: string, { apiKeyEnv, admin, store }: FirstSettings): strin
   const file = config === CONFIG_FILE ? "" : ` --config ${word(config)}`;
   const key = apiKeyEnv === undefined ? "" : `  export ${apiKeyEnv}=...               # the model server's API key\n`;
   const folder = /^embedded:(.+)/.exec(store)?.[1];
-  // Port 0 is one that nobody knows yet, and a socket none that these commands could ask.
-  const isElsewhere = admin !== ADMIN_ADDRESS && !/^unix:|:0$/.test(admin);
+  // Port 0 is one that nobody knows yet.
+  const isElsewhere = admin !== ADMIN_ADDRESS && (admin.startsWith("unix:") || !admin.endsWith(":0"));
   const gateway =
     (isElsewhere ? ` --admin ${word(admin)}` : "") +
     (store === STORE || folder === undefined ? "" : ` --data ${word(folder)}`);

@@ -72,6 +72,8 @@ test("the commands for another terminal say where the gateway and its token are,
   assert.equal(urlOf(read(elsewhere.file).admin), "http://127.0.0.1:9788");
   const anyPort = (await init(t, [...FLAGS, "--admin", "127.0.0.1:0"])).out;
   assert.ok(anyPort.includes(`\n  ${COMMAND} account create me\n`), anyPort);
+  const atSocket = (await init(t, [...FLAGS, "--admin", "unix:/run/tollgate/admin.sock"])).out;
+  assert.ok(atSocket.includes(" account create me --admin unix:/run/tollgate/admin.sock\n"), atSocket);
 });
 
 test("what a model server will be asked is said, and which addresses are seldom the right one", async (t) => {

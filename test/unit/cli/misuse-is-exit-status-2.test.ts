@@ -108,9 +108,3 @@ test("help is status 0 on standard output, with the options that every command h
   assert.match((await run(["topup", "--help"])).out, /--json/);
   assert.match((await run(["--version"])).out, /^\d+\.\d+\.\d+\n$/);
 });
-
-test("an admin address that is a socket is answered with how to ask it", async () => {
-  const ran = await run(["account", "list", "--admin", "unix:/run/tollgate/admin.sock"]);
-  assert.equal(ran.status, 2);
-  assert.match(ran.err, /^--admin: the commands ask over TCP only\. .*curl --unix-socket PATH/);
-});

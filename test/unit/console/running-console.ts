@@ -10,7 +10,7 @@ import type { Store } from "../../../src/store/contract.ts";
 import type { Catalog, Group } from "../../../src/values/catalog.ts";
 import { MULTIPLIER_ONE } from "../../../src/values/price.ts";
 import { Secret } from "../../../src/values/secret.ts";
-import { urlOf } from "../../../src/values/settings.ts";
+import { type Address, urlOf } from "../../../src/values/settings.ts";
 import { systemClock } from "../../../src/values/time.ts";
 import { openTestStore } from "./test-store.ts";
 
@@ -51,11 +51,14 @@ export interface RunningConsole {
   close(): Promise<void>;
 }
 
-/** Starts a console; everything is closed when the test ends. */
+/**
+ * Starts a console; everything is closed when the test ends.
+ * @param at a host, at any free port, or an address; what is at a socket is not asked by `ask`.
+ */
 export async function startConsole(
   t: TestContext,
   changes: Partial<AdminListenerOptions> = {},
-  host = "127.0.0.1",
+  at: string | Address = "127.0.0.1",
 ): Promise<RunningConsole> {
   const store = changes.store ?? (await openTestStore(t));
   const log: Record<string, unknown>[] = [];
@@ -71,7 +74,7 @@ export async function startConsole(
     log: (line) => log.push(line as Record<string, unknown>),
     ...changes,
   });
-  const url = urlOf(await listener.listen({ kind: "tcp", host, port: 0 }));
+  const url = urlOf(await listener.listen(typeof at === "string" ? { kind: "tcp", host: at, port: 0 } : at));
   t.after(() => listener.close());
   return {
     url,

@@ -1,0 +1,90 @@
+/** `--admin unix:/path`: what is at a socket is asked as what is at an address, and its absence is told as clearly. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { unreachable } from "../../../src/cli/admin-client.ts";
+import { test } from "../../rig/together.ts";
+import { ADMIN_TOKEN, startConsole } from "../console/running-console.ts";
+import { run } from "./captured-run.ts";
+
+async function socketPath(t: TestContext): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "tollgate-cli-"));
+  t.after(() => rm(dir, { recursive: true }));
+  return join(dir, "admin.sock");
+}
+
+test("commands read, write and follow over the socket, by option and by environment", async (t) => {
+  const path = await socketPath(t);
+  const { store } = await startConsole(t, {}, { kind: "unix", path });
+  const env = { TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
+  const byOption = await run(["account", "create", "alice", "--admin", `unix:${path}`], { env });
+  assert.equal(byOption.err, "");
+  assert.equal(byOption.status, 0);
+  const inEnv = { ...env, TOLLGATE_ADMIN_URL: `unix:${path}` };
+  assert.equal((await run(["topup", "--account", "alice", "--usd", "1", "--id", "first"], { env: inEnv })).status, 0);
+  assert.equal((await store.findAccount("alice"))?.balance, 1_000_000_000n);
+  const lines = await run(["ledger", "show", "--account", "alice", "--limit", "1", "--json"], { env: inEnv });
+  assert.equal(JSON.parse(lines.out).items.length, 1, "a query is sent, too");
+  assert.deepEqual(await run(["health"], { env: inEnv }), { status: 0, out: "alive\n", err: "" });
+  let stop = () => {};
+  const followed = await run(["ledger", "show", "--account", "alice", "--follow"], {
+    env: inEnv,
+    onStop: (end) => {
+      stop = end;
+      return () => {};
+    },
+    wait: async () => stop(),
+  });
+  assert.equal(followed.status, 0);
+  assert.match(followed.out, /topup/);
+});
+
+test("a refusal is that of the gateway, and a wrong token is told of", async (t) => {
+  const path = await socketPath(t);
+  await startConsole(t, {}, { kind: "unix", path });
+  const env = { TOLLGATE_ADMIN_URL: `unix:${path}`, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
+  assert.match((await run(["account", "show", "nobody"], { env })).err, /^Refused: .*no account named `nobody`/);
+  const wrong = await run(["account", "list"], { env: { ...env, TOLLGATE_ADMIN_TOKEN: "another" } });
+  assert.match(wrong.err, /not the admin token[\s\S]*came from the environment variable/);
+});
+
+test("where nobody listens at the socket, the message says where it looked and how to start a gateway", async (t) => {
+  const path = await socketPath(t);
+  const ask = () => run(["account", "list", "--admin", `unix:${path}`]);
+  const absent = await ask();
+  assert.equal(absent.status, 1);
+  assert.ok(absent.err.startsWith(`No gateway answers at unix:${path} (ENOENT).\nStart it with: `), absent.err);
+  await writeFile(path, "");
+  assert.ok((await ask()).err.startsWith(`No gateway answers at unix:${path} (ECONNREFUSED).\n`));
+  assert.match((await run(["health", "--admin", `unix:${path}`])).err, /^No gateway answers at unix:/);
+});
+
+test("a socket that is not open to the user is told of by what would open it", () => {
+  const { message } = unreachable("unix:/run/admin.sock", { code: "EACCES", syscall: "connect" }, true);
+  assert.match(message, /^You may not use the socket unix:\/run\/admin\.sock \(EACCES\)\.\n.*user and group/);
+});
+
+test("an answer that breaks off is none, and the outcome of a write is unknown", async (t) => {
+  const path = await socketPath(t);
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-length": 100 }).write("{");
+    response.socket?.destroySoon();
+  });
+  await once(server.listen(path), "listening");
+  t.after(() => server.close());
+  const ran = await run(["account", "create", "alice", "--admin", `unix:${path}`]);
+  assert.equal(ran.status, 1);
+  assert.match(ran.err, /gave no whole answer \(ECONNRESET\)\.\nWhether the change was made is unknown/);
+});
+
+test("what is no path of a socket is refused before anything is asked", async () => {
+  for (const wrong of ["unix:", `unix:/${"a".repeat(107)}`]) {
+    const ran = await run(["account", "list", "--admin", wrong]);
+    assert.equal(ran.status, 2);
+    assert.match(ran.err, /^--admin must be unix: and the path of a socket of at most 107 bytes, such as unix:/);
+  }
+});
