@@ -73,6 +73,8 @@ export const RequestLinesShape = object("RequestLines", {
   next: orNull(count("While it is still looked for: the `after` of the next question. Else null.", 100)),
 });
 
+export type RequestLinesAnswer = Static<typeof RequestLinesShape>;
+
 export const PlainLines = object("PlainLines", {
   id: accountId,
   tag: text("The account's tag.", "4tR0000abc"),

@@ -1,8 +1,9 @@
-/** The ledger of an account from its newest line on, each line with what it was computed from. */
-import type { LedgerLineAnswer } from "../../../answers/ledger.ts";
+/** The ledger of an account from its newest line on, or what it has of one request, each line with what it was computed from. */
+import type { LedgerLineAnswer, RequestLinesAnswer } from "../../../answers/ledger.ts";
 import { count, instant, usd } from "../../parts/format.ts";
-import { html, useState, type VNode } from "../../parts/view.ts";
-import { Dialog, Table } from "../../parts/widgets.ts";
+import { useAnswer } from "../../parts/load.ts";
+import { html, useEffect, useState, type VNode } from "../../parts/view.ts";
+import { Awaited, Dialog, Table } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import { useEvery } from "../common/follow.ts";
 import { ListingTable, usePages } from "../common/pages.ts";
@@ -20,27 +21,47 @@ export function Ledger({ account }: { account: string }): VNode {
   const [isFollowing, setFollowing] = useState(false);
   const [shown, setShown] = useState<LedgerLineAnswer | undefined>(undefined);
   useEvery(isFollowing ? FOLLOW_EVERY_MS : undefined, listing.reload);
-  const kinds: Readonly<Record<string, string>> = W.kinds;
-  const columns = [
-    {
-      title: "#",
-      cell: (row: LedgerLineAnswer) =>
-        html`<button type="button" class="quiet" aria-label=${W.openLine(count(row.seq))} onClick=${() => setShown(row)}>${row.seq}</button>`,
-    },
-    { title: W.at, cell: (row: LedgerLineAnswer) => html`<time datetime=${row.at}>${instant(row.at)}</time>` },
-    { title: W.kind, cell: (row: LedgerLineAnswer) => kinds[row.kind] ?? row.kind },
-    {
-      title: W.about,
-      cell: (row: LedgerLineAnswer) =>
-        html`${[row.model, row.group].filter(Boolean).join(" · ") || row.note || "–"}<br /><small>${row.reference}</small>`,
-    },
-    { title: W.amount, cell: (row: LedgerLineAnswer) => usd(row.usd), isNumber: true },
-    { title: W.balance, cell: (row: LedgerLineAnswer) => usd(row.balance_usd), isNumber: true },
-  ];
   return html`<div class="filters"><${Follow} isFollowing=${isFollowing} onFollow=${setFollowing} /></div>
-    <${ListingTable} listing=${listing} caption=${W.ledger} columns=${columns} keyOf=${(row: LedgerLineAnswer) => String(row.seq)} empty=${W.noLedger} />
+    <${ListingTable} listing=${listing} caption=${W.ledger} columns=${columnsOf(setShown)} keyOf=${keyOf} empty=${W.noLedger} />
     ${shown && html`<${Line} line=${shown} onClose=${() => setShown(undefined)} />`}`;
 }
+
+/** The lines of one request. An answer that ends before they are found says where the next one is to go on. */
+export function RequestLedger({ account, request }: { account: string; request: string }): VNode {
+  const [after, setAfter] = useState<number | undefined>(undefined);
+  const [shown, setShown] = useState<LedgerLineAnswer | undefined>(undefined);
+  const path = `/accounts/${encodeURIComponent(account)}/requests/${encodeURIComponent(request)}`;
+  const loaded = useAnswer<RequestLinesAnswer>(after === undefined ? path : `${path}?after=${after}`);
+  const next = loaded.data?.next ?? undefined;
+  useEffect(() => {
+    if (next !== undefined) setAfter(next);
+  }, [next]);
+  return html`<${Awaited} loaded=${loaded}>${(data: RequestLinesAnswer) =>
+    data.next === null
+      ? html`<${Table} caption=${W.ledger} columns=${columnsOf(setShown)} rows=${data.items} keyOf=${keyOf} empty=${W.noLedger} />`
+      : !loaded.refused && html`<p class="faint">${T.common.loading}</p>`}</${Awaited}>
+    ${shown && html`<${Line} line=${shown} onClose=${() => setShown(undefined)} />`}`;
+}
+
+const KINDS: Readonly<Record<string, string>> = W.kinds;
+const keyOf = (row: LedgerLineAnswer) => String(row.seq);
+
+const columnsOf = (open: (line: LedgerLineAnswer) => void) => [
+  {
+    title: "#",
+    cell: (row: LedgerLineAnswer) =>
+      html`<button type="button" class="quiet" aria-label=${W.openLine(count(row.seq))} onClick=${() => open(row)}>${row.seq}</button>`,
+  },
+  { title: W.at, cell: (row: LedgerLineAnswer) => html`<time datetime=${row.at}>${instant(row.at)}</time>` },
+  { title: W.kind, cell: (row: LedgerLineAnswer) => KINDS[row.kind] ?? row.kind },
+  {
+    title: W.about,
+    cell: (row: LedgerLineAnswer) =>
+      html`${[row.model, row.group].filter(Boolean).join(" · ") || row.note || "–"}<br /><small>${row.reference}</small>`,
+  },
+  { title: W.amount, cell: (row: LedgerLineAnswer) => usd(row.usd), isNumber: true },
+  { title: W.balance, cell: (row: LedgerLineAnswer) => usd(row.balance_usd), isNumber: true },
+];
 
 const ATTEMPTS = [
   { title: T.operator.upstream, cell: (row: LineAttempt) => html`${row.upstream}<br /><small>${row.model}</small>` },

@@ -6,13 +6,14 @@ import { T } from "../../texts/texts.ts";
 import { Input } from "../common/write.ts";
 import type { OperatorPageProps } from "../session.ts";
 import { AuditLines } from "./audit.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, RequestLedger } from "./ledger.ts";
 
 const W = T.operator.records;
 
 export function Records({ place }: OperatorPageProps): VNode {
   const [, of] = place.path;
   const account = place.query.get("account") ?? "";
+  const request = place.query.get("request") ?? "";
   const isLedger = of === "ledger";
   const way = (href: string, title: string, isHere: boolean) =>
     html`<li><a href=${href} aria-current=${isHere ? "page" : undefined}>${title}</a></li>`;
@@ -21,18 +22,28 @@ export function Records({ place }: OperatorPageProps): VNode {
       ${way(hrefOf(["records"]), W.audit, !isLedger)}
       ${way(hrefOf(["records", "ledger"]), W.ledger, isLedger)}
     </ul></nav>
-    ${isLedger ? html`<${LedgerSearch} key=${account} account=${account} />` : html`<${AuditLines} />`}`;
+    ${isLedger ? html`<${LedgerSearch} key=${`${account} ${request}`} account=${account} request=${request} />` : html`<${AuditLines} />`}`;
 }
 
-function LedgerSearch({ account }: { account: string }): VNode {
-  const [typed, setTyped] = useState(account);
+function LedgerSearch({ account, request }: { account: string; request: string }): VNode {
+  const [typed, setTyped] = useState({ account, request });
   const submitted = (event: Event) => {
     event.preventDefault();
-    go(hrefOf(["records", "ledger"], { account: typed.trim() || undefined }));
+    const wanted = { account: typed.account.trim() || undefined, request: typed.request.trim() || undefined };
+    go(hrefOf(["records", "ledger"], wanted));
   };
+  const set = (name: keyof typeof typed) => (value: string) =>
+    setTyped((old: typeof typed) => ({ ...old, [name]: value }));
   return html`<form class="filters" role="search" onSubmit=${submitted}>
-      <${Input} field=${{ name: "account", label: T.operator.account }} value=${typed} onValue=${setTyped} />
+      <${Input} field=${{ name: "account", label: T.operator.account }} value=${typed.account} onValue=${set("account")} />
+      <${Input} field=${{ name: "request", label: W.request, hint: W.requestHint }} value=${typed.request} onValue=${set("request")} />
       <${Button} kind="main">${T.operator.search}</${Button}>
     </form>
-    ${account === "" ? html`<p class="empty">${W.whichAccount}</p>` : html`<${Ledger} account=${account} />`}`;
+    ${linesOf(account, request)}`;
+}
+
+function linesOf(account: string, request: string): VNode {
+  if (account === "") return html`<p class="empty">${W.whichAccount}</p>`;
+  if (request === "") return html`<${Ledger} account=${account} />`;
+  return html`<${RequestLedger} account=${account} request=${request} />`;
 }

@@ -31,4 +31,8 @@ export const refusals: Texts["common"]["refusals"] = {
   unknown_group: ["没有这个分组。"],
   unknown_key: ["没有这个密钥。", "请返回密钥列表：它不属于此账户。"],
   unknown_model: ["配置中没有这个名称的模型。"],
+  unknown_request: [
+    "此账户的账本中没有这个请求的记录。",
+    "请完整复制编号。仍在进行、被拒绝或免费的请求没有记录，较早的记录可能已归档。",
+  ],
 };

@@ -17,6 +17,7 @@ const PAGES = [
   ["codes/{batch}", "Spring fair", "Spring fair", "tbody tr"],
   ["records", "Ledger and audit", "账本与审计", "tbody tr"],
   ["records/ledger?account={account}", "Ledger and audit", "账本与审计", "tbody tr"],
+  ["records/ledger?account={account}&request={request}", "Ledger and audit", "账本与审计", "tbody tr"],
   ["upstreams", "Upstreams", "上游", "tbody tr"],
   ["upstreams/up-chat", "up-chat", "up-chat", "tbody tr"],
   ["explain", "Explain", "请求解释", "form"],
@@ -36,9 +37,9 @@ async function furnish({ here, admin }: OperatorWorld): Promise<Facts> {
   await admin("PUT", `/keys/${keyId}/limits`, { budgets_usd: { day: "3.00" }, models: ["*"] });
   await admin("POST", `/accounts/${account}/gifts`, { card: "day", id: "gift" });
   const batch = await admin("POST", "/codes", { card: "day", count: 3, label: "Spring fair" });
-  await chat(here, key);
+  const request = await chat(here, key);
   await chat(here, key, "nothing");
-  return { account, key: keyId, batch: String(batch.batch_id) };
+  return { account, request, key: keyId, batch: String(batch.batch_id) };
 }
 
 const filled = (text: string, facts: Facts) => text.replace(/\{(\w+)\}/g, (_, name: string) => facts[name] ?? "");

@@ -68,6 +68,55 @@ test("the audit follows what others do, and a ledger line is opened with what it
   assert.deepEqual(complaints, []);
 });
 
+test("of a ledger one request's lines are shown by its id, however long they are looked for, and a wrong id is told of", async (t) => {
+  const { page, here, open, complaints } = await openOperator(t);
+  const { name, key } = await here.account({ usd: "5" });
+  const [first, second] = [await chat(here, key), await chat(here, key)];
+  await open("records/ledger");
+  await page.getByLabel("Request").fill(first);
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("Name an account to see its ledger.").waitFor();
+  await page.getByLabel("Account").fill(name);
+  // Blanks come with what is copied from a mail.
+  await page.getByLabel("Request").fill(` ${first} `);
+  const search = () => page.getByRole("button", { name: "Search" }).click();
+  await search();
+  const lines = page.getByRole("region", { name: "Ledger" }).locator("tbody tr");
+  await page.getByRole("button", { name: "Open line 2" }).waitFor();
+  assert.equal(await lines.count(), 1);
+  assert.equal(await lines.getByText(first).count(), 1);
+  await assertUsable(page, "ledger-request");
+  await page.getByRole("button", { name: "Open line 2" }).click();
+  await page.getByRole("dialog").getByText("What it was computed from").waitFor();
+  await page.keyboard.press("Escape");
+
+  // A long ledger, of which the first answer has no line yet.
+  const asked: string[] = [];
+  await page.route("**/requests/**", async (route) => {
+    asked.push(new URL(route.request().url()).search);
+    if (asked.length > 1) return route.fallback();
+    return route.fulfill({ json: { account_id: "acct_1", request: second, items: [], next: 1 } });
+  });
+  await page.getByLabel("Request").fill(second);
+  await search();
+  await page.getByRole("button", { name: "Open line 3" }).waitFor();
+  assert.deepEqual(asked, ["", "?after=1"]);
+  await page.unroute("**/requests/**");
+  assert.deepEqual(complaints, []);
+
+  await page.getByLabel("Request").fill(first.replace(/.{4}$/, "0000"));
+  await search();
+  await page.getByRole("alert").getByText("No ledger line of this account is about the request").waitFor();
+  await page.getByRole("alert").getByText("Copy the id whole.").waitFor();
+  await page.getByLabel("Request").fill("4711");
+  await search();
+  await page.getByRole("alert").getByText("must be the id of a request: req_ and 24 letters or digits").waitFor();
+  await page.getByLabel("Request").fill("");
+  await search();
+  await page.getByRole("button", { name: "Open line 1" }).waitFor();
+  assert.equal(await lines.count(), 3);
+});
+
 test("a request is explained, with the way it takes or why it takes none", async (t) => {
   const { page, here, open, complaints } = await openOperator(t);
   const { keyId } = await here.account({ usd: "5" });

@@ -85,15 +85,17 @@ const OVERLAPPED = `(() => {
   }).map((cell) => cell.outerHTML);
 })()`;
 
-/** A request of a client, of which there is a charge then. */
-export async function chat(here: GatewayHere, key: string, model = "chat-1"): Promise<void> {
+/** A request of a client, of which there is a charge then. @returns its id. */
+export async function chat(here: GatewayHere, key: string, model = "chat-1"): Promise<string> {
   const answer = await fetch(`${here.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json", connection: "close" },
     body: JSON.stringify({ model, stream: true, max_tokens: 20, messages: [{ role: "user", content: "Hello" }] }),
   });
   await answer.text();
-  await here.requestEnd(answer.headers.get("x-request-id") ?? "");
+  const id = answer.headers.get("x-request-id") ?? "";
+  await here.requestEnd(id);
+  return id;
 }
 
 /** Opens a form by its button, fills it in, sends it. */

@@ -4,6 +4,8 @@ export const records = {
   audit: "Audit",
   ledger: "Ledger",
   whichAccount: "Name an account to see its ledger.",
+  request: "Request",
+  requestHint: "Its id, req_…: only its lines are shown.",
   searchHint: "In who, what, to whom and the facts of the lines below.",
   follow: "Follow",
   noLines: "No writes since this gateway began. Older ones are in its log.",

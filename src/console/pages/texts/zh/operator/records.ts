@@ -6,6 +6,8 @@ export const records: Texts["operator"]["records"] = {
   audit: "审计",
   ledger: "账本",
   whichAccount: "请输入账户名称以查看其账本。",
+  request: "请求",
+  requestHint: "请求编号 req_…：只显示其记录。",
   searchHint: "在下列各行的操作人、操作、对象和详情中查找。",
   follow: "持续刷新",
   noLines: "网关启动后没有任何操作，更早的记录在其日志中。",
