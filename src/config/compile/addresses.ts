@@ -6,6 +6,7 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import { Secret } from "../../values/secret.ts";
 import type { Address, StoreSettings, TlsSettings } from "../../values/settings.ts";
 import { LIMITS } from "../defaults.ts";
+import { otherNetwork } from "./network.ts";
 
 export type ParsedText<T> = { readonly value: T } | { readonly wrong: string };
 
@@ -128,6 +129,12 @@ export function readAddressBlock(text: string): ParsedText<string> {
   if (bits === undefined) return { value: `${address}/${bitsMax}` };
   if (!/^(0|[1-9][0-9]{0,2})$/.test(bits) || Number(bits) > bitsMax) {
     return { wrong: `must have a prefix length from 0 to ${bitsMax} after the slash` };
+  }
+  const network = otherNetwork(address, Number(bits));
+  if (network !== undefined) {
+    // Whoever has written an address most likely means that one; believed would be everybody in the network.
+    const meant = `name the address alone, ${address}, or all of the network, ${network}/${bits}`;
+    return { wrong: `must not have bits set after its prefix: ${meant}` };
   }
   return { value: text };
 }
