@@ -3,15 +3,20 @@ import { type Catalog, groupServes } from "../values/catalog.ts";
 import { PROTOCOLS, withoutEndpoint, withVersion } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
 import { isPlainElsewhere } from "./compile/addresses.ts";
+import { isUnasked } from "./compile/ports.ts";
 import { formatDuration } from "./compile/units.ts";
 import { ofPrices } from "./price-warnings.ts";
 
-type Judged = Pick<Settings, "trustProxy" | "console" | "operatorOidc" | "drain" | "traces" | "upstreams" | "catalog">;
+type Judged = Pick<
+  Settings,
+  "listen" | "admin" | "trustProxy" | "console" | "operatorOidc" | "drain" | "traces" | "upstreams" | "catalog"
+>;
 
-/** @returns one sentence for each thing: of whom is believed, of the console, of a drain, of traces, then of upstreams, of models and of their prices, these in the order of the file. */
+/** @returns one sentence for each thing: of where it listens, of whom is believed, of the console, of a drain, of traces, then of upstreams, of models and of their prices, these in the order of the file. */
 export function warningsOf(settings: Judged): readonly string[] {
   const { catalog } = settings;
   return [
+    ...ofPorts(settings),
     ...ofTrust(settings),
     ...ofConsole(settings),
     ...ofDrain(settings),
@@ -20,6 +25,15 @@ export function warningsOf(settings: Judged): readonly string[] {
     ...ofModels(catalog),
     ...ofPrices(catalog),
   ];
+}
+
+/** No problem: other programs ask there all the same. */
+function* ofPorts({ listen, admin }: Judged): Generator<string> {
+  for (const [key, address] of Object.entries({ listen, admin })) {
+    if (address.kind === "unix" || !isUnasked(address.port)) continue;
+    const whom = key === "admin" ? "commands cannot ask" : "SDKs that ask by fetch do not get in";
+    yield `${key} has the port ${address.port}, at which browsers and fetch ask nobody: no console can be opened there, and ${whom}. Take another one`;
+  }
 }
 
 function* ofTrust({ trustProxy, console }: Judged): Generator<string> {

@@ -4,6 +4,7 @@ import { NOTICE_KINDS, type NoticeSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { ConfigFile } from "../schema/schema.ts";
 import { isPlainElsewhere, type ParsedText } from "./addresses.ts";
+import { wrongPort } from "./ports.ts";
 import { readUsd } from "./prices.ts";
 import type { Loose, Reader } from "./reader.ts";
 
@@ -43,7 +44,8 @@ function readReceiver(text: string, mayBePlain: boolean): ParsedText<Secret> {
   if (!mayBePlain && isPlainElsewhere(url.href)) {
     return { wrong: "must be https:// unless it is on this machine: set allow_http to send all the same" };
   }
-  return { value: new Secret(url.href) };
+  const wrong = wrongPort(url.href);
+  return wrong === undefined ? { value: new Secret(url.href) } : { wrong };
 }
 
 /** `whsec_` and the key in base64, 24 to 64 bytes, as Standard Webhooks has it. */

@@ -5,6 +5,7 @@ import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
 import { isPlainElsewhere, type ParsedText, readBaseUrl, readOrigin } from "./addresses.ts";
 import type { KnownNames } from "./catalog.ts";
+import { wrongPort } from "./ports.ts";
 import type { Loose, Reader } from "./reader.ts";
 
 type OidcFile = Loose<NonNullable<NonNullable<ConfigFile["console"]>["oidc"]>>;
@@ -57,5 +58,7 @@ export function readOperatorOidc(reader: Reader, file: Loose<ConfigFile>): Opera
 function readIssuer(text: string): ParsedText<string> {
   const read = readBaseUrl(text);
   if ("wrong" in read) return read;
-  return isPlainElsewhere(text) ? { wrong: "must be https:// unless it is on this machine" } : { value: text };
+  if (isPlainElsewhere(text)) return { wrong: "must be https:// unless it is on this machine" };
+  const wrong = wrongPort(text);
+  return wrong === undefined ? { value: text } : { wrong };
 }

@@ -123,7 +123,7 @@ test("notices go where the file says, signed with one secret or several, of ever
   assert.deepEqual([...(bare?.kinds ?? [])], [...NOTICE_KINDS]);
   assert.deepEqual([bare?.balanceBelowNano, bare?.cardEndsWithinMs], [undefined, 86_400_000]);
   const local = of(
-    `{url: "http://[::1]:9/x", secrets: [${secret}, ${secret}], kinds: [books_off], balance_below: 5, card_ends_within: 7d}`,
+    `{url: "http://[::1]:9000/x", secrets: [${secret}, ${secret}], kinds: [books_off], balance_below: 5, card_ends_within: 7d}`,
   );
   assert.deepEqual([...(local?.kinds ?? [])], ["books_off"]);
   assert.deepEqual([local?.secrets.length, local?.balanceBelowNano], [2, 5_000_000_000]);

@@ -161,6 +161,15 @@ test("an address of the console at which no browser keeps a sign-in is said to l
   assert.deepEqual(at("https://gate.example", operator), [said("console.operator.public_url")]);
 });
 
+test("a port at which no browser and no fetch asks is said to be one", () => {
+  const at = (addresses: string) => warningsOfText(`${addresses}\n${EAST}${served(["east"])}`);
+  assert.deepEqual(at("listen: 127.0.0.1:6000\nadmin: 127.0.0.1:6667\nadmin_token: 0123456789abcdef"), [
+    "listen has the port 6000, at which browsers and fetch ask nobody: no console can be opened there, and SDKs that ask by fetch do not get in. Take another one",
+    "admin has the port 6667, at which browsers and fetch ask nobody: no console can be opened there, and commands cannot ask. Take another one",
+  ]);
+  assert.deepEqual(at("listen: 127.0.0.1:0\nadmin: unix:/run/tollgate/6667"), []);
+});
+
 test("a trust in everybody is said to let anybody claim any address, and any account where a front names them", () => {
   const trusting = (blocks: string, rest = "") =>
     warningsOfText(`trust_proxy: [${blocks}]\n${rest}${EAST}${served(["east"])}`);

@@ -6,6 +6,7 @@ import test from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { testConfig } from "../../../rig/config.ts";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import { refusingPort } from "../../../rig/refusing-port.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { webhookSecret } from "../notices/receiver.ts";
 
@@ -20,7 +21,7 @@ async function untilGauge(here: GatewayHere, name: string, value: number): Promi
 test("a doctored account raises the gauge at the next audit, and is named in the log", async (t) => {
   const clock = new HandClock();
   // Nobody takes notices there, so that they can be looked at where they wait.
-  const notices = { url: "http://127.0.0.1:9/", secrets: [webhookSecret("one")] };
+  const notices = { url: `http://127.0.0.1:${await refusingPort(t)}/`, secrets: [webhookSecret("one")] };
   const here = await startGatewayHere({ clock, config: (places) => testConfig(places, { notices }) });
   t.after(() => here.close());
   assert.ok(here.settings.store.kind === "embedded");
