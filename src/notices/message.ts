@@ -39,7 +39,8 @@ export function messageOf({ kind, ref, data, outbox, name, atMs, dropped }: Told
   const said: Record<string, unknown> = {};
   if (outbox !== GATEWAY_OUTBOX) said.account = { id: accountId(outbox), name };
   for (const [fact, text] of Object.entries(data)) Object.assign(said, factOf(fact, text));
-  if (kind === "balance_low") said.reference = printReference(ref);
+  // An operator's own id may be 32 hex digits, as a request's is before it is printed.
+  if (kind === "balance_low") said.reference = data.by === "adjustment" ? ref : printReference(ref);
   if (dropped > 0) said.dropped = dropped;
   const body = JSON.stringify({ type: kind, timestamp: new Date(atMs).toISOString(), data: said });
   return { id: `msg_${named.slice(0, 27)}`, body };

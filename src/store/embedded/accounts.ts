@@ -202,7 +202,7 @@ export function credit(
   db.commitFull(() => {
     db.run("UPDATE accounts SET bal = bal + ?1, topped = topped + ?1 WHERE tag = ?2", payment.amount, tag);
     db.run("INSERT INTO payments (tag, id, amount) VALUES (?, ?, ?)", tag, payment.id, payment.amount);
-    const notice = balanceNotice(context, account, { balance, ref: payment.id });
+    const notice = balanceNotice(context, account, { balance, by: "adjustment", ref: payment.id });
     if (notice) noteNotice(context, tag, notice, nowMs);
     appendLine(db, tag, {
       atMs: nowMs,

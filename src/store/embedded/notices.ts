@@ -23,16 +23,19 @@ export function noteNotice(context: Context, tag: AccountTag, notice: NewNotice,
   if (context.notices?.terms()?.kinds.has(notice.kind)) putNotice(context, tag, notice, nowMs);
 }
 
-/** Of a balance that goes from its threshold or above to below it; undefined for one that does not. */
+/**
+ * Of a balance that goes from its threshold or above to below it; undefined for one that does not.
+ * @param by what takes it there, whose id `ref` is: the two may look the same.
+ */
 export function balanceNotice(
   context: Context,
   before: AccountRow,
-  { balance, ref }: { readonly balance: bigint; readonly ref: string },
+  { balance, by, ref }: { readonly balance: bigint; readonly by: "request" | "adjustment"; readonly ref: string },
 ): NewNotice | undefined {
   const terms = context.notices?.terms();
   const below = terms && (before.notifyBelow ?? terms.balanceBelow);
   if (below === undefined || before.balance < below || balance >= below) return undefined;
-  return { kind: "balance_low", ref, data: { balance: `${balance}`, below: `${below}` } };
+  return { kind: "balance_low", ref, data: { balance: `${balance}`, below: `${below}`, by } };
 }
 
 function putNotice({ db, notices }: Context, outbox: Outbox, notice: NewNotice, nowMs: number): void {

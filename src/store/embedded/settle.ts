@@ -223,7 +223,7 @@ function post(
   if (after !== before) {
     batch.setAccount(tag, after);
     context.accountSettled(tag, after);
-    const notice = balanceNotice(context, before, { balance: after.balance, ref: requestId });
+    const notice = balanceNotice(context, before, { balance: after.balance, by: "request", ref: requestId });
     if (notice) batch.addWrite(() => noteNotice(context, tag, notice, nowMs));
   }
   if (entitlement !== undefined && shares.charged > 0n) {

@@ -1,5 +1,6 @@
 /** What a receiver answers, and what becomes of the notice: taken, tried again later and later, given up, or stopped. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,6 +8,7 @@ import test from "node:test";
 import { Webhook } from "standardwebhooks";
 import { messageOf, signedHeaders } from "../../../src/notices/message.ts";
 import { StoreError } from "../../../src/store/contract.ts";
+import { newRequestId, printRequestId } from "../../../src/values/request-id.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { webhookSecret } from "../../e2e/money/notices/receiver.ts";
 import { refusingPort } from "../../rig/refusing-port.ts";
@@ -32,6 +34,25 @@ test("each secret signs, and the official library knows each signature and no ot
   assert.equal(messageOf({ ...told, atMs: 5, dropped: 2 }).id, message.id, "the id is of what is told");
   assert.notEqual(messageOf({ ...told, ref: "s" }).id, message.id);
   assert.notEqual(messageOf({ ...told, outbox: tagOf("B") }).id, message.id);
+});
+
+test("what took a balance down is named with its id: a request's as its client has it, an adjustment's as it was sent", () => {
+  const requestId = newRequestId(Date.UTC(2026, 10, 28), randomBytes);
+  const said = (ref: string, data: Readonly<Record<string, string>>) =>
+    JSON.parse(messageOf({ outbox: tagOf("A"), name: "a", kind: "balance_low", ref, data, atMs: 0, dropped: 0 }).body)
+      .data;
+  const { by, reference } = said(requestId, { by: "request" });
+  assert.deepEqual([by, reference], ["request", printRequestId(requestId)]);
+  const uuid = "0123456789abcdef0123456789abcdef";
+  assert.deepEqual(
+    [said(uuid, { by: "adjustment" }).by, said(uuid, { by: "adjustment" }).reference],
+    ["adjustment", uuid],
+  );
+  assert.equal(
+    said(requestId, {}).reference,
+    printRequestId(requestId),
+    "of one that has waited since before it was said",
+  );
 });
 
 test("accounts with a long backlog take turns with one that has a single notice", { timeout: 30_000 }, async (t) => {

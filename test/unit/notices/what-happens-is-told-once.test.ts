@@ -259,6 +259,7 @@ test("an account's own steps are told at once, with money as text", async (t) =>
     balance_nano_usd: "200",
     below_usd: "0.0000003",
     below_nano_usd: "300",
+    by: "adjustment",
     reference: "fix-1",
   });
 });

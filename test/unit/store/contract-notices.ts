@@ -35,8 +35,8 @@ export function noticeTests(ask: Ask): void {
     assert.deepEqual(
       notices.map(({ seq, kind, ref, data }) => ({ seq, kind, ref, data })),
       [
-        { seq: 1, kind: "balance_low", ref: ridOf(2), data: { balance: "299", below: "300" } },
-        { seq: 2, kind: "balance_low", ref: "down", data: { balance: "199", below: "300" } },
+        { seq: 1, kind: "balance_low", ref: ridOf(2), data: { balance: "299", below: "300", by: "request" } },
+        { seq: 2, kind: "balance_low", ref: "down", data: { balance: "199", below: "300", by: "adjustment" } },
       ],
     );
   });

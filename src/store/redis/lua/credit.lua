@@ -36,7 +36,7 @@ if not (is_negative or #topped < #most or (#topped == #most and topped <= most))
 bal = text(after)
 seq = text(stored_number(seq, account .. ' seq') + 1)
 local fields = { 'bal', bal, 'topped', topped, 'seq', seq }
-note_balance(fields, now, before, after, ARGV[1])
+note_balance(fields, now, before, after, 'adjustment', ARGV[1])
 change(fields, {
   { 'HSET', payments, ARGV[1], ARGV[2] },
   line(ledger, seq, text(now), ARGV[4], ARGV[5], ARGV[6], text(size), bal, ARGV[1], '', '', '', ARGV[7]),

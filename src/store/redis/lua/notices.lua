@@ -31,12 +31,13 @@ local function note_notice(fields, now, kind, ref, facts)
   if wants_notice(kind) then put_notice(fields, now, kind, ref, facts) end
 end
 
--- A balance that goes from its threshold or above to below it.
-local function note_balance(fields, now, before, after, ref)
+-- A balance that goes from its threshold or above to below it. `by`: what takes it there, 'request' or 'adjustment', whose id `ref` is:
+-- the two may look the same.
+local function note_balance(fields, now, before, after, by, ref)
   if after >= before or not wants_notice('balance_low') then return end
   local own = redis.call('HGET', outbox, 'nb')
   local below = tonumber(own or '') or tonumber(string.match(ARGV[#ARGV], '^%d+') or '')
   if below and before >= below and after < below then
-    put_notice(fields, now, 'balance_low', ref, { 'balance', text(after), 'below', text(below) })
+    put_notice(fields, now, 'balance_low', ref, { 'balance', text(after), 'below', text(below), 'by', by })
   end
 end

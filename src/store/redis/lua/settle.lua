@@ -167,7 +167,7 @@ if not voided then
       bal = text(funds - charged)
       fields[n + 1], fields[n + 2] = 'bal', bal
       fields[n + 3], fields[n + 4] = 'spent', plus(spent, paid, account .. ' spent')
-      note_balance(fields, now, funds, funds - charged, rid)
+      note_balance(fields, now, funds, funds - charged, 'request', rid)
     else
       fields[n + 1] = 'ep:' .. entitlement
       fields[n + 2] = text(stored_number(spent, account .. ' ep:' .. entitlement) + charged)
