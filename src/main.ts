@@ -317,7 +317,7 @@ void runCli(process.argv.slice(2), {
   schema: async () => (await import("./config/schema/file.ts")).schemaFileText(),
   onInterrupt,
   onStop,
-  // Opened by the one command that reads it.
+  // Opened by the commands that read it.
   get stdin() {
     return process.stdin;
   },

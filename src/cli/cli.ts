@@ -12,16 +12,24 @@ import { connectAdmin, type Env, type GatewayPlace } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
 import { addAuditCommand } from "./audit-command.ts";
 import { addCardCommands } from "./cards/commands.ts";
-import { type Ask, Command, CommanderError, type Follow, InvalidArgumentError, type Own } from "./command-line.ts";
+import {
+  type Ask,
+  Command,
+  CommanderError,
+  type ConfirmName,
+  type Follow,
+  InvalidArgumentError,
+  type Own,
+} from "./command-line.ts";
 import { addExplainCommand } from "./explain-command.ts";
 import { CliFailure } from "./failure.ts";
 import { addExamples, addGuideCommands } from "./guide/commands.ts";
 import { askHealth } from "./health-command.ts";
 import { ADMIN_ADDRESS, addInitCommand, type InitOptions, writeConfiguration } from "./init/init.ts";
-import type { Keyboard } from "./init/questions.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addLedgerCommands } from "./ledger-commands.ts";
 import { addWebhookCommands } from "./notices/webhook-commands.ts";
+import { askAll, type Keyboard } from "./output/questions.ts";
 import { bold, type ProgressOut, showsColours, Terminal } from "./output/terminal.ts";
 import { addReconcileCommand } from "./reconcile-command.ts";
 import { addStoreCommands } from "./store-commands.ts";
@@ -151,7 +159,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
 
   const ask = askOf(program, io);
   const follow = followOf(program, io, ask);
-  addAccountCommands(program, ask);
+  addAccountCommands(program, ask, confirmOf(io));
   addKeyCommands(program, ask);
   addTopUpCommand(program, ask);
   addLedgerCommands(program, ask, follow);
@@ -237,6 +245,19 @@ function askOf(program: Command, io: CliIo): Ask {
       terminal.clear();
       release?.();
     }
+  };
+}
+
+function confirmOf(io: CliIo): ConfirmName {
+  return async (question) => {
+    const { stdin: keyboard, stderr: screen } = io;
+    // A question that nobody sees would be waited on for good.
+    if (!keyboard?.isTTY || !screen.isTTY) return;
+    const asked = await question();
+    if (asked === undefined) return;
+    const unanswered = "Nothing was done.";
+    const [typed] = await askAll([asked], keyboard, screen, unanswered);
+    if (typed !== asked.name) throw new CliFailure(1, `That is not ${asked.name}. ${unanswered}`);
   };
 }
 

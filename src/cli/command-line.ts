@@ -23,6 +23,15 @@ export type Ask = (
 /** Runs what needs no gateway but a place, and prints its outcome. */
 export type Own = (work: (place: GatewayPlace) => Promise<CommandResult>) => Promise<void>;
 
+/**
+ * Has a person at a terminal type a name before what cannot be taken back; where nobody is at one, as in a script, nothing is asked.
+ * @param question is made only for somebody; undefined: there is nothing to confirm.
+ * @throws CliFailure 1 when another name is typed, or none
+ */
+export type ConfirmName = (
+  question: () => Promise<{ readonly words: string; readonly name: string } | undefined>,
+) => Promise<void>;
+
 /** The same as `Ask` for a command that goes on until it is interrupted, if it is told to. */
 export type Follow = (
   question: (client: AdminClient, follower: Follower) => Promise<CommandResult>,

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, labelWords } from "../admin-commands.ts";
+import type { ConfirmName } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { cell, many } from "../output/table.ts";
 
@@ -78,8 +79,26 @@ export async function resumeAccount(admin: AdminClient, name: string): Promise<C
   return { json: body, text: `The keys of the account ${cell(body.name)} work again, from its next request on.\n` };
 }
 
-export async function closeAccount(admin: AdminClient, name: string): Promise<CommandResult> {
+/**
+ * @param confirm comes first; undefined: it has been said already.
+ * @throws CliFailure 1 when that is not confirmed
+ */
+export async function closeAccount(
+  admin: AdminClient,
+  name: string,
+  confirm: ConfirmName | undefined,
+): Promise<CommandResult> {
+  await confirm?.(() => closingQuestion(admin, name));
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/close`);
   const has = `It has ${cell(body.balance_usd)} USD, of which requests that still run hold ${cell(body.held_usd)}.`;
   return { json: body, text: `The account ${cell(body.name)} is closed for good, and its keys are revoked. ${has}\n` };
+}
+
+/** As the console asks it; undefined for an account that is closed already. */
+async function closingQuestion(admin: AdminClient, account: string) {
+  const { body } = await admin.call("GET", `/accounts/${segment(account)}`);
+  if (body.status === "closed") return undefined;
+  const name = String(body.name);
+  const what = `Closing ${cell(name)}, which has ${cell(body.balance_usd)} USD, is final: its keys never work again, and it takes no more money.`;
+  return { name, words: `${what}\nType its name to confirm` };
 }

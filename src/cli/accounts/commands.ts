@@ -1,12 +1,12 @@
 /** `tollgate account` and `tollgate topup`: accounts, what is done to them, and their money. */
 import * as admin from "../admin-commands.ts";
-import { type Ask, type Command, listingFormat, Option } from "../command-line.ts";
+import { type Ask, type Command, type ConfirmName, listingFormat, Option } from "../command-line.ts";
 import { addAccountLimitCommand } from "../limits/limit-commands.ts";
 import { addNotifyCommand } from "../notices/webhook-commands.ts";
 import * as accounts from "./changes.ts";
 
 /** Defines `tollgate account`. */
-export function addAccountCommands(program: Command, ask: Ask): void {
+export function addAccountCommands(program: Command, ask: Ask, confirm: ConfirmName): void {
   const account = program
     .command("account")
     .description("accounts: create, list, show, change, limit, adjust, invite, sign-out, suspend, resume, close");
@@ -36,7 +36,7 @@ export function addAccountCommands(program: Command, ask: Ask): void {
     .command("set-plan <name> <plan>")
     .description("change an account's base plan, from the next request on")
     .action((name: string, plan: string) => ask((c) => admin.setPlan(c, name, plan)));
-  addAccountChanges(account, ask);
+  addAccountChanges(account, ask, confirm);
   addAccountLimitCommand(account, ask);
   account
     .command("adjust <name>")
@@ -50,7 +50,7 @@ export function addAccountCommands(program: Command, ask: Ask): void {
   addNotifyCommand(account, ask);
 }
 
-function addAccountChanges(account: Command, ask: Ask): void {
+function addAccountChanges(account: Command, ask: Ask, confirm: ConfirmName): void {
   account
     .command("rename <name> <new-name>")
     .description("give an account another name; the old one is free then")
@@ -83,7 +83,10 @@ function addAccountChanges(account: Command, ask: Ask): void {
   account
     .command("close <name>")
     .description("close an account for good: its keys are revoked, its ledger stays, funds can only be paid out")
-    .action((name: string) => ask((c) => accounts.closeAccount(c, name)));
+    .option("--yes", "do not ask a person at a terminal for the name again; scripts without one are not asked")
+    .action((name: string, { yes }: { yes?: true }) =>
+      ask((c) => accounts.closeAccount(c, name, yes ? undefined : confirm)),
+    );
 }
 
 /** Defines `tollgate topup`. */

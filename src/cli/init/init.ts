@@ -7,8 +7,8 @@ import { CONFIG_FILE } from "../../values/settings.ts";
 import type { CommandResult } from "../admin-commands.ts";
 import { type Command, Option } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
+import { askAll, type Keyboard, type Question } from "../output/questions.ts";
 import { configurationText, type FirstSettings, GROUP } from "./file.ts";
-import { askAll, type Keyboard, type Question } from "./questions.ts";
 
 /** `admin` of the file unless `--admin` says otherwise, which is where the other commands look by themselves. */
 export const ADMIN_ADDRESS = "127.0.0.1:8788";

@@ -15,6 +15,7 @@ export interface Question {
 
 /**
  * Asks one thing after the other.
+ * @param unanswered what is said to somebody who leaves.
  * @returns the answers, in the order of the questions.
  * @throws CliFailure 1 when the person leaves (Ctrl-C, Ctrl-D).
  */
@@ -22,6 +23,7 @@ export async function askAll(
   questions: readonly Question[],
   keyboard: Keyboard,
   screen: { write(text: string): unknown },
+  unanswered = "Nothing was written.",
 ): Promise<string[]> {
   const lines = createInterface({ input: keyboard, terminal: false });
   const left = Promise.withResolvers<undefined>();
@@ -33,7 +35,7 @@ export async function askAll(
       for (;;) {
         screen.write(`${words}${standard === undefined ? "" : ` [${standard || "none"}]`}: `);
         const { done, value } = await typed.next();
-        if (done) throw new CliFailure(1, "\nNothing was written.");
+        if (done) throw new CliFailure(1, `\n${unanswered}`);
         const answer = value.trim() || standard;
         const wrong = answer === undefined ? "An answer is needed." : fault?.(answer);
         if (answer !== undefined && wrong === undefined) {
