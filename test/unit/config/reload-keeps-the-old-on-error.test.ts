@@ -3,7 +3,7 @@
  * the start.
  */
 import assert from "node:assert/strict";
-import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { diffSettings, goneFrom, keepUntilRestart, loadConfig } from "../../../src/config/config.ts";
 import { Secret } from "../../../src/values/secret.ts";
@@ -161,4 +161,12 @@ heartbeat: ${n}s
   const otherKeys = { ...next, sealingKeys: [] };
   assert.ok(diffSettings(started, otherKeys).restart.includes("sealing_keys"));
   assert.deepEqual(keepUntilRestart(started, otherKeys).sealingKeys, started.sealingKeys);
+});
+
+test("what waits for a restart is what the documentation lists", () => {
+  const all = diffSettings({} as Settings, new Proxy({} as Settings, { get: () => 1 })).restart;
+  const text = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8");
+  const [, listed = ""] = /wait for a restart`\), by name: (.+?)\.\n/s.exec(text) ?? [];
+  const named = [...listed.matchAll(/`([a-z_.]+)`/g)].map(([, name]) => name);
+  assert.deepEqual(named.sort(), [...all, "redis"].sort());
 });
