@@ -164,9 +164,11 @@ heartbeat: ${n}s
 });
 
 test("what waits for a restart is what the documentation lists", () => {
-  const all = diffSettings({} as Settings, new Proxy({} as Settings, { get: () => 1 })).restart;
+  const old = { store: { kind: "embedded", dir: "data" } } as Settings;
+  const other = { kind: "embedded", dir: "other" };
+  const all = diffSettings(old, new Proxy(old, { get: (_, key) => (key === "store" ? other : 1) })).restart;
   const text = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8");
   const [, listed = ""] = /wait for a restart`\), by name: (.+?)\.\n/s.exec(text) ?? [];
   const named = [...listed.matchAll(/`([a-z_.]+)`/g)].map(([, name]) => name);
-  assert.deepEqual(named.sort(), [...all, "redis"].sort());
+  assert.deepEqual(named.sort(), [...all, "redis.sentinel"].sort());
 });
