@@ -14,7 +14,7 @@ const HELLO = [{ role: "user", content: "hello" }];
 interface House {
   readonly here: GatewayHere;
   readonly upstream: OtherUpstream;
-  count(headers?: Record<string, string>): Promise<Response>;
+  count(headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>;
 }
 
 async function house(
@@ -32,8 +32,8 @@ async function house(
   return {
     here,
     upstream,
-    count: (headers) =>
-      post(`${here.url}/v1/messages/count_tokens`, key, { model: "messages-alias", messages: HELLO }, headers),
+    count: (headers, signal) =>
+      post(`${here.url}/v1/messages/count_tokens`, key, { model: "messages-alias", messages: HELLO }, headers, signal),
   };
 }
 
@@ -81,15 +81,47 @@ test("a rested upstream is asked again", async (t) => {
 });
 
 test("an upstream's refusal of the body is the caller's to hear", async (t) => {
-  const { count } = await house(t, (_seen, res) =>
+  const { count, upstream } = await house(t, (_seen, res) =>
     sendJson(res, 400, {
       type: "error",
       error: { type: "invalid_request_error", message: "messages.0: no such role" },
     }),
   );
+  for (const asked of [1, 2]) {
+    const reply = await count();
+    assert.equal(reply.status, 400);
+    assert.equal((await errorOf(reply)).message, "messages.0: no such role");
+    assert.equal(upstream.seen.length, asked, "it can count, if not this");
+  }
+});
+
+test("a client that leaves says nothing of the upstream, which is asked the next time", async (t) => {
+  const waiting: ServerResponse[] = [];
+  const asked = Promise.withResolvers<void>();
+  const { count, here } = await house(t, (_seen, res) => {
+    if (waiting.push(res) === 1) asked.resolve();
+    else sendJson(res, 200, { input_tokens: 5 });
+  });
+  const leaving = new AbortController();
+  const left = count({}, leaving.signal).catch(() => "left");
+  await asked.promise;
+  leaving.abort();
+  assert.equal(await left, "left");
+  const line = await here.logged(({ msg, endpoint }) => msg === "request" && endpoint === "count_tokens");
+  assert.deepEqual([line.status, line.cause], [499, "client_gone"]);
   const reply = await count();
-  assert.equal(reply.status, 400);
-  assert.equal((await errorOf(reply)).message, "messages.0: no such role");
+  assert.equal(reply.headers.get("x-tollgate-origin"), "upstream");
+});
+
+test("a place at the upstream is given back, whatever came of it", async (t) => {
+  const answers = [200, 400, 200];
+  const { count, upstream } = await house(t, (_seen, res) =>
+    sendJson(res, answers[upstream.seen.length % answers.length] as number, { input_tokens: 5 }),
+  );
+  for (let n = 1; n <= 2 * NATIVE_COUNTS_MAX; n++) {
+    await (await count()).text();
+    assert.equal(upstream.seen.length, n);
+  }
 });
 
 test("of many counts at once only so many are asked for upstream", async (t) => {

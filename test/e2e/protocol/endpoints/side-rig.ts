@@ -19,9 +19,16 @@ export function anthropicOf({ url }: Pick<GatewayHere, "url">, apiKey: string): 
 }
 
 /** Posts JSON with a key. */
-export function post(url: string, key: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+export function post(
+  url: string,
+  key: string,
+  body: object,
+  headers: Record<string, string> = {},
+  signal: AbortSignal | null = null,
+): Promise<Response> {
   return fetch(url, {
     method: "POST",
+    signal,
     headers: { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers },
     body: JSON.stringify(body),
   });

@@ -94,6 +94,36 @@ test("a response is read, its input listed, deleted, and then gone; none of it c
   }
 });
 
+test("items after one of another server are none, and of a name twice both are asked for", async () => {
+  const account = await here.account();
+  const [first, other] = [await given(account.key), await given(account.key, { model: "elsewhere-1" })];
+  const item = other.output[0]?.id ?? "";
+  const before = here.simulator.count;
+  const refused = await at(here, account.key, "GET", `${first.id}/input_items?after=${item}`);
+  assert.equal(refused.status, 400);
+  assert.equal((await errorOf(refused)).param, "after");
+  assert.equal(here.simulator.count, before, "nobody is asked");
+  await at(here, account.key, "GET", `${first.id}?include[]=a&include[]=b`);
+  assert.match(here.simulator.requests.at(-1)?.path ?? "", /include%5B%5D=a&include%5B%5D=b$/);
+});
+
+test("a server that is told to keep nothing any more is not asked for what it has kept", async (t) => {
+  const other = await startKeeping();
+  t.after(() => other.close());
+  const account = await other.account();
+  const reply = (await (await ask(other, "responses", account.key, KEPT)).json()) as Kept;
+  const upstreams = new Map(other.settings.upstreams);
+  const catalog = { ...other.settings.catalog, models: new Map(other.settings.catalog.models) };
+  for (const [name, model] of catalog.models)
+    catalog.models.set(name, { ...model, routes: model.routes.map((route) => ({ ...route, stateful: false })) });
+  other.gateway.apply({ ...other.settings, upstreams, catalog });
+  const before = other.simulator.count;
+  const gone = await at(other, account.key, "GET", reply.id);
+  assert.equal(gone.status, 404);
+  assert.match((await errorOf(gone)).remedy ?? "", /no longer among/);
+  assert.equal(other.simulator.count, before);
+});
+
 test("another account, a changed letter and a made-up id are told the same, and nothing goes upstream", async () => {
   const stranger = await here.account();
   const { id, output } = await given(own.key);
