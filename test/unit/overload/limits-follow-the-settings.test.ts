@@ -71,6 +71,19 @@ const settingsWith = (overload: Partial<OverloadSettings["overload"]>, workers =
   bodyBytesMax: 2 ** 25,
 });
 
+test("the memory of a container is the process's, unless the machine has less", (t) => {
+  const { memoryBytes: _, ...settings } = settingsWith({}).overload;
+  const isShort = () => overloadOn(t, () => ({ ...settingsWith({}), overload: settings as never })).isShortOfMemory();
+  machine(t, {});
+  const limit = t.mock.method(process, "constrainedMemory", () => 2 ** 20);
+  assert.equal(isShort(), true, "a container of 1 MiB");
+  // What the kernel says where there is no limit, and where it does not know.
+  for (const none of [2 ** 63, 0]) {
+    limit.mock.mockImplementation(() => none);
+    assert.equal(isShort(), false, String(none));
+  }
+});
+
 test("requests that are too many are refused one by one, and no connection is for their sake", (t) => {
   const settings = settingsWith({});
   const { connectionGuard, enter, at, key } = overloadOn(t, () => settings);

@@ -39,6 +39,7 @@ let upstream: OtherUpstream;
 before(async () => {
   upstream = await startUpstream((seen, res) => {
     if (seen.json.instructions === "missing") sendJson(res, 404, { error: { message: "no such path" } });
+    else if (seen.json.instructions === "not allowed") sendJson(res, 405, { error: { message: "no such method" } });
     else if (seen.json.instructions === "fail") sendJson(res, 500, { error: { message: "no" } });
     else sendJson(res, 200, COMPACTION);
   });
@@ -80,6 +81,7 @@ test("funds that do not cover the longest compaction are refused, since its leng
 for (const [what, fields] of [
   ["whose server speaks another protocol", { model: "chat-1" }],
   ["whose server does not offer it", { instructions: "missing" }],
+  ["whose server has the path for something else", { instructions: "not allowed" }],
 ] as const) {
   test(`a model ${what} has no compaction: 404, without a word of a model`, async () => {
     const account = await here.account();

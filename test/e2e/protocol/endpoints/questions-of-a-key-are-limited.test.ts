@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { SIDE_ASKS_PER_MINUTE, SideRate } from "../../../../src/endpoints/rate.ts";
+import { answerOf, type Refusal } from "../../../../src/values/errors.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { bodyOf } from "../whole/asking.ts";
 import { HandClock } from "../whole/hand-clock.ts";
@@ -36,6 +37,14 @@ test("the one above the limit is 429 with its wait; another key, and the model p
   assert.equal((await ask("/v1/usage", busy.key)).status, 200, "two a second come back");
   assert.equal((await ask("/v1/usage", busy.key)).status, 200);
   assert.equal((await ask("/v1/usage", busy.key)).status, 429);
+});
+
+test("a wait is told in whole seconds, and never too short", () => {
+  const clock = new HandClock();
+  const rate = new SideRate(clock, 1);
+  assert.equal(rate.ask("a"), undefined);
+  clock.advance(500);
+  assert.equal(answerOf(rate.ask("a") as Refusal).retryAfterS, 60);
 });
 
 test("as many keys are remembered as there are places, the least recent forgotten first", () => {
