@@ -4,14 +4,29 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import test, { type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { openStore } from "../../../src/store/open.ts";
 import { makeAccount } from "../store/asks.ts";
 import { run } from "./captured-run.ts";
+
+const MAIN = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
+/** Above the most that Linux gives (proc_sys_kernel(5), pid_max). */
+const NO_PROCESS = 2 ** 22 + 1;
 
 function folder(t: TestContext): string {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-copy-"));
@@ -32,7 +47,10 @@ test("what was written by then is in the copy of a store in use, and what comes 
   const restored = join(folder(t), "restored");
   mkdirSync(restored);
   const file = join(restored, "tollgate.db");
-  writeFileSync(`${file}.part`, "of a run that was cut off");
+  for (const pid of [NO_PROCESS, process.pid]) {
+    writeFileSync(`${file}.${pid}.part`, "of a run that was cut off");
+    writeFileSync(`${file}.${pid}.part-journal`, "of SQLite");
+  }
   const ran = await run(["store", "backup", file, "--data", dir]);
   const { size, mode } = statSync(file);
   const words = `Copied 1 accounts and 1 ledger lines of ${dir} to ${file}, ${size} bytes.\n`;
@@ -54,9 +72,8 @@ test("the folder is that of the environment, and programs read what was copied",
 
 test("as docs/operation.md has it: another process, in the folder above `data`, of a store whose rows are in the file beside it", async (t) => {
   const { dir } = await storeInUse(t);
-  const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
   const backup = () =>
-    spawnSync(process.execPath, [main, "store", "backup", "copy.db"], { cwd: dirname(dir), encoding: "utf8" });
+    spawnSync(process.execPath, [MAIN, "store", "backup", "copy.db"], { cwd: dirname(dir), encoding: "utf8" });
   const { stdout, stderr } = backup();
   assert.match(stdout, /^Copied 1 accounts and 1 ledger lines of \.\/data to copy\.db, [0-9]+ bytes\.\n$/, stderr);
   assert.match(
@@ -77,6 +94,9 @@ test("no copy takes a file's place, and none is made of what is not there or of 
   writeFileSync(file, "older");
   assert.match(await refused(file, "--data", dir), /^No copy was made: .*copy\.db is there already/);
   rmSync(file);
+  symlinkSync("nowhere", file);
+  assert.match(await refused(file, "--data", dir), /^No copy was made: .*copy\.db is there already/);
+  rmSync(file);
   assert.match(
     await refused(file, "--data", to),
     /^No copy was made: there is no embedded store in the folder .*\.\n$/,
@@ -89,6 +109,44 @@ test("no copy takes a file's place, and none is made of what is not there or of 
     assert.match(await refused(file, "--data", dir), /belongs to another user: run this as that one \(runuser -u NAME/);
   }
   assert.deepEqual(readdirSync(to), []);
+});
+
+test("a copy takes nothing from another run for the same place, nor a file of the user's beside it", async (t) => {
+  const { dir } = await storeInUse(t);
+  const to = folder(t);
+  const file = join(to, "copy.db");
+  const others = [`copy.db.${process.ppid}.part`, "copy.db.1x.part", "copy.db.part"];
+  for (const name of others) writeFileSync(join(to, name), "not ours");
+  const ran = await run(["store", "backup", file, "--data", dir]);
+  assert.equal(ran.status, 0, ran.err);
+  assert.deepEqual(readdirSync(to), ["copy.db", ...others].sort());
+});
+
+test("a name that SQLite would take for an address is a name", async (t) => {
+  const { dir } = await storeInUse(t);
+  const to = folder(t);
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [MAIN, "store", "backup", "file:copy?mode=memory", "--data", dir],
+    { cwd: to, encoding: "utf8" },
+  );
+  assert.equal(status, 0, stderr);
+  assert.deepEqual(readdirSync(to), ["file:copy?mode=memory"]);
+});
+
+test("a copy for which there is no room leaves nothing", async (t) => {
+  const { dir } = await storeInUse(t);
+  // More than SQLite keeps in memory, so that it writes before the copy is whole.
+  const database = new DatabaseSync(join(dir, "tollgate.db"));
+  database.exec("CREATE TABLE ballast (bytes); INSERT INTO ballast VALUES (zeroblob(5000000))");
+  database.close();
+  const to = folder(t);
+  const command = [process.execPath, MAIN, "store", "backup", join(to, "copy.db"), "--data", dir];
+  const { status, stderr } = spawnSync("sh", ["-c", 'ulimit -f 4096; exec "$0" "$@"', ...command], {
+    encoding: "utf8",
+  });
+  assert.deepEqual([status, readdirSync(to)], [1, []], stderr);
+  assert.match(stderr, /^No copy was made: the copy .* cannot be made/);
 });
 
 test("a database that is damaged leaves no copy", async (t) => {
