@@ -11,6 +11,7 @@ import type { Route } from "../values/catalog.ts";
 import type { Clock } from "../values/time.ts";
 import { unseenCalls } from "../values/tokens/tool-calls.ts";
 import type { Usage } from "../values/tokens/usage.ts";
+import type { HoldExtension } from "./hold-extension.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
 
@@ -77,6 +78,8 @@ interface LeftStream {
   /** What is known of it now. */
   readonly counts: SeenCounts;
   readonly delivered: boolean;
+  /** Undefined where the hold covers the most. */
+  readonly holdExtension: Pick<HoldExtension, "look"> | undefined;
 }
 
 /** Held input above the likely one for which a count is worth waiting for. */
@@ -93,7 +96,7 @@ const BYTES_PER_TOKEN = 4_096;
 export function leavingOf(
   run: Run,
   admitted: Permit,
-  { route, tier, counts, delivered }: LeftStream,
+  { route, tier, counts, delivered, holdExtension }: LeftStream,
   parts: PipelineParts,
 ): Leaving | undefined {
   const upstream = parts.settings().upstreams.get(route.upstream);
@@ -124,11 +127,14 @@ export function leavingOf(
     covers(seen) {
       const permit = run.permit ?? admitted;
       if (permit.unmetered) return true;
+      // Its client gets all of it, so its hold grows as that of a stream whose client stays.
+      if (isReadLater && holdExtension) return holdExtension.look(seen) !== "stop";
       // Calls that were seen, and what they found, are owed whether it is read on or not.
       const { served: _, ...produced } = seen.produced;
       return costSoFar(permit, { ...seen, produced }, { cause: "client_gone", pace, tier }).cost < permit.hold;
     },
-    begun: (end) => parts.left.add(admitted.tag, end),
+    // Nothing is free once one that can be read later has ended: it costs what is set aside, however little of it was seen.
+    begun: (end) => (isReadLater ? () => {} : parts.left.add(admitted.tag, end)),
   };
 }
 

@@ -83,7 +83,9 @@ export class StreamBill {
 
   /** The client leaves. @returns how the upstream is read on; undefined: it is stopped. */
   leaving(counts: SeenCounts, delivered: boolean): Leaving | undefined {
-    const left = { route: this.#answered.route, tier: this.#tier, counts, delivered };
+    const { route } = this.#answered;
+    const { holdExtension } = this;
+    const left = { route, tier: this.#tier, counts, delivered, holdExtension };
     return leavingOf(this.#run, this.#admitted, left, this.#parts);
   }
 

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import test, { type TestContext } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import type { Settings } from "../../../../src/values/settings.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
@@ -76,7 +77,7 @@ async function scene(
         upstreams: { "up-keeping": { ...upstreams["up-responses"], stateful: true } },
         models: {
           "responses-1": { price: { ...models["responses-1"].price, tools: SEARCH_PRICES } },
-          "responses-alias": { routes: [{ upstream: "up-keeping" }] },
+          "responses-alias": { routes: [{ upstream: "up-keeping" }], default_output_tokens: 100 },
         },
       })).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
     settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000, ...changes }),
@@ -274,6 +275,12 @@ async function leftWithId(one: Scene, fields: Fields) {
   return upstream;
 }
 
+const completed = (output: number) => {
+  const usage = { input_tokens: 11, output_tokens: output, total_tokens: 11 + output };
+  const response = { id: "resp_1", status: "completed", output: [], usage };
+  return event({ type: "response.completed", sequence_number: 2, response });
+};
+
 test("an answer that its server keeps is read to its end and charged to whoever left with its id", async (t) => {
   const one = await scene(t);
   const upstream = await leftWithId(one, { store: undefined });
@@ -281,11 +288,36 @@ test("an answer that its server keeps is read to its end and charged to whoever 
   await Promise.race([readingOn(one), stopped]);
   // Longer than any other stream is read on.
   one.clock.advance(3 * GRACE_MS);
-  const usage = { input_tokens: 11, output_tokens: 4_000, total_tokens: 4_011 };
-  const response = { id: "resp_1", status: "completed", output: [], usage };
-  upstream.end(event({ type: "response.completed", sequence_number: 1, response }));
+  upstream.end(completed(4_000));
   const { memo, line } = await theLine(one);
   assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 4_000, "client_gone"]);
+});
+
+test("the hold of an answer without a limit grows while it is read on, as if its client had stayed", async (t) => {
+  const one = await scene(t);
+  const upstream = await leftWithId(one, { store: undefined, max_output_tokens: undefined });
+  await readingOn(one);
+  const held = async () => (await one.here.store.getAccount(one.account.tag))?.held ?? 0n;
+  const first = await held();
+  // More than its first hold is for.
+  upstream.write(event({ type: "response.output_text.delta", output_index: 0, delta: "word ".repeat(150) }));
+  for (; (await held()) <= first; await setImmediate()) assert.ok(!upstream.closed, "it is not read on");
+  upstream.end(completed(4_000));
+  const { memo, line } = await theLine(one);
+  assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 4_000, "client_gone"]);
+});
+
+test("an answer that can be read later is not made cheap by a request that funds do not cover", async (t) => {
+  const one = await scene(t, "", "0.05");
+  const upstream = await leftWithId(one, { store: undefined, max_output_tokens: 4_000 });
+  await readingOn(one);
+  const next = await ask(one.here, "chat", one.account.key, {
+    messages: [{ role: "user", content: "x".repeat(60_000) }],
+  });
+  assert.equal(next.status, 403);
+  upstream.end(completed(3_000));
+  const { memo, line } = await theLine(one);
+  assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 3_000, "client_gone"]);
 });
 
 test("where its server breaks it off there is nothing to read, and nothing to pay", async (t) => {
