@@ -32,6 +32,8 @@ export function countContent(content: unknown): ProducedCounts {
 }
 
 const RESULT = "_tool_result";
+/** What looks among the client's own tools costs nothing (values/members/hosted-tools.ts). */
+const SEARCHES_TOOLS = /^tool_search_tool_/;
 
 /** Calls of tools that the server has run, from its content blocks. */
 class ServerCalls {
@@ -44,7 +46,8 @@ class ServerCalls {
 
   see(block: JsonObject | undefined): void {
     const { type, name, content } = block ?? {};
-    if (type === "server_tool_use") this.#add(toolOf(name), 1);
+    if (type === "server_tool_use" && !SEARCHES_TOOLS.test(textOf(name) ?? "")) this.#add(toolOf(name), 1);
+    if (type === "mcp_tool_use") this.#add("mcp", 1);
     if (typeof type !== "string" || !type.endsWith(RESULT)) return;
     const error = objectOf(content)?.type;
     // A call that failed is not billed.

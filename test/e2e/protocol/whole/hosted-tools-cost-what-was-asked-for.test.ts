@@ -240,3 +240,30 @@ test("the metric names model, upstream and reason", async () => {
     );
   }
 });
+
+for (const stream of [false, true]) {
+  test(`messages, stream ${stream}: searches that a message shows are counted where its usage leaves them out`, async () => {
+    const account = await here.account({ usd: "1" });
+    const call = (id: string) => ({ type: "server_tool_use", id, name: "web_search", input: { query: "q" } });
+    const found = (tool_use_id: string, content: unknown) => ({ type: "web_search_tool_result", tool_use_id, content });
+    const failed = { type: "web_search_tool_result_error", error_code: "unavailable" };
+    const free = { ...call("d"), name: "tool_search_tool_regex" };
+    const content = [call("a"), found("a", []), call("b"), found("b", []), call("c"), found("c", failed), free];
+    const message = { id: "m", type: "message", role: "assistant", model: "m", content, stop_reason: "end_turn" };
+    const usage = { input_tokens: 400, output_tokens: 50 };
+    const event = (type: string, members: object) => ({ event: type, data: { type, ...members } });
+    const frames = [
+      event("message_start", { message: { ...message, content: [], usage: { ...usage, output_tokens: 1 } } }),
+      ...content.map((block, index) => event("content_block_start", { index, content_block: block })),
+      event("message_delta", { delta: { stop_reason: "end_turn" }, usage }),
+      event("message_stop", {}),
+    ];
+    here.simulator.program(stream ? { frames } : { body: { ...message, usage } });
+    await (await ask(here, "messages", account.key, { ...OFFER.messages, stream })).text();
+    await assertAtRest(here, account);
+    const [line, ...more] = await usageLines(here, account);
+    assert.equal(line?.amount, TOKENS + 2n * SEARCH);
+    assert.equal(memoOf(line).unpaid_tool_calls, undefined);
+    assert.deepEqual(more, []);
+  });
+}
