@@ -48,6 +48,21 @@ function belongTogether(cert: string, key: string): boolean {
   }
 }
 
+const CERTIFICATES = /-----BEGIN ((?:[A-Z0-9]+ )?CERTIFICATE)-----[^-]*-----END \1-----/g;
+
+/**
+ * Whether all blocks of this kind can be read. Node passes over one that cannot, and over all that follow it: without the authority in
+ * it no server would be recognised, and nothing would say why.
+ */
+function areCertificates(text: string, begun: number): boolean {
+  try {
+    const read = text.match(CERTIFICATES)?.map((block) => new X509Certificate(block));
+    return read?.length === begun;
+  } catch {
+    return false;
+  }
+}
+
 /** @param label what the PEM block's first line ends with; there are several kinds of `PRIVATE KEY`. */
 function readPem(
   reader: Reader,
@@ -59,8 +74,10 @@ function readPem(
   if (file === undefined) return undefined;
   try {
     const text = sources.readFile(file);
-    if (new RegExp(`-----BEGIN (?:[A-Z]+ )?${label}-----`).test(text)) return text;
-    reader.refuse(path, `must be a PEM file with a block of the kind ${label}`);
+    const begun = text.match(new RegExp(`-----BEGIN (?:[A-Z0-9]+ )?${label}-----`, "g"));
+    if (begun && (label !== "CERTIFICATE" || areCertificates(text, begun.length))) return text;
+    const readable = begun ? ", and each of them whole" : "";
+    reader.refuse(path, `must be a PEM file with a block of the kind ${label}${readable}`);
   } catch (error) {
     reader.refuse(path, `must be a readable file (${(error as NodeJS.ErrnoException).code ?? "unreadable"})`);
   }

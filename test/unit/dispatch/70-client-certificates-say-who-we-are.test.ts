@@ -115,3 +115,19 @@ test("70: a key that is another certificate's is a problem of the configuration,
   assert.equal(problem?.key, "upstreams.up-0.tls.key_file");
   assert.match(problem?.message ?? "", /private key of the certificate in cert_file/);
 });
+
+test("a certificate among others that cannot be read is a problem of the configuration, for what follows it would be missing", () => {
+  const whole = readFileSync(at("ca.pem"), "utf8");
+  const damaged = whole.replace("\nM", "\nN");
+  const problemsOf = (text: string) => {
+    writeFileSync(at("bundle.pem"), text);
+    const loaded = loadConfig({ text: config("https://models.example/v1", `{ca_file: ${at("bundle.pem")}}`), env: {} });
+    return "problems" in loaded ? loaded.problems.map(({ key, message }) => `${key}: ${message}`) : [];
+  };
+  assert.deepEqual(problemsOf(`${whole}${readFileSync(at("ca.key"), "utf8")}# of the other one\n${whole}`), []);
+  for (const text of [damaged, whole + damaged + whole, whole + whole.slice(0, -30), "-----BEGIN CERTIFICATE-----\n"]) {
+    const [problem, ...more] = problemsOf(text);
+    assert.match(problem ?? "", /^upstreams\.up-0\.tls\.ca_file: .*kind CERTIFICATE, and each of them whole/);
+    assert.deepEqual(more, []);
+  }
+});
