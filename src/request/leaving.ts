@@ -119,7 +119,8 @@ export function leavingOf(
     // A file can be made to look small, and what is kept can be read later: who leaves these is charged by the count, however
     // long the answer is.
     forMs: drains || hidesFile || isReadLater ? Number.POSITIVE_INFINITY : graceMs,
-    bytesMax: BYTES_PER_TOKEN * admitted.outputMost * admitted.terms.choices,
+    // Nor however large: pictures and what tools have found are no tokens of its limit.
+    bytesMax: isReadLater ? Number.POSITIVE_INFINITY : BYTES_PER_TOKEN * admitted.outputMost * admitted.terms.choices,
     doubt:
       drains || hidesTools || hidesInput || isReadLater
         ? undefined

@@ -77,7 +77,11 @@ async function scene(
         upstreams: { "up-keeping": { ...upstreams["up-responses"], stateful: true } },
         models: {
           "responses-1": { price: { ...models["responses-1"].price, tools: SEARCH_PRICES } },
-          "responses-alias": { routes: [{ upstream: "up-keeping" }], default_output_tokens: 100 },
+          "responses-alias": {
+            price: { ...models["responses-alias"].price, tools: SEARCH_PRICES },
+            routes: [{ upstream: "up-keeping" }],
+            default_output_tokens: 100,
+          },
         },
       })).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
     settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000, ...changes }),
@@ -305,6 +309,23 @@ test("the hold of an answer without a limit grows while it is read on, as if its
   upstream.end(completed(4_000));
   const { memo, line } = await theLine(one);
   assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 4_000, "client_gone"]);
+});
+
+test("an answer that can be read later is paid for with all that its tools have found, however large that is", async (t) => {
+  const one = await scene(t);
+  const fields = { store: undefined, max_output_tokens: 16, tools: [{ type: "web_search" }] };
+  const upstream = await leftWithId(one, fields);
+  await readingOn(one);
+  const search = (output_index: number, results: readonly object[]) => {
+    const action = { type: "search", query: "q" };
+    const item = { type: "web_search_call", id: `ws_${output_index}`, status: "completed", action, results };
+    return event({ type: "response.output_item.done", output_index, item });
+  };
+  // More than an answer of so few tokens has.
+  for (const place of [0, 1, 2]) upstream.write(search(place, [{ type: "text_result", image: "x".repeat(100_000) }]));
+  upstream.end(search(3, []) + completed(10));
+  const { memo, line } = await theLine(one);
+  assert.deepEqual([line?.kind, memo.counted, memo.tool_calls], ["usage", "upstream", { web_search: 4 }]);
 });
 
 test("an answer that can be read later is not made cheap by a request that funds do not cover", async (t) => {
