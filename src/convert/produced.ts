@@ -152,16 +152,17 @@ export class Served {
   #found: Produced | undefined;
   #counts: ServedCounts | undefined;
 
-  /** @param calls all that are known by now. */
-  know(calls: Readonly<Record<string, number>>): void {
-    this.#counts = { calls, foundTokens: this.#counts?.foundTokens ?? 0 };
+  /** @param calls all that are known by now. @param ended those that have come to a result, where that is shown apart. */
+  know(calls: Readonly<Record<string, number>>, ended?: Readonly<Record<string, number>>): void {
+    this.#counts = { calls, ended, foundTokens: this.#counts?.foundTokens ?? 0 };
   }
 
   /** Counts what a call has found. */
   found(...values: readonly unknown[]): void {
     this.#found ??= new Produced();
     for (const value of values) this.#found.found(value);
-    this.#counts = { calls: this.#counts?.calls ?? {}, foundTokens: this.#found.counts().tokens };
+    const { calls = {}, ended } = this.#counts ?? {};
+    this.#counts = { calls, ended, foundTokens: this.#found.counts().tokens };
   }
 
   /** What was produced, and beside it what these tools have done. */

@@ -12,6 +12,7 @@ import {
   reachesUpstream,
   type UnpaidCalls,
   unseenCalls,
+  withShownCalls,
 } from "../values/tokens/tool-calls.ts";
 import {
   addCounts,
@@ -228,7 +229,7 @@ function answerOf(terms: ChargeTerms, ending: Ending, route: Route): RouteUse {
   const evidence = evidenceOf(terms, ending, route);
   const counted = meter(measured, evidence);
   const surprises = surprisesOf(counted, terms);
-  const { metered, unpaidCalls } = withCalls(terms, counted, route);
+  const { metered, unpaidCalls } = withCalls(terms, counted, measured.produced, route);
   const callsBeyondHold = beyondHold(terms, metered);
   return { route, metered, tier, ended, surprises, unpaidCalls, callsBeyondHold, answeredBy: measured.answeredBy };
 }
@@ -274,7 +275,7 @@ const DENSEST_BYTES_PER_TOKEN = 2;
 /** What a running reply has used so far, as it would be billed if it ended so now; its route does not matter yet. */
 export function meterSoFar(terms: ChargeTerms, seen: MeasuredReply, end: ReplyEnd): Usage {
   const evidence = evidenceOf(terms, end, undefined);
-  return withCalls(terms, meter(seen, evidence), undefined).metered.usage;
+  return withCalls(terms, meter(seen, evidence), seen.produced, undefined).metered.usage;
 }
 
 /**
@@ -285,10 +286,13 @@ export function meterSoFar(terms: ChargeTerms, seen: MeasuredReply, end: ReplyEn
 function withCalls(
   terms: ChargeTerms,
   { usage, counted }: Metered,
+  { served }: ProducedCounts,
   route: Route | undefined,
 ): { readonly metered: Metered; readonly unpaidCalls: readonly UnpaidCalls[] } {
   const extras = extrasOf(terms, route);
-  const { charged, unpaid } = billTools(usage.toolCalls, terms.terms.tools, terms.model.toolCalls.max);
+  const { tools } = terms.terms;
+  const calls = served?.ended ? withShownCalls(usage.toolCalls, served.ended, tools) : usage.toolCalls;
+  const { charged, unpaid } = billTools(calls, tools, terms.model.toolCalls.max);
   const toolCalls: Record<string, number> = extras.length > 0 ? { ...charged } : charged;
   for (const extra of extras) toolCalls[extra] = (toolCalls[extra] ?? 0) + 1;
   return { metered: { usage: { ...usage, toolCalls }, counted }, unpaidCalls: unpaid };

@@ -32,6 +32,7 @@ export function countContent(content: unknown): ProducedCounts {
 }
 
 const RESULT = "_tool_result";
+const MCP_RESULT = `mcp${RESULT}`;
 /** What looks among the client's own tools costs nothing (values/members/hosted-tools.ts). */
 const SEARCHES_TOOLS = /^tool_search_tool_/;
 
@@ -39,6 +40,7 @@ const SEARCHES_TOOLS = /^tool_search_tool_/;
 class ServerCalls {
   readonly #served: Served;
   readonly #calls = new Map<string, number>();
+  readonly #ended = new Map<string, number>();
 
   constructor(served: Served) {
     this.#served = served;
@@ -46,21 +48,26 @@ class ServerCalls {
 
   see(block: JsonObject | undefined): void {
     const { type, name, content } = block ?? {};
-    if (type === "server_tool_use" && !SEARCHES_TOOLS.test(textOf(name) ?? "")) this.#add(toolOf(name), 1);
-    if (type === "mcp_tool_use") this.#add("mcp", 1);
+    if (type === "server_tool_use" && !SEARCHES_TOOLS.test(textOf(name) ?? "")) this.#add(this.#calls, toolOf(name), 1);
+    if (type === "mcp_tool_use") this.#add(this.#calls, "mcp", 1);
     if (typeof type !== "string" || !type.endsWith(RESULT)) return;
+    const tool = type === MCP_RESULT ? "mcp" : toolOf(type.slice(0, -RESULT.length));
     const error = objectOf(content)?.type;
     // A call that failed is not billed.
-    if (typeof error === "string" && error.endsWith("_error")) this.#add(toolOf(type.slice(0, -RESULT.length)), -1);
-    else this.#served.found(content);
+    if (typeof error === "string" && error.endsWith("_error")) {
+      this.#add(this.#calls, tool, -1);
+      return;
+    }
+    if (this.#calls.has(tool)) this.#add(this.#ended, tool, 1);
+    this.#served.found(content);
   }
 
-  #add(tool: string, more: number): void {
-    const before = this.#calls.get(tool);
-    const isNew = before === undefined && more > 0 && isToolName(tool) && this.#calls.size < TOOLS_MAX;
+  #add(counts: Map<string, number>, tool: string, more: number): void {
+    const before = counts.get(tool);
+    const isNew = before === undefined && more > 0 && isToolName(tool) && counts.size < TOOLS_MAX;
     if (before === undefined && !isNew) return;
-    this.#calls.set(tool, Math.max(0, (before ?? 0) + more));
-    this.#served.know(Object.fromEntries(this.#calls));
+    counts.set(tool, Math.max(0, (before ?? 0) + more));
+    this.#served.know(Object.fromEntries(this.#calls), Object.fromEntries(this.#ended));
   }
 }
 

@@ -5,14 +5,7 @@
 
 import { arrayOf, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { mergedCalls } from "../../values/tokens/tool-calls.ts";
-import {
-  addCounts,
-  believableCount,
-  NO_USAGE,
-  type ProducedCounts,
-  totalInput,
-  type Usage,
-} from "../../values/tokens/usage.ts";
+import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens/usage.ts";
 import { believableTotal, largestCount, toolCounts } from "../included-usage.ts";
 
 /** The usage of a whole message. @returns undefined when nothing in it is a count. */
@@ -20,18 +13,6 @@ export function readUsage(value: unknown): Usage | undefined {
   const read = new MessageUsage();
   read.count(value);
   return read.usage;
-}
-
-/**
- * A usage with the calls of the server's tools that the message shows, as far as the server counts none of that tool: some count
- * only searches. Of those that it counts, its own count has what it bills.
- * @returns undefined when nothing was counted; the usage itself where it lacks none.
- */
-export function withShownCalls(usage: Usage | undefined, { served }: ProducedCounts): Usage | undefined {
-  if (!usage || !served) return usage;
-  const uncounted = Object.entries(served.calls).filter(([tool]) => !Object.hasOwn(usage.toolCalls, tool));
-  if (uncounted.length === 0) return usage;
-  return { ...usage, toolCalls: mergedCalls(usage.toolCalls, Object.fromEntries(uncounted)) };
 }
 
 /**

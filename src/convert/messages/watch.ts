@@ -25,7 +25,7 @@ import {
 import { renderStreamFailure } from "./error.ts";
 import { MessagesOutput } from "./produced.ts";
 import { ownStopReason } from "./reply-encode.ts";
-import { MessageUsage, withShownCalls, writeUsage } from "./usage.ts";
+import { MessageUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
 /** Blocks that are believed to be open at one time. */
@@ -198,8 +198,11 @@ export class MessagesWatcher implements Watcher {
 
   counts(): AttemptCounts {
     const isOver = this.#stopSeen || this.#failed !== undefined || this.#failedWithCount;
-    const produced = this.#output.counts();
-    return { usage: withShownCalls(this.#usage.usage, produced), final: isOver && this.#usage.final, produced };
+    return {
+      usage: this.#usage.usage,
+      final: isOver && this.#usage.final,
+      produced: this.#output.counts(),
+    };
   }
 
   fail(answer: ErrorAnswer, requestId: string): Uint8Array {

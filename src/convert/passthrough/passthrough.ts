@@ -32,7 +32,7 @@ import type {
   WholeReply,
 } from "../exchange.ts";
 import { countContent } from "../messages/produced.ts";
-import { readUsage as readMessagesUsage, withShownCalls, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
+import { readUsage as readMessagesUsage, writeUsage as writeMessagesUsage } from "../messages/usage.ts";
 import { MessagesWatcher } from "../messages/watch.ts";
 import { outlineOf } from "../reply/outline.ts";
 import { hasTooManyNames, parseReply } from "../reply/parse.ts";
@@ -207,8 +207,7 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
     if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
     if (!Array.isArray(json.content)) return invalid("a message without content");
     if (finishOf(json.stop_reason) === "failure") return brokenOff(json.stop_reason);
-    const produced = countContent(json.content);
-    return { usage: withShownCalls(readMessagesUsage(json.usage), produced), final: true, produced };
+    return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };
   },
   responses(json) {
     const fault = faultOf(json);

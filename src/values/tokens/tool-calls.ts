@@ -48,6 +48,24 @@ function toolFamily(name: string): string {
   return FAMILIES.get(name) ?? name;
 }
 
+/**
+ * The calls that a server counts and, of tools that the request has offered and the server does not count at all, those that its
+ * reply shows: some servers count only their searches. Of a tool that it counts, its own count has what it bills; what it
+ * runs unasked, as code that sorts what a search has found, is a part of what was asked for.
+ * @param shown with a result: one that still runs where a message pauses is counted by the message that goes on.
+ * @param offered price names of the tools that the request has offered.
+ */
+export function withShownCalls(
+  counted: Readonly<Record<string, number>>,
+  shown: Readonly<Record<string, number>>,
+  offered: readonly string[],
+): Readonly<Record<string, number>> {
+  const known = new Set(Object.keys(counted).map(toolFamily));
+  const wanted = new Set(offered.map(toolFamily).filter((family) => !known.has(family)));
+  const uncounted = Object.entries(shown).filter(([tool]) => wanted.has(toolFamily(tool)));
+  return uncounted.length === 0 ? counted : mergedCalls(counted, Object.fromEntries(uncounted));
+}
+
 /** Chat's member that switches a search on. */
 const SEARCH_OPTION = "web_search_options";
 

@@ -49,6 +49,8 @@ export interface ProducedCounts {
 export interface ServedCounts {
   /** Calls that have begun, by the server's names of the tools. */
   readonly calls: Readonly<Record<string, number>>;
+  /** Calls that have come to a result which is no error, where a reply shows that apart; absent: it does not. */
+  readonly ended?: Readonly<Record<string, number>> | undefined;
   /** Tokens of what they found, which the model has to read, estimated from the characters. */
   readonly foundTokens: number;
 }

@@ -247,15 +247,18 @@ for (const stream of [false, true]) {
     const call = (id: string) => ({ type: "server_tool_use", id, name: "web_search", input: { query: "q" } });
     const found = (tool_use_id: string, content: unknown) => ({ type: "web_search_tool_result", tool_use_id, content });
     const failed = { type: "web_search_tool_result_error", error_code: "unavailable" };
-    const free = { ...call("d"), name: "tool_search_tool_regex" };
-    const content = [call("a"), found("a", []), call("b"), found("b", []), call("c"), found("c", failed), free];
-    const message = { id: "m", type: "message", role: "assistant", model: "m", content, stop_reason: "end_turn" };
+    // What a server runs beside what was asked for, as newer searches do, is not the client's.
+    const unasked = { ...call("d"), name: "code_execution" };
+    const done = [call("a"), found("a", []), call("b"), found("b", []), call("c"), found("c", failed)];
+    // The last one runs on in the message that takes the turn up again, which counts it.
+    const content = [...done, unasked, { ...found("d", []), type: "code_execution_tool_result" }, call("e")];
+    const message = { id: "m", type: "message", role: "assistant", model: "m", content, stop_reason: "pause_turn" };
     const usage = { input_tokens: 400, output_tokens: 50 };
     const event = (type: string, members: object) => ({ event: type, data: { type, ...members } });
     const frames = [
       event("message_start", { message: { ...message, content: [], usage: { ...usage, output_tokens: 1 } } }),
       ...content.map((block, index) => event("content_block_start", { index, content_block: block })),
-      event("message_delta", { delta: { stop_reason: "end_turn" }, usage }),
+      event("message_delta", { delta: { stop_reason: "pause_turn" }, usage }),
       event("message_stop", {}),
     ];
     here.simulator.program(stream ? { frames } : { body: { ...message, usage } });

@@ -65,6 +65,11 @@ test("a message's calls count by their blocks, less those that failed", () => {
   // What looks among the client's own tools is free; what another server runs has one name, whatever its tools are called.
   const others = [use("tool_search_tool_bm25"), block({ type: "mcp_tool_use", id: "mcptoolu_1", name: "own_name" })];
   assert.deepEqual(servedBy(output, others)?.calls, { web_search: 1, code_execution: 1, mcp: 1 });
+  const results = [
+    found([]),
+    block({ type: "mcp_tool_result", tool_use_id: "mcptoolu_1", is_error: false, content: [] }),
+  ];
+  assert.deepEqual(servedBy(output, results)?.ended, { web_search: 1, mcp: 1 });
 });
 
 test("what calls have found is reckoned as it is shown: sealed text at four characters a token, a file as a file", () => {
