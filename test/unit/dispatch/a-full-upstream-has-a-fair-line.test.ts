@@ -110,6 +110,30 @@ test("who has lost its place in the only line to another account is told so at o
   for (const result of await Promise.all([first, second, other])) assertAnswered(result as Awaited<typeof first>);
 });
 
+test("who has lost its place in one of two lines waits on in the other", { timeout: 10_000 }, async (t) => {
+  const [east, west] = [await heldServer(t), await heldServer(t)];
+  const more = { ...QUEUE, queue: { max: 2, waitMs: 5_000 } };
+  const { dispatcher } = rig(
+    t,
+    [upstream("east", east.base, more), upstream("west", west.base, more)],
+    new FakeClock(),
+  );
+  const both = () => dispatcher.run(ask([route("east"), route("west")], ONE_JSON));
+  const running = [both(), both()];
+  const held = [await east.next(), await west.next()];
+  running.push(both(), both(), dispatcher.run(asked("b1/1")));
+  await settled();
+  assert.deepEqual(
+    dispatcher.report().map(({ queued }) => queued),
+    [2, 2],
+  );
+  held[0]?.answer();
+  held[1]?.answer();
+  for (let at = 0; at < 2; at++) (await east.next()).answer();
+  (await west.next()).answer();
+  for (const result of await Promise.all(running)) assertAnswered(result);
+});
+
 test("at the end of the wait, and when the line is full, the answer is 429 with the time that requests take", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
@@ -270,6 +294,25 @@ test("a reload sends those in line to the new settings", async (t) => {
   assertAnswered(await first);
   await settled();
   assert.deepEqual([...dispatcher.inFlight().values()], [0]);
+});
+
+test("a reload begins nobody's wait anew", async (t) => {
+  const east = await heldServer(t);
+  const clock = new FakeClock();
+  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], clock);
+  const first = dispatcher.run(asked("a1/1"));
+  const held = await east.next();
+  const waiting = dispatcher.run(asked("a1/2"));
+  clock.advance(3_000);
+  dispatcher.replace(new Map([["east", upstream("east", east.base, { ...QUEUE, queue: { max: 2, waitMs: 5_000 } })]]));
+  await settled();
+  assert.equal(dispatcher.report()[0]?.queued, 1);
+  clock.advance(2_000);
+  await settled();
+  assert.equal(dispatcher.report()[0]?.queued, 0);
+  assert.equal(refusalIn(await waiting).cause, "upstream_rate_limit");
+  held.answer();
+  assertAnswered(await first);
 });
 
 test("what runs at an upstream counts after a reload too, also where the upstream was gone in between", async (t) => {

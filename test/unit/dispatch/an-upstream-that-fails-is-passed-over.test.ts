@@ -473,6 +473,18 @@ test("401 and 402 warn the operator and cool the upstream down", async (t) => {
   }
 });
 
+test("an account without quota is the operator's matter in a 4xx; a server's own failure stays one, whatever it says", async (t) => {
+  const said = JSON.stringify({ error: { message: "no", code: "insufficient_quota" } });
+  for (const [status, cause, kind] of [
+    ["429 No", "upstream_forbidden", "forbidden"],
+    ["503 Away", "upstream_unavailable", undefined],
+  ] as const) {
+    const { dispatcher, warnings } = rig(t, [upstream("bad", await replying(t, jsonReply(said, status)))]);
+    assert.equal(refusalIn(await dispatcher.run(ask([route("bad")], { stream: false }))).cause, cause);
+    assert.equal(warnings[0]?.kind, kind);
+  }
+});
+
 test("403 warns and cools the upstream down after some in a row, between which it answers nobody", async (t) => {
   const denied = jsonReply('{"error":{"message":"Forbidden"}}', "403 No");
   const replies = [denied, denied, jsonReply(), denied, denied, denied];

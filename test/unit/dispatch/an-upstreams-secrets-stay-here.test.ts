@@ -123,6 +123,13 @@ test("a message is cut at 2,000 characters and its control characters are escape
   assert.equal(odd.refusal.upstreamMessage, "a\\u001b[31mb\\u000d\\u000ac\\u202ed");
 });
 
+test("60: a secret where a message is cut is taken out whole", async (t) => {
+  const { refusal } = await refusalFor(t, refuse("400 Bad", `${"x ".repeat(990)}${UPSTREAM_KEY} ${"y ".repeat(990)}`));
+  const said = refusal.upstreamMessage ?? "";
+  assert.doesNotMatch(said, /up-/);
+  assert.match(said, /x \[removed\] y/);
+});
+
 test("a 400 that is not JSON, or too long to read, is refused in our own words", async (t) => {
   for (const body of ["<html>canary</html>", `{"error":{"message":"${"canary ".repeat(12_000)}"}}`]) {
     const { refusal } = await refusalFor(t, jsonReply(body, "400 Bad"));

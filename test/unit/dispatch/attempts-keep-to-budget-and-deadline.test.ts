@@ -7,9 +7,11 @@ import {
   FakeClock,
   heldServer,
   type Rig,
+  rawServer,
   refusalIn,
   rig,
   route,
+  settled,
   timeouts,
   upstream,
 } from "./rig.ts";
@@ -34,6 +36,22 @@ test("nothing is tried again once the request's time is over", async (t) => {
     assert.equal(result.attempts.length, attempts);
     if (attempts === 1) assert.equal(refusalIn(result).cause, "upstream_timeout");
   }
+});
+
+test("a request whose time is over while a refusal is read has run out of time, whatever was refused", async (t) => {
+  const base = await rawServer(t, ({ socket }) => {
+    socket.write(`HTTP/1.1 400 No\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`);
+  });
+  const clock = new FakeClock();
+  const { dispatcher } = rig(t, [upstream("east", base)], clock);
+  const deadlineMs = clock.monotonicMs() + 500;
+  const running = dispatcher.run(ask([route("east")], { stream: false, deadlineMs }));
+  // One timer is of the call's limits, the other of the refusal that is read.
+  while (clock.pending < 2) await settled();
+  clock.advance(500);
+  const result = await running;
+  assert.equal(refusalIn(result).cause, "upstream_timeout");
+  assert.equal(clock.pending, 0);
 });
 
 test("of many that fail at once only the budget's share is tried again", async (t) => {

@@ -108,7 +108,9 @@ test("C3: a reset mid-body is one error, after all data that came", async (t) =>
   assert.equal(rest.fault?.cause, "upstream_unavailable");
 });
 
-test("C3: an upstream that is over is told of at once, also to a reader that pauses, behind the data", async (t) => {
+test("C3: an upstream that is over is told of at once, also to a reader that pauses, behind the data", {
+  timeout: 10_000,
+}, async (t) => {
   const base = await rawServer(t, ({ socket }) => {
     socket.write(OPEN);
     socket.write(chunked("data: second\n\n"), () => socket.destroy());
@@ -117,6 +119,9 @@ test("C3: an upstream that is over is told of at once, also to a reader that pau
   const result = await dispatcher.run(ask([route("east")]));
   assertAnswered(result);
   const { body } = result;
+  // A firm pause that is over makes none of those after it firm.
+  body?.pause(true);
+  body?.resume();
   body?.pause();
   const heard: (string | ReplyFault)[] = [];
   const over = Promise.withResolvers<void>();
@@ -161,8 +166,11 @@ test("C3: silence inside the body is upstream_timeout, but not while the reader 
   }
   for (let at = 0; at < 5; at++) clock.advance(100);
   assert.deepEqual(heard, []);
+  clock.advance(99);
   body?.resume();
   heard.length = 0;
+  clock.advance(1);
+  assert.deepEqual(heard, [], "the silence begins when it is read again");
   clock.advance(100);
   clock.advance(100);
   assert.deepEqual(heard, ["upstream_timeout"]);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { orderRoutes } from "../../../src/dispatch/choose.ts";
 import { RetryBudget } from "../../../src/dispatch/dispatcher.ts";
+import { UpstreamPool } from "../../../src/dispatch/upstream/pool.ts";
 import { answerOf, refusal } from "../../../src/values/errors.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import {
@@ -11,6 +12,8 @@ import {
   byName,
   chunked,
   closedPort,
+  FakeClock,
+  httpServer,
   jsonReply,
   rawServer,
   readRest,
@@ -19,6 +22,7 @@ import {
   rig,
   route,
   SSE_HEAD,
+  settled,
   upstream,
 } from "./rig.ts";
 
@@ -159,6 +163,35 @@ test("a reload that changes nothing keeps the connections; one that cannot be ta
   assert.throws(() => dispatcher.replace(byName([upstream("east", base, UNUSABLE)])));
   await once();
   assert.equal(connections.size, 1);
+});
+
+test("a reload with another credential, or another value of a header, asks with that from then on", async (t) => {
+  const seen: string[] = [];
+  const base = await httpServer(t, ({ headers }, response) => {
+    seen.push(`${headers.authorization} ${headers["x-team"]}`);
+    response.setHeader("content-type", "application/json").end("{}");
+  });
+  const settings = (key: string, team: string) =>
+    byName([upstream("east", base, { apiKey: new Secret(key), headers: new Map([["x-team", new Secret(team)]]) })]);
+  const { dispatcher } = rig(t, [...settings("key-1", "a").values()]);
+  for (const next of [undefined, settings("key-2", "a"), settings("key-2", "b")]) {
+    if (next) dispatcher.replace(next);
+    assertAnswered(await dispatcher.run(ask([route("east")], { stream: false })));
+  }
+  assert.deepEqual(seen, ["Bearer key-1 a", "Bearer key-2 a", "Bearer key-2 b"]);
+});
+
+test("what a reload has replaced is forgotten once nothing runs there", async () => {
+  const east = upstream("east", "http://127.0.0.1:9/v1");
+  const clock = new FakeClock();
+  const pool = new UpstreamPool(byName([east]), { clock, random: () => 0.5, onEjected() {}, onReturned() {} });
+  const before = pool.get("east")?.slots;
+  pool.replace(new Map());
+  await settled();
+  pool.replace(byName([east]));
+  assert.ok(before);
+  assert.notEqual(pool.get("east")?.slots, before);
+  await pool.close();
 });
 
 test("a route to an upstream that is no longer configured is passed over", async (t) => {

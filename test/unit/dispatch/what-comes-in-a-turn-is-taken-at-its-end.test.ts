@@ -5,13 +5,19 @@ import { gzipSync } from "node:zlib";
 import type { DispatchAsk } from "../../../src/dispatch/ask.ts";
 import { runAttempt } from "../../../src/dispatch/attempt.ts";
 import type { Choice } from "../../../src/dispatch/choose.ts";
+import { BUFFERED_BYTES_MAX } from "../../../src/dispatch/upstream/handed-body.ts";
 import type { HealthVerdict } from "../../../src/dispatch/upstream/health.ts";
 import type { UpstreamController, UpstreamHandler } from "../../../src/dispatch/upstream/upstream.ts";
 import { Cohort } from "../../../src/values/time.ts";
 import { FakeClock, route, upstream as settingsOf, settled } from "./rig.ts";
 
 /** An upstream whose words are the test's: undici would give them in the same order, at times of its own. */
-function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspector"]> = {}, stream = false) {
+function played(
+  clock: FakeClock,
+  inspector: Partial<DispatchAsk<null>["inspector"]> = {},
+  stream = false,
+  pathSuffix?: string,
+) {
   const aborted: unknown[] = [];
   const flow: string[] = [];
   const told: unknown[] = [];
@@ -36,6 +42,7 @@ function played(clock: FakeClock, inspector: Partial<DispatchAsk<null>["inspecto
   const client = new AbortController();
   const ask = {
     stream,
+    pathSuffix,
     headers: [],
     deadlineMs: clock.monotonicMs() + 1_000,
     signal: client.signal,
@@ -155,9 +162,9 @@ test("a defect while a reply is looked at ends the attempt, and is told", async 
 });
 
 /** A stream that was handed on with its first bytes, and what its reader is told of its end. */
-async function handed(onData: () => void = () => {}) {
+async function handed(onData: () => void = () => {}, pathSuffix?: string) {
   const clock = new FakeClock();
-  const upstream = played(clock, {}, true);
+  const upstream = played(clock, {}, true, pathSuffix);
   clock.advance(30);
   upstream.head();
   upstream.says("first");
@@ -166,7 +173,7 @@ async function handed(onData: () => void = () => {}) {
   assert.ok(result.kind === "answered" && result.body);
   const ends: string[] = [];
   result.body.consume({ data: onData, end: () => ends.push("end"), error: ({ cause }) => ends.push(cause) });
-  return { ...upstream, ends };
+  return { ...upstream, ends, clock, body: result.body };
 }
 
 test("a stream that breaks off later is told to the health of its upstream, and no probe is decided twice", async () => {
@@ -178,6 +185,30 @@ test("a stream that breaks off later is told to the health of its upstream, and 
     ["ok", true],
     ["local", false],
   ]);
+});
+
+test("one of an endpoint beside the model's own says nothing of the model's upstream", async () => {
+  const { breaks, told, ends } = await handed(() => {}, "/compact");
+  breaks();
+  await settled();
+  assert.deepEqual(ends, ["upstream_unavailable"]);
+  assert.deepEqual(told, [
+    ["none", true],
+    ["none", false],
+  ]);
+});
+
+test("what is let go of is read on though its reader had stopped, and leaves no timer when it breaks off", async () => {
+  const { data, breaks, flow, body, clock } = await handed();
+  body.pause();
+  data(BUFFERED_BYTES_MAX);
+  await settled();
+  assert.deepEqual(flow, ["paused"]);
+  body.letGo();
+  assert.deepEqual([flow, clock.pending], [["paused", "resumed"], 1]);
+  breaks();
+  await settled();
+  assert.equal(clock.pending, 0);
 });
 
 test("a defect of who reads a stream ends it for him, and its connection", async () => {
