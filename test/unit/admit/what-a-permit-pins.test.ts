@@ -4,6 +4,7 @@ import test from "node:test";
 import { permitOf } from "../../../src/admit/permit.ts";
 import { measure } from "../../../src/admit/terms.ts";
 import type { Admitted } from "../../../src/store/admission.ts";
+import type { Catalog } from "../../../src/values/catalog.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import type { Envelope } from "../../../src/values/members/envelope.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
@@ -30,8 +31,12 @@ const FACTS: Envelope = {
 const USEFUL_TOKENS = 16;
 
 /** @param outputTokens that are held for at the dearest, in place of the whole hold. */
-function permit(facts: Partial<Envelope>, { keepMs = 0, dear = false, outputTokens = NaN } = {}) {
-  const quote = measure({ ...FACTS, ...facts }, MODEL, CATALOG);
+function permit(
+  facts: Partial<Envelope>,
+  { keepMs = 0, dear = false, outputTokens = NaN } = {},
+  catalog: Catalog = CATALOG,
+) {
+  const quote = measure({ ...FACTS, ...facts }, MODEL, catalog);
   assert.ok("groups" in quote);
   const offered = quote.groups.find(({ group }) => group === "money");
   assert.ok(offered);
@@ -59,7 +64,7 @@ function permit(facts: Partial<Envelope>, { keepMs = 0, dear = false, outputToke
     },
     idempotency: { key: "key", fingerprint: "body", streamed: false, keepMs },
   };
-  return permitOf(request, { ...FACTS, ...facts }, quote, answer, CATALOG);
+  return permitOf(request, { ...FACTS, ...facts }, quote, answer, catalog);
 }
 
 /** A hold grows with its output by the same amount for each token. */
@@ -80,6 +85,16 @@ test("a hold at the dearest that is not whole grows at the dearest", () => {
 test("an idempotency key is kept for as long as the operator says, and no shorter than the request may run", () => {
   assert.equal(permit({}, { keepMs: 5_000 }).idempotency?.untilMs, 61_000);
   assert.equal(permit({}, { keepMs: 90_000 }).idempotency?.untilMs, 91_000);
+});
+
+test("what the limit of tokens was asked for is what it is told back, also where another group's rules add text", () => {
+  const money = CATALOG.groups.get("money");
+  assert.ok(money);
+  const wordy = { ...money, name: "wordy", addedInputBytes: 3_000 };
+  const { tokensTaken, terms } = permit({}, {}, { ...CATALOG, groups: new Map([...CATALOG.groups, ["wordy", wordy]]) });
+  const alone = permit({});
+  assert.equal(terms.inputTokens, alone.terms.inputTokens, "the payer's own input");
+  assert.ok(tokensTaken > alone.tokensTaken, `${tokensTaken}`);
 });
 
 test("thinking that is held beside the limit may be written beside it", () => {

@@ -13,6 +13,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
   const cut = new AbortController();
   /** Set once its counts cannot be read any more. */
   const broken = { counts: false };
+  let isStopped = false;
   const noCounts = { usage: undefined, final: false, produced: { bytes: 0, tokens: 0, deltas: 0 } };
   const frame = { bytes: new Uint8Array(1), semantic: true };
   const parts = {
@@ -37,7 +38,15 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
       },
     },
     converter: { fault: undefined, draining: false, counts: () => (broken.counts ? defect() : noCounts) },
-    body: { consume() {}, abort() {}, pause() {}, resume: defects.resume ?? (() => {}), letGo() {} },
+    body: {
+      consume() {},
+      abort() {
+        isStopped = true;
+      },
+      pause() {},
+      resume: defects.resume ?? (() => {}),
+      letGo() {},
+    },
     bill: {
       holdExtension: undefined,
       thinks: false,
@@ -50,7 +59,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
     ({ reason }) => reason,
     (error: Error) => error.message,
   );
-  return { calls, cut, settled, ended, broken };
+  return { calls, cut, settled, ended, broken, isStopped: () => isStopped };
 }
 
 const defect = (): never => {
@@ -58,10 +67,14 @@ const defect = (): never => {
 };
 
 test("as the client leaves", async () => {
-  const { calls, settled, ended } = begun({ leaving: defect });
+  const { calls, settled, ended, isStopped } = begun({ leaving: defect });
   calls.gone();
   assert.equal(await ended, "a defect");
-  assert.deepEqual(settled, ["internal"]);
+  assert.deepEqual(
+    [settled, isStopped()],
+    [["internal"], true],
+    "nobody would read what its upstream goes on to write",
+  );
 });
 
 test("as a drain cuts it", async () => {

@@ -1,6 +1,7 @@
 /** A relayed stream without a server: the test moves its time, its client, its upstream and what its converter knows. */
 import type { ClientFrames, StreamConverter } from "../../../src/convert/exchange.ts";
 import type { BodySink } from "../../../src/dispatch/ask.ts";
+import type { HoldExtension } from "../../../src/request/hold-extension.ts";
 import type { Leaving } from "../../../src/request/leaving.ts";
 import { relayStream, type StreamEnd } from "../../../src/request/relay.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
@@ -12,6 +13,8 @@ interface RelayedOptions {
   readonly leaving?: Leaving;
   /** Whether its frames are of the model's making. */
   readonly semantic?: boolean;
+  /** What watches its cost; undefined: its hold covers the most. */
+  readonly holdExtension?: HoldExtension;
   /** What a sign of life is; undefined: there is none. */
   readonly heartbeat?: string;
 }
@@ -29,6 +32,8 @@ export class Relayed {
   aborted = false;
   /** Whether its upstream is not read just now. */
   held = false;
+  /** Whether what has come of it by then must not flow either. */
+  heldFirmly = false;
   /** What was handed to the client's socket. */
   readonly written: string[] = [];
   /** Whether that socket takes more. */
@@ -36,7 +41,13 @@ export class Relayed {
   #sink: BodySink | undefined;
   #leave = () => {};
 
-  constructor({ cut = new AbortController().signal, leaving, semantic = true, heartbeat }: RelayedOptions = {}) {
+  constructor({
+    cut = new AbortController().signal,
+    leaving,
+    semantic = true,
+    holdExtension,
+    heartbeat,
+  }: RelayedOptions = {}) {
     const frame = { bytes: Buffer.from("a"), semantic, terminal: false };
     this.ended = relayStream({
       clock: this.clock,
@@ -57,8 +68,9 @@ export class Relayed {
       converter: this.#converter(frame, heartbeat),
       body: {
         ...{ letGo() {}, bytesReceived: 0 },
-        pause: () => {
+        pause: (firmly = false) => {
           this.held = true;
+          this.heldFirmly = firmly;
         },
         resume: () => {
           this.held = false;
@@ -71,7 +83,7 @@ export class Relayed {
         },
       },
       bill: {
-        ...{ holdExtension: undefined, thinks: false, checkpoint() {}, leaving: () => leaving },
+        ...{ holdExtension, thinks: false, checkpoint() {}, leaving: () => leaving },
         settle: async (end) => void this.settled.push(end),
       },
       failure: () => Buffer.from("failed"),
