@@ -1,14 +1,20 @@
+/** How a worker ends that cannot go on, or cannot close what it has: its parent learns of it, and no process stays behind. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type LifeGateway, WorkerLife } from "../../../src/workers/life.ts";
 import type { FromWorker, ToWorker } from "../../../src/workers/messages.ts";
 
 /** What a worker says on its way to the end, and with which code it exits. */
-async function endOf(gateway: Partial<LifeGateway>, opens: boolean): Promise<{ told: FromWorker[]; code: number }> {
+async function endOf(
+  gateway: Partial<LifeGateway>,
+  opens: boolean,
+  end = (life: WorkerLife): void => life.stop("drain"),
+): Promise<{ told: FromWorker[]; refused: unknown[]; code: number }> {
   const { promise: exited, resolve: exit } = Promise.withResolvers<number>();
   const serving = Promise.withResolvers<void>();
   const prepared = Promise.withResolvers<void>();
   const told: FromWorker[] = [];
+  const refused: unknown[] = [];
   const life = new WorkerLife({
     prepare: async () => ({
       configure() {},
@@ -24,7 +30,7 @@ async function endOf(gateway: Partial<LifeGateway>, opens: boolean): Promise<{ t
       if (message.kind === "serving") serving.resolve();
     },
     exit,
-    onRefused: () => assert.fail(),
+    onRefused: (error) => void refused.push(error),
   });
   life.hear({ kind: "start", newest: { generation: 1 } } as ToWorker);
   await prepared.promise;
@@ -32,8 +38,8 @@ async function endOf(gateway: Partial<LifeGateway>, opens: boolean): Promise<{ t
     life.hear({ kind: "open" });
     await serving.promise;
   }
-  life.stop("drain");
-  return { told, code: await exited };
+  end(life);
+  return { told, refused, code: await exited };
 }
 
 const fails = async (): Promise<never> => {
@@ -51,6 +57,28 @@ for (const [name, gateway, opens] of [
     assert.deepEqual(told.at(-1), { kind: "failed", reason: "EIO: a part could not be closed" });
   });
 }
+
+test("a defect while it serves: what runs is drained, and it ends with 1", { timeout: 10_000 }, async () => {
+  const asked: string[] = [];
+  const drain = async () => void asked.push("drain");
+  const { code } = await endOf({ drain }, true, (life) => life.defect(new Error("a defect")));
+  assert.deepEqual([asked, code], [["drain"], 1]);
+});
+
+test("a configuration that it cannot take: it says so, goes on by no older one, and ends with 1", {
+  timeout: 10_000,
+}, async () => {
+  const fault = new Error("no such file");
+  const asked: string[] = [];
+  const configure = (): never => {
+    throw fault;
+  };
+  const drain = async () => void asked.push("drain");
+  const reload = { kind: "reload", generation: 2 } as ToWorker;
+  const { told, refused, code } = await endOf({ configure, drain }, true, (life) => life.hear(reload));
+  assert.deepEqual([refused, asked, code], [[fault], ["drain"], 1]);
+  assert.ok(!told.some(({ kind }) => kind === "configured"));
+});
 
 test("a drain that succeeds ends it with 0", async () => {
   const { told, code } = await endOf({}, true);

@@ -1,7 +1,7 @@
 /** Workers that the test plays, and a clock that it moves: when another one is started, and when one is killed. */
 import assert from "node:assert/strict";
 import cluster from "node:cluster";
-import test from "node:test";
+import test, { type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { createLog } from "../../../../src/telemetry/log.ts";
 import { createMetrics, type MetricsSnapshot, type WorkerEnd } from "../../../../src/telemetry/metrics.ts";
@@ -147,6 +147,30 @@ test("a system that makes no process is asked again", async () => {
   assert.equal(started.length, 3);
 });
 
+test("one that a message does not reach has not ended: there is never another one beside it", async () => {
+  const { clock, fleet, started, ended, newest, pass } = scene(1);
+  const first = fleet.start();
+  newest().serve();
+  await first;
+  newest().emit("error", new Error("write EPIPE"));
+  clock.advance(200);
+  pass(2);
+  assert.deepEqual([started.length, ended, fleet.reasons()], [1, [], []]);
+});
+
+test("what one has said against itself is gone with it", async () => {
+  const { clock, fleet, newest } = scene(1);
+  const first = fleet.start();
+  newest().serve();
+  await first;
+  newest().say({ kind: "reasons", reasons: ["the store is away"] });
+  assert.deepEqual(fleet.reasons(), ["worker 1: the store is away"]);
+  newest().end(1);
+  clock.advance(200);
+  newest().serve();
+  assert.deepEqual(fleet.reasons(), []);
+});
+
 test("a first start that fails says why", async () => {
   const { fleet, newest } = scene(1);
   const first = fleet.start();
@@ -174,13 +198,16 @@ test("told to end it is not started again, and killed only when it does not", as
   assert.deepEqual(ended, [undefined], "nobody is to blame");
 });
 
-test("a deadline for drains that was reloaded is the one that workers are killed by", async (t) => {
+const ADDRESS = { kind: "tcp", host: "127.0.0.1", port: 1 } as const;
+const settingsWith = (deadlineMs: number) =>
+  ({ workers: 1, listen: ADDRESS, drain: { lameDuckMs: 1_000, deadlineMs } }) as Settings;
+
+/** A gateway with one worker, which serves. */
+async function serving(t: TestContext) {
   const clock = new HandClock();
   const played = new PlayedProcess();
+  const metrics = createMetrics();
   t.mock.method(cluster, "fork", () => ({ process: played.asChild, on() {} }));
-  const address = { kind: "tcp", host: "127.0.0.1", port: 1 } as const;
-  const settingsWith = (deadlineMs: number) =>
-    ({ workers: 1, listen: address, drain: { lameDuckMs: 1_000, deadlineMs } }) as Settings;
   const starting = startWorkers({
     file: "tollgate.yaml",
     settings: settingsWith(60_000),
@@ -189,17 +216,38 @@ test("a deadline for drains that was reloaded is the one that workers are killed
     pretty: false,
     clock,
     startParent: async () => ({
-      admin: address,
-      metrics: createMetrics(),
+      admin: ADDRESS,
+      metrics,
       audit: { take() {} },
       apply: () => ({ restart: [], gone: [], generation: 2 }),
-      reloadFailed() {},
+      reloadFailed: () => metrics.configLastReloadSuccess.set(0),
       async close() {},
     }),
   });
   await turn();
   played.serve();
-  const gateway = await starting;
+  return { clock, played, metrics, gateway: await starting };
+}
+
+test("a reload that is in force late does not hide that one after it was refused", async (t) => {
+  const { played, metrics, gateway } = await serving(t);
+  const isSuccess = async () => /^tollgate_config_last_reload_success (\d)/m.exec((await metrics.page()).body)?.[1];
+  const first = gateway.reload(settingsWith(60_000), STARTED);
+  gateway.reloadFailed([]);
+  played.say({ kind: "configured", generation: 2 });
+  await first;
+  assert.equal(await isSuccess(), "0");
+  const next = gateway.reload(settingsWith(60_000), STARTED);
+  played.say({ kind: "configured", generation: 3 });
+  await next;
+  assert.equal(await isSuccess(), "1");
+  const closed = gateway.close();
+  played.end(0);
+  await closed;
+});
+
+test("a deadline for drains that was reloaded is the one that workers are killed by", async (t) => {
+  const { clock, played, gateway } = await serving(t);
   const reloaded = gateway.reload(settingsWith(600_000), STARTED);
   played.say({ kind: "configured", generation: 2 });
   await reloaded;
