@@ -202,6 +202,19 @@ test("of a file that was left, a run for an earlier day lets go of the lines bef
   assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), ["12 opening", "13 topup", "14 adjust"]);
 });
 
+test("nor does it let go of a part of a request of which one line is of before that day and the next one is not", async (t) => {
+  const one = await bench(t);
+  const { here, account, dir, before, cutAfter, tollgate } = one;
+  await chargeAndAbsorb(one);
+  age(here, account);
+  age(here, account, 15);
+  const cut = await cutAfter(3, "ledger", "archive", "--before", before, "--to", dir, "--account", account.name);
+  assert.deepEqual([cut.status, linesIn(dir)], [1, upTo(16)], cut.err);
+  const earlier = await tollgate("ledger", "archive", "--before", utcDay(Date.now() - 15 * DAY_MS), "--to", dir);
+  assert.equal(earlier.status, 0, earlier.err);
+  assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), ["14 opening", "15 usage", "16 absorbed"]);
+});
+
 test("what is wrong with the archive or with what is asked is named, and nothing is let go of", async (t) => {
   const { here, account, dir, before, tollgate, cutAfter } = await bench(t);
   assert.equal((await tollgate("ledger", "archive", "--before", "soon", "--to", dir)).status, 2);

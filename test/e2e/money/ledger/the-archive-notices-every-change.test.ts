@@ -349,6 +349,21 @@ test("a file of lines from the midst of another one makes no gap behind that one
   assert.ok(!found.includes("archive_gap"), `${found}`);
 });
 
+test("which lines two files have is told by their numbers", async () => {
+  const texts = (["first", "second"] as const).flatMap((which) => {
+    const [, ...lines] = gunzipSync(readFileSync(fileOf(alice, which)))
+      .toString()
+      .trimEnd()
+      .split("\n");
+    return lines;
+  });
+  const lines = texts.slice(FIRST - 2, FIRST + 2).map((text) => fromPlain(JSON.parse(text)) as LedgerLine);
+  await writeArchive(dir, `acct_${alice.tag}`, lines, newChain(`acct_${alice.tag}`, 1));
+  const { err } = await tollgate(here, "ledger", "verify", "--account", alice.name, "--archive", dir);
+  assert.match(err, /Lines 11 to 12 are in two files/);
+  assert.match(err, /Lines 13 to 14 are in two files/);
+});
+
 test("whoever writes files and digests anew, all of them, has not the link that the store has", async () => {
   let link = newChain(`acct_${alice.tag}`, 1);
   for (const which of ["first", "second"] as const) {
