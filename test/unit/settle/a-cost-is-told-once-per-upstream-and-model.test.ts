@@ -38,6 +38,8 @@ test("what is of the same upstream and model adds up, what costs nothing is left
 
 test("an answer that was charged is there though it costs nothing; a sum stays an amount", () => {
   assert.equal(eachOnce([chargedCost(EAST, USAGE, 0n)]).length, 1);
+  const beside = [chargedCost(EAST, USAGE, 0n), absorbedCost(WEST, USAGE, 1n)];
+  assert.deepEqual(eachOnce(beside), beside, "beside a try that costs something, too");
   const [sum] = eachOnce([absorbedCost(EAST, USAGE, NANO_USD_MAX), absorbedCost(EAST, USAGE, 1n)]);
   assert.deepEqual([sum?.cost, sum?.absorbed], [NANO_USD_MAX, NANO_USD_MAX]);
 });
