@@ -51,6 +51,8 @@ test("a token that is refused for its form is no missing token", () => {
     return loaded.problems.map(({ key }) => key);
   };
   assert.deepEqual(keysOf(open), ["admin_token"]);
+  // The schema refuses it, and it is taken out.
+  assert.deepEqual(keysOf(open.replace("short", "1234567")), ["admin_token"]);
   assert.deepEqual(keysOf(open.replace("admin_token: short\n", "")), ["admin"]);
 });
 

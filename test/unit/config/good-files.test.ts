@@ -325,6 +325,9 @@ test("every form of the store's address", () => {
   const cluster = storeOf("redis-cluster://user:p%40ss@10.0.0.1:7000,[::1]:6379");
   assert.ok(cluster.kind === "redis-cluster" && cluster.password?.reveal() === "p@ss");
   assert.deepEqual([cluster.nodes, cluster.tls, cluster.username], [nodes, undefined, "user"]);
+  // The last @ is the one before the hosts.
+  const literal = storeOf("redis-cluster://user:p@ss@10.0.0.1:7000");
+  assert.ok(literal.kind === "redis-cluster" && literal.password?.reveal() === "p@ss");
   const sentinel = storeOf("redis-sentinel://:word@s1:26379,s2/tollgate");
   assert.ok(sentinel.kind === "redis-sentinel" && sentinel.password?.reveal() === "word");
   assert.deepEqual([sentinel.name, sentinel.username, sentinel.sentinels[1]?.port], ["tollgate", undefined, 26_379]);

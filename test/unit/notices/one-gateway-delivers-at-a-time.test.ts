@@ -71,6 +71,20 @@ test("one delivers; where it stops, or is asked to give way, the other goes on",
   assert.deepEqual([...new Set(receiver.log.map(({ reference }) => reference))], ["a", "b", "c", "d"]);
 });
 
+test("who stops gives its lease back at once, and only its own", async (t) => {
+  for (const isOurs of [true, false]) {
+    const askedMs: number[] = [];
+    const leaseNotices = async ({ ms }: { readonly ms: number }) => {
+      askedMs.push(ms);
+      return isOurs;
+    };
+    const { notices, clock } = await startRig(t, { calls: { leaseNotices } });
+    await until(clock, () => askedMs.length > 0 && notices.status()?.isLeader === isOurs);
+    await notices.stop();
+    assert.deepEqual(askedMs, isOurs ? [6_000, 1] : [6_000]);
+  }
+});
+
 test("a notice that is taken in the moment in which its gateway stops is not brought again", async (t) => {
   let stopped: Promise<void> | undefined;
   const { clock, notices, store, tag, tell } = await startRig(t, {
