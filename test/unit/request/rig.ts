@@ -1,5 +1,5 @@
 /** A relayed stream without a server: the test moves its time, its client, its upstream and what its converter knows. */
-import type { ClientFrames, StreamConverter } from "../../../src/convert/exchange.ts";
+import type { ClientFrames, StreamConverter, UpstreamFault } from "../../../src/convert/exchange.ts";
 import type { BodySink } from "../../../src/dispatch/ask.ts";
 import type { HoldExtension } from "../../../src/request/hold-extension.ts";
 import type { Leaving } from "../../../src/request/leaving.ts";
@@ -29,6 +29,8 @@ export class Relayed {
   final = false;
   /** Whether the client's answer is complete and the upstream is read on for its usage. */
   draining = false;
+  /** What its converter has found wrong with the upstream's answer. */
+  fault: UpstreamFault | undefined;
   aborted = false;
   /** Whether its upstream is not read just now. */
   held = false;
@@ -95,8 +97,13 @@ export class Relayed {
   /** Gives a frame for each piece; its end is the terminal frame where it has the upstream's count by then. */
   #converter(frame: ClientFrames, heartbeat: string | undefined): StreamConverter {
     const isDraining = () => this.draining;
+    const faultNow = () => this.fault;
     const converter = {
-      ...{ fault: undefined, ended: false },
+      ended: false,
+      get fault() {
+        return faultNow();
+      },
+      truncate: () => [],
       heartbeat: () => (heartbeat === undefined ? undefined : Buffer.from(heartbeat)),
       get draining() {
         return isDraining();

@@ -202,3 +202,19 @@ test("nothing is reckoned for a try that was refused, that nothing of was sent, 
   assert.deepEqual(outputAbsorbed(outcome, 60_000, false, { usage, refusedByUpstream: true }), [7]);
   assert.deepEqual(outputAbsorbed(outcome, 60_000, false, { usage }), [7]);
 });
+
+test("a stream that failed as its client had asked for, before its first output, is absorbed as if the client had left", () => {
+  const usage = { ...NO_USAGE, input: INPUT, output: 50 };
+  const produced = { bytes: 0, tokens: 0, deltas: 0 };
+  const ending: Ending = {
+    ...{ delivered: false, complete: false, route: WEST, cause: "upstream_invalid", leftAllowance: ALLOWANCE },
+    measured: { usage, final: true, produced, silentMs: 0 },
+    attempts: [sentTo(WEST, "ok")],
+  };
+  const terms = termsOf({ tag: "TAG" as AccountTag, keyId: "key" }, 0);
+  const { leftUnpaid, tokensUsed } = settlementOf(terms, { ...ending, askedFor: true }).ask;
+  assert.deepEqual([leftUnpaid?.allowance, tokensUsed], [ALLOWANCE, INPUT + 50]);
+  assert.ok((leftUnpaid?.amount ?? 0n) > 0n);
+  const { ask } = settlementOf(terms, { ...ending, askedFor: false });
+  assert.deepEqual([ask.leftUnpaid, ask.tokensUsed], [undefined, 0], "nobody's doing but the upstream's");
+});
