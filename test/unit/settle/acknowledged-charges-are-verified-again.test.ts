@@ -233,6 +233,29 @@ test("another server: newest first, back to what it has, and no further", async 
   await opened.journal.close();
 });
 
+test("a server that takes over while another is given back what it lacks is given back all that is kept", async () => {
+  const { clock, store, opened, verifier, errors, identity } = await bench();
+  for (let number = 1; number <= 40; number++) {
+    await charge(opened, store, clock, number);
+    await clock.advance(1_000);
+  }
+  await verifier.tick();
+  store.settled.delete(idOf(40));
+  const settle = store.settle.bind(store);
+  store.settle = (ask) => {
+    identity.now = "three";
+    return settle(ask);
+  };
+  identity.now = "two";
+  await verifier.tick();
+  assert.match(String(errors), /the store changed servers again/);
+  // It has some of what was sent by then, which proves nothing of what came before.
+  store.asks.length = 0;
+  await verifier.tick();
+  assert.ok(store.asks.includes(idOf(1)));
+  await opened.journal.close();
+});
+
 test("of several servers each has its own history: one that lost nothing hides no loss of another", async () => {
   const { clock, store, opened, verifier, restored, identity } = await bench(
     undefined,
