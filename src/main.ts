@@ -22,7 +22,7 @@ import { tendHeap, tuneHeap } from "./telemetry/heap.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { errorStack } from "./values/program/error-text.ts";
 import { BUILD, COMMAND } from "./values/program/program.ts";
-import { type Settings, urlOf } from "./values/settings.ts";
+import { type Settings, type StoreSettings, urlOf } from "./values/settings.ts";
 import type { RunningGateway } from "./workers/workers.ts";
 
 class Unusable extends Error {}
@@ -245,18 +245,41 @@ async function check(options: RunOptions): Promise<number> {
     };
     const warnings = warningsOf(loaded.settings);
     const words = Object.entries(counts).map(([what, count]) => `${count} ${count === 1 ? what.slice(0, -1) : what}`);
-    process.stdout.write(
-      options.json
-        ? `${JSON.stringify({ ok: true, file, ...counts, warnings })}\n`
-        : `${file} is good: ${words.join(", ")}\n`,
-    );
-    if (!options.json) for (const warning of warnings) process.stderr.write(`${file}: warning: ${warning}\n`);
-    return 0;
+    const store = options.store ? await askStore(loaded.settings.store) : undefined;
+    const ok = store?.problem === undefined;
+    if (options.json) process.stdout.write(`${JSON.stringify({ ok, file, ...counts, warnings, store })}\n`);
+    else {
+      process.stdout.write(`${file} is good: ${words.join(", ")}\n`);
+      for (const warning of warnings) process.stderr.write(`${file}: warning: ${warning}\n`);
+      if (store !== undefined) tellOfStore(store);
+    }
+    return ok ? 0 : 1;
   }
   const { problems } = loaded;
   if (options.json) process.stdout.write(`${JSON.stringify({ ok: false, file, problems })}\n`);
   else process.stderr.write(`${problems.map(formatProblem).join("\n")}\n`);
   return 1;
+}
+
+interface AskedStore {
+  /** Why it cannot be used; undefined: nothing is known to be wrong with it. */
+  readonly problem: string | undefined;
+  readonly warnings: readonly string[];
+  readonly asked: boolean;
+}
+
+/** What `check --store` finds. One that is a folder is its gateway's alone. */
+async function askStore(settings: StoreSettings): Promise<AskedStore> {
+  if (settings.kind === "embedded") return { asked: false, problem: undefined, warnings: [] };
+  const { tryStore } = await import("./store/upkeep/trial.ts");
+  return { asked: true, ...(await tryStore(settings)) };
+}
+
+function tellOfStore({ asked, problem, warnings }: AskedStore): void {
+  for (const warning of warnings) process.stderr.write(`store: warning: ${warning}\n`);
+  if (problem !== undefined) process.stderr.write(`store: it cannot be used: ${problem}\n`);
+  else if (asked) process.stdout.write("store: it lets us in and can be used\n");
+  else process.stdout.write("store: a folder that its gateway alone opens; nothing was asked\n");
 }
 
 /** Nobody has named a file, and the one that is looked for is not there: most likely there has never been one. */

@@ -44,6 +44,8 @@ export interface RunOptions {
   readonly json: boolean;
   /** `serve`: log lines for people in place of JSON. */
   readonly pretty?: boolean;
+  /** `check`: asks the store, too. */
+  readonly store?: boolean;
 }
 
 /** Where output goes: a stream that says when it is full, and when it has room again. */
@@ -178,10 +180,10 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
 
 /** What `main.ts` runs itself. */
 function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: number) => void): void {
-  const runOptions = (options: { config?: string; pretty?: true }): RunOptions => {
+  const runOptions = ({ config, ...more }: { config?: string; pretty?: true; store?: true }): RunOptions => {
     const { json = false, ...placed } = program.opts<GlobalOptions>();
     refusePlace(placed);
-    return { config: options.config, ...(options.pretty && { pretty: true }), json };
+    return { config, ...more, json };
   };
   program
     .command("serve")
@@ -198,7 +200,8 @@ function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: num
     .configureHelp(withoutPlace(program))
     .description("check the configuration: names file, line, key and what is wrong")
     .option("--config <file>", `configuration file; ${CONFIG_FILE} when left out`)
-    .action(async (options: { config?: string }) => setExitStatus(await io.check(runOptions(options))));
+    .option("--store", "ask a store on Redis, too: whether it lets us in and can be used; nothing is written")
+    .action(async (options: { config?: string; store?: true }) => setExitStatus(await io.check(runOptions(options))));
 }
 
 /** @throws CliFailure 2 for options that say where a gateway is found, of a command that reads that in its configuration. */

@@ -95,7 +95,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "tollgate init --base-url https://models.example/v1 --model big-1 --api-key-env EAST_KEY",
   ],
   serve: ["tollgate serve", "tollgate serve --config /etc/tollgate/tollgate.yaml", "tollgate serve --pretty"],
-  check: ["tollgate check --config /etc/tollgate/tollgate.yaml", "tollgate check --json"],
+  check: ["tollgate check --config /etc/tollgate/tollgate.yaml", "tollgate check --store", "tollgate check --json"],
   account: ["tollgate account create alice", "tollgate account show alice"],
   "account label": ["tollgate account label alice team=red customer=4711", "tollgate account label alice team="],
   "account list": ["tollgate account list --label team=red", "tollgate account list --search 4711 --format csv"],

@@ -23,6 +23,10 @@ interface UpstreamWords {
 }
 
 const MESSAGE_LENGTH_MAX = 2_000;
+/** Most characters that are searched for what must not be told. */
+const SEARCHED_LENGTH_MAX = 2 * MESSAGE_LENGTH_MAX;
+/** Longer than what names an account, a place or a key. */
+const IDENTIFYING_LENGTH_MAX = 500;
 
 const REMOVED = "[removed]";
 
@@ -117,10 +121,14 @@ const MODEL_UNKNOWN =
 
 /** Text of an upstream without what could reveal whose account it is, or where it is; undefined: nothing is left. */
 export function cleanedWords(text: string, settings: UpstreamSettings): string | undefined {
-  // Longer text is cut before it is searched, with a margin so that a secret on the border is still found whole.
-  let rest = text.slice(0, 2 * MESSAGE_LENGTH_MAX);
-  for (const secret of secretsOf(settings)) rest = withoutEach(rest, secret);
+  // Longer text is cut before it is searched. A secret on the border is not found whole: what may be a part of one is not shown,
+  // however short the text before it has become.
+  let rest = text.slice(0, SEARCHED_LENGTH_MAX);
+  const secrets = secretsOf(settings);
+  for (const secret of secrets) rest = withoutEach(rest, secret);
   for (const pattern of IDENTIFYING) rest = rest.replace(pattern, REMOVED);
+  if (text.length > SEARCHED_LENGTH_MAX)
+    rest = rest.slice(0, -Math.max(IDENTIFYING_LENGTH_MAX, secrets[0]?.length ?? 0));
   const safe = quoted(rest.trim(), MESSAGE_LENGTH_MAX - 1);
   const short = safe.length > MESSAGE_LENGTH_MAX ? `${safe.slice(0, MESSAGE_LENGTH_MAX - 1)}…` : safe;
   return short.replaceAll(REMOVED, "").trim() === "" ? undefined : short;

@@ -130,6 +130,13 @@ test("60: a secret where a message is cut is taken out whole", async (t) => {
   assert.match(said, /x \[removed\] y/);
 });
 
+test("60: a secret where the search ends is not shown in part, even where what is before it is taken out", async (t) => {
+  const keys = `${UPSTREAM_KEY} `.repeat(Math.floor(3_990 / (UPSTREAM_KEY.length + 1)));
+  const before = keys + "x".repeat(4_000 - 10 - keys.length);
+  const { refusal } = await refusalFor(t, refuse("400 Bad", `${before}${UPSTREAM_KEY} ${"y ".repeat(990)}`));
+  assert.doesNotMatch(refusal.upstreamMessage ?? "", new RegExp(UPSTREAM_KEY.slice(0, 4)));
+});
+
 test("a 400 that is not JSON, or too long to read, is refused in our own words", async (t) => {
   for (const body of ["<html>canary</html>", `{"error":{"message":"${"canary ".repeat(12_000)}"}}`]) {
     const { refusal } = await refusalFor(t, jsonReply(body, "400 Bad"));

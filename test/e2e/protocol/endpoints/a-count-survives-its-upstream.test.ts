@@ -109,6 +109,11 @@ test("a client that leaves says nothing of the upstream, which is asked the next
   assert.equal(await left, "left");
   const line = await here.logged(({ msg, endpoint }) => msg === "request" && endpoint === "count_tokens");
   assert.deepEqual([line.status, line.cause], [499, "client_gone"]);
+  assert.deepEqual(
+    here.log.filter(({ level }) => level === "error"),
+    [],
+    "which is no defect",
+  );
   const reply = await count();
   assert.equal(reply.headers.get("x-tollgate-origin"), "upstream");
 });
