@@ -5,7 +5,8 @@ import { StoreError } from "../../../src/store/contract.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { checkFitness } from "../../../src/store/redis/connection/health.ts";
 import { Secret } from "../../../src/values/secret.ts";
-import { startRedis } from "../../rig/redis.ts";
+import { startRedis, startRedisCluster } from "../../rig/redis.ts";
+import { PATIENT } from "./benches.ts";
 
 async function checked(args: readonly string[], demandAof = false): Promise<readonly string[]> {
   const redis = await startRedis({ args });
@@ -34,6 +35,33 @@ test("a Redis without an append-only file is a warning, or refused where that is
   assert.match(warning ?? "", /append-only/);
   assert.deepEqual(more, [], "it is not said again with each look");
   await assert.rejects(checked([], true), StoreError);
+});
+
+test("a Redis that is out of memory answers, and takes no write: it cannot be used until it has some", async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  const store = await openStore({ kind: "redis", url: new Secret(redis.url) });
+  t.after(() => store.close());
+  await store.check();
+  await redis.command("CONFIG", "SET", "maxmemory", "1");
+  await assert.rejects(store.check(), /out of memory \(maxmemory: 1 bytes\) and takes no write/);
+  await redis.command("CONFIG", "SET", "maxmemory", "0");
+  await store.check();
+});
+
+test("of a cluster one server without memory takes its own accounts away, all of them the store", async (t) => {
+  const cluster = await startRedisCluster();
+  t.after(() => cluster.stop());
+  const { nodes } = cluster;
+  const settings = { kind: "redis-cluster", nodes, tls: undefined, username: undefined, password: undefined } as const;
+  const store = await openStore(settings, PATIENT);
+  t.after(() => store.close());
+  await store.check();
+  const [first, ...others] = cluster.servers;
+  await first?.command("CONFIG", "SET", "maxmemory", "1");
+  await store.check();
+  for (const other of others) await other.command("CONFIG", "SET", "maxmemory", "1");
+  await assert.rejects(store.check(), /out of memory/);
 });
 
 test("an old Redis and a replica are refused", () => {

@@ -230,8 +230,11 @@ function reasonOf(error: ConnectionFailure, { tls }: Pick<RedisSettings, "tls">)
   // It takes what we greet it with for the beginning of a command, and waits for the rest.
   if (tls && (code === "ETIMEDOUT" || message === "timeout"))
     return `${message}; a server that does not speak TLS never answers`;
-  return message;
+  return message.replace(SENTINELS_TRIED_AGAIN, "");
 }
+
+/** ioredis says how long it waits, another number each time: the same reason would be news again and again. */
+const SENTINELS_TRIED_AGAIN = /Retrying from scratch after [\d.]+ms\. /;
 
 /** Members that ioredis copies for each connection that it makes. One that is undefined is as one that is not there to Node. */
 function tlsOptions(tlsNow: TlsNow): NonNullable<RedisOptions["tls"]> {

@@ -39,6 +39,9 @@ async function checkHealth(runner: Runner, fitness: FitnessOptions): Promise<voi
     }
   });
   for (const info of infos) checkFitness(info, fitness);
+  // One part of a cluster takes its own accounts with it and no others.
+  const problems = infos.map(whyNoWrite);
+  if (problems[0] !== undefined && !problems.includes(undefined)) throw unfit(problems[0]);
   await runner.step(async () => rights?.check(warn));
 }
 
@@ -96,6 +99,18 @@ export function checkFitness(info: string, options: FitnessOptions): void {
   const aof = "Redis keeps no append-only file: a restart forgets charges, which only our journals can bring back";
   if (options.demandAof) throw unfit(aof, "refused");
   options.warn(aof);
+}
+
+/** Why a Redis takes no write at present, as far as INFO tells: to ask is no proof that a charge would be taken (rows B10 and B11). */
+function whyNoWrite(info: string): string | undefined {
+  const facts = parseInfo(info);
+  const bytes = (name: string) => Number(facts.get(name) ?? 0);
+  const maxmemory = bytes("maxmemory");
+  if (maxmemory > 0 && bytes("used_memory") - bytes("mem_not_counted_for_evict") > maxmemory) {
+    return `Redis is out of memory (maxmemory: ${maxmemory} bytes) and takes no write`;
+  }
+  if (facts.get("aof_last_write_status") !== "err") return undefined;
+  return "Redis cannot write its append-only file, as where its disk is full, and takes no write";
 }
 
 /**
