@@ -49,6 +49,10 @@ test("a Redis that is out of memory answers, and takes no write: it cannot be us
   await store.check();
 });
 
+test("a Redis that wants a replica and has none takes no write", async () => {
+  await assert.rejects(checked(["--min-replicas-to-write", "1"]), /no replica that keeps up \(min-replicas-to-write\)/);
+});
+
 test("of a cluster one server without memory takes its own accounts away, all of them the store", async (t) => {
   const cluster = await startRedisCluster();
   t.after(() => cluster.stop());

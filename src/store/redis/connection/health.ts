@@ -109,6 +109,9 @@ function whyNoWrite(info: string): string | undefined {
   if (maxmemory > 0 && bytes("used_memory") - bytes("mem_not_counted_for_evict") > maxmemory) {
     return `Redis is out of memory (maxmemory: ${maxmemory} bytes) and takes no write`;
   }
+  // It is there only where min-replicas-to-write asks for some.
+  if (facts.get("min_slaves_good_slaves") === "0")
+    return "Redis has no replica that keeps up (min-replicas-to-write) and takes no write";
   if (facts.get("aof_last_write_status") !== "err") return undefined;
   return "Redis cannot write its append-only file, as where its disk is full, and takes no write";
 }
