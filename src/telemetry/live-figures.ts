@@ -38,11 +38,14 @@ export function liveMetrics(snapshot: MetricsSnapshot): MetricsSnapshot {
 
 export function figuresOf(snapshot: MetricsSnapshot): LiveFigures {
   const found = (name: Name) => snapshot.find((metric) => metric.name === `tollgate_${name}`);
-  const sumOf = (name: Name) => sum([...by(name, "").values()]);
   const by = (name: Name, label: string): Map<string, number> => {
     const metric = found(name);
-    if (metric === undefined) return new Map();
-    return isSeries(metric) ? sumsBy(metric, label) : new Map([["", sum(metric.values.map(({ value }) => value))]]);
+    return metric && isSeries(metric) ? sumsBy(metric, label) : new Map();
+  };
+  const sumOf = (name: Name): number => {
+    const metric = found(name);
+    if (metric === undefined) return 0;
+    return sum(isSeries(metric) ? metric.numbers : metric.values.map(({ value }) => value));
   };
   const firstTokens = found("time_to_first_token_seconds");
   const refusals = by("requests_total", "cause");
@@ -59,6 +62,8 @@ export function figuresOf(snapshot: MetricsSnapshot): LiveFigures {
   };
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, value) => total + value, 0);
+function sum(numbers: Iterable<number>): number {
+  let total = 0;
+  for (const number of numbers) total += number;
+  return total;
 }

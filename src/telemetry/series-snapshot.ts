@@ -68,15 +68,13 @@ export function addedUp(snapshots: readonly [SeriesSnapshot, ...SeriesSnapshot[]
   return { ...first, labels, numbers: Float64Array.from(numbers), exemplars: undefined };
 }
 
-/** Sums of a metric's numbers by the values of one label; of a histogram the observations. */
+/** Sums of a counter's or a gauge's numbers by the values of one of its labels. */
 export function sumsBy(metric: SeriesSnapshot, label: string): Map<string, number> {
   const sums = new Map<string, number>();
-  const [width, depth, column] = [widthOf(metric), metric.labelNames.length, metric.labelNames.indexOf(label)];
-  for (let at = 0, from = column; at < metric.numbers.length; at += width, from += depth) {
-    const text = metric.labels[from] ?? "";
-    let sum = sums.get(text) ?? 0;
-    for (let i = 0; i < Math.max(1, width - 1); i++) sum += metric.numbers[at + i] as number;
-    sums.set(text, sum);
+  const [depth, column] = [metric.labelNames.length, metric.labelNames.indexOf(label)];
+  for (const [series, number] of metric.numbers.entries()) {
+    const text = metric.labels[series * depth + column] ?? "";
+    sums.set(text, (sums.get(text) ?? 0) + number);
   }
   return sums;
 }

@@ -11,6 +11,7 @@ import { fenceKey } from "../keys.ts";
 import type { Script } from "../scripts.ts";
 import { evalshaText } from "./encode.ts";
 import { gatherWrites } from "./gather.ts";
+import { type ConnectionFailure, reasonOf } from "./reason.ts";
 import { slotOf } from "./slots.ts";
 import { within } from "./within.ts";
 
@@ -214,27 +215,6 @@ function leaveWrongDatabase(client: Redis): void {
     if (command?.name === "select") client.disconnect(true);
   });
 }
-
-/** What ioredis adds to an error. */
-interface ConnectionFailure extends NodeJS.ErrnoException {
-  /** The command that a server has refused. */
-  readonly command?: { readonly name: string };
-  /** Of a cluster: why the last node that was asked gave no map of it. */
-  readonly lastNodeError?: Error | null;
-}
-
-/** Why there is no connection, in words that say where to look. */
-function reasonOf(error: ConnectionFailure, { tls }: Pick<RedisSettings, "tls">): string {
-  const { message, lastNodeError, code } = error;
-  if (lastNodeError) return `${message} ${reasonOf(lastNodeError, { tls })}`;
-  // It takes what we greet it with for the beginning of a command, and waits for the rest.
-  if (tls && (code === "ETIMEDOUT" || message === "timeout"))
-    return `${message}; a server that does not speak TLS never answers`;
-  return message.replace(SENTINELS_TRIED_AGAIN, "");
-}
-
-/** ioredis says how long it waits, another number each time: the same reason would be news again and again. */
-const SENTINELS_TRIED_AGAIN = /Retrying from scratch after [\d.]+ms\. /;
 
 /** Members that ioredis copies for each connection that it makes. One that is undefined is as one that is not there to Node. */
 function tlsOptions(tlsNow: TlsNow): NonNullable<RedisOptions["tls"]> {
