@@ -1,4 +1,4 @@
-/** The one law of the source tree (ARCHITECTURE.md, "The house"): stages never import each other, imports point down. */
+/** The one law of the source tree (ARCHITECTURE.md, "Source tree"): stages never import each other, imports point down. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
