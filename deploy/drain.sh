@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes one Tollgate process out of service without a lost request: the front is told first, then the process gets
-# SIGTERM and finishes what it has begun. And brings it back.
+# Takes one Tollgate process out of service without losing a request: first out of the front, then it sends the process
+# SIGTERM and waits until its requests have finished. Also puts a process back into the front.
 #
 #   drain.sh nginx FILE SERVER PID    FILE has the upstream block, SERVER as written there: 127.0.0.1:8787
 #   drain.sh nginx-back FILE SERVER   after the new process answers /readyz
@@ -8,12 +8,12 @@
 #   drain.sh envoy-back ADMIN
 #
 # Environment:
-#   NGINX_CMD     the command that speaks to nginx, default "nginx"; "-t" and "-s reload" are added to it
-#   FRONT_WAIT_S  pause between the word to the front and SIGTERM. Default 0 for nginx, which has stopped choosing the
-#                 process within drain.lame_duck (5 s); 10 for Envoy, whose balancer has to see /ready fail first
+#   NGINX_CMD     the command that controls nginx, default "nginx"; "-t" and "-s reload" are added to it
+#   FRONT_WAIT_S  pause between the change at the front and SIGTERM. Default 0 for nginx, which stops choosing the
+#                 process within drain.lame_duck (5 s); 10 for Envoy, whose balancer must first see /ready fail
 #   WAIT_S        longest time to wait for the end of the process, default 660: more than drain.deadline (10 min)
 #
-# Exit status: 0 done; 1 the front or the process would not (then nothing has been stopped, or it still runs: the text
+# Exit status: 0 done; 1 the front or the process failed (nothing was stopped, or the process still runs: the message
 # says which); 2 wrong arguments.
 set -eu
 
@@ -21,15 +21,15 @@ say() { printf 'drain: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
-# Puts `down` on the server's line ($3 = down) or takes it away ($3 = up), and reloads. A file that nginx refuses is put
-# back, so that nginx can be restarted at any time.
+# Adds `down` to the server's line ($3 = down) or removes it ($3 = up), and reloads. If nginx refuses the file, the old
+# one is restored, so that nginx can be restarted at any time.
 mark_nginx() {
   file=$1 server=$2 state=$3
   [ -f "$file" ] || fail "there is no file $file; name the one that has the upstream block. Nothing was changed"
-  # Hidden: `include folder/*` takes in what lies beside the file, but nothing with a dot in front.
+  # A hidden file: `include folder/*` would include other files in the folder, but not those that begin with a dot.
   kept=$(mktemp "$(dirname "$file")/.$(basename "$file").XXXXXX")
   cp -p "$file" "$kept"
-  # In place, through the open file: it keeps its owner, mode and links.
+  # Written in place, so that the file keeps its owner, mode and links.
   awk -v server="$server" -v state="$state" '
     $1 == "server" && ($2 == server || $2 == server ";") {
       found = 1
@@ -61,13 +61,13 @@ mark_nginx() {
   say "nginx: $server is $state"
 }
 
-tell_envoy() {
+notify_envoy() {
   curl --silent --show-error --fail --max-time 5 --request POST --output /dev/null "$1/healthcheck/$2" \
     || fail "Envoy at $1 did not answer; nothing was stopped"
   say "envoy: healthcheck $2"
 }
 
-# SIGTERM, then until the process is gone. A zombie is gone: it waits only for whoever started it.
+# Sends SIGTERM and waits for the end of the process. A zombie has ended; it only waits for its parent.
 stop_process() {
   pid=$1
   sleep "${FRONT_WAIT_S:-$2}"
@@ -85,7 +85,7 @@ stop_process() {
 
 is_pid() {
   case $1 in '' | *[!0-9]*) usage ;; esac
-  # systemctl's MainPID of a stopped unit. To kill(1) a 0 is whoever calls it and all of his process group.
+  # MainPID of a stopped unit is 0. For kill(1), 0 means the caller's whole process group.
   case $1 in *[!0]*) ;; *) fail "the process does not run (its PID is given as 0); nothing was changed" ;; esac
   kill -0 "$1" 2> /dev/null || fail "there is no process $1, or it is not ours; nothing was changed"
 }
@@ -100,9 +100,9 @@ case "$1:$#" in
   nginx-back:3) mark_nginx "$2" "$3" up ;;
   envoy:3)
     is_pid "$3"
-    tell_envoy "$2" fail
+    notify_envoy "$2" fail
     stop_process "$3" 10
     ;;
-  envoy-back:2) tell_envoy "$2" ok ;;
+  envoy-back:2) notify_envoy "$2" ok ;;
   *) usage ;;
 esac

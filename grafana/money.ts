@@ -1,10 +1,10 @@
-/** Who spends what, what nobody pays for, and what needs a person. */
+/** Spend, cost that no client pays for, and findings that need a person. */
 import { type Dashboard, UNIT } from "./panels.ts";
 
 const SPENT = '{group=~"$group",model=~"$model"}';
 const COST = '{group=~"$group",model=~"$model",upstream=~"$upstream"}';
 
-/** What was charged less what it cost; a model whose requests have all been absorbed has cost alone. */
+/** Charges less cost. A model whose requests have all been absorbed has only cost. */
 function margin(by: string, spent: string, cost: string): string {
   const charged = `sum${by} (${spent})`;
   const paid = `sum${by} (${cost})`;
@@ -23,15 +23,14 @@ export const MONEY: Dashboard = {
         {
           kind: "stat",
           title: "Spend in this time range (USD)",
-          description: "What clients were charged. The ledger is the book; this is its shadow, exact to the scrape.",
+          description: "What clients were charged, as of the last scrape. The ledger is the record.",
           unit: UNIT.usd,
           queries: [{ expr: `sum(increase(tollgate_spend_usd_total${SPENT}[$__range]))`, legend: "spend" }],
         },
         {
           kind: "stat",
           title: "Absorbed in this time range (USD)",
-          description:
-            "What upstreams cost that no client pays for: nothing was delivered, or a bill was above its hold.",
+          description: "Upstream cost that no client pays for: nothing was delivered, or a bill was above its hold.",
           unit: UNIT.usd,
           queries: [
             { expr: 'sum(increase(tollgate_absorbed_usd_total{group=~"$group"}[$__range]))', legend: "absorbed" },
@@ -48,7 +47,7 @@ export const MONEY: Dashboard = {
         {
           kind: "stat",
           title: "Accounts near empty",
-          description: "Once topped up, and less than 1 USD available, as of the last hourly audit.",
+          description: "Accounts once topped up that have less than 1 USD available, as of the last hourly audit.",
           unit: UNIT.count,
           queries: [{ expr: "max(tollgate_accounts_low)", legend: "accounts" }],
         },
@@ -63,7 +62,7 @@ export const MONEY: Dashboard = {
           kind: "stat",
           title: "Books that need a person",
           description:
-            "Dead letters, charges recorded nowhere or not to be verified, and accounts out of balance. Anything above 0: docs/runbook.md.",
+            "Dead letters, charges that are recorded nowhere or cannot be verified, and accounts out of balance. If above 0, see docs/runbook.md.",
           unit: UNIT.count,
           queries: [
             {
@@ -93,7 +92,7 @@ export const MONEY: Dashboard = {
         {
           kind: "timeseries",
           title: "Spend per model (USD per hour)",
-          description: "A model that suddenly leads is a client that changed its mind, or a loop.",
+          description: "If a model suddenly leads, a client has switched models, or a client runs in a loop.",
           unit: UNIT.usd,
           queries: [
             {
@@ -105,15 +104,14 @@ export const MONEY: Dashboard = {
         {
           kind: "timeseries",
           title: "Spend of the last 24 hours per group (USD)",
-          description: "A sliding day: compare with a group's budget.",
+          description: "A sliding day; compare it with your budget for the group.",
           unit: UNIT.usd,
           queries: [{ expr: `sum by (group) (increase(tollgate_spend_usd_total${SPENT}[1d]))`, legend: "{{group}}" }],
         },
         {
           kind: "table",
           title: "Spend by group and model in this time range (USD)",
-          description:
-            "For accounts and keys ask the books: `tollgate usage --by key`. Neither is a metric's label, by design.",
+          description: "For accounts and keys use `tollgate usage --by key`. Neither is a metric label, by design.",
           unit: UNIT.usd,
           queries: [
             {
@@ -126,7 +124,7 @@ export const MONEY: Dashboard = {
         {
           kind: "timeseries",
           title: "Price of a thousand tokens as paid (USD, by group)",
-          description: "Spend over tokens: falls with cached input, rises with reasoning and dear models.",
+          description: "Spend divided by tokens: falls with cached input, rises with reasoning and expensive models.",
           unit: UNIT.usd,
           queries: [
             {
@@ -139,7 +137,7 @@ export const MONEY: Dashboard = {
       ],
     },
     {
-      title: "What it cost and what it earned",
+      title: "Cost and margin",
       panels: [
         {
           kind: "timeseries",
@@ -173,7 +171,7 @@ export const MONEY: Dashboard = {
           kind: "timeseries",
           title: "Absorbed per group (USD per hour)",
           description:
-            "What no client pays for. What upstreams bill of it is in the cost already; a bill above an account's funds is not.",
+            "What no client pays for. Cost already includes the part that upstreams bill; it does not include bills above an account's funds.",
           unit: UNIT.usd,
           queries: [
             {
@@ -205,7 +203,7 @@ export const MONEY: Dashboard = {
         {
           kind: "stat",
           title: "Cost in this time range (USD)",
-          description: "What upstreams are expected to bill, absorbed attempts included.",
+          description: "What upstreams are expected to bill, including absorbed attempts.",
           unit: UNIT.usd,
           queries: [{ expr: `sum(increase(tollgate_cost_usd_total${SPENT}[$__range]))`, legend: "cost" }],
           width: 12,
@@ -236,7 +234,7 @@ export const MONEY: Dashboard = {
           kind: "timeseries",
           title: "Absorbed by cause (USD per hour)",
           description:
-            "`client_gone`: they left before the first word. `over_hold`: a bill that neither the hold nor free funds covered. `upstream_...`: upstreams that failed. docs/reconcile.md has all causes.",
+            "`client_gone`: clients that disconnected before the first word. `over_hold`: a bill that neither the hold nor free funds covered. `upstream_...`: upstreams that failed. docs/reconcile.md has all causes.",
           unit: UNIT.usd,
           queries: [
             {
@@ -248,7 +246,7 @@ export const MONEY: Dashboard = {
         {
           kind: "timeseries",
           title: "Absorbed by upstream (USD per hour)",
-          description: "Which server costs money that brings none.",
+          description: "Which server causes cost without revenue.",
           unit: UNIT.usd,
           queries: [
             {
@@ -260,14 +258,14 @@ export const MONEY: Dashboard = {
         {
           kind: "timeseries",
           title: "Set aside for running requests (USD)",
-          description: "Holds by instance. A floor that never goes down to 0 at night would be a leak.",
+          description: "Holds by instance. If the minimum never returns to 0 at night, holds leak.",
           unit: UNIT.usd,
           queries: [{ expr: "sum by (instance) (tollgate_holds_usd)", legend: "{{instance}}" }],
         },
         {
           kind: "timeseries",
-          title: "Streams without a limit: was there money to go on? (asks per second, by outcome)",
-          description: "Their hold is raised in steps. Where it can grow no more, the stream ends as a truncation.",
+          title: "Streams without a limit: raises of the hold (per second, by outcome)",
+          description: "The hold is raised in steps. When it cannot grow any more, the stream ends as a truncation.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -278,8 +276,8 @@ export const MONEY: Dashboard = {
         },
         {
           kind: "timeseries",
-          title: "Counts that surprise (per hour, by upstream, model and kind)",
-          description: "Upstreams that count more than the catalog or the request allows. Charged all the same.",
+          title: "Surprising counts (per hour, by upstream, model and kind)",
+          description: "Upstreams that count more than the catalog or the request allows. The counts are charged.",
           unit: UNIT.count,
           queries: [
             {
@@ -290,9 +288,9 @@ export const MONEY: Dashboard = {
         },
         {
           kind: "timeseries",
-          title: "Streams that their client left (per second, by who counted)",
+          title: "Streams whose client disconnected (per second, by who counted)",
           description:
-            "`upstream`: read on to its count. `estimate`: charged by what was shown and how long was silent.",
+            "`upstream`: read until the upstream's count. `estimate`: charged by what was shown and by the silent time.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -303,7 +301,7 @@ export const MONEY: Dashboard = {
         },
         {
           kind: "timeseries",
-          title: "Left before the first byte (per second, by who pays)",
+          title: "Disconnected before the first byte (per second, by who pays)",
           description: "`absorbed`: within the account's `client_gone_allowance`. `client`: beyond it.",
           unit: UNIT.perSecond,
           queries: [
@@ -320,9 +318,9 @@ export const MONEY: Dashboard = {
       panels: [
         {
           kind: "timeseries",
-          title: "Holds of another size than asked (per second, by kind)",
+          title: "Holds of unusual size (per second, by kind)",
           description:
-            "`clamped`: the output limit was lowered. `dearest`: the account's charges were above its holds again and again.",
+            "`clamped`: the output limit was lowered. `dearest`: held at the most expensive case, because the account's charges repeatedly exceeded its holds.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -333,8 +331,8 @@ export const MONEY: Dashboard = {
         },
         {
           kind: "timeseries",
-          title: "Refused for want of funds (per second, by cause)",
-          description: "Balance too small, no running card, quota used up. The client was told which.",
+          title: "Refused for lack of funds (per second, by cause)",
+          description: "Balance too small, no running card, quota used up. The client's error message says which.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -356,7 +354,7 @@ export const MONEY: Dashboard = {
         {
           kind: "timeseries",
           title: "Codes that could not be redeemed (per second)",
-          description: "`failed`: wrong, used or voided codes. `blocked`: tries of accounts that guess.",
+          description: "`failed`: wrong, used or voided codes. `blocked`: tries of accounts that guess codes.",
           unit: UNIT.perSecond,
           queries: [
             { expr: "sum by (outcome) (rate(tollgate_code_failures_total[$__rate_interval]))", legend: "{{outcome}}" },
@@ -364,8 +362,8 @@ export const MONEY: Dashboard = {
         },
         {
           kind: "timeseries",
-          title: "Charges that the store lost and was given again",
-          description: "After a failover the journal sends again what the new primary lacks. Each was charged once.",
+          title: "Charges that the store lost and the journal replayed",
+          description: "After a failover the journal replays what the new primary lacks. Each was charged once.",
           unit: UNIT.count,
           queries: [{ expr: "sum(increase(tollgate_restored_charges_total[$__rate_interval]))", legend: "restored" }],
         },

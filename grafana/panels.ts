@@ -1,7 +1,6 @@
 /**
- * The words in which the dashboards are written, and their translation into Grafana's JSON by Grafana's own SDK; the only
- * file that imports it. A panel says what it shows, what that means for the reader, in which unit, and from where on it
- * is worth a look.
+ * Types for dashboards, and their translation into Grafana's JSON with Grafana's SDK; the only file that imports it. A
+ * panel has a title, a description of what it means, a unit, and thresholds.
  */
 import { GraphThresholdsStyleConfigBuilder, GraphThresholdsStyleMode } from "@grafana/grafana-foundation-sdk/common";
 import {
@@ -32,7 +31,7 @@ export const UNIT = {
 } as const;
 
 export interface Query {
-  /** PromQL; `$group`, `$model`, `$upstream` and `$__rate_interval` are filled in by Grafana. */
+  /** PromQL; Grafana fills in `$group`, `$model`, `$upstream` and `$__rate_interval`. */
   readonly expr: string;
   /** The name of a series: `{{label}}` is replaced. */
   readonly legend: string;
@@ -46,11 +45,11 @@ export interface Panel {
   readonly description: string;
   readonly unit: (typeof UNIT)[keyof typeof UNIT];
   readonly queries: readonly Query[];
-  /** From where on the value is yellow, and from where on red; `below` turns both round. */
+  /** The value is yellow from `warn` on and red from `alarm` on; with `below`, below them. */
   readonly thresholds?: { readonly warn: number; readonly alarm: number; readonly below?: boolean };
-  /** Values below 0 have a meaning and are drawn. */
+  /** Values below 0 are drawn. */
   readonly signed?: true;
-  /** Of 24 columns; 8 for a series and 4 for a figure unless given. */
+  /** In 24ths of the row; default 8 for a series and 4 for a figure. */
   readonly width?: number;
 }
 
@@ -73,7 +72,7 @@ const FIGURE_WIDTH = 4;
 const SERIES_HEIGHT = 8;
 const FIGURE_HEIGHT = 5;
 
-/** What a dashboard can be narrowed to, and the series whose labels offer the choices. */
+/** The filters of a dashboard, and the series whose labels are the choices. */
 const VARIABLES = [
   { name: "group", label: "Group", query: "label_values(tollgate_requests_total, group)" },
   { name: "model", label: "Model", query: "label_values(tollgate_requests_total, model)" },

@@ -1,4 +1,4 @@
-/** How full the gateway itself is: loop, memory, requests, journal, store. */
+/** The load of the gateway itself: event loop, memory, requests, journal, store. */
 import { type Dashboard, UNIT } from "./panels.ts";
 
 export const SATURATION: Dashboard = {
@@ -20,7 +20,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "stat",
           title: "Does the store answer? (1 yes, 0 no)",
-          description: "By the worst view of any instance. At 0 new requests get 503; running streams do not notice.",
+          description: "The worst value of any instance. At 0 new requests get 503; running streams are not affected.",
           unit: UNIT.count,
           queries: [{ expr: "min(tollgate_store_up)", legend: "store" }],
           thresholds: { warn: 1, alarm: 0.5, below: true },
@@ -28,7 +28,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "stat",
           title: "Event-loop delay, 99th percentile (s)",
-          description: "How long a byte may wait for the process. Above 0.05 s clients feel it.",
+          description: "How long data may wait for the process. Above 0.05 s clients notice it.",
           unit: UNIT.seconds,
           queries: [{ expr: "max(nodejs_eventloop_lag_p99_seconds)", legend: "lag" }],
           thresholds: { warn: 0.05, alarm: 0.25 },
@@ -36,7 +36,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "stat",
           title: "Charges on their way to the store",
-          description: "Written in the journal, not yet acknowledged. Normally near 0.",
+          description: "Written to the journal but not yet acknowledged by the store. Normally near 0.",
           unit: UNIT.count,
           queries: [{ expr: "sum(tollgate_journal_unsettled)", legend: "unsettled" }],
           thresholds: { warn: 100, alarm: 1000 },
@@ -52,7 +52,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "stat",
           title: "Did the last reload of the configuration succeed? (1 yes, 0 no)",
-          description: "At 0 the settings before it are still in force; the log has file, line and reason.",
+          description: "At 0 the previous settings are still in force; the log has file, line and reason.",
           unit: UNIT.count,
           queries: [{ expr: "min(tollgate_config_last_reload_success)", legend: "reload" }],
           thresholds: { warn: 1, alarm: 0.5, below: true },
@@ -86,7 +86,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "timeseries",
           title: "Memory (bytes)",
-          description: "Resident memory and heap in use. It follows the number of streams, not their length.",
+          description: "Resident memory and heap in use. They depend on the number of streams, not on their length.",
           unit: UNIT.bytes,
           queries: [
             { expr: "sum by (instance) (process_resident_memory_bytes)", legend: "{{instance}} resident" },
@@ -96,7 +96,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "timeseries",
           title: "Open descriptors",
-          description: "Clients, upstreams, store and journal. A slope that never falls is a leak.",
+          description: "Clients, upstreams, store and journal. A curve that only rises is a leak.",
           unit: UNIT.count,
           queries: [
             { expr: "sum by (instance) (process_open_fds)", legend: "{{instance}} open" },
@@ -114,7 +114,7 @@ export const SATURATION: Dashboard = {
           kind: "timeseries",
           title: "Pressure",
           description:
-            "1 is a full process. From 0.8 on the busiest accounts are refused, later everybody: docs/overload.md.",
+            "1 is a full process. From 0.8 on the busiest accounts are refused, later all clients: docs/overload.md.",
           unit: UNIT.share,
           queries: [{ expr: "max by (instance) (tollgate_pressure)", legend: "{{instance}}" }],
           thresholds: { warn: 0.8, alarm: 0.95 },
@@ -122,14 +122,14 @@ export const SATURATION: Dashboard = {
         {
           kind: "timeseries",
           title: "Refused under pressure (1/s)",
-          description: "By the point of a request's path; the first ones cost least.",
+          description: "By the point in a request's path; refusals at the first points are the cheapest.",
           unit: UNIT.perSecond,
           queries: [{ expr: "sum by (point) (rate(tollgate_shed_total[$__rate_interval]))", legend: "{{point}}" }],
         },
         {
           kind: "timeseries",
           title: "Requests waiting for an upstream",
-          description: "The short fair queue in front of upstreams at their max_concurrency.",
+          description: "Requests in the short fair queue of upstreams at their max_concurrency.",
           unit: UNIT.count,
           queries: [{ expr: "sum(tollgate_queued)", legend: "queued" }],
         },
@@ -142,15 +142,15 @@ export const SATURATION: Dashboard = {
           kind: "timeseries",
           title: "Workers that serve",
           description:
-            "A gateway of one process is its own worker. While others serve, one that restarts is no outage.",
+            "A gateway of one process counts as one worker. A worker that restarts is no outage while others serve.",
           unit: UNIT.count,
           queries: [{ expr: "sum by (instance) (tollgate_worker_up)", legend: "{{instance}}" }],
         },
         {
           kind: "timeseries",
-          title: "Which configuration does each worker serve by?",
+          title: "Which configuration does each worker use?",
           description:
-            "1 is the one of the start, each good reload adds 1. Lines that stay apart mean two prices at once.",
+            "1 is the configuration of the start; each valid reload adds 1. If the lines stay apart, two prices are in use at once.",
           unit: UNIT.count,
           queries: [
             {
@@ -164,7 +164,7 @@ export const SATURATION: Dashboard = {
           kind: "timeseries",
           title: "Workers that ended, by cause",
           description:
-            "`killed` is often for want of memory, `failed` has a line in the log, `stuck` no longer answered.",
+            "`killed` is often caused by lack of memory, `failed` has a line in the log, `stuck` no longer answered.",
           unit: UNIT.count,
           queries: [
             { expr: "sum by (cause) (increase(tollgate_worker_ends_total[$__rate_interval]))", legend: "{{cause}}" },
@@ -173,7 +173,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "timeseries",
           title: "Reloads of the configuration, by result",
-          description: "`refused` means that the settings before it stay in force; the log has file, line and reason.",
+          description: "`refused` means that the previous settings stay in force; the log has file, line and reason.",
           unit: UNIT.count,
           queries: [
             {
@@ -190,7 +190,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "timeseries",
           title: "Charges on their way to the store",
-          description: "They drain within seconds of the store's return; nothing is lost meanwhile.",
+          description: "They drain within seconds after the store is back; nothing is lost meanwhile.",
           unit: UNIT.count,
           queries: [{ expr: "sum by (instance) (tollgate_journal_unsettled)", legend: "{{instance}}" }],
           thresholds: { warn: 100, alarm: 1000 },
@@ -198,7 +198,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "timeseries",
           title: "Age of the oldest charge that the store has not acknowledged (s)",
-          description: "Above a minute something keeps charges from the store: docs/runbook.md.",
+          description: "Above a minute something prevents charges from reaching the store: docs/runbook.md.",
           unit: UNIT.seconds,
           queries: [{ expr: "max by (instance) (tollgate_journal_oldest_seconds)", legend: "{{instance}}" }],
           thresholds: { warn: 10, alarm: 60 },
@@ -214,7 +214,7 @@ export const SATURATION: Dashboard = {
         {
           kind: "timeseries",
           title: "Store operations (s, 99th)",
-          description: "`admit` is on every request's way; `settle` is on none's.",
+          description: "Every request waits for `admit`; none waits for `settle`.",
           unit: UNIT.seconds,
           queries: [
             {
@@ -239,7 +239,8 @@ export const SATURATION: Dashboard = {
         {
           kind: "timeseries",
           title: "Is the store usable? (1 yes, 0 no), and is its breaker open? (1 yes)",
-          description: "An open breaker refuses at once instead of letting requests wait for a slow store.",
+          description:
+            "An open circuit breaker refuses requests at once instead of letting them wait for a slow store.",
           unit: UNIT.count,
           queries: [
             { expr: "min by (instance) (tollgate_store_up)", legend: "{{instance}} up" },

@@ -1,9 +1,9 @@
-/** What the clients see: how much is asked, how it is answered and why not, how fast the first token comes. */
+/** What clients see: how many requests, how they are answered, why they are refused, how fast the first token is. */
 import { type Dashboard, UNIT } from "./panels.ts";
 
 const ASKED = '{group=~"$group",model=~"$model"}';
 const SERVED = '{group=~"$group",model=~"$model",upstream=~"$upstream"}';
-/** Causes that are nobody's mistake but the upstreams' or ours. */
+/** Causes that are faults of upstreams or of the gateway. */
 const FAILED =
   'cause=~"upstream_unavailable|upstream_timeout|upstream_invalid|upstream_forbidden|internal|store_.*|journal_full|overloaded"';
 
@@ -21,7 +21,7 @@ export const TRAFFIC: Dashboard = {
         {
           kind: "stat",
           title: "Requests per second",
-          description: "Everything that was answered, refusals included.",
+          description: "All answered requests, including refusals.",
           unit: UNIT.perSecond,
           queries: [{ expr: `sum(rate(tollgate_requests_total${ASKED}[$__rate_interval]))`, legend: "requests" }],
         },
@@ -29,7 +29,7 @@ export const TRAFFIC: Dashboard = {
           kind: "stat",
           title: "Share of requests that failed upstream or here",
           description:
-            "Refusals that a client can do nothing about: upstreams away, slow, invalid or forbidding, and our own 5xx. What the client did wrong is not in it.",
+            "Refusals that a client cannot avoid: upstreams that are unreachable, slow, invalid or forbid access, and the gateway's own 5xx. Errors of clients are not included.",
           unit: UNIT.share,
           queries: [
             {
@@ -43,7 +43,7 @@ export const TRAFFIC: Dashboard = {
           kind: "stat",
           title: "Time to first token, 95th percentile (s)",
           description:
-            "From the last byte of a request to the first text, reasoning, refusal or tool call that goes to the client. Heartbeats and opening events do not count.",
+            "From the last byte of a request to the first text, reasoning, refusal or tool call that is sent to the client. Heartbeats and opening events do not count.",
           unit: UNIT.seconds,
           queries: [
             {
@@ -56,7 +56,7 @@ export const TRAFFIC: Dashboard = {
         {
           kind: "stat",
           title: "Requests being answered",
-          description: "Streams and whole replies under way now, over all instances.",
+          description: "Streams and whole replies in progress, over all instances.",
           unit: UNIT.count,
           queries: [{ expr: "sum(tollgate_in_flight)", legend: "in flight" }],
         },
@@ -71,7 +71,7 @@ export const TRAFFIC: Dashboard = {
           kind: "stat",
           title: "Refused keys per second",
           description:
-            "Missing, malformed, unknown or revoked keys. A sudden rise is a lost configuration or somebody who guesses.",
+            "Missing, malformed, unknown or revoked keys. A sudden rise means that a client lost its configuration or that somebody guesses keys.",
           unit: UNIT.perSecond,
           queries: [{ expr: "sum(rate(tollgate_bad_keys_total[$__rate_interval]))", legend: "bad keys" }],
           thresholds: { warn: 1, alarm: 20 },
@@ -84,7 +84,7 @@ export const TRAFFIC: Dashboard = {
         {
           kind: "timeseries",
           title: "Requests by protocol (per second)",
-          description: "`side` are the endpoints beside the model paths: lists of models, token counts, usage.",
+          description: "`side` stands for all endpoints other than the model paths: model lists, token counts, usage.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -96,7 +96,8 @@ export const TRAFFIC: Dashboard = {
         {
           kind: "timeseries",
           title: "How are requests answered? (per second, by status)",
-          description: "499 is a client that left before it had an answer. docs/errors.md has every status and cause.",
+          description:
+            "499: the client disconnected before it had an answer. docs/errors.md has every status and cause.",
           unit: UNIT.perSecond,
           queries: [
             { expr: `sum by (status) (rate(tollgate_requests_total${ASKED}[$__rate_interval]))`, legend: "{{status}}" },
@@ -106,7 +107,7 @@ export const TRAFFIC: Dashboard = {
           kind: "timeseries",
           title: "Why are requests refused? (per second, by cause)",
           description:
-            "The same cause stands in the client's error message, with its remedy. docs/errors.md explains each.",
+            "The client's error message contains the same cause, with its remedy. docs/errors.md explains each.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -119,7 +120,7 @@ export const TRAFFIC: Dashboard = {
           kind: "timeseries",
           title: "Which limits refuse requests? (per second)",
           description:
-            "429s by group and limit: requests, tokens, concurrency. Raise the group's limit, or tell the client.",
+            "429s by group and limit: requests, tokens, concurrency. Raise the group's limit, or ask the client to slow down.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -132,7 +133,7 @@ export const TRAFFIC: Dashboard = {
           kind: "timeseries",
           title: "How do streams end? (per second, by reason)",
           description:
-            "`complete` is the good one; `client_gone` are clients that left; all else is a cut with a proper end.",
+            "`complete` is normal; `client_gone`: the client disconnected; all others were cut but ended as the protocol requires.",
           unit: UNIT.perSecond,
           queries: [
             { expr: "sum by (reason) (rate(tollgate_stream_ends_total[$__rate_interval]))", legend: "{{reason}}" },
@@ -142,7 +143,7 @@ export const TRAFFIC: Dashboard = {
           kind: "timeseries",
           title: "Which request fields are left out? (per second)",
           description:
-            "Each was named to the client in `x-tollgate-translation`. `unlisted` stands for members that no protocol lists.",
+            "Each was reported to the client in `x-tollgate-translation`. `unlisted` stands for members that no protocol lists.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -159,7 +160,7 @@ export const TRAFFIC: Dashboard = {
         {
           kind: "timeseries",
           title: "Time to first token by model (s, median and 95th)",
-          description: "What a person waits for. Click a diamond to see the trace of one request.",
+          description: "The time that a person waits. Click a diamond to see the trace of one request.",
           unit: UNIT.seconds,
           queries: [
             { expr: quantile(0.5, "tollgate_time_to_first_token_seconds", "model", SERVED), legend: "{{model}} p50" },
@@ -170,7 +171,7 @@ export const TRAFFIC: Dashboard = {
         {
           kind: "timeseries",
           title: "Time to first token by upstream (s, 95th)",
-          description: "The same by who served it: one slow server among several shows here.",
+          description: "The same by upstream: shows one slow server among several.",
           unit: UNIT.seconds,
           queries: [
             {
@@ -184,7 +185,7 @@ export const TRAFFIC: Dashboard = {
           kind: "timeseries",
           title: "How long do requests take? (s, median and 95th)",
           description:
-            "From the head of the request to the end of the answer: long answers take long, whoever serves them.",
+            "From the headers of the request to the end of the answer. Long answers take long on any server.",
           unit: UNIT.seconds,
           queries: [
             { expr: quantile(0.5, "tollgate_request_duration_seconds", "model", ASKED), legend: "{{model}} p50" },
@@ -212,7 +213,7 @@ export const TRAFFIC: Dashboard = {
           kind: "timeseries",
           title: "Tokens by kind (per second)",
           description:
-            "A falling share of `cached_input` means that prompt caches break: clients pay more for the same words.",
+            "A falling share of `cached_input` means that prompt caches fail: clients pay more for the same text.",
           unit: UNIT.tokensPerSecond,
           queries: [
             { expr: `sum by (kind) (rate(tollgate_tokens_total${ASKED}[$__rate_interval]))`, legend: "{{kind}}" },

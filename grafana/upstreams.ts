@@ -1,4 +1,4 @@
-/** The model servers: which are well, how attempts at them end, how fast they begin. */
+/** The model servers: which are healthy, how attempts at them end, how fast the first token is. */
 import { type Dashboard, UNIT } from "./panels.ts";
 
 const HERE = '{upstream=~"$upstream"}';
@@ -16,7 +16,7 @@ export const UPSTREAMS: Dashboard = {
           kind: "stat",
           title: "Upstreams out of rotation",
           description:
-            "Ejected after failures, by any instance; they come back once a probe succeeds, or where no request comes to be one for long.",
+            "Ejected after failures, by any instance. They return when a probe succeeds, or when no request has arrived to be the probe for a long time.",
           unit: UNIT.count,
           queries: [
             { expr: `count(min by (upstream) (tollgate_upstream_healthy${HERE}) == 0) or vector(0)`, legend: "out" },
@@ -26,7 +26,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "stat",
           title: "Share of attempts that fail",
-          description: "Of single attempts; a retry elsewhere may still have answered the client.",
+          description: "Share of single attempts; a retry on another upstream may still have answered the client.",
           unit: UNIT.share,
           queries: [
             {
@@ -39,7 +39,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "stat",
           title: "Upstream time to first token, 95th percentile (s)",
-          description: "The model server's own part: from the attempt sent to its first semantic event.",
+          description: "The model server's own part: from sending the attempt to its first semantic event.",
           unit: UNIT.seconds,
           queries: [
             {
@@ -52,7 +52,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "stat",
           title: "Requests waiting for an upstream",
-          description: "In the short fair queue because every route is at its max_concurrency.",
+          description: "Requests in the short fair queue, because every route is at its max_concurrency.",
           unit: UNIT.count,
           queries: [{ expr: `sum(tollgate_queued${HERE})`, legend: "queued" }],
           thresholds: { warn: 5, alarm: 50 },
@@ -65,7 +65,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "Which upstreams are in rotation? (1 yes, 0 no)",
-          description: "The worst view of any instance. The last route of a model is never taken out.",
+          description: "The worst value of any instance. The last route of a model is always tried.",
           unit: UNIT.count,
           queries: [{ expr: `min by (upstream) (tollgate_upstream_healthy${HERE})`, legend: "{{upstream}}" }],
           thresholds: { warn: 1, alarm: 0.5, below: true },
@@ -73,7 +73,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "Attempts by outcome (per second)",
-          description: "`ok` and `client_gone` are no fault of the upstream's; the others name what it did.",
+          description: "`ok` and `client_gone` are not faults of the upstream; the others name what it did.",
           unit: UNIT.perSecond,
           queries: [
             {
@@ -85,7 +85,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "Share of attempts that fail, by upstream",
-          description: "`upstream_forbidden` among them is a credential that needs the operator.",
+          description: "If `upstream_forbidden` is among them, the operator must check the credential.",
           unit: UNIT.share,
           queries: [
             {
@@ -98,8 +98,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "How often are upstreams taken out of rotation? (per hour, by reason)",
-          description:
-            "Failures in a row, a rate of failures, a credential refused, or the server's own request for rest.",
+          description: "Failures in a row, a failure rate, a refused credential, or the server's own retry-after.",
           unit: UNIT.count,
           queries: [
             {
@@ -111,7 +110,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "Does another model answer than the one asked for? (per hour)",
-          description: "By the name in the upstream's own reply; clients pay for the model that they asked for.",
+          description: "By the name in the upstream's reply; clients pay for the model that they asked for.",
           unit: UNIT.count,
           queries: [
             {
@@ -125,7 +124,7 @@ export const UPSTREAMS: Dashboard = {
           kind: "timeseries",
           title: "Is reasoning of earlier turns refused? (attempts per hour)",
           description:
-            "A signature or encrypted content of another account or conversation; `yes` was asked again without. A model whose routes are two accounts' wants account_bound_thinking.",
+            "A signature or encrypted content of another account or conversation. `yes`: the attempt was repeated without it. A model whose routes use two accounts needs account_bound_thinking.",
           unit: UNIT.count,
           queries: [
             {
@@ -157,7 +156,7 @@ export const UPSTREAMS: Dashboard = {
           kind: "timeseries",
           title: "Upstream time to first token (s, median and 95th)",
           description:
-            "Compare with the client's on the Traffic page: the difference is retries, queue and the gateway.",
+            "Compare with the client's time on the Traffic dashboard: the difference is retries, queue and the gateway.",
           unit: UNIT.seconds,
           queries: [
             {
@@ -174,7 +173,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "How fast do upstreams write? (output tokens per second, median)",
-          description: "A drop at one upstream while others hold is that server's load.",
+          description: "If one upstream drops while the others stay, that server is overloaded.",
           unit: UNIT.tokensPerSecond,
           queries: [
             {
@@ -186,7 +185,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "Requests waiting for an upstream",
-          description: "A standing queue wants more max_concurrency, another route, or lower limits.",
+          description: "A permanent queue needs a higher max_concurrency, another route, or lower limits.",
           unit: UNIT.count,
           queries: [{ expr: `sum by (upstream) (tollgate_queued${HERE})`, legend: "{{upstream}}" }],
           thresholds: { warn: 5, alarm: 50 },
@@ -194,7 +193,8 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "How long do requests wait in the queue? (s, 95th)",
-          description: "Bounded by the queue's own limit; behind it the client gets 429 with a true retry-after.",
+          description:
+            "Bounded by the queue's limit; after that the client gets 429 with a retry-after from observed service times.",
           unit: UNIT.seconds,
           queries: [
             {
@@ -206,7 +206,7 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "Absorbed by upstream (USD per hour)",
-          description: "What this server cost that no client pays for.",
+          description: "Cost of this server that no client pays for.",
           unit: UNIT.usd,
           queries: [
             {
