@@ -1,4 +1,7 @@
-/** What admission asks of a store and what it answers: one script decides key, group, plan, funds, limits and hold. */
+/**
+ * What admission asks of a store and what the store answers. One script decides key, group, plan, funds, limits and
+ * hold.
+ */
 import type { GroupKind } from "../values/catalog.ts";
 import type { IdempotentRequest } from "../values/idempotency.ts";
 import type { AccountTag, KeyHash } from "../values/key.ts";
@@ -6,25 +9,28 @@ import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
 import type { BudgetSpan } from "./limits/limits.ts";
 
-/** What one group that serves the model would ask of this request; the script picks the key's group's. */
+/** Terms of one group that serves the model, for this request. The script picks the terms of the key's group. */
 export interface GroupTerms {
   readonly group: string;
   readonly kind: GroupKind;
-  /** The worst cost of the request as asked. */
+  /** The worst-case cost of the request as asked. */
   readonly holdFull: NanoUsd;
-  /** The worst cost of the least useful form of the request; at most holdFull. */
+  /** The worst-case cost of the smallest useful form of the request; at most holdFull. */
   readonly holdMin: NanoUsd;
-  /** In their place for an account whose charges went beyond its holds and funds again and again; at least as much. */
+  /**
+   * Used instead of the two above for an account whose charges repeatedly exceeded its holds and its funds or budgets;
+   * at least as large.
+   */
   readonly dear?: { readonly holdFull: NanoUsd; readonly holdMin: NanoUsd } | undefined;
   /** Requests per minute, or undefined for no such limit. */
   readonly requestsPerMinute: number | undefined;
   /** Tokens per minute, or undefined. */
   readonly tokensPerMinute: number | undefined;
-  /** Requests in flight. */
+  /** Requests in flight at most. */
   readonly concurrency: number;
   /** Whether the limits above count per key instead of per account. */
   readonly perKey: boolean;
-  /** Of a time-card group: where no card pays, the balance does. */
+  /** Of a time-card group: when no card pays, the balance does. */
   readonly fallback?: boolean | undefined;
 }
 
@@ -34,32 +40,33 @@ export interface AdmitAsk {
   readonly keyHash: KeyHash;
   /** The model's name in the catalog, for keys that may use some models only. */
   readonly model: string;
-  /** The client's address as bits (`address-bits.ts`), for keys that have a list of them; empty: it is not known. */
+  /** The client's address as bits (`address-bits.ts`), for keys with a list of allowed addresses; empty: unknown. */
   readonly address: string;
   /** Plans that list the model. */
   readonly plans: readonly string[];
   /** Every group that serves the model. */
   readonly groups: readonly GroupTerms[];
-  /** Input tokens taken from the token bucket now; corrected at settlement. */
+  /** Input tokens taken from the token bucket now. Settlement corrects the figure. */
   readonly inputTokens: number;
-  /** How long the hold lives from now on the store's clock. */
+  /** Lifetime of the hold, counted from now on the store's clock. */
   readonly holdTtlMs: number;
-  /**
-   * True when an earlier try of this request already took its place in the request bucket (ARCHITECTURE.md promise 5).
-   */
+  /** True when an earlier try of this request was already counted in the request bucket (ARCHITECTURE.md promise 5). */
   readonly again: boolean;
   /**
-   * True where the id was made for this ask and nobody has asked or settled with it before. A store in this process, which no
-   * ask reaches late, then does not look up whether it has answered it already.
+   * True when the id was made for this ask and was never used in another ask or settlement. A store in this process,
+   * which no ask reaches late, then skips the look-up of an earlier answer.
    */
   readonly fresh?: boolean;
-  /** The idempotency key that the request takes for as long as its hold lives; it is refused when another has it. */
+  /**
+   * The idempotency key that the request takes while its hold lives. The request is refused when another one has the
+   * key.
+   */
   readonly idempotency?: IdempotentRequest | undefined;
 }
 
 /** State of one bucket after the decision, for the rate-limit headers. */
 export interface BucketState {
-  /** The per-minute figure. */
+  /** The per-minute limit. */
   readonly limit: number;
   /** Whole units left now; never negative. */
   readonly remaining: number;
@@ -77,24 +84,30 @@ export interface Admitted {
   readonly accountId: string;
   readonly keyId: string;
   readonly group: string;
-  /** The amount held: between holdMin and holdFull of the group; 0 on an entitlement without quota. */
+  /** The amount held, between holdMin and holdFull of the group; 0 on an entitlement without quota. */
   readonly hold: NanoUsd;
-  /** True where the account is held at the dearest, and `hold` is of the group's `dear`. */
+  /** True when the account gets worst-case holds, and `hold` is from the group's `dear`. */
   readonly dear?: true;
-  /** What the payer had free beside the hold; undefined where nothing is held, or where an earlier version admitted. */
+  /**
+   * What the payer had free besides the hold. Undefined when nothing is held, or when an earlier version admitted the
+   * request.
+   */
   readonly free?: NanoUsd | undefined;
   /** The entitlement that pays, or undefined when the balance does. */
   readonly entitlement: string | undefined;
-  /** Whether the entitlement that pays has no quota (no hold, no clamp, a ledger line of 0). */
+  /** Whether the entitlement that pays has no quota: no hold, no clamp, a ledger line of 0. */
   readonly unmetered: boolean;
-  /** The store's clock at admission, milliseconds since the epoch: the charge's day and the limit of its replay. */
+  /**
+   * The store's clock at admission, milliseconds since the epoch. It sets the day of the charge and the time limit for
+   * replays.
+   */
   readonly storeTimeMs: number;
   readonly limits: LimitStates;
-  /** What the request counts in beside its group's limits (`readCounted` of budgets.ts); empty: nothing. */
+  /** What the request is counted in besides its group's limits (`readCounted` of budgets.ts); empty: nothing. */
   readonly counted: string;
 }
 
-/** Why a key itself is refused, whatever it asks for. */
+/** Why a key is refused, whatever it asks for. */
 export type KeyRefusalCause = "unknown_key" | "revoked_key" | "suspended" | "expired_key" | "address_not_allowed";
 
 const KEY_REFUSALS: ReadonlySet<string> = new Set<KeyRefusalCause>([
@@ -113,18 +126,18 @@ export type AdmitRefusalCause =
   | KeyRefusalCause
   | "not_in_plan"
   | "group_mismatch"
-  /** The key may use other models only. */
+  /** The key may use only other models. */
   | "model_not_allowed"
   | "no_entitlement"
   | "quota_used"
   | "insufficient_balance"
-  /** The rest of a budget of the key, or of the account, is below the least hold. */
+  /** The rest of a budget, of the key or of the account, is below holdMin. */
   | "key_budget"
   | "account_budget"
   | "requests"
   | "tokens"
   | "concurrency"
-  /** Another request has the idempotency key: with another body, under way, or charged. */
+  /** Another request has the idempotency key: it has another body, is under way, or was charged. */
   | "idempotency_key"
   | "idempotency_in_progress"
   | "idempotency_streamed"
@@ -133,20 +146,23 @@ export type AdmitRefusalCause =
 export interface AdmitRefused {
   readonly outcome: "refused";
   readonly cause: AdmitRefusalCause;
-  /** The key's group, once the key is known. */
+  /** The key's group, if the key is known. */
   readonly group: string | undefined;
-  /** For requests and tokens: milliseconds until the same ask would pass, exact; else undefined. */
+  /** For requests and tokens: milliseconds until the same ask would pass, exact. Otherwise undefined. */
   readonly retryAfterMs: number | undefined;
   readonly limits: LimitStates;
-  /** The budget, when the cause is one, and when it begins anew, milliseconds since the epoch: never, where it has no end. */
+  /**
+   * When the cause is a budget: its span, and the start of the next one in milliseconds since the epoch; undefined for
+   * a budget without an end.
+   */
   readonly span?: BudgetSpan | undefined;
   readonly resetsAtMs?: number | undefined;
-  /** What the budget is, and the key that has met it. */
+  /** The size of the budget, and the id of the key that ran into it. */
   readonly budget?: NanoUsd | undefined;
   readonly keyId?: string | undefined;
-  /** The figure of the key's own limit, when that is what refuses requests, tokens or concurrency, not its group's. */
+  /** The key's own limit, when that limit, and not its group's, refuses requests, tokens or concurrency. */
   readonly limitOfKey?: number | undefined;
-  /** What an account may have at once over all its groups and keys, when that is what refuses concurrency. */
+  /** The account's concurrency limit over all its groups and keys, when that limit refuses. */
   readonly limitOfAccount?: number | undefined;
   /** The request that has the idempotency key, when that is the cause. */
   readonly first?: RequestId | undefined;

@@ -1,6 +1,6 @@
 /**
- * What both stores do with a call before they answer it: look at its arguments. Each store is then a table of functions of
- * its own context.
+ * What both stores do before they answer a call: check its arguments. Each store is then a table of functions of its
+ * own context.
  */
 import {
   checkAccountChange,
@@ -33,7 +33,7 @@ import {
 import { type Store, StoreError } from "./contract.ts";
 import { daysOfSpan } from "./sums/day-sums.ts";
 
-/** Calls that are answered from the data; the others are about the store itself. */
+/** Calls that are answered from the data. The others are about the store itself. */
 type DataCall = Exclude<
   keyof Store,
   "shardOf" | "confirming" | "check" | "close" | "identity" | "epochParts" | "epochPartOf"
@@ -49,7 +49,7 @@ export type Calls<C> = {
 
 type Checks = { readonly [K in DataCall]: ((...args: Parameters<Store[K]>) => void) | undefined };
 
-/** What each call's arguments must be. A wrong one is a defect of ours, since people's input is read elsewhere. */
+/** What each call's arguments must be. A wrong argument is a defect of ours: user input is checked elsewhere. */
 const CHECKS: Checks = {
   admit: checkAdmit,
   extend: checkExtend,
@@ -184,9 +184,9 @@ function checkSpan(tag: Parameters<Store["pageDays"]>[0], { since, until }: Para
 }
 
 /**
- * The calls of a store, each of which looks at its arguments first.
- * @param answer runs the work of a call; what it throws is the call's rejection.
- * @param failure what an error of the store's own is to its caller.
+ * The calls of a store, each of which checks its arguments first.
+ * @param answer runs the work of a call; what it throws becomes the rejection of the call.
+ * @param failure turns an error of the store into the error for the caller.
  */
 export function checkedCalls<C>(
   calls: Calls<C>,
@@ -202,7 +202,7 @@ export function checkedCalls<C>(
   for (const name of Object.keys(CHECKS) as DataCall[]) {
     const check = CHECKS[name] as AnyCall | undefined;
     const call = calls[name] as AnyCall;
-    // One promise for each call and no async function, which would have its own beside that of the answer.
+    // One promise for each call. An async function would add a second promise to that of the answer.
     made[name] = (...args) => {
       try {
         check?.(...args);
@@ -220,14 +220,14 @@ export function checkedCalls<C>(
   return made as unknown as Pick<Store, DataCall>;
 }
 
-/** What JavaScript throws where a record is not what we write. Our own refusals of an argument name the store. */
+/** What JavaScript throws for a record that we did not write. Refusals of an argument are ours and name the store. */
 function isUnreadable(error: unknown): error is Error {
   if (error instanceof RangeError) return !error.message.startsWith("store: ");
   return error instanceof SyntaxError || error instanceof TypeError;
 }
 
-/** The store answers, and others can be read: the outcome is of this one step. */
+/** The store answers and other records can be read, so the outcome concerns only this step. */
 function unreadable(error: Error): StoreError {
-  const message = `what the store has cannot be read: ${error.message}`;
+  const message = `a record of the store cannot be read: ${error.message}`;
   return new StoreError("unavailable", message, { cause: error, outcome: "refused" });
 }

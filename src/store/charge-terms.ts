@@ -1,4 +1,4 @@
-/** What admission pins of a request, and settlement charges it by: nothing that is reloaded meanwhile changes it. */
+/** What admission fixes for a request and settlement charges by. A reload in between does not change it. */
 import type { Group, Model } from "../values/catalog.ts";
 import type { KeptRequest } from "../values/idempotency.ts";
 import type { AccountTag } from "../values/key.ts";
@@ -13,33 +13,39 @@ export interface ChargeTerms {
   readonly keyId: string;
   readonly group: Group;
   readonly model: Model;
-  /** Input tokens that admission took from the token bucket: one figure for every group. */
+  /** Input tokens that admission took from the token bucket; the same figure for every group. */
   readonly tokensTaken: number;
   readonly terms: {
-    /** The input at most and as a rule, with what the rules of the group that pays add to it. */
+    /** The input, at most and typically, including what the rules of the paying group add to it. */
     readonly inputTokens: number;
     readonly inputEstimate: number;
     readonly choices: number;
-    /** The tier that the client asks for. */
+    /** The tier that the client asked for. */
     readonly tier: string | undefined;
-    /** Price names of the hosted tools that the request has offered. */
+    /** Price names of the hosted tools that the request offered. */
     readonly tools: readonly string[];
     /** The client's protocol. */
     readonly client?: Protocol | undefined;
-    /** Price names of the extras asked for: each is charged once. */
+    /** Price names of the extras that were asked for; each is charged once. */
     readonly options?: readonly string[] | undefined;
   };
   readonly hold: NanoUsd;
-  /** Whether the account is held at the dearest, since its charges went beyond its holds and funds again and again; the line says so. */
+  /**
+   * Whether the account got a worst-case hold because its charges repeatedly exceeded its holds and funds; the ledger
+   * line says so.
+   */
   readonly heldDear?: boolean;
-  /** The most output tokens of each choice that the upstream may write: the limit that it gets, and thinking beside it. */
+  /**
+   * The most output tokens that the upstream may write for each choice: the limit that it is sent, plus thinking that
+   * comes on top.
+   */
   readonly outputMost: number;
   readonly entitlement: string | undefined;
-  /** What the request counts in beside its group's limits (Admitted.counted). */
+  /** What the request is counted in besides its group's limits (Admitted.counted). */
   readonly counted?: string | undefined;
   readonly unmetered: boolean;
   readonly storeTimeMs: number;
   readonly catalogVersion: string;
-  /** The idempotency key that the request has, and until when its charge is remembered under it. */
+  /** The idempotency key of the request, and how long its charge is remembered under that key. */
   readonly idempotency?: KeptRequest | undefined;
 }

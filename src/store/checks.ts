@@ -1,5 +1,5 @@
 /**
- * What a store accepts: amounts and counts are whole numbers within their limits at this border, everything else is a
+ * What a store accepts. Amounts and counts are whole numbers within their limits at this border. Anything else is a
  * defect of the caller and throws before anything is sent or changed (docs/failure-model.md invariant 8).
  */
 import { byText } from "../values/collections/by-text.ts";
@@ -34,13 +34,13 @@ import type { TokenSums } from "./sums/token-sums.ts";
 const TEXT_CHARS_MAX = 16_384;
 const NAME_CHARS_MAX = 256;
 const NOTICE_FACTS_MAX = 16;
-/** All kinds of tokens of one request together, each of which is believed up to TOKEN_COUNT_MAX. */
+/** All kinds of tokens of one request together; each kind is accepted up to TOKEN_COUNT_MAX. */
 const TOKENS_MAX = 8 * TOKEN_COUNT_MAX;
 const UPSTREAM_TOKENS_MAX = UPSTREAM_COSTS_MAX * TOKENS_MAX;
-/** A page of a listing, and of the ledger. */
+/** The largest page of a listing or of the ledger. */
 export const PAGE_MAX = 200;
 export const LEDGER_PAGE_MAX = 1_000;
-/** The most by which a balance's totals may grow: below 2^63, so that no counter overflows inside a script. */
+/** The most by which a balance's totals may grow. It is below 2^63, so that no counter overflows inside a script. */
 export const TOTAL_MAX = 9_000_000_000_000_000_000n;
 
 function demand(holds: boolean, what: string): asserts holds {
@@ -48,7 +48,7 @@ function demand(holds: boolean, what: string): asserts holds {
 }
 
 const isCount = (value: number, max: number): boolean => Number.isSafeInteger(value) && value >= 0 && value <= max;
-/** Every member is looked at, whatever its name: each becomes a sum. */
+/** Every member is checked, whatever its name, because each becomes a sum. */
 function areCounts(tokens: TokenSums, max: number): boolean {
   for (const kind in tokens) if (!isCount(tokens[kind as keyof TokenSums], max)) return false;
   return true;
@@ -56,7 +56,7 @@ function areCounts(tokens: TokenSums, max: number): boolean {
 const isAmount = (value: bigint): boolean => typeof value === "bigint" && value >= 0n && value <= NANO_USD_MAX;
 const isName = (value: string): boolean => value.length > 0 && value.length <= NAME_CHARS_MAX;
 
-/** Whether a text matches, which is looked at once for a key or an address that comes again: 0.1 us in place of 0.5. */
+/** Whether a text matches. The result is remembered for keys and addresses that come again: 0.1 us instead of 0.5. */
 const matching = (pattern: RegExp) => byText((text) => pattern.test(text));
 
 const isHash = matching(/^[0-9a-f]{64}$/);
@@ -71,14 +71,14 @@ export function checkName(value: string, what: string): void {
   demand(isName(value), `${what} is 1 to ${NAME_CHARS_MAX} characters`);
 }
 
-/** Both sets of a key fit into a record of the journal. */
+/** Both sets of a key's limits fit into a record of the journal. */
 export const LIMITS_CHARS_MAX = 6_000;
 
-/** A text of `limitsText`, of sensible length. */
+/** A text made by `limitsText`, of sensible length. */
 export function checkLimits(text: string): void {
   demand(
     text.length <= LIMITS_CHARS_MAX && limitsText(readLimitsText(text)) === text,
-    "limits are a text of limits.ts",
+    "limits are a text made by limits.ts",
   );
   const { budgets = {}, requestsPerMinute = 1, tokensPerMinute = 1, concurrency = 1 } = readLimitsText(text);
   demand(Object.values(budgets).every(isAmount), "a budget is an amount");
@@ -88,29 +88,29 @@ export function checkLimits(text: string): void {
 }
 
 export function checkAccountChange({ status = "normal", labels = {} }: AccountChange): void {
-  demand(status === "normal" || status === "suspended", "an account becomes normal or suspended");
+  demand(status === "normal" || status === "suspended", "the new status of an account is normal or suspended");
   for (const [name, value] of Object.entries(labels)) {
     demand(/^[A-Za-z0-9_.-]{1,64}$/.test(name), "a label has a name of 1 to 64 characters");
     demand(value.length <= NAME_CHARS_MAX, `a label is at most ${NAME_CHARS_MAX} characters`);
   }
 }
 
-/** Of a new key, or of a change to one. */
+/** For a new key, or a change to a key. */
 export function checkKeyChange(change: KeyChange): void {
   const { group, name = "", status = "normal", expiresAtMs = "never", limits = "", caps = "" } = change;
   checkLimits(limits);
   checkLimits(caps);
   if (group !== undefined) checkName(group, "a group");
   demand(name.length <= NAME_CHARS_MAX, `a key's name is at most ${NAME_CHARS_MAX} characters`);
-  demand(status === "normal" || status === "suspended", "a key becomes normal or suspended");
-  demand(expiresAtMs === "never" || isCount(expiresAtMs, Number.MAX_SAFE_INTEGER), "a key ends at an instant");
+  demand(status === "normal" || status === "suspended", "the new status of a key is normal or suspended");
+  demand(expiresAtMs === "never" || isCount(expiresAtMs, Number.MAX_SAFE_INTEGER), "the expiry of a key is an instant");
 }
 
 export function checkUses(uses: readonly KeyUse[]): void {
   for (const { keyId, atMs, from, by } of uses) {
     checkName(keyId, "a key id");
     demand(isCount(atMs, Number.MAX_SAFE_INTEGER), "a key is used at an instant");
-    demand(from.length <= NAME_CHARS_MAX && by.length <= NAME_CHARS_MAX, "a use is told in short");
+    demand(from.length <= NAME_CHARS_MAX && by.length <= NAME_CHARS_MAX, "the texts of a key use are short");
   }
 }
 
@@ -120,16 +120,16 @@ export function checkRotation(rotation: KeyRotation): void {
   demand(isCount(ms, Number.MAX_SAFE_INTEGER), "the old value of a key works for whole milliseconds");
 }
 
-/** An account's tag, or nothing for the gateway's own queue. */
+/** An account's tag; empty for the gateway's own queue. */
 export function checkOutbox(outbox: Outbox): void {
   if (outbox !== GATEWAY_OUTBOX) checkTag(outbox);
 }
 
 export function checkNotice({ kind, ref, data }: NewNotice): void {
   checkName(kind, "a kind of notice");
-  checkName(ref, "what a notice tells of");
+  checkName(ref, "the reference of a notice");
   const facts = Object.entries(data);
-  demand(facts.length <= NOTICE_FACTS_MAX, "a notice has few facts");
+  demand(facts.length <= NOTICE_FACTS_MAX, "a notice has too many facts");
   for (const fact of facts.flat()) demand(fact.length <= NAME_CHARS_MAX, "a notice's facts are short");
 }
 
@@ -146,7 +146,7 @@ function checkRequestId(id: string): void {
 }
 
 function checkIdempotency({ key, fingerprint }: IdempotentRequest): void {
-  for (const hash of [key, fingerprint]) demand(/^[0-9a-f]{64}$/.test(hash), "idempotency is told in 64 hex digits");
+  for (const hash of [key, fingerprint]) demand(/^[0-9a-f]{64}$/.test(hash), "an idempotency hash is 64 hex digits");
 }
 
 function checkTerms(terms: GroupTerms): void {
@@ -154,8 +154,8 @@ function checkTerms(terms: GroupTerms): void {
   demand(isAmount(terms.holdFull) && isAmount(terms.holdMin), "holds are amounts");
   demand(terms.holdMin <= terms.holdFull, "holdMin is at most holdFull");
   const { dear } = terms;
-  demand(!dear || (isAmount(dear.holdFull) && isAmount(dear.holdMin)), "dear holds are amounts");
-  demand(!dear || dear.holdMin <= dear.holdFull, "a dear holdMin is at most its holdFull");
+  demand(!dear || (isAmount(dear.holdFull) && isAmount(dear.holdMin)), "worst-case holds are amounts");
+  demand(!dear || dear.holdMin <= dear.holdFull, "a worst-case holdMin is at most its holdFull");
   for (const limit of [terms.requestsPerMinute, terms.tokensPerMinute]) {
     demand(limit === undefined || (limit >= 1 && isCount(limit, TOKEN_COUNT_MAX)), "a limit is a whole number above 0");
   }
@@ -169,7 +169,7 @@ export function checkAdmit(ask: AdmitAsk): void {
   demand(isCount(ask.inputTokens, TOKENS_MAX), "inputTokens is a whole number");
   demand(isCount(ask.holdTtlMs, 1e12) && ask.holdTtlMs > 0, "holdTtlMs is a whole number above 0");
   for (const terms of ask.groups) checkTerms(terms);
-  demand(ask.model.length <= NAME_CHARS_MAX && isAddress(ask.address), "a model has a name, an address bits");
+  demand(ask.model.length <= NAME_CHARS_MAX && isAddress(ask.address), "a model name is short, and an address is bits");
   if (ask.idempotency) checkIdempotency(ask.idempotency);
 }
 
@@ -211,7 +211,7 @@ function checkAttempts(attempts: readonly AbsorbedAttempt[]): void {
 function checkLeftUnpaid(ask: SettleAsk, left: LeftUnpaid): void {
   const { voided, kind, entitlement } = ask;
   const { allowance, amount, memo } = left;
-  demand(voided, "only who is given nothing has left unpaid");
+  demand(voided, "only a voided request can be left unpaid");
   demand(
     isAmount(allowance) && isAmount(amount) && amount > 0n,
     "an allowance is an amount, and so is a charge above 0",
@@ -221,12 +221,12 @@ function checkLeftUnpaid(ask: SettleAsk, left: LeftUnpaid): void {
   checkCosts(chargedInstead(ask, left));
 }
 
-/** Upstreams and models become fields of the sums per day, so each may be in a settlement only once. */
+/** Upstreams and models become fields of the sums per day, so each pair may be in a settlement only once. */
 function checkCosts({ costs, voided }: SettleAsk): void {
   if (!costs) return;
   demand(costs.length <= UPSTREAM_COSTS_MAX, "costs are few");
-  // Mostly it is one.
-  demand(costs.length < 2 || new Set(costs.map(nameOfCost)).size === costs.length, "costs are told once");
+  // Usually there is only one.
+  demand(costs.length < 2 || new Set(costs.map(nameOfCost)).size === costs.length, "each cost is listed once");
   let charged = 0;
   for (const cost of costs) {
     if (cost.charged) charged++;
@@ -241,7 +241,7 @@ function nameOfCost({ upstream, model }: UpstreamCost): string {
 
 function checkCost({ upstream, model, requests, tokens, cost, absorbed }: UpstreamCost): void {
   checkName(upstream, "an upstream");
-  demand(!upstream.includes("|"), "the name of an upstream has no bar in it");
+  demand(!upstream.includes("|"), "the name of an upstream contains no vertical bar");
   checkName(model, "an upstream's model");
   demand(
     isCount(requests, UPSTREAM_TOKENS_MAX) && areCounts(tokens, UPSTREAM_TOKENS_MAX),
@@ -278,7 +278,7 @@ export function checkCodeHash(hash: string): void {
 export function checkCodes(...[facts, codes, batch]: Parameters<Store["createCodes"]>): void {
   checkCard(facts);
   const { expiresAtMs = 0, batch: id } = facts;
-  demand(isCount(expiresAtMs, Number.MAX_SAFE_INTEGER), "codes have their end at an instant");
+  demand(isCount(expiresAtMs, Number.MAX_SAFE_INTEGER), "the expiry of codes is an instant");
   if (id !== undefined) checkName(id, "a batch id");
   if (batch) {
     demand(id !== undefined, "a batch has an id");
@@ -292,7 +292,7 @@ export function checkCodes(...[facts, codes, batch]: Parameters<Store["createCod
   }
 }
 
-/** Codes that one step voids. */
+/** Ids of the codes that one step voids. */
 export function checkIds(ids: readonly string[]): void {
   demand(ids.length <= PAGE_MAX, `at most ${PAGE_MAX} codes are named at once`);
 }

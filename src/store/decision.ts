@@ -1,7 +1,7 @@
 /**
- * The one decision on admission: may this request run, who pays, how much is held. Pure: the embedded store decides by it
- * and writes what it says, `explain` and the list of models ask it what would be decided. `redis/lua/admit.lua` is its only
- * twin, step by step.
+ * The only decision about admission: may this request run, who pays, and how much is held. It is pure. The embedded
+ * store decides by it and writes the result; `explain` and the list of models ask it what would be decided.
+ * `redis/lua/admit.lua` is its only counterpart, step by step.
  */
 import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
 import type {
@@ -37,24 +37,24 @@ import { keyScope, limitScope, requestBucket, tokenBucket } from "./names.ts";
 import type { Account, Entitlement, Key } from "./records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "./settlement.ts";
 
-/** What a decision is taken by, all of one instant. */
+/** The facts of a decision, all of one instant. */
 export interface AccountStanding {
   readonly key: Pick<Key, "id" | "group" | "status" | "expiresAtMs" | "limits" | "caps">;
   /** The account's plan. */
   readonly plan: string;
-  /** Cards that run now, earliest to expire first. */
+  /** Cards that are running now, earliest to expire first. */
   readonly running: readonly Entitlement[];
-  /** What of the balance no running request holds. */
+  /** The part of the balance that no running request holds. */
   readonly free: NanoUsd;
   /** Limits of the account, a text of `limits.ts`. */
   readonly accountLimits: string;
-  /** The figures of a budget, by `budgetField`; undefined: nothing was spent of it. */
+  /** The figures of a budget, by `budgetField`; undefined: nothing was ever spent of it. */
   readonly budget: (field: string) => BudgetCounts | undefined;
-  /** How much of a scope's limits is used; undefined: not read, and taken to allow it. */
+  /** Usage of the limits of a scope; undefined: not read, and the decision assumes that it allows the request. */
   readonly limits: (scope: string) => Omit<LimitUsage, "overrun" | "storeTimeMs"> | undefined;
-  /** Requests at once of the key itself. */
+  /** Requests in flight of the key itself. */
   readonly inFlightOfKey: number;
-  /** How often charges went beyond their holds and funds lately. */
+  /** How often charges recently exceeded their holds and funds. */
   readonly overrun: Bucket | undefined;
   readonly nowMs: number;
 }
@@ -64,7 +64,7 @@ export interface Granted extends Pick<Admitted, "entitlement" | "unmetered" | "h
   readonly outcome: "granted";
   readonly scope: string;
   readonly dear: boolean;
-  /** Budgets that it holds of, each moved on to the period of now. */
+  /** Budgets that the request holds of, each moved on to the current period. */
   readonly budgets: readonly OpenBudget[];
 }
 
@@ -78,7 +78,9 @@ interface OpenBudget {
 
 interface Decision {
   readonly answer: Granted | AdmitRefused;
-  /** Buckets that have changed, also where the request is refused: what the request bucket has counted stays. */
+  /**
+   * Buckets that have changed. A refused request has some too, because the request bucket keeps what it has counted.
+   */
   readonly buckets: readonly (readonly [name: string, bucket: Bucket])[];
 }
 
@@ -110,18 +112,18 @@ export function decide(
 
 const NO_SETS: readonly LimitSet[] = [];
 
-/** Both sets of a key's limits; none where it has neither. */
+/** Both sets of a key's limits; none if it has neither. */
 function limitsOf({ limits, caps }: Pick<Key, "limits" | "caps">): readonly LimitSet[] {
   return limits === "" && caps === "" ? NO_SETS : [readLimitsText(limits), readLimitsText(caps)];
 }
 
-/** How a key stands that has this status itself, in an account of that one. `redis/lua/key.lua` decides the same. */
+/** The effective status of a key, from its own status and that of its account. `redis/lua/key.lua` decides the same. */
 export function standingOfKey(own: Key["status"], account: Account["status"]): Key["status"] {
   if (account === "closed") return "revoked";
   return own === "normal" ? account : own;
 }
 
-/** Why a key that the store has is refused; undefined for a good one. `redis/lua/key.lua` decides the same. */
+/** Why a known key is refused; undefined for a good one. `redis/lua/key.lua` decides the same. */
 export function keyBarredBy(
   { status, expiresAtMs }: Pick<Key, "status" | "expiresAtMs">,
   nowMs: number,
@@ -131,7 +133,7 @@ export function keyBarredBy(
   return expiresAtMs !== undefined && expiresAtMs <= nowMs ? "expired_key" : undefined;
 }
 
-/** The same for the address that a key is used from. @param address as bits; undefined: nobody asks from anywhere. */
+/** The same for the address that a key is used from. @param address as bits; undefined: no client is involved. */
 export function addressBarredBy(
   key: Pick<Key, "limits" | "caps">,
   address: string | undefined,
@@ -141,9 +143,9 @@ export function addressBarredBy(
 }
 
 /**
- * Whether card, plan or group forbid a model, its price aside.
+ * Whether card, plan or group forbid a model, apart from its price.
  * @param plans that list the model.
- * @param offered what the key's group offers; undefined where the group does not serve the model.
+ * @param offered what the key's group offers; undefined when the group does not serve the model.
  */
 export function barredBy(
   plans: readonly string[],
@@ -152,22 +154,22 @@ export function barredBy(
 ): "no_entitlement" | "not_in_plan" | "group_mismatch" | undefined {
   const needsCard = offered?.kind === "time_card" && !offered.fallback;
   if (needsCard && !running.some(({ group }) => group === key.group)) return "no_entitlement";
-  // The plans of all running cards count, also of cards of another group.
+  // The plans of all running cards count, including cards of another group.
   if (!plans.includes(plan) && !running.some((card) => plans.includes(card.plan))) return "not_in_plan";
   return offered === undefined ? "group_mismatch" : undefined;
 }
 
-/** Whether a model may be used by a key, its group and plans aside. */
+/** Whether a key's own limits allow a model, apart from its group and plans. */
 export function keyAllows(key: Pick<Key, "limits" | "caps">, model: string): boolean {
   return limitsOf(key).every((limits) => allowsModel(limits, model));
 }
 
-/** Cards that have begun and not ended at this time, in the order in which they are given. */
+/** Cards that have begun and not ended at this time, in the order given. */
 export function runningCards(cards: readonly Entitlement[], nowMs: number): Entitlement[] {
   return cards.filter(({ fromMs, untilMs }) => fromMs <= nowMs && nowMs < untilMs);
 }
 
-/** Who pays, and what it has for this request and others; nothing is held of a card without quota. */
+/** Who pays, and the funds for this request and others. Nothing is held of a card without quota. */
 interface Payer {
   readonly entitlement: string | undefined;
   readonly unmetered: boolean;
@@ -184,7 +186,7 @@ function payerOf(
   return free < terms.holdMin ? "insufficient_balance" : { entitlement: undefined, unmetered: false, rest: free };
 }
 
-/** The earliest card to expire of the key's group whose plan lists the model and whose rest covers the least hold. */
+/** Of the cards of the key's group whose plan lists the model, the earliest to expire whose rest covers holdMin. */
 function cardThatPays(
   running: readonly Entitlement[],
   plans: readonly string[],
@@ -200,7 +202,7 @@ function cardThatPays(
   return "quota_used";
 }
 
-/** What is held: as far as the payer and every budget reach. */
+/** What is held: as much as the payer and every budget allow. */
 function fundsOf(
   { entitlement, unmetered, rest }: Payer,
   budgets: readonly OpenBudget[],
@@ -214,7 +216,7 @@ function fundsOf(
   return { entitlement, unmetered, hold, free: nanoUsd(available - hold), dear, budgets };
 }
 
-/** The budgets of the key and of its account, as they stand now: the key's first, the shortest first. */
+/** The current budgets of the key and of its account: the key's first, the shortest span first. */
 function openBudgets({ key, accountLimits, budget, nowMs }: AccountStanding): readonly OpenBudget[] {
   if (key.limits === "" && key.caps === "" && accountLimits === "") return [];
   const ofKey = strictest(limitsOf(key)).budgets;
@@ -230,7 +232,10 @@ function openBudgets({ key, accountLimits, budget, nowMs }: AccountStanding): re
   ];
 }
 
-/** What is left: nothing, where the budget was lowered below what it had spent, so that what costs nothing passes as before. */
+/**
+ * What is left. It is zero, not negative, when the budget was lowered below its spending, so that free requests still
+ * pass.
+ */
 function restOf({ limit, counts: { now } }: OpenBudget): NanoUsd {
   const rest = limit - now.spent - now.held;
   return rest > 0n ? nanoUsd(rest) : ZERO;
@@ -248,7 +253,7 @@ function refusedForBudget(
 
 type Funds = Pick<Granted, "entitlement" | "unmetered" | "hold" | "free" | "dear" | "budgets">;
 
-/** The rate limits of a group or of a key, with their buckets as they stand. */
+/** The rate limits of a group or of a key, with the current state of their buckets. */
 interface Rate {
   readonly scope: string;
   readonly limits: Pick<LimitSet, "requestsPerMinute" | "tokensPerMinute">;
@@ -271,7 +276,7 @@ function rateOf(
   };
 }
 
-/** Whose limit refuses, where it is not the group's. */
+/** Whose limit refuses, when it is not the group's. */
 type RefusingLimit = Pick<AdmitRefused, "limitOfKey" | "limitOfAccount">;
 
 function withinLimits(
@@ -290,7 +295,7 @@ function withinLimits(
   const ofGroup = rateOf(scope, terms, usage, nowMs);
   const keys = keyScope(key.id);
   const ofKey = sets.length === 0 ? undefined : rateOf(keys, own, standing.limits(keys), nowMs);
-  // The key's own come first: what they refuse takes nothing from the group's.
+  // The key's own limits come first: what they refuse takes nothing from the group's.
   const rates = ofKey ? [ofKey, ofGroup] : [ofGroup];
   const buckets: [string, Bucket][] = [];
   const refused = (cause: AdmitRefusalCause, limit: RefusingLimit = {}, retryAfterMs?: number): Decision => {
@@ -331,7 +336,7 @@ function withinLimits(
   return { answer: granted(scope, funds, counted, statesOf(rates, nowMs)), buckets };
 }
 
-/** Written out, since each copy of unknown shape takes some 0.3 us. */
+/** Written out member by member, because a copy of unknown shape takes about 0.3 us. */
 function granted(scope: string, funds: Funds, counted: string, limits: LimitStates): Granted {
   const { entitlement, unmetered, hold, free, dear, budgets } = funds;
   return { outcome: "granted", scope, entitlement, unmetered, hold, free, dear, budgets, counted, limits };
@@ -346,7 +351,7 @@ function countedBy(own: Pick<LimitSet, "concurrency" | "tokensPerMinute">, budge
   });
 }
 
-/** What a client is told: of each kind the bucket that has less left, the key's where both have as much. */
+/** The bucket states that a client is shown: for each kind the bucket with less left, the key's if both are equal. */
 function statesOf(rates: readonly Rate[], nowMs: number): LimitStates {
   let requests: BucketState | undefined;
   let tokens: BucketState | undefined;

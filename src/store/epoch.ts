@@ -1,8 +1,8 @@
 /**
- * The mark that distinguishes one history of a store from another: a random id, and the number of seconds in which some
- * gateway was counting on it. A store that is empty, or another one, or was put back from a backup, has no mark,
- * another id, or a lower count (docs/failure-model.md row B12). The count grows at most once a second, however many
- * gateways there are, so that one that starts after a loss cannot make the loss good.
+ * The mark that distinguishes one history of a store from another: a random id, and the number of seconds during which
+ * some gateway was counting on it. A store that is empty, is another one, or was restored from a backup has no mark,
+ * another id or a lower count (docs/failure-model.md row B12). The count grows at most once a second, however many
+ * gateways there are, so that a gateway that starts after a loss cannot make up for the loss.
  */
 import type { AccountTag } from "../values/key.ts";
 
@@ -10,7 +10,7 @@ export interface EpochMark {
   readonly id: string;
   /** Seconds that were counted in this history. */
   readonly count: number;
-  /** Ids that this history goes on from by an operator's word, newest first. */
+  /** Ids of earlier histories that an operator had this one continue, newest first. */
   readonly past: readonly string[];
   /** A gateway has seen that this history lost its end, and waits for an operator. */
   readonly stopped: boolean;
@@ -18,13 +18,13 @@ export interface EpochMark {
 
 /** The mark of each part of a store that can lose its data by itself. */
 export interface Epochs {
-  /** 1; in Cluster form one for each stretch of slots. */
+  /** 1; in Cluster form one for each range of slots. */
   readonly epochParts: number;
   /** The part that holds an account. */
   epochPartOf(tag: AccountTag): number;
   /**
-   * Reads a part's mark. One that is `known`, with at least `countMin`, counts on; any other is left alone. Where there is
-   * none and none is known, one with the id `fresh` is made.
+   * Reads a part's mark. If the mark is the `known` one, with a count of at least `countMin`, its count goes on; any
+   * other mark is left alone. If there is no mark and none is known, a mark with the id `fresh` is made.
    * @returns undefined when there is none.
    */
   countEpoch(
@@ -32,12 +32,12 @@ export interface Epochs {
     known: { readonly id: string; readonly countMin: number } | undefined,
     fresh: string,
   ): Promise<EpochMark | undefined>;
-  /** Marks, for every gateway, that this history lost its end. Nothing happens when the part has another id. */
+  /** Records, for every gateway, that this history lost its end. Does nothing when the part has another id. */
   stopEpoch(part: number, id: string): Promise<void>;
   /**
-   * An operator takes the part as it is: it gets a new id, and its count goes on.
-   * @param from the id that is there; undefined when there is none.
-   * @returns undefined, and nothing is changed, when another one is there.
+   * An operator accepts the part as it is: it gets a new id, and its count goes on.
+   * @param from the present id; undefined when there is none.
+   * @returns undefined, with nothing changed, when the part has another id.
    */
   renewEpoch(
     part: number,

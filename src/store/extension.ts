@@ -4,21 +4,21 @@ import type { NanoUsd } from "../values/money.ts";
 import type { RequestId } from "../values/request-id.ts";
 
 /**
- * The hold is raised to an amount and not by one: the same ask again, after an outcome that nobody knows, finds the hold
- * where it left it and changes nothing.
+ * The hold is raised to an amount, not by one. Repeating the ask after an unknown outcome finds the hold at that amount
+ * and changes nothing.
  */
 export interface ExtendAsk {
   readonly requestId: RequestId;
   readonly tag: AccountTag;
-  /** What the hold shall be. One that is there already, or more, stays as it is. */
+  /** The amount to hold. A hold that is as large, or larger, stays as it is. */
   readonly target: NanoUsd;
 }
 
 export type ExtendAnswer =
   /**
-   * What is held now: less than the target when no more was free (ARCHITECTURE.md promise 1), and then all that was
-   * free.
+   * What is held now. It is less than the target when no more was free (ARCHITECTURE.md promise 1); the hold then has
+   * all that was free.
    */
   | { readonly outcome: "held"; readonly hold: NanoUsd }
-  /** No hold of this request is left: it expired, was settled, or a store that lost data forgot it. */
+  /** This request has no hold any more: the hold expired, was settled, or was lost with the store's data. */
   | { readonly outcome: "gone" };

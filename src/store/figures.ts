@@ -1,20 +1,20 @@
 /**
- * What an audit reads of an account: figures of one instant, a bounded portion at a time, so that not even a large
- * account holds up the store or the process. The number of that instant's last line comes with them: an audit sums up
- * the ledger to the same instant, so nothing that moved meanwhile looks wrong.
+ * What an audit reads of an account: figures of one instant, in bounded portions, so that even a large account delays
+ * neither the store nor the process. The number of that instant's last line comes with them. The audit sums up the
+ * ledger to the same instant, so concurrent changes never look like errors.
  */
 import type { AccountTag } from "../values/key.ts";
 import type { Account, AccountName, Entitlement, Page } from "./records.ts";
 import type { UsageTotal } from "./sums/day-sums.ts";
 
-/** Names of one kind that one portion may ask for. */
+/** The most names of one kind in one portion. */
 export const FIGURES_MAX = 200;
-/** Days that one portion may ask for: the days on which a charge may still come in. */
+/** The most days in one portion: the days on which a charge may still arrive. */
 export const FIGURES_DAYS_MAX = 8;
-/** Fields of the sums per day that one portion may ask for; each has ten figures on each day. */
+/** The most fields of the sums per day in one portion; each has ten figures for each day. */
 export const FIGURES_FIELDS_MAX = 50;
 
-/** What a portion is to hold beside the account's own figures. A part that is left out is not read. */
+/** What a portion contains besides the account's own figures. A part that is left out is not read. */
 export interface FiguresAsk {
   /** Ids of cards. */
   readonly cards?: readonly string[];
@@ -36,31 +36,31 @@ export interface KeyName {
   readonly hash: string;
 }
 
-/** Figures of one instant. A name that was asked for and is not there has the value undefined. */
+/** Figures of one instant. A name that was asked for and does not exist has the value undefined. */
 export interface AccountFigures {
   readonly account: Account;
-  /** Lines that the account has counted, and the number of the last one that is there; 0 without any. */
+  /** Number of lines that the account has counted, and the number of the last existing line; 0 without any. */
   readonly seq: number;
   readonly lastLine: number;
   /** Requests in flight that the account has counted. */
   readonly inFlight: number;
   readonly storeTimeMs: number;
-  /** A change was begun and not ended; false where a store takes a failed change back whole. */
+  /** A change was begun and not finished. Always false in a store that rolls a failed change back. */
   readonly unfinished: boolean;
   readonly cards: ReadonlyMap<string, CardFigures | undefined>;
-  /** By request: the amount that its settled mark has recorded. */
+  /** By request: the amount in its settled mark. */
   readonly marks: ReadonlyMap<string, bigint | undefined>;
   /** By payment: its amount, negative where funds were taken. */
   readonly payments: ReadonlyMap<string, bigint | undefined>;
-  /** Payments in all; undefined when none were asked for. */
+  /** Number of all payments; undefined when no payments were asked for. */
   readonly paymentCount: number | undefined;
   readonly scopes: ReadonlyMap<string, number>;
   readonly keys: readonly KeyFigures[];
   readonly spent: ReadonlyMap<string, UsageTotal>;
   readonly holds: readonly HoldFigures[] | undefined;
-  /** With the holds: when the store will look at each as expired. */
+  /** With the holds: when the store will treat each as expired. */
   readonly expiries: ReadonlyMap<string, number>;
-  /** Names of records that do not hold what they must, such as an amount that is no number; they count as 0. */
+  /** Names of records with invalid contents, such as an amount that is not a number; they count as 0. */
   readonly unreadable: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export interface CardFigures extends Entitlement {
   readonly listed: boolean;
 }
 
-/** Under which hash a key's id is found, and which id is found under its hash. */
+/** The hash under which a key's id is found, and the id that is found under that hash. */
 export interface KeyFigures extends KeyName {
   readonly hashOfId: string | undefined;
   readonly idOfHash: string | undefined;
@@ -90,11 +90,11 @@ export interface DoubtfulMark {
 }
 
 export interface MarksPage extends Page<DoubtfulMark> {
-  /** Accounts met on the way that have lines, or have lost their hash, and that their own names do not lead to. */
+  /** Accounts found on the way that have lines, or have lost their hash, and that their own names do not lead to. */
   readonly unlisted?: readonly AccountName[];
 }
 
-/** Names of what an account has, a page of them; a name may come twice. */
+/** A page of names of what an account has. A name may appear twice. */
 export interface RecordNames {
   readonly cards: readonly string[];
   readonly scopes: readonly string[];

@@ -1,4 +1,4 @@
-/** A folder that one process has at a time. */
+/** Locks a folder for one process at a time. */
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,7 +8,7 @@ export class FolderTakenError extends Error {
   override readonly name = "FolderTakenError";
 }
 
-/** The folder cannot be made, or nothing can be written in it. The message says which folder and why. */
+/** The folder cannot be made, or cannot be written to. The message says which folder and why. */
 export class FolderUnusableError extends Error {
   override readonly name = "FolderUnusableError";
 
@@ -20,12 +20,12 @@ export class FolderUnusableError extends Error {
 const SQLITE_BUSY = 5;
 
 /**
- * Takes a folder (0700, made if need be) by a lock of SQLite's on a file in it. The kernel releases it when the process
- * ends, so that kill -9 leaves nothing to clean up; a process that is stopped keeps it, and containers that share the
- * folder see the same lock. A network file system must support locks.
- * @param file the lock's name in the folder; it stays there.
- * @returns what gives the folder back.
- * @throws FolderTakenError, whose message says which process it is where the system tells, or FolderUnusableError.
+ * Locks a folder (0700, made if necessary) by an SQLite lock on a file in it. The kernel releases the lock when the
+ * process ends, so kill -9 leaves nothing to clean up. A stopped process keeps it. Containers that share the folder see
+ * the same lock. A network file system must support locks.
+ * @param file the lock's name in the folder; the file stays there.
+ * @returns the function that releases the folder.
+ * @throws FolderTakenError, whose message names the process if the system knows it, or FolderUnusableError.
  */
 export function lockFolder(dir: string, file: string): () => void {
   const path = join(dir, file);
@@ -38,7 +38,7 @@ export function lockFolder(dir: string, file: string): () => void {
     throw new FolderUnusableError(dir, cause);
   }
   try {
-    // Nothing is ever written, so nothing need be rolled back from a file beside it.
+    // Nothing is ever written, so no rollback journal file is needed.
     lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (cause) {
     lock.close();
@@ -49,8 +49,8 @@ export function lockFolder(dir: string, file: string): () => void {
 }
 
 /**
- * Makes a folder and those above it that are missing, 0700. Node's own way (`recursive`) goes round for ever where the
- * system answers ENOENT below a folder that is there, as it does in /proc (https://github.com/openclaw/openclaw/issues/130807).
+ * Makes a folder and its missing parents, 0700. Node's own `recursive` option loops forever when the system answers
+ * ENOENT below an existing folder, as in /proc (https://github.com/openclaw/openclaw/issues/130807).
  * @throws as the file system does.
  */
 export function makeFolder(dir: string): void {
@@ -60,7 +60,7 @@ export function makeFolder(dir: string): void {
     try {
       mkdirSync(path, { mode: 0o700 });
     } catch (error) {
-      // Of two processes that start at once, one makes it.
+      // When two processes start at once, one of them makes it.
       const made = (error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(path);
       if (!made) throw error;
     }
@@ -68,8 +68,8 @@ export function makeFolder(dir: string): void {
 }
 
 /**
- * An empty file that only its owner may read. SQLite gives the files beside a database the database's own mode. A file that
- * is there is not opened: closing it would give up every lock that this process has on it (fcntl_locking(2)).
+ * Makes an empty file that only its owner may read. SQLite gives the files next to a database the database's own mode.
+ * An existing file is not opened: closing it would release every lock that this process has on it (fcntl_locking(2)).
  */
 export function makePrivate(path: string): void {
   try {
@@ -80,10 +80,10 @@ export function makePrivate(path: string): void {
   chmodSync(path, 0o600);
 }
 
-/** Linux: the locks of all processes that this one may see; proc_locks(5). */
+/** Linux: the locks of all processes that are visible to this one; proc_locks(5). */
 const LOCKS = "/proc/locks";
 
-/** Who has locked a file, as the subject of a sentence. Processes of another container are not seen. */
+/** Who has locked a file, as the subject of a sentence. Processes of other containers are not visible. */
 function holderOf(path: string): string {
   const pid = lockOwner(path);
   if (pid === undefined) return "another process";
@@ -105,18 +105,18 @@ function lockOwner(path: string): number | undefined {
   return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined;
 }
 
-/** What a person can do something about, for the codes that they meet. */
+/** Explanations for error codes that an operator can do something about. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: "this user may not write there",
   EPERM: "this user may not write there",
   EROFS: "the file system is read-only",
-  ENOENT: "no folder can be made there",
+  ENOENT: "a parent of the folder does not exist and cannot be made",
   ENOTDIR: "a part of the path is a file and not a folder",
-  EEXIST: "a part of the path is in the way and is no folder",
+  EEXIST: "a part of the path exists and is not a folder",
   ENOSPC: "the disk is full",
   EDQUOT: "this user's share of the disk is used up",
   ENAMETOOLONG: "the path is too long",
-  ELOOP: "its links lead in a circle",
+  ELOOP: "its symbolic links form a loop",
 };
 
 function reasonOf(cause: unknown): string {

@@ -1,6 +1,6 @@
 /**
- * What a store remembers of an admitted request, as a list of texts that the scripts can read without numbers: enough
- * to give the same answer to the same request id again, and to let the hold go without the caller's word.
+ * What a store remembers of an admitted request: a list of texts that the scripts can read without numbers. It is
+ * enough to repeat the answer to the same request id, and to release the hold without the caller.
  */
 import type { AccountTag } from "../values/key.ts";
 import { nanoUsd } from "../values/money.ts";
@@ -8,10 +8,13 @@ import type { Admitted, BucketState } from "./admission.ts";
 import { accountId } from "./names.ts";
 
 /**
- * amount, expires at, limit scope, entitlement or "", key id, group, unmetered "1" or "0", store time, then limit,
- * remaining and reset of the request bucket and of the token bucket (each "" without such a limit), "1" where the account
- * is held at the dearest, what the payer had free beside the hold ("" where nothing is held), and what the request counts in
- * beside its group's limits. Records of earlier versions end before the last three.
+ * The texts, in this order:
+ * - amount, expiry, limit scope, entitlement or "", key id, group, unmetered "1" or "0", store time
+ * - limit, remaining and reset of the request bucket, then of the token bucket; each "" without such a limit
+ * - "1" if the account gets worst-case holds
+ * - what the payer had free besides the hold; "" when nothing is held
+ * - what the request is counted in besides its group's limits
+ * Records of earlier versions lack the last three.
  */
 export type HoldRecord = readonly string[];
 
@@ -22,7 +25,9 @@ export const holdExpiresAtMs = (record: HoldRecord): number => Number(field(reco
 export const holdScope = (record: HoldRecord): string => field(record, 2);
 export const holdEntitlement = (record: HoldRecord): string | undefined => field(record, 3) || undefined;
 
-/** What is remembered of a hold: until when it lives, where it counts, and the answer, with the amount that is held now. */
+/**
+ * What is remembered of a hold: its expiry, the scope that counts it, and the answer with the amount that is held now.
+ */
 export function recordOf(answer: Admitted, expiresAtMs: number, scope: string): HoldRecord {
   return [
     `${answer.hold}`,
@@ -43,7 +48,7 @@ export function recordOf(answer: Admitted, expiresAtMs: number, scope: string): 
 
 const NO_BUCKET = ["", "", ""] as const;
 
-/** Three texts of a bucket's state. */
+/** The three texts of a bucket's state. */
 function bucketTexts(state: BucketState | undefined): readonly [string, string, string] {
   return state === undefined ? NO_BUCKET : [`${state.limit}`, `${state.remaining}`, `${state.resetMs}`];
 }

@@ -1,47 +1,45 @@
-/**
- * Names that both stores must spell alike: limit scopes, ledger accounts, day sums.
- */
+/** Names that both stores must spell alike: limit scopes, ledger accounts, day sums. */
 import type { AccountTag } from "../values/key.ts";
 import { type AbsorbedAttempt, CUT_OVER_HOLD, type SettleAsk } from "./settlement.ts";
 
-/** Values of one key that work at one time: the one it has, and those it had, until their ends. */
+/** The most values of one key that work at the same time: the current one, and former ones until they end. */
 export const KEY_VALUES_MAX = 8;
 
-/** Where limits count: the group of an account, or one key within it. */
+/** The scope in which limits count: the group of an account, or one key within it. */
 export function limitScope(group: string, keyId: string, perKey: boolean): string {
   return perKey ? `${group}/${keyId}` : group;
 }
 
-/** Where the rate limits of a key itself count; no group is called so. */
+/** The scope of a key's own rate limits; no group has this name. */
 export const keyScope = (keyId: string): string => `*/${keyId}`;
 
-/** Whose scope it is; undefined for that of a group. */
+/** The key of a scope; undefined for the scope of a group. */
 export const keyOfScope = (scope: string): string | undefined => (scope.startsWith("*/") ? scope.slice(2) : undefined);
 
 export const requestBucket = (scope: string): string => `${scope}:r`;
 export const tokenBucket = (scope: string): string => `${scope}:t`;
 
-/** The bucket of what an account's clients have left unpaid: no scope's, since it has no colon. */
+/** The bucket of an account's unpaid requests. It has no colon, so it is no scope's bucket. */
 export const LEFT_BUCKET = "left";
 
-/** The bucket of an account's charges above their holds that went beyond funds or budgets. */
+/** The bucket of an account's charges above their holds that exceeded funds or budgets. */
 export const OVERRUN_BUCKET = "over";
 
 /** The account's id, which is also its name in the ledger. */
 export const accountId = (tag: AccountTag): string => `acct_${tag}`;
 export const entitlementAccount = (id: string): string => `ent_${id}`;
 
-/** Where the money of a kind of card comes from: what was sold outside of the ledger, or what the operator gives away. */
+/** Where the money of a kind of card comes from: sales outside the ledger, or gifts of the operator. */
 export const cardsAccount = ({ card, gift }: { card: string; gift?: true | undefined }): string =>
   `${gift ? "gifts" : "cards"}:${card}`;
 
 /** Field of a day's sums. */
 export const dayField = (group: string, model: string, keyId: string): string => `${group}|${model}|${keyId}`;
 
-/** Before the names of an upstream and its model; no group begins with it. */
+/** Prefix of fields for an upstream and its model; no group begins with it. */
 const UPSTREAM_MARK = "^";
 
-/** The field under which a day's sums of an upstream and its model are spoken of; an upstream's name has no bar in it. */
+/** The field of a day's sums for an upstream and its model. An upstream's name contains no "|". */
 export const upstreamField = (upstream: string, model: string): string => `${UPSTREAM_MARK}${upstream}|${model}`;
 export const isUpstreamField = (field: string): boolean => field.startsWith(UPSTREAM_MARK);
 
@@ -52,8 +50,8 @@ export function partsOfUpstreamField(field: string): { readonly upstream: string
 }
 
 /**
- * Field of a day's counts: no kind of count has a bar in its name. What is of an upstream begins with the mark, so that
- * versions that know of no such sums take it for nothing of theirs.
+ * Field of a day's counts; the name of a count contains no "|". Fields of an upstream begin with the mark, so that
+ * versions without such sums ignore them.
  */
 export const countField = (kind: string, field: string): string =>
   isUpstreamField(field) ? `${UPSTREAM_MARK}${kind}|${field.slice(UPSTREAM_MARK.length)}` : `${kind}|${field}`;
@@ -79,7 +77,9 @@ export function settleAccounts(ask: SettleAsk): SettleAccounts {
   };
 }
 
-/** Debit and credit of a failed try that nobody pays for, or of what is above the hold of an answer that broke off. */
+/**
+ * Debit and credit of a failed attempt that nobody pays for, or of what exceeds the hold of an answer that broke off.
+ */
 export function attemptAccounts(
   { cause, upstream }: AbsorbedAttempt,
   { group }: Pick<SettleAsk, "group">,

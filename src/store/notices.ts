@@ -1,57 +1,64 @@
 /**
- * Notices: what happened to an account and somebody outside is to be told. They wait in the account's own record, written by
- * the same atomic step as what they tell of, and leave it in order. What is of no account waits in the gateway's own queue.
+ * Notices: events of an account that are reported to a receiver outside. A notice waits in the account's own record,
+ * written by the same atomic step as its event, and leaves it in order. Notices that belong to no account wait in the
+ * gateway's own queue.
  */
 import type { AccountTag } from "../values/key.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { NoticeKind } from "../values/settings.ts";
 
-/** Notices that wait for one account at most; beyond it the oldest goes, and the next one says how many went. */
+/**
+ * The most notices that wait for one account. Beyond it the oldest is dropped; the next notice says how many were
+ * dropped.
+ */
 export const NOTICES_MAX = 256;
-/** Accounts that one page of `pageNotices` looks at, at most. */
+/** The most accounts that one page of `pageNotices` examines. */
 export const NOTICES_PAGE_MAX = 200;
 
-/** Where notices wait: with an account, or in the gateway's own queue. */
+/** Where notices wait: in an account's record, or in the gateway's own queue. */
 export type Outbox = AccountTag | typeof GATEWAY_OUTBOX;
 export const GATEWAY_OUTBOX = "" as const;
 
-/** What the configuration wants to be told of; a store is given none where there is no receiver, and then writes none. */
+/** The notices that the configuration asks for. Without a receiver a store gets no terms and writes none. */
 export interface NoticeTerms {
   readonly kinds: ReadonlySet<NoticeKind>;
-  /** Of accounts that have no threshold of their own. */
+  /** For accounts without a threshold of their own. */
   readonly balanceBelow: NanoUsd | undefined;
 }
 
-/** What a store has of the gateway for its notices. */
+/** What the gateway gives a store for its notices. */
 export interface NoticeWriter {
-  /** Undefined: none is written. */
+  /** Undefined: no notices are written. */
   readonly terms: () => NoticeTerms | undefined;
-  /** Called when something waits; it may not be committed yet, and the store may not be called from here. */
+  /** Called when a notice waits. It may not be committed yet, and the store must not be called from here. */
   readonly noted: (outbox: Outbox) => void;
 }
 
-/** What is to be told. */
+/** A notice to be written. */
 export interface NewNotice {
   readonly kind: NoticeKind;
-  /** What it tells of: a request, a payment, a key's revision. With account and kind it names the notice for good. */
+  /**
+   * The subject: a request, a payment, a key's revision. Together with account and kind it identifies the notice for
+   * good.
+   */
   readonly ref: string;
   /** Facts by name; amounts are nano-dollars and instants milliseconds, in digits. */
   readonly data: Readonly<Record<string, string>>;
 }
 
 /**
- * Under what a notice is told once. An account keeps one mark for each name, and of it the latest: what is not later has been
- * told of, so that a budget costs one mark and not one a day.
+ * The mark under which a notice is sent only once. An account keeps one mark for each name, with the latest instance.
+ * Whatever is not later was reported already, so a budget costs one mark and not one a day.
  */
 export interface NoticeMark {
-  /** What is told of, within the notice's kind: a card, or a scope and its span. */
+  /** The subject within the notice's kind: a card, or a scope and its span. */
   readonly name: string;
-  /** Which time it is, a whole number above 0: the instant at which a span ends, or 1 for what happens once. */
+  /** The instance, a whole number above 0: the instant at which a span ends, or 1 for what happens once. */
   readonly latest: number;
 }
 
 export interface Notice extends NewNotice {
-  /** Its place in the queue, from 1. */
+  /** Its position in the queue, from 1. */
   readonly seq: number;
   /** The store's time. */
   readonly atMs: number;
@@ -60,37 +67,37 @@ export interface Notice extends NewNotice {
 export interface WaitingNotices {
   /** The account's name; empty for the gateway's own queue. */
   readonly name: string;
-  /** The last place that was taken: those between it and the first that waits were dropped. */
+  /** The last position that was removed. Notices between it and the first waiting one were dropped. */
   readonly taken: number;
-  /** The last place that was given. */
+  /** The last position that was assigned. */
   readonly last: number;
   /** Oldest first. */
   readonly notices: readonly Notice[];
 }
 
-/** An account that has something waiting. */
+/** An account with waiting notices. */
 export interface WaitingAccount {
   readonly tag: AccountTag;
   readonly name: string;
   readonly waiting: number;
 }
 
-/** How many wait, after what was dropped. */
+/** How many notices wait, without dropped ones. */
 export function waitingCount({ taken, last }: Pick<WaitingNotices, "taken" | "last">): number {
   return Math.min(last - taken, NOTICES_MAX);
 }
 
-/** What scripts are told: the threshold or a dash, and the kinds; empty: nothing is to be noted. */
+/** The terms as passed to scripts: the threshold or a dash, and the kinds; empty: no notices. */
 export function termsText(terms: NoticeTerms | undefined): string {
   return terms === undefined ? "" : `${terms.balanceBelow ?? "-"} ${[...terms.kinds].join(" ")}`;
 }
 
-/** A notice as it is stored: a list of texts, facts in turn with their names. */
+/** A notice as it is stored: a list of texts; each fact is its name and then its value. */
 export function noticeTexts({ kind, ref, data }: NewNotice): string[] {
   return [kind, ref, ...Object.entries(data).flat()];
 }
 
-/** @param texts place, time, kind, ref, and facts. */
+/** @param texts position, time, kind, ref, and facts. */
 export function noticeOfTexts([seq, at, kind, ref = "", ...facts]: readonly string[]): Notice {
   const data: Record<string, string> = {};
   for (let i = 0; i + 1 < facts.length; i += 2) data[facts[i] as string] = facts[i + 1] as string;

@@ -14,14 +14,19 @@ export interface Account {
   readonly plan: string;
   /** From 1; grows with every change of the plan, as Key.revision does. */
   readonly planRevision: number;
-  /** Limits of all its keys together, a text of `limits.ts` with budgets alone; empty: none. And their revision, from 0. */
+  /**
+   * Limits of all its keys together, a text of `limits.ts` with budgets only; empty: none. With their revision, from 0.
+   */
   readonly limits: string;
   readonly limitsRevision: number;
-  /** `suspended`: its keys are refused until it is resumed. `closed` is final: its keys are revoked, it takes no funds any more. */
+  /**
+   * `suspended`: its keys are refused until it is resumed. `closed` is final: its keys are revoked, and it takes no
+   * more funds.
+   */
   readonly status: "normal" | "suspended" | "closed";
-  /** What operators note of it: a value by name, by name. */
+  /** Labels that operators set: values by name. */
   readonly labels: Readonly<Record<string, string>>;
-  /** The revisions of its status, of its labels and of its name: as Key.revision. */
+  /** The revisions of its status, of its labels and of its name, each as Key.revision. */
   readonly revision: number;
   readonly labelsRevision: number;
   readonly nameRevision: number;
@@ -32,24 +37,24 @@ export interface Account {
   readonly topped: bigint;
   /** The number of its last ledger line; 0 before the first. */
   readonly lines: number;
-  /** Below which balance there is a notice; undefined: as the configuration says. */
+  /** The balance below which a notice is sent; undefined: as the configuration says. */
   readonly notifyBelow: NanoUsd | undefined;
-  /** As planRevision, of the threshold; 0 before it was ever set. */
+  /** Revision of the threshold, as planRevision; 0 before it was ever set. */
   readonly notifyRevision: number;
   readonly createdAtMs: number;
 }
 
-/** What becomes of an account; what is absent stays as it is. */
+/** A change of an account; absent members stay as they are. */
 export interface AccountChange {
   readonly status?: "normal" | "suspended";
-  /** Labels to set, by name; an empty value takes the label away. Where the change is done again: all labels that it has. */
+  /** Labels to set, by name; an empty value removes the label. In a replayed change: all labels of the account. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** Labels that an account has at most. */
+/** The most labels of an account. */
 export const LABELS_MAX = 16;
 
-/** Where an account is found. */
+/** An account's name and where the account is found. */
 export interface AccountName {
   readonly name: string;
   readonly tag: AccountTag;
@@ -59,64 +64,67 @@ export interface Key {
   readonly id: string;
   readonly tag: AccountTag;
   readonly group: string;
-  /** What people call it; empty: nothing. */
+  /** A name for people; may be empty. */
   readonly name: string;
   /** `revoked` is final. */
   readonly status: "normal" | "suspended" | "revoked";
-  /** The first instant at which it is refused, milliseconds on the store's clock; undefined: it has no end. */
+  /** The first instant at which it is refused, milliseconds on the store's clock; undefined: it does not expire. */
   readonly expiresAtMs: number | undefined;
-  /** Until when the value works that the key had before its last rotation; undefined: it has always had this one. */
+  /** Until when the value before the last rotation works; undefined: the key was never rotated. */
   readonly previousUntilMs: number | undefined;
   readonly createdAtMs: number;
   /**
-   * From 1; then the store's time at the last change, milliseconds, and always more than before. A write that is done again
-   * changes nothing of what was changed since. A store that has lost changes so gives the next one a higher revision than they
+   * 1 at first; then the store's time at the last change, milliseconds, and always more than before. A replayed write
+   * does not undo later changes. If a store has lost changes, the next one therefore gets a higher revision than they
    * had.
    */
   readonly revision: number;
-  /** Limits that its owner has set, and caps that the operator has, as texts of `limits.ts`; empty: none. */
+  /** Limits set by its owner, and caps set by the operator, as texts of `limits.ts`; empty: none. */
   readonly limits: string;
   readonly caps: string;
-  /** The same of its last rotation, 0 before the first: a change and a rotation that are done again do not outdo each other. */
+  /**
+   * The revision of its last rotation, 0 before the first. A replayed change and a replayed rotation do not override
+   * each other.
+   */
   readonly rotation: number;
 }
 
-/** The last request of a key that was admitted. */
+/** The last admitted request of a key. */
 export interface KeyUse {
   readonly keyId: string;
   /** The store's time. */
   readonly atMs: number;
-  /** The address, of IPv6 its network; empty where it is not known. */
+  /** The client's address, for IPv6 its network; empty: unknown. */
   readonly from: string;
-  /** The program that asked, by its own word; empty where it says none. */
+  /** The client program, as it names itself; empty if it does not. */
   readonly by: string;
 }
 
-/** A key in a listing; without `lastUse` it was not used, as far as is known. */
+/** A key in a listing. No `lastUse`: it was not used, as far as is known. */
 export interface ListedKey extends Key {
   readonly lastUse?: KeyUse;
   /** What is spent and held of its budgets, by `budgetField`. */
   readonly budgets: ReadonlyMap<string, BudgetCounts>;
 }
 
-/** What a key is made of. */
+/** The facts of a new key. */
 export interface NewKeyRecord extends Pick<Key, "id" | "group"> {
   readonly hash: KeyHash;
   readonly name?: string | undefined;
   readonly expiresAtMs?: number | undefined;
 }
 
-/** A new value for a key, and how long the old one works beside it: from now, or where the rotation is done again until then. */
+/** A new value for a key, and how long the old one keeps working: a time from now, or in a replay an instant. */
 export type KeyRotation =
   | { readonly hash: KeyHash; readonly overlapMs: number }
   | { readonly hash: KeyHash; readonly untilMs: number };
 
-/** What becomes of a key; what is absent stays as it is. */
+/** A change of a key; absent members stay as they are. */
 export interface KeyChange {
   readonly group?: string;
   readonly name?: string;
   readonly status?: "normal" | "suspended";
-  /** "never": it has no end any more. */
+  /** "never": it no longer expires. */
   readonly expiresAtMs?: number | "never";
   /** Each replaces the whole set; empty: none. */
   readonly limits?: string;
@@ -125,7 +133,7 @@ export interface KeyChange {
 
 export interface Entitlement {
   readonly id: string;
-  /** The card kind's name; undefined of one that was given before kinds were kept. */
+  /** The card kind's name; undefined for a card that was given before kinds were stored. */
   readonly card: string | undefined;
   readonly plan: string;
   readonly group: string;
@@ -138,10 +146,12 @@ export interface Entitlement {
 }
 
 export interface LedgerLine {
-  /** Position in the account's ledger, from 1, without gaps; an opening line has the last archived one's. */
+  /**
+   * Position in the account's ledger, from 1, without gaps. An opening line has the number of the last archived line.
+   */
   readonly seq: number;
   readonly atMs: number;
-  /** `unreadable`: the stored text is no line any more; its figures are 0. */
+  /** `unreadable`: the stored text is not a valid line; its figures are 0. */
   readonly kind: "usage" | "absorbed" | "topup" | "adjust" | "card" | "opening" | "unreadable";
   /**
    * Accounts of the double entry: `acct_<TAG>`, `ent_<id>`, `cards:<kind>`, `gifts:<kind>`, `revenue:<group>`, `topup`,
@@ -152,12 +162,12 @@ export interface LedgerLine {
   readonly amount: NanoUsd;
   /** The account's balance after this line. */
   readonly balance: bigint;
-  /** Request id, payment id, adjustment id, code id or a gift's id. */
+  /** Request id, payment id, adjustment id, code id, or the id of a gift. */
   readonly reference: string;
   readonly group: string;
   readonly model: string;
   readonly key: string;
-  /** See SettleAsk.memo; for topups and adjustments a note; for an opening line what was archived (opening.ts). */
+  /** See SettleAsk.memo; for top-ups and adjustments a note; for an opening line what was archived (opening.ts). */
   readonly memo: string;
 }
 
@@ -173,7 +183,10 @@ export interface KeyView {
   };
   /** Entitlements that have not ended, earliest to expire first. */
   readonly entitlements: readonly Entitlement[];
-  /** What is spent and held of its budgets and of the account's, by `budgetField`; those that were never used are not there. */
+  /**
+   * What is spent and held of its budgets and of the account's, by `budgetField`. Budgets that were never used are
+   * missing.
+   */
   readonly budgets: ReadonlyMap<string, BudgetCounts>;
   readonly storeTimeMs: number;
 }
@@ -196,15 +209,17 @@ export interface CardFacts {
   readonly quota: NanoUsd | undefined;
 }
 
-/** What codes are made with beside what they are worth. */
+/** The facts of new codes besides their worth. */
 export interface CodeFacts extends CardFacts {
-  /** The first instant, on the store's clock, at which nobody can redeem them any more; undefined: there is none. */
+  /**
+   * The first instant, on the store's clock, at which they can no longer be redeemed; undefined: they do not expire.
+   */
   readonly expiresAtMs?: number | undefined;
-  /** The id of their batch; undefined: they are in none. */
+  /** The id of their batch; undefined: none. */
   readonly batch?: string | undefined;
 }
 
-/** Codes that were made together, under a name for people. */
+/** Codes that were made together, under a label for people. */
 export interface CodeBatch extends CardFacts {
   readonly id: string;
   readonly label: string;
@@ -218,22 +233,22 @@ export interface Code extends CardFacts {
   readonly id: string;
   readonly expiresAtMs: number | undefined;
   readonly batch: string | undefined;
-  /** `claimed`: an account has it, what it is worth is on its way there. `redeemed` and `void` are final. */
+  /** `claimed`: an account has it, and is about to be credited. `redeemed` and `void` are final. */
   readonly state: "unused" | "void" | "claimed" | "redeemed";
   readonly createdAtMs: number;
-  /** Whose it is, and since when, once it is claimed. */
+  /** The account that claimed it, and when. */
   readonly tag: AccountTag | undefined;
   readonly claimedAtMs: number | undefined;
 }
 
 export type RedeemAnswer =
-  /** `again`: the same account has redeemed it before; nothing changed. The entitlement's id is the code's. */
+  /** `again`: the same account has redeemed it before, and nothing changed. The entitlement's id is the code's. */
   | { readonly outcome: "redeemed" | "again"; readonly code: Code; readonly entitlement: Entitlement }
-  /** Another account has it, the operator has voided it, or its last day is over. */
+  /** Another account has it, the operator has voided it, or it has expired. */
   | { readonly outcome: "used" | "void" | "expired" }
   | { readonly outcome: "unknown_code" | "unknown_account" | "closed_account" };
 
-/** A code and what the account that redeemed it has of it. */
+/** A code, and what the redeeming account got for it. */
 export interface Redemption {
   readonly hash: CodeHash;
   readonly tag: AccountTag;
@@ -241,10 +256,10 @@ export interface Redemption {
   readonly entitlement: Entitlement;
 }
 
-/** Codes that one call may make. */
+/** The most codes that one call may make. */
 export const CODES_MAX = 1_000;
 
-/** What was charged on one UTC day (of admission) to one group, model and key. */
+/** What was charged on one UTC day (of admission) for one group, model and key. */
 export interface DaySum {
   /** YYYY-MM-DD. */
   readonly day: string;
@@ -252,16 +267,16 @@ export interface DaySum {
   readonly model: string;
   readonly key: string;
   readonly amount: NanoUsd;
-  /** 0 throughout for what was charged before counts were kept. */
+  /** All 0 for charges from before counts were stored. */
   readonly counts: UsageCounts;
-  /** What upstreams are expected to bill for it, and what was absorbed; 0 for what was charged before costs were kept. */
+  /** What upstreams are expected to bill for it, and what was absorbed; 0 for charges from before costs were stored. */
   readonly cost: bigint;
   readonly absorbed: bigint;
 }
 
 /**
- * What one model of an upstream is expected to bill for one UTC day (of admission), and what was charged for it. Requests and
- * tokens are those on its bill: answers that nobody got and failed tries are among them.
+ * What one model of an upstream is expected to bill for one UTC day (of admission), and what was charged for it.
+ * Requests and tokens are those on the upstream's bill: they include undelivered answers and failed attempts.
  */
 export interface UpstreamDaySum {
   /** YYYY-MM-DD. */
@@ -276,7 +291,7 @@ export interface UpstreamDaySum {
   readonly absorbed: bigint;
 }
 
-/** Days that one reading of day sums may span. */
+/** The most days that one reading of day sums may span. */
 export const DAYS_MAX = 366;
 
 /** The whole state of one account, in one canonical form for both stores; for tests. */
@@ -287,7 +302,7 @@ export interface AccountState {
   readonly inFlight: number;
   readonly inFlightByScope: Readonly<Record<string, number>>;
   readonly keys: readonly Key[];
-  /** Values that keys had before, by hash. */
+  /** Former values of keys, by hash. */
   readonly formerKeys: readonly { readonly hash: string; readonly id: string; readonly untilMs: number }[];
   readonly entitlements: readonly Entitlement[];
   readonly holds: readonly {
@@ -297,28 +312,28 @@ export interface AccountState {
     readonly scope: string;
     readonly entitlement: string | undefined;
   }[];
-  /** Requests at once of keys that have a limit of them, by key id. */
+  /** Requests in flight of keys with a concurrency limit, by key id. */
   readonly inFlightByKey: Readonly<Record<string, number>>;
   /** Figures of budgets, by `budgetField`. */
   readonly budgets: Readonly<Record<string, BudgetCounts>>;
-  /** Buckets by name, as stored: debt in tokens x 60,000, and the instant it was true. */
+  /** Buckets by name, as stored: debt in tokens x 60,000, and the instant at which it was true. */
   readonly buckets: Readonly<Record<string, { readonly debt: number; readonly atMs: number }>>;
   readonly settled: readonly string[];
   readonly ledger: readonly LedgerLine[];
   readonly payments: readonly string[];
-  /** Notices that wait, and the latest that was told of what is told once, by `kind:name`. */
+  /** Waiting notices, and for notices that are sent once the latest instance sent, by `kind:name`. */
   readonly notices: Pick<WaitingNotices, "taken" | "last"> & {
     readonly waiting: readonly Notice[];
     readonly marks: Readonly<Record<string, number>>;
   };
-  /** Per-day sums: day -> (`group|model|key` -> nano-dollars charged). */
+  /** Sums per day: day -> (`group|model|key` -> nano-dollars charged). */
   readonly days: Readonly<Record<string, Readonly<Record<string, NanoUsd>>>>;
-  /** The same, of requests and tokens; what was charged before counts were kept has none. */
+  /** The same for requests and tokens; charges from before counts were stored have none. */
   readonly counts: Readonly<Record<string, Readonly<Record<string, UsageCounts>>>>;
-  /** The same, of costs: `cost absorbed`; and of upstreams: day -> (`upstream model` -> all that is kept of it). */
+  /** The same for costs: `cost absorbed`; and for upstreams: day -> (`upstream model` -> all stored figures). */
   readonly costs: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly upstreams: Readonly<Record<string, Readonly<Record<string, Omit<UpstreamDaySum, "day">>>>>;
-  /** Idempotency keys that have not ended, by the key's hash. */
+  /** Idempotency keys that have not ended, by the hash of the key. */
   readonly idempotency: readonly {
     readonly key: string;
     readonly requestId: string;

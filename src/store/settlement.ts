@@ -7,34 +7,39 @@ import type { RequestId } from "../values/request-id.ts";
 import type { TokenSums } from "./sums/token-sums.ts";
 
 /**
- * The cause of an `absorbed` line for what an upstream counted above the hold of an answer that broke off: at the client's
- * prices, and never asked of it.
+ * The cause of an `absorbed` line for the part of an upstream's count that exceeds the hold of an answer that broke
+ * off. It is at the client's prices, and the client is never charged for it.
  */
 export const CUT_OVER_HOLD = "cut_over_hold";
 
-/** A failed try at an upstream that may be on its bill and that no client pays for, or what is CUT_OVER_HOLD. */
+/**
+ * A failed attempt at an upstream that may be on its bill and that no client pays for, or an entry for CUT_OVER_HOLD.
+ */
 export interface AbsorbedAttempt {
   readonly upstream: string;
   readonly cause: string;
   /** Above 0. */
   readonly amount: NanoUsd;
-  /** As SettleAsk.memo, of this try. */
+  /** As SettleAsk.memo, for this attempt. */
   readonly memo: string;
 }
 
-/** What a client that left before it was given anything is charged once its account's allowance for that is used up. */
+/**
+ * The charge for a client that disconnected before it was given anything; due once its account's allowance for that is
+ * used up.
+ */
 export interface LeftUnpaid {
-  /** What an account may cost the operator in this way; it comes back evenly over a day. 0: everything is charged. */
+  /** What an account may cost the operator in this way; restored evenly over a day. 0: everything is charged. */
   readonly allowance: NanoUsd;
   /** Above 0. */
   readonly amount: NanoUsd;
-  /** As SettleAsk.memo, of the charge. */
+  /** As SettleAsk.memo, for the charge. */
   readonly memo: string;
-  /** As SettleAsk.costs, of the charge: one of them is what the client pays for, and not absorbed. */
+  /** As SettleAsk.costs, for the charge: one of them is what the client pays for, and is not absorbed. */
   readonly costs: readonly UpstreamCost[];
 }
 
-/** Tries of one request that may have lines of their own. */
+/** The most attempts of one request that may have lines of their own. */
 export const ABSORBED_ATTEMPTS_MAX = 8;
 
 /** What a model of an upstream is expected to bill for a request, at the cost prices of its route. */
@@ -42,23 +47,29 @@ export interface UpstreamCost {
   readonly upstream: string;
   /** The model's name at the upstream. */
   readonly model: string;
-  /** Tries that are on the bill, and their tokens: of a try that failed those that its upstream counted, else an estimate. */
+  /**
+   * Attempts on the bill, and their tokens. For a failed attempt: the tokens that its upstream counted, or else an
+   * estimate.
+   */
   readonly requests: number;
   readonly tokens: TokenSums;
   readonly cost: NanoUsd;
-  /** The part of the cost that has `absorbed` lines, as no client pays for it. */
+  /** The part of the cost that has `absorbed` lines, because no client pays for it. */
   readonly absorbed: NanoUsd;
-  /** Whether the request's charge, and what the payer's funds did not cover of it, is for this one; one has it at most. */
+  /**
+   * Whether the request's charge, including the part that the payer's funds did not cover, is for this model. At most
+   * one has it.
+   */
   readonly charged: boolean;
 }
-/** One for each try, and one that was answered. */
+/** One for each failed attempt, and one for the attempt that was answered. */
 export const UPSTREAM_COSTS_MAX = ABSORBED_ATTEMPTS_MAX + 1;
 
-/** How the request ended for the money. */
+/** How the request ended, in terms of money. */
 export interface SettleAsk {
   readonly requestId: RequestId;
   readonly tag: AccountTag;
-  /** Admitted.storeTimeMs of this request. Older than 48 h: refused as stale. */
+  /** Admitted.storeTimeMs of this request. If it is older than 48 h, the settlement is refused as stale. */
   readonly admittedAtMs: number;
   /** Who pays: the group of the key at admission, and the entitlement chosen then. */
   readonly group: string;
@@ -69,13 +80,14 @@ export interface SettleAsk {
   readonly model: string;
   /** What the client owes; 0 voids the hold. */
   readonly amount: NanoUsd;
-  /** What an attempt cost the operator that nobody pays for; written as its own line when above 0. */
+  /** What an attempt cost the operator and nobody pays for; written as its own line when above 0. */
   readonly absorbed: NanoUsd;
   readonly absorbedCause: string | undefined;
   readonly upstream: string | undefined;
   /**
-   * Input tokens that admission took from the bucket, and those that were really consumed (input and output). Where nobody pays and
-   * it was not the client's doing none were, and the bucket has them back whole; where it was, it keeps as many as were taken at most.
+   * Input tokens that admission took from the bucket, and the tokens that were really used (input and output). If
+   * nobody pays and the client did not cause it, none count as used and the bucket gets all tokens back. If the client
+   * caused it, the bucket keeps at most as many as were taken.
    */
   readonly tokensTaken: number;
   readonly tokensUsed: number;
@@ -86,36 +98,42 @@ export interface SettleAsk {
   readonly tokens?: TokenSums | undefined;
   /** True when the request was refused or failed before anything was delivered. */
   readonly voided: boolean;
-  /** Failed tries, each an `absorbed` line after the others; asks of earlier versions have none. */
+  /** Failed attempts, each an `absorbed` line after the others; asks of earlier versions have none. */
   readonly attempts?: readonly AbsorbedAttempt[] | undefined;
   /** What the request costs, each upstream and model once; asks of earlier versions have none. */
   readonly costs?: readonly UpstreamCost[] | undefined;
   /** Facts for the ledger line: usage, unit prices, multiplier, catalog version, who counted. A flat JSON object. */
   readonly memo: string;
   /**
-   * Of a voided request whose client has left. `absorbed` is taken from the account's allowance and absorbed where it fits
-   * into what is left of that; else this is charged in its place, with `tokensUsed` and `tokens`, and nothing is voided (chargedInstead).
+   * Only for a voided request whose client has disconnected. If `absorbed` fits into what is left of the account's
+   * allowance, it is taken from that and absorbed. Otherwise this is charged instead, with `tokensUsed` and `tokens`,
+   * and nothing is voided (chargedInstead).
    */
   readonly leftUnpaid?: LeftUnpaid | undefined;
-  /** The request's idempotency key: a charge is remembered under it until its end, what was voided leaves it free. */
+  /**
+   * The request's idempotency key. A charge is remembered under it until the key ends; a voided request leaves the key
+   * free.
+   */
   readonly idempotency?: KeptRequest | undefined;
 }
 
-/** What is settled in place of an absorption: the charge of a client that left before it was given anything. */
+/** What is settled instead of an absorption: the charge for a client that disconnected before it was given anything. */
 export function chargedInstead(ask: SettleAsk, { amount, memo, costs }: LeftUnpaid): SettleAsk {
   return { ...ask, voided: false, amount, absorbed: ZERO, memo, costs };
 }
 
 export type SettleAnswer =
-  /** Posted or voided now. `charged` is what the client paid; `absorbed` what neither hold nor free funds covered. */
+  /**
+   * Posted or voided now. `charged` is what the client paid; `absorbed` is what neither hold nor free funds covered.
+   */
   | { readonly outcome: "settled"; readonly charged: NanoUsd; readonly absorbed: NanoUsd; readonly balance: NanoUsd }
   /** This request was settled before with the same amount. */
   | { readonly outcome: "duplicate" }
   /** This request was settled before with another amount; nothing was changed. */
   | { readonly outcome: "mismatch"; readonly recorded: NanoUsd }
   /**
-   * The store says that this request was settled, with this amount, but not all that a settlement writes is there: its
-   * hold still is, or its lines are not. No script of this version leaves that state; nothing was changed.
+   * The store has this request as settled, with this amount, but a part of the settlement is missing: its hold still
+   * exists, or its lines do not. No script of this version leaves that state. Nothing was changed.
    */
   | { readonly outcome: "half_written"; readonly recorded: NanoUsd }
   /** Admitted more than 48 h ago on the store's clock; nothing was changed. */
@@ -125,13 +143,13 @@ export type SettleAnswer =
 
 /** A settlement is refused when its admission is older than this on the store's clock. */
 export const SETTLE_HORIZON_MS = 48 * 3_600_000;
-/** How long a settled mark lives: twice the horizon, so that no replay can come after it is gone. */
+/** How long a settled mark lives: twice the horizon, so that no replay can come after the mark is gone. */
 export const SETTLED_MARK_MS = 2 * SETTLE_HORIZON_MS;
-/** Marks that are looked for at once, so that no other call waits long. */
+/** The most marks that are looked up at once, so that no other call waits long. */
 export const SETTLED_IDS_MAX = 128;
-/** Expired holds that one operation sweeps at most. */
+/** The most expired holds that one operation sweeps. */
 export const SWEEP_MAX = 16;
 /** How long after its end an entitlement stays among those that admission looks through. */
 export const ENTITLEMENT_LINGER_MS = SETTLE_HORIZON_MS;
-/** Requests in flight per account over all its groups and keys. */
+/** The most requests in flight per account, over all its groups and keys. */
 export const ACCOUNT_CONCURRENCY_MAX = 1_000;
