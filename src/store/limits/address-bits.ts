@@ -1,29 +1,35 @@
-/** IP addresses and CIDR blocks as texts of bits, which a store's script compares without knowing what an address is. */
+/**
+ * IP addresses and CIDR blocks as texts of bits. A store's script compares these without knowing what an address is.
+ */
 import { isIP } from "node:net";
 import { byText } from "../../values/collections/by-text.ts";
 
 const ADDRESS_BITS = 128;
-/** IPv4 addresses stand within `::ffff:0:0/96`, so that both spellings of one are the same bits (RFC 4291, 2.5.5.2). */
+/**
+ * IPv4 addresses are mapped into `::ffff:0:0/96`, so that both spellings of one have the same bits (RFC 4291, 2.5.5.2).
+ */
 const MAPPED_BITS = 96;
 const MAPPED_PREFIX = "0".repeat(80) + "1".repeat(16);
 
-/** An address as 128 characters `0` and `1`; empty for a text that is no address. */
+/** An address as 128 characters `0` and `1`; empty for a text that is not an address. */
 export const addressBits = byText(bitsOf);
 
 /**
  * The bits that all addresses of a block begin with.
- * @param block `10.0.0.0/8`, `fd00::/8`, or an address, which is a block of its own.
- * @returns undefined when the text is no block, or when bits behind its prefix are set.
+ * @param block `10.0.0.0/8`, `fd00::/8`, or a single address, which is a block by itself.
+ * @returns undefined when the text is not a block, or when bits after its prefix are set.
  */
 export function blockBits(block: string): string | undefined {
   const read = readBlock(block);
   return typeof read === "object" ? read.bits : undefined;
 }
 
-/** Why a text is no block: its address is none, the length of its prefix is none, or bits behind the prefix are set. */
+/**
+ * Why a text is not a block: its address is invalid, its prefix length is invalid, or bits after the prefix are set.
+ */
 export type BlockFault = "address" | "prefix" | "bits";
 
-/** @returns undefined where `blockBits` has an answer. */
+/** @returns undefined when `blockBits` has an answer. */
 export function blockFault(block: string): BlockFault | undefined {
   const read = readBlock(block);
   return typeof read === "object" ? undefined : read;

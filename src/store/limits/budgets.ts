@@ -1,7 +1,7 @@
 /**
- * Budgets of keys and of accounts: what is spent, and held, in a UTC day, in a week from Monday, in a month, or in all. Each
- * keeps the figures of its span and of the one before, in which long requests end. The Lua in `redis/lua/budgets.lua` is the
- * same arithmetic, line by line; the differential test compares them.
+ * Budgets of keys and of accounts: what is spent and held in a UTC day, in a week from Monday, in a month, or in total.
+ * Each keeps the figures of its current period and of the one before, in which long requests end.
+ * `redis/lua/budgets.lua` has the same arithmetic, line by line; the differential test compares the two.
  */
 import { NANO_USD_MAX } from "../../values/money.ts";
 import { BUDGET_SPANS, type BudgetSpan } from "./limits.ts";
@@ -10,24 +10,24 @@ const DAY_MS = 86_400_000;
 /** 1970-01-01 was a Thursday. */
 const DAYS_TO_MONDAY = 3;
 
-/** Whose budget, and of which span; `d20775` in a hold, the account's in capitals. */
+/** Whose budget, and its span. In a hold it is written like `d20775`; an account's letter is uppercase. */
 export interface BudgetName {
   readonly ofAccount: boolean;
   readonly span: BudgetSpan;
 }
 
-/** What is spent and held of a budget, both in nano-dollars. */
+/** What is spent and held of a budget in one period, both in nano-dollars. */
 interface BudgetSums {
-  /** Days, weeks or months since the epoch; 0 for one without an end. */
+  /** Days, weeks or months since the epoch; 0 for a budget without an end. */
   readonly period: number;
   readonly spent: bigint;
   readonly held: bigint;
 }
 
-/** A budget's figures of the latest span that was charged or held in, and of the one that was so before it. */
+/** A budget's figures of the latest period with a charge or hold, and of the period that was the latest before it. */
 export interface BudgetCounts {
   readonly now: BudgetSums;
-  /** Period 0: there is none. */
+  /** Period 0: none. */
   readonly before: BudgetSums;
 }
 
@@ -50,19 +50,21 @@ export function periodEndMs(span: BudgetSpan, period: number): number | undefine
 
 const none = (period: number): BudgetSums => ({ period, spent: 0n, held: 0n });
 
-/** The figures with a period for their latest, where that is not over: a clock that goes back opens no period again. */
+/**
+ * The figures with `period` as their latest, unless a later one is recorded: a clock that goes back reopens no period.
+ */
 export function movedOn(counts: BudgetCounts | undefined, period: number): BudgetCounts {
   if (counts === undefined) return { now: none(period), before: none(0) };
   return period > counts.now.period ? { now: none(period), before: counts.now } : counts;
 }
 
-/** Where a period's figures stand; undefined: it is over for so long that nothing is kept of it. */
+/** Where a period's figures are; undefined: it ended so long ago that nothing is kept of it. */
 export function placeOf({ now, before }: BudgetCounts, period: number): keyof BudgetCounts | undefined {
   if (period === now.period) return "now";
   return period === before.period && period !== 0 ? "before" : undefined;
 }
 
-/** Adds to the figures of a place. */
+/** Adds to the figures of one of the two periods. */
 export function added(counts: BudgetCounts, place: keyof BudgetCounts, spent: bigint, held: bigint): BudgetCounts {
   const sums = counts[place];
   const total = sums.spent + spent;
@@ -72,9 +74,9 @@ export function added(counts: BudgetCounts, place: keyof BudgetCounts, spent: bi
   };
 }
 
-/** What a request counts in beside the limits of its group, as its hold says it. */
+/** What a request is counted in besides the limits of its group, as its hold records it. */
 interface CountedIn {
-  /** Among its key's requests at once, and in its key's tokens per minute. */
+  /** Counted in its key's requests in flight, and in its key's tokens per minute. */
   readonly inFlight: boolean;
   readonly tokens: boolean;
   readonly budgets: readonly (BudgetName & { readonly period: number })[];
@@ -85,7 +87,7 @@ const SPANS = Object.fromEntries(BUDGET_SPANS.map((span) => [LETTERS[span], span
   Record<string, BudgetSpan>
 >;
 
-/** The letter of a budget: `d`, `w`, `m`, `t`, of an account `D` and so on. */
+/** The letter of a budget: `d`, `w`, `m` or `t`; uppercase for an account's budget. */
 function letterOf({ span, ofAccount }: BudgetName): string {
   return ofAccount ? LETTERS[span].toUpperCase() : LETTERS[span];
 }
@@ -101,7 +103,7 @@ export function budgetOfLetter(letter: string): BudgetName | undefined {
   return span && { span, ofAccount: letter !== letter.toLowerCase() };
 }
 
-/** `c k d20775 D20775`; empty where nothing is counted. */
+/** Like `c k d20775 D20775`; empty if the request is counted in nothing. */
 export function countedText({ inFlight, tokens, budgets }: CountedIn): string {
   return [
     ...(inFlight ? ["c"] : []),

@@ -1,28 +1,28 @@
 /**
- * Limits of a key, beside those of its group, and of an account: what they allow, and the one text as which a store keeps them.
- * `redis/lua/limits.lua` reads that text and decides the same. A key has two sets, its owner's and the operator's caps; what
- * both allow is allowed, so the stricter figure of each counts.
+ * Limits of a key, in addition to those of its group, and of an account: what they allow, and the text in which a store
+ * keeps them. `redis/lua/limits.lua` reads that text and decides the same. A key has two sets, its owner's limits and
+ * the operator's caps. Only what both allow is allowed, so the stricter figure of each kind applies.
  */
 
 import { byText } from "../../values/collections/by-text.ts";
 import { type NanoUsd, parseNano } from "../../values/money.ts";
 import { blockBits } from "./address-bits.ts";
 
-/** Spans of a budget: a UTC day, a week from Monday, a calendar month, and without an end. */
+/** Spans of a budget: a UTC day, a week from Monday, a calendar month, and one without an end. */
 export const BUDGET_SPANS = ["day", "week", "month", "total"] as const;
 export type BudgetSpan = (typeof BUDGET_SPANS)[number];
 
-/** One set of limits; what is absent is not limited. */
+/** One set of limits. An absent member means unlimited. */
 export interface LimitSet {
-  /** The most that is spent in each span. */
+  /** The most that may be spent in each span. */
   readonly budgets?: Partial<Readonly<Record<BudgetSpan, NanoUsd>>>;
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
-  /** Requests at once. */
+  /** Requests in flight. */
   readonly concurrency?: number;
-  /** Names of models, or prefixes written with a final `*`. */
+  /** Names of models, or prefixes that end with `*`. */
   readonly models?: readonly string[];
-  /** CIDR blocks, and addresses, from which requests are taken. */
+  /** CIDR blocks and addresses from which requests are accepted. */
   readonly addresses?: readonly string[];
 }
 
@@ -37,11 +37,11 @@ interface StoredLimits {
   readonly tpm?: string;
   readonly par?: string;
   readonly models?: readonly string[];
-  /** Each block as it is written, and its bits. */
+  /** Each block as written, and its bits. */
   readonly from?: readonly (readonly [block: string, bits: string])[];
 }
 
-/** Limits as a store keeps them; empty where nothing is limited. */
+/** Limits as a store keeps them; empty when nothing is limited. */
 export function limitsText(limits: LimitSet): string {
   const { budgets = {}, requestsPerMinute, tokensPerMinute, concurrency, models, addresses } = limits;
   const stored: StoredLimits = {
@@ -59,7 +59,7 @@ export function limitsText(limits: LimitSet): string {
 
 const remembered = byText((text) => limitsOf(JSON.parse(text) as StoredLimits));
 
-/** Reads what `limitsText` has written. @throws TypeError, SyntaxError for another text. */
+/** Reads a text made by `limitsText`. @throws TypeError, SyntaxError for another text. */
 export const readLimitsText = (text: string): LimitSet => (text === "" ? NO_LIMITS_SET : remembered(text));
 
 function limitsOf({ rpm, tpm, par, models, from, ...spans }: StoredLimits): LimitSet {
@@ -88,13 +88,13 @@ export function allowsModel({ models }: LimitSet, model: string): boolean {
   return models.some((name) => (name.endsWith("*") ? model.startsWith(name.slice(0, -1)) : model === name));
 }
 
-/** Whether a request may come from an address. @param bits of `addressBits`; empty: it is not known. */
+/** Whether a request may come from an address. @param bits made by `addressBits`; empty: unknown. */
 export function allowsAddress({ addresses }: LimitSet, bits: string): boolean {
   if (addresses === undefined) return true;
   return bits !== "" && prefixesOf(addresses).some((prefix) => bits.startsWith(prefix));
 }
 
-/** The bits of each list of blocks: a key's are asked for with each of its requests, and may be many. */
+/** The bits of each list of blocks, cached: each request of a key needs them, and there may be many. */
 const prefixes = new WeakMap<readonly string[], readonly string[]>();
 
 function prefixesOf(addresses: readonly string[]): readonly string[] {
@@ -105,7 +105,7 @@ function prefixesOf(addresses: readonly string[]): readonly string[] {
   return made;
 }
 
-/** The figures of several sets, of each the strictest. */
+/** The strictest figure of each kind from several sets. */
 export function strictest(
   sets: readonly LimitSet[],
 ): Pick<LimitSet, "budgets" | "requestsPerMinute" | "tokensPerMinute" | "concurrency"> {

@@ -1,7 +1,7 @@
 /**
- * Keeps requests from waiting for a store that is away or slow. Each of its servers has a breaker; the calls that wait for
- * a server have a maximum: requests beyond it are refused, settlements queue. What is refused here was never sent, so nobody has
- * to take it back (docs/failure-model.md rows B3, B4 and B7).
+ * Keeps requests from waiting for a store that is unavailable or slow. Each server of the store has a breaker, and the
+ * number of calls that wait for a server is limited: requests beyond the limit are refused, settlements queue. What is
+ * refused here was never sent, so nothing has to be undone (docs/failure-model.md rows B3, B4 and B7).
  */
 
 import type { Log } from "../../telemetry/log.ts";
@@ -12,19 +12,19 @@ import { type Clock, ownDelayMs } from "../../values/time.ts";
 import type { AdmitAsk } from "../admission.ts";
 import { type RequestStore, StoreError } from "../contract.ts";
 
-/** Requests that wait for one server: at 200 ms an answer, 2,500 a second still pass. */
+/** Requests that wait for one server at most. At 200 ms per answer, 2,500 a second still pass. */
 const WAITING_MAX = 512;
-/** Settlements under way to one server that nobody waits for; what gathered in an outage goes out no faster. */
+/** Settlements in progress to one server for which no client waits. A backlog from an outage is sent no faster. */
 const SETTLEMENTS_MAX = 64;
 /**
- * Those behind which clients get their ends; further ones stand in the line of the others. Redis takes some 150 us for one: where
- * a drain or the death of an upstream ends thousands of streams in one turn, the last of them would be given up as unanswered, and
- * open the breaker.
+ * Settlements after which clients get the end of their answer. Beyond this number they queue with the others. Redis
+ * takes about 150 us for one. When a drain or the death of an upstream ends thousands of streams in one turn of the
+ * event loop, the last of them would otherwise be given up as unanswered and open the breaker.
  */
 const AWAITED_MAX = 512;
-/** Servers that are counted apart: as many as a Redis Cluster can have. Further ones share a breaker. */
+/** Servers that are counted separately: as many as a Redis Cluster can have. Further servers share a breaker. */
 const SHARDS_MAX = 1_000;
-/** Not ready after this long. */
+/** The gateway is not ready after this long. */
 const UNREADY_AFTER_MS = 5_000;
 
 interface BreakerPoolParts {
@@ -57,7 +57,10 @@ export class Breakers {
     parts.metrics.storeBreakerOpen.set(0);
   }
 
-  /** A call that a request waits for. Rejects with an `unsent` StoreError where the breaker is open or too many wait. */
+  /**
+   * A call that a request waits for. Rejects with an `unsent` StoreError when the breaker is open or too many calls
+   * wait.
+   */
   request<T>(tag: AccountTag, call: () => Promise<T>): Promise<T> {
     const shard = this.#shardOf(tag);
     if (shard.waiting >= WAITING_MAX) return Promise.reject(unsent("too many requests wait for the store"));
@@ -66,9 +69,10 @@ export class Breakers {
   }
 
   /**
-   * A settlement. Rejects with an `unsent` StoreError where the breaker is open.
-   * @param isAwaited it waits for none of those that nobody waits for, as its client asks again once it has its end
-   * (ARCHITECTURE.md promise 5): some hundreds of requests may end in one turn.
+   * A settlement. Rejects with an `unsent` StoreError when the breaker is open.
+   * @param isAwaited the client sends its next request as soon as it has the end of its answer (ARCHITECTURE.md promise
+   * 5), so this settlement does not queue behind those for which no client waits. Some hundreds of requests may end in
+   * one turn.
    */
   settlement<T>(tag: AccountTag, call: () => Promise<T>, isAwaited: boolean): Promise<T> {
     const shard = this.#shardOf(tag);
@@ -84,7 +88,7 @@ export class Breakers {
     return this.#counted(shard, tag, call, settlementEnded);
   }
 
-  /** Why the gateway is not ready: the breakers of all servers have been open for long. Empty while one is closed. */
+  /** Why the gateway is not ready: the breakers of all servers have been open too long. Empty while one is closed. */
   reasons(): string[] {
     const all = [...this.#shards.values()];
     const away = all.length > 0 && all.every(({ breaker }) => breaker.openMs >= UNREADY_AFTER_MS);
@@ -121,7 +125,7 @@ export class Breakers {
     else log.info({ server }, "the store answers in time again");
   }
 
-  /** Sends a call unless the breaker is open, counts what became of it, and lets its place go in either case. */
+  /** Sends a call unless the breaker is open, counts its outcome, and frees its slot in either case. */
   async #counted<T>(shard: Shard, tag: AccountTag, call: () => Promise<T>, ended: (shard: Shard) => void): Promise<T> {
     const { clock } = this.#parts;
     let failed = false;
@@ -150,7 +154,7 @@ function awaitedEnded(shard: Shard): void {
   shard.awaited--;
 }
 
-/** The place goes to the next in the queue, or is free. */
+/** Gives the slot to the next in the queue, or frees it. */
 function settlementEnded(shard: Shard): void {
   const next = shard.queue.shift();
   if (next) next();
@@ -158,8 +162,8 @@ function settlementEnded(shard: Shard): void {
 }
 
 /**
- * An admission for a key that nobody has: refused without a trace, but by a script that writes, so that a store that
- * answers and cannot write (out of memory, no disk, no replicas) does not pass for one that works.
+ * An admission for a key that nobody has. It is refused without a trace, but by a script that writes. A store that
+ * answers and cannot write (out of memory, no disk, no replicas) therefore does not pass as working.
  */
 function probeOf(tag: AccountTag): AdmitAsk {
   return {
@@ -177,8 +181,8 @@ function probeOf(tag: AccountTag): AdmitAsk {
 }
 
 /**
- * Starts to time a server. @returns what tells the milliseconds so far, without those that this process was late itself: a gateway
- * without a core would else take its own state for the store's, and refuse all that it could still serve.
+ * Starts to time a server. @returns a function that gives the elapsed milliseconds, without the delay of this process
+ * itself. A gateway short of CPU would otherwise blame the store, and refuse all that it could still serve.
  */
 function stopwatch(clock: Clock): () => number {
   const startedMs = clock.monotonicMs();
@@ -194,7 +198,7 @@ function unsent(message: string): StoreError {
   return new StoreError("unavailable", message, { outcome: "unsent" });
 }
 
-/** @returns a promise that ends as `work` does, or rejects as a store that is away does after `limitMs`. */
+/** @returns a promise that ends as `work` does, or after `limitMs` rejects as an unavailable store does. */
 export async function inTime(clock: Clock, limitMs: number, work: Promise<void>): Promise<void> {
   let cancel = () => {};
   const late = new Promise<never>((_, reject) => {
@@ -208,29 +212,31 @@ export async function inTime(clock: Clock, limitMs: number, work: Promise<void>)
 }
 
 /*
- * A circuit breaker for one server of the store. Closed: calls go through and their outcomes are counted. Open, after too
- * many failures or slow answers: calls are refused at once, and a probe of our own is sent after a pause that grows with
- * jitter. The probe's answer closes it; requests never have to try whether the store is back (docs/failure-model.md
- * invariant 28, rows B3 and B4).
+ * A circuit breaker for one server of the store. Closed: calls go through and their outcomes are counted. It opens
+ * after too many failures or slow answers. Open: calls are refused at once, and a probe is sent after a pause that
+ * grows with jitter. The probe's answer closes the breaker, so requests never test whether the store is back
+ * (docs/failure-model.md invariant 28, rows B3 and B4).
  */
 
-/** This many failures in a row open it; each took up to half a second, so more requests than these are waiting by then. */
+/**
+ * This many failures in a row open it. Each took up to half a second, so more requests than these are waiting by then.
+ */
 const FAILURES_IN_A_ROW = 5;
-/** An answer that took so long came at the second try: Redis is given 400 ms for the first. */
+/** An answer this slow came at the second try: Redis gets 400 ms for the first. */
 const SLOW_MS = 400;
-/** Of the last WINDOW calls, this share failed or slow opens it, for a store that answers every other time. */
+/** This share of failed or slow calls among the last WINDOW opens it, for a store that fails every other time. */
 const BAD_SHARE = 0.5;
 const WINDOW = 20;
-/** Calls further apart than this say nothing about one another. */
+/** Calls further apart than this are not counted together. */
 const QUIET_MS = 10_000;
 const PAUSE_FIRST_MS = 250;
 const PAUSE_MAX_MS = 2_000;
 
 interface BreakerParts {
   readonly clock: Clock;
-  /** Between 0 and 1, so that replicas do not come back in step. */
+  /** Between 0 and 1, so that gateways do not return in step. */
   readonly random: () => number;
-  /** Asks the store something that it can only answer when it works. */
+  /** Asks the store something that it can answer only if it works. */
   readonly probe: () => Promise<unknown>;
   /** Called when it opens and when it closes. */
   readonly onChange: (open: boolean) => void;
@@ -240,7 +246,7 @@ export class Breaker {
   readonly #parts: BreakerParts;
   /** Outcomes of the last calls, oldest overwritten first; true is bad. */
   readonly #window: boolean[] = [];
-  /** Of them, how many are bad. */
+  /** The number of bad ones among them. */
   #bad = 0;
   #next = 0;
   #failures = 0;
@@ -263,8 +269,8 @@ export class Breaker {
   }
 
   /**
-   * Counts a call that has ended. One that was sent before the breaker opened counts for nothing afterwards.
-   * @param tookMs what the store took, without what this process was late itself.
+   * Counts a call that has ended. A call that was sent before the breaker opened does not count afterwards.
+   * @param tookMs the time that the store took, without the delay of this process itself.
    */
   count(failed: boolean, tookMs: number): void {
     if (this.isOpen) return;
@@ -300,13 +306,13 @@ export class Breaker {
     this.#cancel = this.#parts.clock.after(pauseMs, () => void this.#halfOpen());
   }
 
-  /** One call at a time tests whether the store is back; a slow answer does not count. */
+  /** One call at a time tests whether the store is back. A slow answer does not count as back. */
   async #halfOpen(): Promise<void> {
     const { clock, probe, onChange } = this.#parts;
     const tookMs = stopwatch(clock);
     const answered = await probe().then(
       () => true,
-      // An account that is broken, if the last call was for such a one.
+      // The records of this account may be broken; the server itself works.
       (error: unknown) => error instanceof StoreError && error.outcome === "refused",
     );
     if (!answered || tookMs() >= SLOW_MS) return this.#probeLater();

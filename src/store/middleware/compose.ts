@@ -1,4 +1,4 @@
-/** What is between the gateway and the store: the one place that puts it together, for the gateway and the simulation. */
+/** Assembles the layers between the gateway and the store, for the gateway and the simulation. */
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Clock } from "../../values/time.ts";
@@ -13,20 +13,20 @@ interface ComposeParts {
   readonly random: () => number;
   readonly metrics: Pick<Metrics, "storeSeconds" | "storeBreakerOpen">;
   readonly log: Log;
-  /** Whether the store may be away: it is not in this process. */
+  /** Whether the store may become unavailable, because it is not in this process. */
   readonly remote: boolean;
 }
 
 export interface ComposedStore {
-  /** The store as it is; its calls for requests and their charges are timed and go through breakers. */
+  /** The store itself; its calls for requests and their charges are timed and go through breakers. */
   readonly store: Store;
-  /** The same store with a gate before it, for which its other writes wait as well. */
+  /** The same store with a gate in front of it, which its other writes wait for as well. */
   behind(gate: Gate): Store;
-  /** The same for operators: their writes are answered when a replica has them, where there are replicas. */
+  /** The same for operators. If there are replicas, writes are answered when a replica has them. */
   confirming(gate: Gate): Store;
-  /** Why the gateway is not ready for the store's sake. */
+  /** Why the gateway is not ready because of the store. */
   reasons(): string[];
-  /** Ends the probing of a store that is away; the store itself stays open. */
+  /** Stops probing an unavailable store; the store itself stays open. */
   stop(): void;
 }
 

@@ -1,21 +1,24 @@
 /**
- * A store that is not touched while it is not the one that it was (docs/failure-model.md row B12): while the gate is shut
- * every admission, settlement and write is refused as `older`, and no answer that says "there is no such account" or "no
- * such key" is believed before the store's history has been looked at again. A session that was ended may be back in such a
- * store, so nobody comes in by one. What else an operator reads is read as it is.
+ * Keeps the gateway away from a store whose history has changed (docs/failure-model.md row B12). While the gate is
+ * shut, every admission, settlement and write is refused as `older`. An answer "there is no such account" or "no such
+ * key" is not trusted before the store's history has been checked again. Such a store may contain sessions that were
+ * ended, so nobody can enter by a session. Other reads of operators pass.
  */
 
 import type { AccountTag } from "../../values/key.ts";
 import type { Store } from "../contract.ts";
 
 export interface Gate {
-  /** Undefined: go on. Else resolves when one may, and rejects with StoreError when one may not. */
+  /**
+   * Undefined: go on. Otherwise a promise that resolves when the call may go on, and rejects with StoreError when it
+   * may not.
+   */
   pass(): Promise<void> | undefined;
-  /** Looks at the store's history again. Rejects with StoreError when it is not what it was, or is unknown. */
+  /** Checks the store's history again. Rejects with StoreError when it has changed or is unknown. */
   recheck(tag: AccountTag): Promise<void>;
 }
 
-/** Everything that changes what the store has, beside the calls of requests. */
+/** Everything that changes the store's data, except the calls of requests. */
 const WRITES = [
   "createAccount",
   "setPlan",
@@ -49,7 +52,7 @@ const WRITES = [
 /** Reads that let somebody in. */
 const ENTRANCES = ["findSignIn"] as const satisfies readonly (keyof Store)[];
 
-/** The writes of a store, and what lets somebody in, each of which waits for the gate. */
+/** The store's writes and the reads that let somebody in; each waits for the gate. */
 export function gatedWrites(store: Store, gate: Gate): Partial<Store> {
   const writes = [...WRITES, ...ENTRANCES].map((name) => {
     const write = store[name].bind(store) as (...ask: unknown[]) => Promise<unknown>;

@@ -1,6 +1,7 @@
 /**
- * The calls of a request, and the look for its charge later, with all that is between the gateway and the store, outermost first: the gate (is this the
- * store that it was?), the breaker (does it answer in time?), the timing (`store_seconds`), the store.
+ * The calls of a request, and the later look-up of its charge, through every layer between the gateway and the store.
+ * Outermost first: the gate (is the store's history unchanged?), the breaker (does it answer in time?), the timing
+ * (`store_seconds`), the store.
  */
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { AccountTag, KeyHash } from "../../values/key.ts";
@@ -20,9 +21,9 @@ interface RequestPathParts {
   readonly store: RequestStore & Pick<Store, "settledAmounts">;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly metrics: Pick<Metrics, "storeSeconds">;
-  /** Undefined for a store in this process: it is neither away nor far, and a slow one is slow for all. */
+  /** Undefined for a store in this process: it is never unreachable, and if it is slow, everything is. */
   readonly breakers: Breakers | undefined;
-  /** Undefined: not asked, as where the gate itself looks at the store. */
+  /** Undefined: not asked, such as when the gate itself reads the store. */
   readonly gate: Gate | undefined;
 }
 
@@ -57,12 +58,12 @@ export class RequestPath implements RequestStore {
     const shut = this.#shut();
     if (shut) await shut;
     const answer = await this.#request(ask.tag, ADMIT, () => store.admit(ask));
-    // A key that is known and refused takes the same time as an unknown one, so that a caller cannot distinguish them.
+    // A known but refused key takes the same time as an unknown one, so that a caller cannot distinguish them.
     if (answer.outcome === "refused" && isKeyRefusal(answer.cause)) await gate?.recheck(ask.tag);
     return answer;
   }
 
-  /** What runs has been admitted: no gate stops it. */
+  /** A running request has been admitted: no gate stops it. */
   extend(ask: ExtendAsk): Promise<ExtendAnswer> {
     return this.#request(ask.tag, EXTEND, () => this.#parts.store.extend(ask));
   }
@@ -76,7 +77,7 @@ export class RequestPath implements RequestStore {
     return answer;
   }
 
-  /** No request waits for it: it takes its turn with the settlements. */
+  /** No request waits for it: it queues with the settlements. */
   async settledAmounts(tag: AccountTag, ids: readonly RequestId[]): Promise<readonly (NanoUsd | undefined)[]> {
     const shut = this.#shut();
     if (shut) await shut;
@@ -87,7 +88,7 @@ export class RequestPath implements RequestStore {
     return this.#parts.store.shardOf(tag);
   }
 
-  /** Undefined where the gate is open, so that nothing is put off for it. */
+  /** Undefined when the gate is open, so that nothing is deferred. */
   #shut(): Promise<void> | undefined {
     return this.#parts.gate?.pass();
   }
@@ -103,7 +104,7 @@ export class RequestPath implements RequestStore {
     return breakers.settlement(tag, () => this.#timed(operation, ask), isAwaited);
   }
 
-  /** The time is looked at beside the answer, which no promise of ours puts off. */
+  /** Observes the time on the side: the answer itself is not wrapped in another promise, which would delay it. */
   #timed<T>(operation: Operation, call: () => Promise<T>): Promise<T> {
     const { clock, metrics } = this.#parts;
     const startedMs = clock.monotonicMs();

@@ -1,6 +1,6 @@
 /**
- * What a settlement adds to the sums of its day, as both stores add it, and the same from the ledger's lines, as the audit
- * compares it: by group, model and key what was charged and what it cost, and what each upstream is expected to bill.
+ * What a settlement adds to the sums of its day, for both stores: what was charged and what it cost by group, model and
+ * key, and what each upstream is expected to bill. The audit gets the same from the ledger lines and compares.
  */
 import { type Memo, usageOfMemo } from "../../values/recompute.ts";
 import { dayField, upstreamField } from "../names.ts";
@@ -9,7 +9,7 @@ import { CUT_OVER_HOLD, type SettleAsk } from "../settlement.ts";
 import { NO_USAGE_TOTAL, type UsageTotal } from "./day-sums.ts";
 import { countsOf, countsOfRequest, NO_COUNTS, requestsOf, tokenSumsOf } from "./token-sums.ts";
 
-/** How the store has divided what the client owes: what was charged, and what the payer's funds did not cover. */
+/** How the store divided what the client owes: what was charged, and what the payer's funds did not cover. */
 interface ChargeSplit {
   readonly charged: bigint;
   readonly absorbed: bigint;
@@ -17,7 +17,10 @@ interface ChargeSplit {
 
 type FieldTotals = [field: string, total: UsageTotal][];
 
-/** By field of the day's sums, each once, the group's first; none for a settlement that was charged nothing and cost nothing. */
+/**
+ * The sums by field of the day's sums, each field once, the group's field first. Empty for a settlement with no charge
+ * and no cost.
+ */
 export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed }: ChargeSplit): FieldTotals {
   const { costs, attempts, voided } = ask;
   if (voided && !costs?.length) return [];
@@ -27,7 +30,7 @@ export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed }: ChargeSp
     amount: charged,
     counts: voided ? NO_COUNTS : countsOfRequest(ask.tokens),
     cost: 0n,
-    // Without costs it is of an earlier version, and what was absorbed is unknown.
+    // Without costs it comes from an earlier version, and what was absorbed is unknown.
     absorbed: costs ? rest : 0n,
   };
   const sums: FieldTotals = [[dayField(ask.group, ask.model, ask.keyId), group]];
@@ -43,7 +46,9 @@ export function sumsOfSettlement(ask: SettleAsk, { charged, absorbed }: ChargeSp
   return sums;
 }
 
-/** What a line says of it; lines of earlier versions say nothing of costs. @param memo undefined for a line without one. */
+/**
+ * The sums that a line gives; lines of earlier versions give no costs. @param memo undefined for a line without one.
+ */
 export function sumsOfLine(line: LedgerLine, memo: Memo | undefined): FieldTotals {
   const { kind, amount, credit } = line;
   if (kind !== "usage" && kind !== "absorbed") return [];
@@ -62,7 +67,7 @@ export function sumsOfLine(line: LedgerLine, memo: Memo | undefined): FieldTotal
   }
   if (!said) return [];
   const absorbed = { ...NO_USAGE_TOTAL, absorbed: amount };
-  // What funds did not cover is owed to us; only the rest is on an upstream's bill.
+  // What the funds did not cover is owed to us; only the rest is on an upstream's bill.
   if (!credit.startsWith("upstream:"))
     return [
       [field, absorbed],

@@ -7,7 +7,7 @@ import { type AccountState, DAYS_MAX, type DaySum, type UpstreamDaySum } from ".
 import { addCounts, NO_COUNTS, type UsageCounts } from "./token-sums.ts";
 
 const DAY_MS = 86_400_000;
-/** Days that are summed when nobody says which. */
+/** The number of days that are summed by default. */
 const SPAN_DEFAULT_DAYS = 30;
 
 /** UTC days from one to another, both included. */
@@ -16,13 +16,13 @@ export interface DaySpan {
   readonly until: string;
 }
 
-/** What is wrong with a span: the member at fault, and what it must be. */
+/** What is wrong with a span: the invalid member, and what it must be. */
 interface SpanFault {
   readonly member: "since" | "until";
   readonly rule: string;
 }
 
-/** What a field as `dayField` spells it is about; a group and a key's id have no bar in them. */
+/** The parts of a field as `dayField` spells it. A group and a key's id contain no "|". */
 export function partsOfField(field: string): Pick<DaySum, "group" | "model" | "key"> {
   const [, group = "", model = "", key = ""] = /^([^|]*)\|(.*)\|([^|]*)$/su.exec(field) ?? [];
   return { group, model, key };
@@ -37,15 +37,15 @@ export function upstreamDaySumOf(day: string, field: string, total: UsageTotal):
   return { day, ...partsOfUpstreamField(field), ...total, amount: nanoUsd(total.amount) };
 }
 
-/** Midnight at the beginning of a day that is written `YYYY-MM-DD`; undefined for a text that is no day. */
+/** Midnight at the beginning of a day written as `YYYY-MM-DD`; undefined for a text that is not a day. */
 export function startOfDay(day: string): number | undefined {
   const atMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
   return !Number.isNaN(atMs) && utcDay(atMs) === day ? atMs : undefined;
 }
 
 /**
- * Reads a span as people ask for it: without an end until today, without a beginning the last 30 days of it.
- * @param nowMs today, on the clock by which the sums are filed.
+ * Reads a requested span. The default end is today; the default beginning gives a span of 30 days.
+ * @param nowMs the present, on the clock by which the sums are filed.
  */
 export function readSpan(
   asked: { since?: string | undefined; until?: string | undefined },
@@ -66,7 +66,7 @@ export function readSpan(
 
 /**
  * Every day of a span.
- * @throws RangeError for a span that `readSpan` would not give.
+ * @throws RangeError for a span that `readSpan` would refuse.
  */
 export function daysOfSpan(since: string, until: string): string[] {
   const span = readSpan({ since, until }, 0);
@@ -76,7 +76,7 @@ export function daysOfSpan(since: string, until: string): string[] {
   return Array.from({ length: count }, (_, index) => utcDay(firstMs + index * DAY_MS));
 }
 
-/** What sums add up to; over several accounts the amount may pass what one account may hold. */
+/** Totals of sums. Over several accounts the amount may exceed what one account may hold. */
 export interface UsageTotal {
   /** What was charged. */
   readonly amount: bigint;
@@ -87,7 +87,7 @@ export interface UsageTotal {
   readonly absorbed: bigint;
 }
 
-/** Sums of money beside what was charged, as stores name them. */
+/** Sums of money besides what was charged, as stores name them. */
 export const MONEY_KINDS = ["cost", "absorbed"] as const;
 
 export const NO_USAGE_TOTAL: UsageTotal = Object.freeze({ amount: 0n, counts: NO_COUNTS, cost: 0n, absorbed: 0n });
@@ -101,10 +101,10 @@ export function addTotals(a: UsageTotal, b: UsageTotal): UsageTotal {
   };
 }
 
-/** What sums may be added up by. */
+/** Members by which sums can be added up. */
 export type SumMember = "day" | "group" | "model" | "key";
 
-/** Adds sums to what there is of them already, by one of their members. */
+/** Adds sums to existing totals, by one of their members. */
 export function addSums<M extends string>(
   totals: Map<string, UsageTotal>,
   sums: readonly (UsageTotal & Readonly<Record<M, string>>)[],
@@ -128,7 +128,7 @@ export function totalOf(sums: Iterable<UsageTotal>): UsageTotal {
 
 export type DaySums = Pick<AccountState, "days" | "counts" | "costs" | "upstreams">;
 
-/** @param sums of all days, and those of upstreams */
+/** @param sums of all days, and sums by upstream */
 export function daySumsAsState(sums: readonly DaySum[], upstreams: readonly UpstreamDaySum[]): DaySums {
   const named = sums.map((sum) => ({ ...sum, field: dayField(sum.group, sum.model, sum.key) }));
   return {

@@ -1,4 +1,4 @@
-/** What an account has spent in a span of days, summed up by day, group, model and key at once. */
+/** What an account spent in a span of days, summed up by day, group, model and key at once. */
 import { setImmediate } from "node:timers/promises";
 import type { AccountTag } from "../../values/key.ts";
 import type { Store } from "../contract.ts";
@@ -7,7 +7,7 @@ import { addSums, type DaySpan, type SumMember, type UsageTotal } from "./day-su
 type MemberTotals = Readonly<Record<SumMember, Map<string, UsageTotal>>>;
 
 /**
- * A part at a time, so that a long span of a large account keeps nobody waiting.
+ * Works in parts, so that a long span of a large account blocks nobody.
  * @throws StoreError
  */
 export async function sumByMember(

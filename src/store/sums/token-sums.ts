@@ -1,9 +1,9 @@
-/** Tokens and requests as sums are kept of them, per day, group, model and key. */
+/** Tokens and requests in the form in which sums are kept, per day, group, model and key. */
 import type { Usage } from "../../values/tokens/usage.ts";
 
 /**
- * Tokens by kind. `cacheWrite` has those of both lives, `reasoning` is a part of `output`; everything else does not
- * overlap (values/tokens/usage.ts).
+ * Tokens by kind. `cacheWrite` has cache writes of both lifetimes, and `reasoning` is a part of `output`. Otherwise the
+ * kinds do not overlap (values/tokens/usage.ts).
  */
 export interface TokenSums {
   readonly input: number;
@@ -28,17 +28,17 @@ export function addTokens(a: TokenSums, b: TokenSums): TokenSums {
   };
 }
 
-/** Whether what nobody pays for was a request of its own; calls of tools alone came with another one. */
+/** Whether unpaid usage was a request of its own. Tool calls alone came with another request. */
 export function requestsOf({ input, cachedInput, cacheWrite, output }: TokenSums): 0 | 1 {
   return input + cachedInput + cacheWrite + output > 0 ? 1 : 0;
 }
 
-/** Requests that were charged, those that a card without a quota paid for included, and their tokens. */
+/** Charged requests, including those paid by a card without a quota, and their tokens. */
 export interface UsageCounts extends TokenSums {
   readonly requests: number;
 }
 
-/** Every count, in the order in which it is shown. */
+/** Every count, in display order. */
 export const COUNT_KINDS = ["requests", "input", "cachedInput", "cacheWrite", "output", "reasoning"] as const;
 
 export const NO_COUNTS: UsageCounts = Object.freeze({
@@ -50,12 +50,15 @@ export const NO_COUNTS: UsageCounts = Object.freeze({
   reasoning: 0,
 });
 
-/** What one charged request adds; one that an earlier version had journaled brings no tokens. */
+/** What one charged request adds. A request journaled by an earlier version has no tokens. */
 export function countsOfRequest(tokens: TokenSums | undefined): UsageCounts {
   return tokens === undefined ? { ...NO_COUNTS, requests: 1 } : countsOf(tokens, 1);
 }
 
-/** So many requests and their tokens; written out, since V8 takes 1 us where it is to find the members itself. */
+/**
+ * Counts from requests and their tokens. Written out member by member, because V8 takes 1 us to find the members
+ * itself.
+ */
 export function countsOf(
   { input, cachedInput, cacheWrite, output, reasoning }: TokenSums,
   requests: number,
@@ -74,7 +77,7 @@ export function addCounts(a: UsageCounts, b: UsageCounts): UsageCounts {
   };
 }
 
-/** Counts made one kind at a time. */
+/** Builds counts one kind at a time. */
 export function countsFrom(count: (kind: (typeof COUNT_KINDS)[number]) => number): UsageCounts {
   return {
     requests: count("requests"),
