@@ -113,7 +113,7 @@ const MarkShape = object("MarkFinding", {
   about: orNull(text("The id of the request.", "0198c5d2a1b27c3e8f00112233445566")),
   what: text(
     "What is wrong with it.",
-    "The request 0198c5d2a1b27c3e8f00112233445566 counts as settled, and has no line.",
+    "The request 0198c5d2a1b27c3e8f00112233445566 counts as settled, but has no line.",
   ),
 });
 export type MarkAnswer = Static<typeof MarkShape>;

@@ -1,21 +1,21 @@
-/** Time cards: what the account has of each against what its lines say, and whose its code is. */
+/** Time cards: the account's record of each against its lines, and the owner of its code. */
 import { formatUsd } from "../../values/money.ts";
 import { accountId, entitlementAccount } from "../names.ts";
 import type { AccountCheck, AccountSnapshot, Finding } from "./snapshot.ts";
 
-/** Cards of the portion with what both sides have of them. */
+/** Cards of the portion, with the record and the sums of the lines. */
 function each({ figures, lines }: AccountSnapshot) {
   return [...figures.cards].map(([id, kept]) => ({ id, kept, told: lines.cards.get(entitlementAccount(id)) }));
 }
 
 const finding = (check: string, about: string, what: string): Finding => ({ check, line: undefined, about, what });
 
-/** `card_missing`, `card_without_line`: a card that the ledger gave is there, and nothing of any other. */
+/** `card_missing`, `card_without_line`: every card that the ledger gave exists, and no other does. */
 const cardPresence: AccountCheck = (snapshot) =>
   each(snapshot).flatMap(({ id, kept, told }) => {
-    if (kept && !told) return [finding("card_without_line", id, `The card ${id} is there, and no line gave it.`)];
-    if (told && !kept) return [finding("card_missing", id, `The card ${id} was given, and is not there.`)];
-    if (!kept) return [finding("card_missing", id, `Sums are kept of the card ${id}, and it is not there.`)];
+    if (kept && !told) return [finding("card_without_line", id, `The card ${id} exists, but no line gave it.`)];
+    if (told && !kept) return [finding("card_missing", id, `The card ${id} was given, but does not exist.`)];
+    if (!kept) return [finding("card_missing", id, `There are sums for the card ${id}, but it does not exist.`)];
     return [];
   });
 
@@ -27,7 +27,7 @@ const cardSpent: AccountCheck = (snapshot) =>
     return [finding("card_spent", id, `The sum spent on the card ${id} is ${words}.`)];
   });
 
-/** `card_quota`: what a card is worth was fixed when it was given. */
+/** `card_quota`: the worth of a card was fixed when it was given. */
 const cardQuota: AccountCheck = (snapshot) =>
   each(snapshot).flatMap(({ id, kept, told }) => {
     if (!kept || !told || (kept.quota ?? 0n) === told.quota) return [];
@@ -35,24 +35,24 @@ const cardQuota: AccountCheck = (snapshot) =>
     return [finding("card_quota", id, `The card ${id} is worth ${words}.`)];
   });
 
-/** `card_overdrawn`: paid and set aside, a card gives no more than it is worth. */
+/** `card_overdrawn`: spent and held together do not exceed what a card is worth. */
 const cardOverdrawn: AccountCheck = (snapshot) =>
   each(snapshot).flatMap(({ id, kept }) => {
     if (!kept || (kept.held >= 0n && kept.spent + kept.held <= (kept.quota ?? 0n))) return [];
-    const words = `${formatUsd(kept.quota ?? 0n)} USD, ${formatUsd(kept.spent)} are spent and ${formatUsd(kept.held)} held`;
-    return [finding("card_overdrawn", id, `Of the card ${id}, worth ${words}.`)];
+    const words = `worth ${formatUsd(kept.quota ?? 0n)} USD: ${formatUsd(kept.spent)} spent, ${formatUsd(kept.held)} held`;
+    return [finding("card_overdrawn", id, `The card ${id} is overdrawn, ${words}.`)];
   });
 
-/** `card_unlisted`: a card that has not ended is one that admission looks at. */
+/** `card_unlisted`: admission looks at every card that has not ended. */
 const cardListed: AccountCheck = (snapshot) =>
   each(snapshot).flatMap(({ id, kept }) => {
     if (!kept || kept.listed || kept.untilMs <= snapshot.figures.storeTimeMs) return [];
-    return [finding("card_unlisted", id, `The card ${id} has not ended, and admission does not look at it.`)];
+    return [finding("card_unlisted", id, `The card ${id} has not ended, but admission does not look at it.`)];
   });
 
 /**
- * `code_owner`: a code is one account's. Where its own record names another, or none, a failover has forgotten a redemption
- * and the code can be, or was, redeemed twice (docs/failure-model.md row B6).
+ * `code_owner`: a code belongs to one account. If its own record names another account, or none, a failover has lost a
+ * redemption, and the code can be or was redeemed twice (docs/failure-model.md row B6).
  */
 const codeOwner: AccountCheck = ({ figures, codes }) =>
   [...codes].flatMap(([id, code]) => {

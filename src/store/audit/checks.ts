@@ -1,6 +1,6 @@
 /**
  * Every check of an account, in the order in which findings are reported. To add a check, write a function over a
- * snapshot (`snapshot.ts`) in a file of its own and add it to this list; `store/redis/figures.ts` and
+ * snapshot (`snapshot.ts`) in a file of its own and add it to this list. `store/redis/figures.ts` and
  * `store/embedded/figures.ts` read what it needs, and `store/ledger/audit.ts` puts that into the portions.
  * `store/ledger/walk.ts` finds what is wrong with single lines.
  */

@@ -1,7 +1,7 @@
 /**
- * The sums per day of an account, read for its audit. Days on which nothing can be charged any more are read first, at
- * any instant. Of the others, field by field, all days are read at one instant, and the field's lines are summed up to
- * it.
+ * The sums per day of an account, read for its audit. Days that can get no more charges are read first, at any instant.
+ * For the other days, each field is read over all days at one instant, and the field's lines are summed up to that
+ * instant.
  */
 import { utcDay } from "../../values/time.ts";
 import { FIGURES_FIELDS_MAX } from "../figures.ts";
@@ -17,24 +17,26 @@ import type { FieldSums, Finding, GroupSums } from "./snapshot.ts";
 
 const DAY_MS = 86_400_000;
 /**
- * A request counts on the day of its admission, which is up to the settle horizon before its line. A day more allows
+ * A request counts on the day of its admission, which is up to the settle horizon before its line. One more day allows
  * for clocks that differ.
  */
 const SPAN_MARGIN_MS = SETTLE_HORIZON_MS + DAY_MS;
 
-/** A clock that still jumps after so many passes is believed. */
+/** After this many passes, a clock that still jumps is accepted. */
 const PASSES_MAX = 6;
 
 /**
- * Judges them; what is wrong must be so twice, the second time while the clock did not jump: a store whose clock jumps
- * charges days that were taken for over.
- * @returns what could not be judged, as sentences.
+ * Judges the sums per day. A finding must occur twice, the second time without a clock jump: a store whose clock jumps
+ * charges days that were treated as over.
+ * @returns sentences on what could not be judged.
  */
 export async function* judgeDays(reader: AccountReader): ProgressSteps<readonly string[]> {
   for (let pass = 1; ; pass++) {
     const { findings, jumped } = (yield* findInDays(reader)) ?? {};
     if (findings === undefined) {
-      return [`The sums per day are not compared: they are of more than ${FIELDS_MAX} models and keys.`];
+      return [
+        `The sums per day were not compared: there are more than ${FIELDS_MAX} combinations of group, model and key.`,
+      ];
     }
     if (findings.length === 0) return [];
     if (pass === 1 || (jumped && pass < PASSES_MAX)) continue;
@@ -43,7 +45,7 @@ export async function* judgeDays(reader: AccountReader): ProgressSteps<readonly 
   }
 }
 
-/** @returns undefined where there are too many fields to compare. */
+/** @returns undefined when there are too many fields to compare. */
 async function* findInDays(
   reader: AccountReader,
 ): ProgressSteps<{ readonly findings: readonly Finding[]; readonly jumped: boolean } | undefined> {
@@ -127,7 +129,7 @@ function daysBetween(fromMs: number, toMs: number): string[] {
   return days;
 }
 
-/** A list in parts of at most so many. */
+/** Splits a list into parts of at most `size`. */
 export function portions<T>(names: readonly T[], size: number): T[][] {
   const count = Math.ceil(names.length / size);
   return Array.from({ length: count }, (_, at) => names.slice(at * size, (at + 1) * size));
@@ -138,20 +140,20 @@ function addTo(sums: Map<string, UsageTotal>, name: string, sum: UsageTotal): vo
 }
 
 function addToGroup(groups: Map<string, GroupSums>, { field, kept, lines }: FieldSums): void {
-  // What is by upstream is by group already.
+  // Sums by upstream are in the sums by group already.
   if (isUpstreamField(field)) return;
   const { group } = partsOfField(field);
   const before = groups.get(group) ?? { group, kept: NO_USAGE_TOTAL, lines: NO_USAGE_TOTAL };
   groups.set(group, { group, kept: addTotals(before.kept, kept), lines: addTotals(before.lines, lines) });
 }
 
-/** Sums by group with what the opening line says of archived lines. */
+/** Sums by group, with the archived lines according to the opening line. */
 function withArchived(groups: ReadonlyMap<string, GroupSums>, { charged, counts }: OpeningFacts): GroupSums[] {
   const names = new Set([...groups.keys(), ...charged.keys()]);
   return [...names].map((group) => {
     const { kept, lines } = groups.get(group) ?? { kept: NO_USAGE_TOTAL, lines: NO_USAGE_TOTAL };
     const archived = { ...NO_USAGE_TOTAL, amount: charged.get(group) ?? 0n, counts: counts?.get(group) ?? NO_COUNTS };
-    // An opening line holds no costs.
+    // An opening line has no costs.
     const all = { ...addTotals(lines, archived), cost: kept.cost, absorbed: kept.absorbed };
     return { group, kept, lines: counts ? all : { ...all, counts: kept.counts } };
   });

@@ -1,4 +1,4 @@
-/** Sums per day against the lines that they follow from, over all days: money, requests and tokens. */
+/** Sums per day against the lines behind them, over all days: money, requests and tokens. */
 import { formatUsd } from "../../values/money.ts";
 import { isUpstreamField, partsOfUpstreamField } from "../names.ts";
 import { MONEY_KINDS, partsOfField, type UsageTotal } from "../sums/day-sums.ts";
@@ -6,15 +6,15 @@ import { COUNT_KINDS } from "../sums/token-sums.ts";
 import type { AccountCheck, Finding } from "./snapshot.ts";
 
 /**
- * `day_sums`, `day_costs`, `day_counts`: each group, model and key has been charged what its lines say;
- * `upstream_sums`: each upstream is expected to bill what they say. Archived lines are known by group only: then a
- * field has at least what its lines say, and the group exactly that.
+ * `day_sums`, `day_costs`, `day_counts`: the sums of each group, model and key equal those of its lines.
+ * `upstream_sums`: so do the expected bills of each upstream. Archived lines are known only by group: then a field has
+ * at least what its lines give, and the group exactly that.
  */
 const fieldSums: AccountCheck = ({ fields, archived }) =>
   fields.flatMap(({ field, kept, lines }) => {
     if (isUpstreamField(field)) return differingUpstream(field, kept, lines, archived);
     const { group, model, key } = partsOfField(field);
-    const name = field === "||" ? "fields that are none" : `the group ${group}, model ${model}, key ${key}`;
+    const name = field === "||" ? "an invalid field" : `the group ${group}, model ${model}, key ${key}`;
     return differing({ name, about: field }, kept, lines, archived);
   });
 
@@ -37,12 +37,12 @@ function differing({ name, about }: DayName, kept: UsageTotal, lines: UsageTotal
   }
   const costs = costWords(kept, lines, wrong);
   if (costs.length > 0) {
-    const what = `All days in ${name} have ${costs.join(", ")}.`;
+    const what = `Over all days, ${name} has ${costs.join(", ")}.`;
     found.push({ check: "day_costs", line: undefined, about, what });
   }
   const counts = countWords(kept, lines, wrong);
   if (counts.length > 0) {
-    const what = `All days in ${name} count ${counts.join(", ")}.`;
+    const what = `Over all days, ${name} has ${counts.join(", ")}.`;
     found.push({ check: "day_counts", line: undefined, about, what });
   }
   return found;
@@ -51,14 +51,14 @@ function differing({ name, about }: DayName, kept: UsageTotal, lines: UsageTotal
 function differingUpstream(field: string, kept: UsageTotal, lines: UsageTotal, atLeast: boolean): Finding[] {
   const wrong = wrongBy(atLeast);
   const { upstream, model } = partsOfUpstreamField(field);
-  const charged = `charged ${formatUsd(kept.amount)} USD in place of ${formatUsd(lines.amount)}`;
+  const charged = `charged ${formatUsd(kept.amount)} USD instead of ${formatUsd(lines.amount)}`;
   const words = [
     ...(wrong(kept.amount, lines.amount) ? [charged] : []),
     ...costWords(kept, lines, wrong),
     ...countWords(kept, lines, wrong),
   ];
   if (words.length === 0) return [];
-  const what = `All days of the upstream ${upstream} and its model ${model} have ${words.join(", ")}.`;
+  const what = `Over all days, the model ${model} of the upstream ${upstream} has ${words.join(", ")}.`;
   return [{ check: "upstream_sums", line: undefined, about: field, what }];
 }
 
@@ -70,13 +70,13 @@ function wrongBy(atLeast: boolean): Wrong {
 
 function costWords(kept: UsageTotal, lines: UsageTotal, wrong: Wrong): string[] {
   return MONEY_KINDS.filter((kind) => wrong(kept[kind], lines[kind])).map(
-    (kind) => `${kind} ${formatUsd(kept[kind])} USD in place of ${formatUsd(lines[kind])}`,
+    (kind) => `${kind} ${formatUsd(kept[kind])} USD instead of ${formatUsd(lines[kind])}`,
   );
 }
 
 function countWords(kept: UsageTotal, lines: UsageTotal, wrong: Wrong): string[] {
   return COUNT_KINDS.filter((kind) => wrong(kept.counts[kind], lines.counts[kind])).map(
-    (kind) => `${kept.counts[kind]} ${WORDS[kind]} in place of ${lines.counts[kind]}`,
+    (kind) => `${kept.counts[kind]} ${WORDS[kind]} instead of ${lines.counts[kind]}`,
   );
 }
 

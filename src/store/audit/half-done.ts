@@ -1,12 +1,12 @@
-/** What a change that stopped half-way has left (docs/redis-scripts.md). */
+/** What an unfinished change has left (docs/redis-scripts.md). */
 import type { AccountCheck } from "./snapshot.ts";
 
 /**
- * `unfinished`: a change was begun and not ended. The account holds what is still to be run, and its next change runs
- * it.
+ * `unfinished`: a change was begun and not finished. The account holds the steps that remain, and its next change runs
+ * them.
  */
 const unfinished: AccountCheck = ({ figures }) => {
-  const what = "A change of it has stopped half-way; the next one on this account ends it, once Redis lets it.";
+  const what = "A change stopped half-way. The next change of this account finishes it, when Redis allows it.";
   return figures.unfinished ? [{ check: "unfinished", line: undefined, what }] : [];
 };
 

@@ -1,8 +1,8 @@
 /**
- * The audit of settled marks: a request that counts as settled, with something charged or absorbed, has a line. The lines
- * lead to their marks (`named.ts`), and never to a mark that has none, so all marks are gone through, a bounded step at a
- * time; the few whose own line does not bear them out at once are looked for in the whole ledger of their account. Accounts
- * that the list of accounts lacks are met on the way.
+ * The audit of settled marks: a request that counts as settled, with something charged or absorbed, has a line. Lines
+ * lead to their marks (`named.ts`), but never to a mark without a line. So all marks are examined, in bounded steps.
+ * The few that their own line does not confirm at once are looked for in the whole ledger of their account. The walk
+ * also finds accounts that are missing from the list of accounts.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -15,33 +15,33 @@ import type { Finding } from "./snapshot.ts";
 
 type MarkStore = Pick<Store, "pageMarks" | "readLedger" | "readFigures" | "listAccountNames">;
 
-/** What was found of one account. */
+/** A finding about one account. */
 export interface MarkFinding extends Finding {
-  /** The account's name, or its id where it cannot be read. */
+  /** The account's name, or its id when the name cannot be read. */
   readonly account: string;
 }
 
-/** How far the audit is after a step. */
+/** The progress of the audit after a step. */
 export interface MarkProgress {
-  /** Steps through the keys, and lines looked through, so far. */
+  /** Steps through the keys, and lines examined, so far. */
   readonly steps: number;
-  /** With the end of a part: what was found in it. */
+  /** At the end of a part: the findings in it. */
   readonly found?: readonly MarkFinding[];
-  /** With the end of a part: where the next one begins; undefined after the last. */
+  /** At the end of a part: where the next one begins; undefined after the last. */
   readonly next?: string | undefined;
-  /** Why the step gave nothing: the next one tries the same again. */
+  /** Why the step gave nothing. The next step tries the same again. */
   readonly error?: StoreError;
 }
 
 export type MarkSteps = AsyncGenerator<MarkProgress, void, void>;
 
-/** Doubtful marks that are remembered before ledgers are looked through for them. */
+/** Doubtful marks that are collected before ledgers are searched for them. */
 const DOUBTS_MAX = 10_000;
 const PAGE_LINES = 50;
 const PAGE_NAMES = 200;
 
 /**
- * @param tag of one account; undefined for all.
+ * @param tag audits one account; undefined: all accounts.
  * @param from the `next` of an earlier part.
  */
 export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: string): MarkSteps {
@@ -78,30 +78,36 @@ export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: str
     const find = (check: string, what: string, about?: string) =>
       found.push({ account, check, line: undefined, about, what });
     try {
-      // A change that has stopped half-way may still bring the line; the account's own audit reports that.
+      // An unfinished change may still write the line; the account's own audit reports that.
       const before = yield* ask(() => store.readFigures(of, {}));
       account = before?.account.name || account;
       if (before?.unfinished) return [];
       yield* lookUp(of, ids);
       for (const requests of portions([...ids], FIGURES_MAX)) {
-        // A mark that has ended meanwhile, or that a failover has forgotten with its line, is none.
+        // A mark that has expired meanwhile, or that a failover has lost together with its line, does not count.
         const figures = yield* ask(() => store.readFigures(of, { requests }));
         for (const id of requests) {
           if (figures?.unreadable.includes(`mark ${id}`)) {
             find("unreadable", `The settled mark of the request ${id} cannot be read.`, id);
           } else if (!figures || figures.marks.get(id) !== undefined) {
-            find("mark_without_line", `The request ${id} counts as settled, and has no line.`, id);
+            find("mark_without_line", `The request ${id} counts as settled, but has no line.`, id);
           }
         }
       }
     } catch (error) {
       if (!(error instanceof StoreError) || error.outcome !== "refused") throw error;
-      find("unreadable", `Its settled marks cannot be compared with its ledger: ${errorText(error.cause ?? error)}.`);
+      find(
+        "unreadable",
+        `The settled marks of the account cannot be compared with its ledger: ${errorText(error.cause ?? error)}.`,
+      );
     }
     return found;
   }
 
-  /** `account_unlisted`: those that no name on the list of accounts leads to, another one than their own included. */
+  /**
+   * `account_unlisted`: accounts that no name in the list of accounts leads to. A name in the list other than their own
+   * counts as leading to them too.
+   */
   async function* judgeUnlisted(names: Map<AccountTag, string>): AsyncGenerator<MarkProgress, MarkFinding[], void> {
     for (let after: string | undefined, more = names.size > 0; more; ) {
       const at: string | undefined = after;
@@ -111,7 +117,7 @@ export async function* auditMarks(store: MarkStore, tag?: AccountTag, from?: str
       more = after !== undefined && names.size > 0;
     }
     return [...names].map(([of, name]) => {
-      const what = `No name on the list of accounts leads to ${accountId(of)}: what goes through all accounts passes it over.`;
+      const what = `No name in the list of accounts leads to ${accountId(of)}: a walk through all accounts misses it.`;
       const account = name || accountId(of);
       return { account, check: "account_unlisted", line: undefined, about: accountId(of), what };
     });

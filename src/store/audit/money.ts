@@ -2,7 +2,7 @@
 import { formatUsd } from "../../values/money.ts";
 import type { AccountCheck, Finding } from "./snapshot.ts";
 
-/** `balance`: what is in the account is what its lines leave in it. */
+/** `balance`: the balance equals what the lines leave in the account. */
 const balance: AccountCheck = ({ figures, lines }) =>
   differing("balance", "balance", figures.account.balance, lines.balance);
 
@@ -13,16 +13,16 @@ const spent: AccountCheck = ({ figures, lines }) => differing("spent", "sum spen
 const toppedUp: AccountCheck = ({ figures, lines }) =>
   differing("topped_up", "sum topped up", figures.account.topped, lines.topped);
 
-/** `line_count`: the last line is the one that was counted last. */
+/** `line_count`: the last existing line is the last one counted. */
 const lineCount: AccountCheck = ({ figures: { seq, lastLine } }) => {
-  const what = `${seq} lines were written; the last one that is there is line ${lastLine}.`;
+  const what = `${seq} lines were written, but the last existing line is line ${lastLine}.`;
   return seq === lastLine ? [] : [{ check: "line_count", line: undefined, what }];
 };
 
-/** `held_range`: holds are set aside from what there is. */
+/** `held_range`: the held amount is within the balance. */
 const heldRange: AccountCheck = ({ figures: { account } }) => {
   if (account.held >= 0n && account.held <= account.balance) return [];
-  const what = `Of a balance of ${formatUsd(account.balance)} USD ${formatUsd(account.held)} are held.`;
+  const what = `The balance is ${formatUsd(account.balance)} USD, but the held amount is ${formatUsd(account.held)}.`;
   return [{ check: "held_range", line: undefined, what }];
 };
 

@@ -1,6 +1,6 @@
 /**
- * Reads an account for its audit, a bounded step at a time, and compares what it has read with the ledger: with the
- * figures of an instant it walks the lines up to that same instant, and then runs every check on both.
+ * Reads an account for its audit, in bounded steps, and compares it with the ledger: it reads the figures of an
+ * instant, walks the lines up to that instant, and runs every check on both.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -18,33 +18,34 @@ export type AuditStore = Pick<
   "getCode" | "findAccountName" | "readLedger" | "readFigures" | "listRecords" | "pageDays" | "pageUpstreamDays"
 >;
 
-/** How far an audit is after a step. */
+/** The progress of an audit after a step. */
 export interface AuditProgress {
-  /** Number of the line that it has come to. */
+  /** Number of the last line that was read. */
   readonly lines: number;
-  /** Number of the last line when the audit began; undefined before that is known. */
+  /** Number of the last line when the audit began; undefined until it is known. */
   readonly linesMax: number | undefined;
-  /** Why the last step gave nothing: the next one tries the same again. */
+  /** Why the last step gave nothing. The next step tries the same again. */
   readonly error?: StoreError;
 }
 
-/** One step, or several, that give a T. */
+/** One or more steps that give a T. */
 export type ProgressSteps<T> = AsyncGenerator<AuditProgress, T, void>;
 
-/** What a portion has beside its figures. */
+/** What a portion has besides its figures. */
 type Portion = Partial<Pick<AccountSnapshot, "foundAs" | "codes" | "fields" | "groups">>;
 
 /** Lines that one step reads and judges: some milliseconds of this process, less of the store. */
 const PAGE_LINES = 50;
 /**
- * Findings that are remembered, so that each is reported once; of an account with more, most are only counted anyway.
+ * Findings that are remembered, so that each is reported once. For an account with more findings, most are only counted
+ * anyway.
  */
 export const FOUND_MAX = 1_000;
 
-/** The store has fewer lines than were read before: a failover has forgotten some, and what was summed up is void. */
+/** The store has fewer lines than were read before: a failover has lost some, and the sums are void. */
 export const WENT_BACK = new Error("the store went back");
 
-/** The store answers, and has an error for this account's own records. */
+/** The store answers, and reports an error for this account's own records. */
 class Unreadable extends Error {}
 
 export class AccountReader {
@@ -55,7 +56,7 @@ export class AccountReader {
   linesMax: number | undefined;
   /** Findings already reported: later portions find the same ones again. */
   readonly #found = new Set<string>();
-  /** Lines that were read and are after the instant of the figures. */
+  /** Lines that were read and are later than the instant of the figures. */
   #ahead: readonly LedgerLine[] = [];
 
   constructor(store: AuditStore, tag: AccountTag) {
@@ -68,7 +69,7 @@ export class AccountReader {
     return { lines: this.walk.seq, linesMax: this.linesMax };
   }
 
-  /** One step of the store. While it does not answer, each step is another try. */
+  /** One step of the store. While the store does not answer, each step is another try. */
   async *ask<T>(work: () => Promise<T>): ProgressSteps<T> {
     for (;;) {
       try {
@@ -85,7 +86,7 @@ export class AccountReader {
 
   async *figures(ask: FiguresAsk): ProgressSteps<AccountFigures> {
     const figures = yield* this.ask(() => this.store.readFigures(this.tag, ask));
-    // An account is never taken away.
+    // Accounts are never removed.
     if (!figures) throw WENT_BACK;
     return figures;
   }
@@ -121,7 +122,7 @@ export class AccountReader {
       for (const line of lines.slice(0, count)) this.walk.add(line);
       this.#ahead = lines.slice(count);
       yield* this.#named(storeTimeMs);
-      // What was the last line is not there any more: the gap is found, and nothing else is to come.
+      // The former last line no longer exists: the gap is reported, and no line follows.
       if (count === 0) break;
     }
     this.walk.end();
@@ -132,11 +133,11 @@ export class AccountReader {
     if (this.#ahead.length > 0) return this.#ahead;
     const after = this.walk.seq;
     const lines = yield* this.ask(() => this.store.readLedger(this.tag, after, PAGE_LINES));
-    // Lines that somebody has numbered by hand must not make us read for ever.
+    // Lines with manually changed numbers must not make this loop endless.
     return (lines.at(-1)?.seq ?? 0) > after ? lines : [];
   }
 
-  /** Looks up what keeps the walked requests and payments from being counted again, by the names that the lines have. */
+  /** Looks up what keeps the walked requests and payments from being counted again, by the names in the lines. */
   async *#named(storeTimeMs: number): ProgressSteps<void> {
     const requests = this.walk.takeRequests().filter(({ atMs }) => mustHaveMark(atMs, storeTimeMs));
     const payments = this.walk.takePayments();
@@ -146,7 +147,7 @@ export class AccountReader {
         requests: page.requests.map(({ requestId }) => requestId),
         payments: page.payments.map(({ id }) => id),
       });
-      // A store that has gone back has forgotten these with their lines.
+      // A store that has gone back has lost these together with their lines.
       if (figures.lastLine < this.walk.seq) throw WENT_BACK;
       for (const check of NAME_CHECKS) for (const finding of check({ figures, ...page })) this.find(finding);
     }

@@ -1,7 +1,7 @@
-/** The account's records: that they can be read, and that it and its keys are found where they are looked for. */
+/** The account's records: they can be read, and the account and its keys can be found. */
 import type { AccountCheck } from "./snapshot.ts";
 
-/** `unreadable`: a record that does not hold what it must, such as an amount that is no number. */
+/** `unreadable`: a record with invalid contents, such as an amount that is not a number. */
 const unreadable: AccountCheck = ({ figures }) =>
   figures.unreadable.map((name) => ({
     check: "unreadable",
@@ -14,17 +14,21 @@ const unreadable: AccountCheck = ({ figures }) =>
 const accountName: AccountCheck = ({ figures: { account }, foundAs }) => {
   if (foundAs === undefined || foundAs === account.name) return [];
   return [
-    { check: "account_name", line: undefined, what: `It is found as ${foundAs}, and calls itself ${account.name}.` },
+    {
+      check: "account_name",
+      line: undefined,
+      what: `The account is found as ${foundAs}, but its own record has the name ${account.name}.`,
+    },
   ];
 };
 
-/** `key_index`: a key that works is found by its id, or nobody could revoke it. */
+/** `key_index`: a working key can be found by its id; otherwise nobody could revoke it. */
 const keyIndex: AccountCheck = ({ figures }) =>
   figures.keys
     .filter(({ id, hash, hashOfId, idOfHash }) => hashOfId !== hash || idOfHash !== id)
     .map(({ id, idOfHash }) => {
-      const lost = `The key ${id || "without an id"} is listed, and there is no such key.`;
-      const hidden = `The key ${id} works and is not found by its id: it can be neither moved nor revoked.`;
+      const lost = `The key ${id || "without an id"} is listed, but there is no such key.`;
+      const hidden = `The key ${id} works, but cannot be found by its id: it can be neither moved nor revoked.`;
       return { check: "key_index", line: undefined, about: id, what: idOfHash === id ? hidden : lost };
     });
 

@@ -1,11 +1,10 @@
 /**
- * The audit of an account: every figure that the store keeps is compared with the ledger lines that it must follow
- * from.
+ * The audit of an account: every figure in the store is compared with the ledger lines from which it must follow.
  *
- * It goes in steps, each of which asks the store for a bounded portion, and between two of them its caller may do
- * something else. Accounts move meanwhile, so each portion is read at one instant, with the number of that instant's
- * last line; the walk goes on to that line, and then both sides are of the same instant. A large account takes longer,
- * and holds nobody up.
+ * The audit runs in steps. Each asks the store for a bounded portion, and its caller may do something else between two
+ * steps. Accounts change meanwhile, so each portion is read at one instant, together with the number of that instant's
+ * last line. The walk continues to that line; then both sides are of the same instant. A large account takes longer,
+ * but blocks nobody.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -24,29 +23,29 @@ export type { AuditProgress, AuditStore };
 export interface AccountAudit {
   readonly name: string;
   readonly tag: AccountTag;
-  /** As it stood when the audit began; undefined when the name leads to no account. */
+  /** As it was when the audit began; undefined when the name leads to no account. */
   readonly account: Account | undefined;
   readonly lines: number;
-  /** What the lines up to that instant leave in the account. */
+  /** The balance that the lines up to that instant give. */
   readonly balance: bigint;
   readonly totals: LedgerTally["totals"];
   readonly outcome: "balanced" | "unbalanced";
   readonly findings: readonly Finding[];
-  /** All findings, those that are not kept included. */
+  /** The number of all findings, including those that are not kept. */
   readonly findingCount: number;
-  /** What could not be compared, each a sentence; empty but for accounts beyond every measure. */
+  /** Sentences on what could not be compared; empty except for extremely large accounts. */
   readonly skipped: readonly string[];
 }
 
 /** Steps of an audit, and its outcome. */
 export type AuditSteps = ProgressSteps<AccountAudit>;
 
-/** Times that a store may go back while an account is audited. */
+/** How often a store may go back while an account is audited. */
 const RESTARTS_MAX = 3;
 
 /**
- * Audits one account: each line, and the account's figures against its lines, by every check of `audit/checks.ts`.
- * @throws StoreError when the store goes back again and again. A step reports a store that does not answer.
+ * Audits one account: each line, and the account's figures against its lines, with every check of `audit/checks.ts`.
+ * @throws StoreError when the store keeps going back. If the store does not answer, the step reports it.
  */
 export async function* auditAccount(store: AuditStore, account: AccountName): AuditSteps {
   for (let restarts = 0; ; restarts++) {
@@ -70,7 +69,7 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
     account = first?.account;
     if (first) {
       reader.linesMax = first.lastLine;
-      // It may have been renamed since its name was read.
+      // It may have been renamed after its name was read.
       const isNamed = first.account.name === name;
       const found = isNamed ? { tag } : yield* reader.ask(() => store.findAccountName(name));
       yield* reader.judge(first, { foundAs: found?.tag === tag ? name : undefined });
@@ -79,12 +78,16 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
       skipped = yield* judgeDays(reader);
       yield* reader.judge(yield* reader.figures({ payments: [] }));
     } else {
-      walk.find("account_missing", `The name ${name} leads to an account that is not there.`);
+      walk.find("account_missing", `The name ${name} leads to an account that does not exist.`);
     }
   } catch (error) {
-    // A store that is away, or has gone back, is no fault of the account's; any other error comes from its contents.
+    // A store that is unavailable or has gone back is no fault of the account; any other error comes from its contents.
     if (error === WENT_BACK || error instanceof StoreError) throw error;
-    reader.find({ check: "unreadable", line: undefined, what: `It cannot be read to its end: ${errorText(error)}.` });
+    reader.find({
+      check: "unreadable",
+      line: undefined,
+      what: `The account cannot be read completely: ${errorText(error)}.`,
+    });
   }
   const { lines, findings, findingCount, tally } = walk;
   const outcome = findingCount === 0 ? "balanced" : "unbalanced";

@@ -1,7 +1,7 @@
 /**
- * The opening line of a ledger whose beginning is in the archive: what the archived lines sum up to, so that the balance
- * is at every instant the opening and the lines after it, and so are the sums that are kept beside it
- * (docs/failure-model.md invariant 1).
+ * The opening line of a ledger whose beginning is archived: the sums of the archived lines. The balance at every
+ * instant is the opening line plus the lines after it; the same is true for the other sums (docs/failure-model.md
+ * invariant 1).
  */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
@@ -11,12 +11,14 @@ import { SETTLED_MARK_MS } from "../settlement.ts";
 import { COUNT_KINDS, countsFrom, type UsageCounts } from "../sums/token-sums.ts";
 import { chainOf, type LineChain } from "./line-chain.ts";
 
-/** Lines that one step of archiving replaces at most: the store does nothing else meanwhile. */
+/** The most lines that one archiving step replaces: the store does nothing else meanwhile. */
 export const ARCHIVE_LINES_MAX = 1_000;
-/** Only lines so old are archived: a settlement may come for 48 h, and its mark stays as long again. */
+/**
+ * Only lines older than this are archived: a settlement may arrive for 48 h, and its mark remains for as long again.
+ */
 export const ARCHIVE_AGE_MS = SETTLED_MARK_MS;
 
-/** What all archived lines together say. */
+/** The sums of all archived lines. */
 export interface OpeningFacts {
   /** Instant of the very first line. */
   readonly sinceMs: number;
@@ -28,19 +30,19 @@ export interface OpeningFacts {
   readonly cards: ReadonlyMap<string, { readonly quota: bigint; readonly spent: bigint }>;
   /** What was charged, by group. */
   readonly charged: ReadonlyMap<string, bigint>;
-  /** Requests and tokens of it, by group; undefined in a line of a version that did not count them. */
+  /** Requests and tokens charged, by group; undefined in a line of a version that did not count them. */
   readonly counts: ReadonlyMap<string, UsageCounts> | undefined;
-  /** Top-ups and adjustments; undefined as `counts`. */
+  /** Number of top-ups and adjustments; undefined as for `counts`. */
   readonly payments: number | undefined;
-  /** What every archived line is in, member by member; undefined in a line of a version that did not have it. */
+  /** The chain over every archived line with all its members; undefined in a line of a version without it. */
   readonly chain: LineChain | undefined;
 }
 
 export type ArchiveOutcome =
   | "archived"
-  /** The ledger begins with this very line already. */
+  /** The ledger already begins with this very line. */
   | "duplicate"
-  /** The ledger does not begin where the asker thinks; nothing was changed. */
+  /** The ledger does not begin where the caller assumes; nothing was changed. */
   | "moved"
   /** A line is younger than ARCHIVE_AGE_MS on the store's clock; nothing was changed. */
   | "too_young"
@@ -76,7 +78,7 @@ export function openingLine(tag: AccountTag, last: LedgerLine, facts: OpeningFac
   };
 }
 
-/** @returns undefined for a memo that is none of an opening line. */
+/** @returns undefined for a memo that does not belong to an opening line. */
 export function readOpening(memo: string): OpeningFacts | undefined {
   try {
     const json = JSON.parse(memo) as Record<string, unknown>;

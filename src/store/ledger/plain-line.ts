@@ -1,6 +1,6 @@
 /**
- * A ledger line as plain text: the form in which lines leave the store for the archive and come back from it. One line,
- * one JSON object, members always in this order, so that the same lines always have the same digest.
+ * A ledger line as plain text: the form in which lines go to the archive and come back from it. Each line is one JSON
+ * object with its members always in this order, so that the same lines always have the same digest.
  */
 import { createHash } from "node:crypto";
 import { parseNano } from "../../values/money.ts";
@@ -31,7 +31,7 @@ export function toPlain(line: LedgerLine): PlainLine {
   };
 }
 
-/** @returns undefined for a value that is no line. */
+/** @returns undefined for a value that is not a line. */
 export function fromPlain(value: unknown): LedgerLine | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const plain = value as Readonly<Record<string, unknown>>;
@@ -51,7 +51,7 @@ export function textOf(line: LedgerLine): string {
   return `${JSON.stringify(toPlain(line))}\n`;
 }
 
-/** SHA-256 of lines in their order, in hex: who has it has the lines. */
+/** SHA-256 of lines in their order, in hex. */
 export function digestOf(lines: readonly LedgerLine[]): string {
   const hash = createHash("sha256");
   for (const line of lines) hash.update(textOf(line));

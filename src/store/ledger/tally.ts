@@ -1,6 +1,6 @@
 /**
- * What the lines of a ledger sum up to: the account's money, its cards, what was charged by group and by field of the sums
- * per day. It adds up and judges nothing; `walk.ts` does.
+ * Sums up the lines of a ledger: the account's money, its cards, and what was charged by group and by field of the sums
+ * per day. It judges nothing; `walk.ts` does.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -13,7 +13,7 @@ import { addTotals, NO_USAGE_TOTAL, type UsageTotal } from "../sums/day-sums.ts"
 import { NO_COUNTS } from "../sums/token-sums.ts";
 import type { OpeningFacts } from "./opening.ts";
 
-/** Groups, models and keys whose sums are kept apart; of an account with more of them only the groups are. */
+/** The most fields (group, model and key) that are summed separately; above it only groups are. */
 export const FIELDS_MAX = 100_000;
 
 export class LedgerTally {
@@ -46,21 +46,19 @@ export class LedgerTally {
   get totals(): ReadonlyMap<string, bigint> {
     return new Map([...this.#totals].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
-  /** What was charged since the opening line, by field of the sums per day; undefined above FIELDS_MAX of them. */
+  /** What was charged since the opening line, by field of the sums per day; undefined above FIELDS_MAX fields. */
   get fields(): ReadonlyMap<string, UsageTotal> | undefined {
     return this.#fields;
   }
-  /**
-   * What the archived lines together say, by the opening line; undefined where the walk began with the very first line.
-   */
+  /** The sums of the archived lines, by the opening line; undefined when the walk began with the very first line. */
   get opening(): OpeningFacts | undefined {
     return this.#opening;
   }
-  /** The earliest and the latest instant of a line, archived ones included; undefined without lines. */
+  /** The earliest and the latest instant of a line, including archived ones; undefined without lines. */
   get instants(): { readonly first: number; readonly last: number } | undefined {
     return this.#instants;
   }
-  /** All that was added, for the opening line that is to replace it; the chain is the opening line's own. */
+  /** All that was added, for the opening line that will replace it. The chain is that of the present opening line. */
   get facts(): OpeningFacts {
     const counted = this.#opening === undefined || this.#opening.counts !== undefined;
     return {
@@ -76,7 +74,7 @@ export class LedgerTally {
     };
   }
 
-  /** Begins anew with an opening line, in place of all that was added. */
+  /** Starts over with an opening line instead of all that was added. */
   begin({ atMs, balance }: LedgerLine, facts: OpeningFacts): void {
     this.#opening = facts;
     this.#balance = balance;
@@ -119,7 +117,7 @@ export class LedgerTally {
     return (credit === this.#own ? amount : 0n) - (debit === this.#own ? amount : 0n);
   }
 
-  /** What kind of double-entry account it is: `own` is the account or one of its cards. */
+  /** The kind of a double-entry account; `own` is the account or one of its cards. */
   kindOf(account: string): string {
     if (account === this.#own || account.startsWith(entitlementAccount(""))) return "own";
     return account.split(":", 1)[0] as string;

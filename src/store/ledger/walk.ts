@@ -1,6 +1,6 @@
 /**
- * An account's ledger read line by line, in order: where the lines contradict themselves or the figures that they were
- * computed from. Knows no store; `audit.ts` feeds it.
+ * Reads an account's ledger line by line, in order, and finds lines that contradict each other or the figures from
+ * which they were computed. It uses no store; `audit.ts` feeds it.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -13,11 +13,13 @@ import { CUT_OVER_HOLD } from "../settlement.ts";
 import { type OpeningFacts, readOpening } from "./opening.ts";
 import { LedgerTally } from "./tally.ts";
 
-/** Findings that are kept of one account; further ones are only counted. */
+/** Findings that are kept for one account; further ones are only counted. */
 const FINDINGS_MAX = 20;
-/** Requests after a line among which another charge of the same request is noticed. */
+/** The number of later requests among which a second charge of the same request is noticed. */
 const RECENT_REQUESTS_MAX = 20_000;
-/** Which double-entry accounts each kind of line may move money between; `own` is the account or one of its cards. */
+/**
+ * The double-entry accounts between which each kind of line may move money; `own` is the account or one of its cards.
+ */
 const SIDES: Readonly<Partial<Record<LedgerLine["kind"], readonly (readonly [debit: string, credit: string])[]>>> = {
   usage: [["own", "revenue"]],
   absorbed: [
@@ -40,10 +42,10 @@ const SIDES: Readonly<Partial<Record<LedgerLine["kind"], readonly (readonly [deb
 };
 
 const OVER_HOLD = "absorbed:over_hold";
-/** The same of an answer that broke off: its client never owed it. */
+/** The same for an answer that broke off: its client never owed it. */
 const CUT = `absorbed:${CUT_OVER_HOLD}`;
 
-/** The lines of one request so far: they follow each other. */
+/** The lines of one request so far: they are consecutive. */
 interface OpenRequest {
   readonly first: LedgerLine;
   readonly usage: { readonly line: LedgerLine; readonly memo: Memo } | undefined;
@@ -52,17 +54,17 @@ interface OpenRequest {
 }
 
 export class LedgerWalk {
-  /** What the lines sum up to. */
+  /** The sums of the lines. */
   readonly tally: LedgerTally;
   readonly #findings: Finding[] = [];
   #findingCount = 0;
   #lines = 0;
   #seq = 0;
-  /** The balance that the last line says. */
+  /** The balance in the last line. */
   #told = 0n;
   /** A request that the next line may complete with what was absorbed above the hold. */
   #request: OpenRequest | undefined;
-  /** Charged requests that were seen last, and their lines. */
+  /** The latest charged requests, and their lines. */
   readonly #recent = new Map<string, number>();
   #requestsOut: LedgerRequest[] = [];
   #paymentsOut: LedgerPayment[] = [];
@@ -89,14 +91,14 @@ export class LedgerWalk {
     return [...this.tally.sums.cards.keys()].map((account) => account.slice(entitlementAccount("").length));
   }
 
-  /** Requests whose last line has been seen since this was asked before. */
+  /** Requests whose last line was seen since the previous call. */
   takeRequests(): readonly LedgerRequest[] {
     const requests = this.#requestsOut;
     this.#requestsOut = [];
     return requests;
   }
 
-  /** Payments whose line has been seen since this was asked before. */
+  /** Payments whose line was seen since the previous call. */
   takePayments(): readonly LedgerPayment[] {
     const payments = this.#paymentsOut;
     this.#paymentsOut = [];
@@ -113,7 +115,7 @@ export class LedgerWalk {
     this.#inOrder(line);
     this.#lines += 1;
     if (line.kind === "unreadable") {
-      this.find("line_unreadable", "What stands there is no ledger line.", line.seq);
+      this.find("line_unreadable", "The entry is not a valid ledger line.", line.seq);
       return;
     }
     const charges = line.kind === "usage" || line.kind === "absorbed";
@@ -123,7 +125,7 @@ export class LedgerWalk {
     if (completes && this.#request) this.#request[line.debit === CUT ? "cutOverHold" : "overHold"] += line.amount;
     if (!goesOn || line.kind === "usage") this.#endRequest();
     const memo = charges && !completes ? readMemo(line.memo) : undefined;
-    // A line that completes a charge says what the charge's own line says.
+    // A line that completes a charge has the facts of the charge's own line.
     this.tally.add(line, completes ? this.#request?.usage?.memo : memo);
     if (line.kind === "topup" || line.kind === "adjust") {
       this.#paymentsOut.push({ id: line.reference, line: line.seq, amount: this.tally.moved(line) });
@@ -139,25 +141,25 @@ export class LedgerWalk {
     this.#judgeBalance(line);
   }
 
-  /** There is no further line for now; what the last one left open is judged. */
+  /** There is no further line for now: judges what the last line left open. */
   end(): void {
     this.#endRequest();
   }
 
-  /** Notes something that is wrong. */
+  /** Records a finding. */
   find(check: string, what: string, line?: number, about?: string): void {
     this.#findingCount += 1;
     if (this.#findings.length < FINDINGS_MAX) this.#findings.push({ check, line, about, what });
   }
 
   /**
-   * An opening line replaces all lines before it. A walk that has just read those from the archive compares; any other
-   * walk begins with the opening line, also one that was under way when the lines were archived.
+   * An opening line replaces all lines before it. A walk that has just read those lines from the archive compares; any
+   * other walk starts at the opening line, even one that was under way when the lines were archived.
    */
   #open(line: LedgerLine): void {
     const facts = readOpening(line.memo);
     if (!facts) {
-      this.find("opening", "Its memo does not say what was archived.", line.seq);
+      this.find("opening", "The memo does not say what was archived.", line.seq);
       this.#seq = Math.max(line.seq, this.#seq);
       return;
     }
@@ -166,14 +168,14 @@ export class LedgerWalk {
     else this.#begin(line, facts);
     const sum = [...facts.totals.values()].reduce((total, amount) => total + amount, 0n);
     if (sum !== 0n)
-      this.find("opening", `What was archived sums up to ${formatUsd(sum)} USD in place of zero.`, line.seq);
+      this.find("opening", `The archived lines sum up to ${formatUsd(sum)} USD instead of zero.`, line.seq);
   }
 
   #compareOpening(line: LedgerLine, facts: OpeningFacts): void {
     const { balance } = this.tally.sums;
     const walked = JSON.stringify(openingShape(this.tally.facts, facts));
     if (balance === line.balance && walked === JSON.stringify(openingShape(facts, facts))) return;
-    const words = `${formatUsd(line.balance)} USD, the archived lines give ${formatUsd(balance)}`;
+    const words = `${formatUsd(line.balance)} USD; the archived lines give ${formatUsd(balance)}`;
     this.find("opening", `The opening line does not follow from the archive: its balance is ${words}.`, line.seq);
   }
 
@@ -185,20 +187,24 @@ export class LedgerWalk {
 
   #inOrder({ seq }: LedgerLine): void {
     if (seq !== this.#seq + 1) {
-      const missing = seq > this.#seq + 1 ? `line ${this.#seq + 1} is missing before it` : "its number does not go up";
+      const missing =
+        seq > this.#seq + 1 ? `line ${this.#seq + 1} is missing before it` : "its number does not increase";
       this.find("line_order", `The lines are not numbered without gaps: ${missing}.`, seq);
     }
     this.#seq = Math.max(seq, this.#seq);
   }
 
   #judgeSides({ seq, kind, debit, credit, amount }: LedgerLine): void {
-    if (amount < 0n) this.find("line_amount", `Its amount is negative: ${formatUsd(amount)} USD.`, seq);
+    if (amount < 0n) this.find("line_amount", `The amount is negative: ${formatUsd(amount)} USD.`, seq);
     const [from, to] = [this.tally.kindOf(debit), this.tally.kindOf(credit)];
     if (SIDES[kind]?.some(([a, b]) => a === from && b === to)) return;
     this.find("line_sides", `A line of the kind ${kind} does not move money from ${debit} to ${credit}.`, seq);
   }
 
-  /** A line must fit the one before it or the sum of all; one wrong line is named once, not with all that follow it. */
+  /**
+   * A line must fit the one before it or the sum of all. One wrong line is reported once, without all the lines after
+   * it.
+   */
   #judgeBalance(line: LedgerLine): void {
     const sum = this.tally.sums.balance;
     if (line.balance !== sum && line.balance !== this.#told + this.tally.moved(line)) {
@@ -211,7 +217,7 @@ export class LedgerWalk {
   /** A request is charged once. */
   #judgeTwice({ reference, seq }: LedgerLine): void {
     const before = this.#recent.get(reference);
-    if (before !== undefined) this.find("charged_twice", `Line ${before} has charged ${reference} already.`, seq);
+    if (before !== undefined) this.find("charged_twice", `Line ${before} already charged ${reference}.`, seq);
     this.#recent.set(reference, seq);
     if (this.#recent.size <= RECENT_REQUESTS_MAX) return;
     for (const oldest of this.#recent.keys()) {
@@ -220,7 +226,7 @@ export class LedgerWalk {
     }
   }
 
-  /** What was charged, and what was absorbed because neither hold nor funds covered it, are the whole price. */
+  /** The charge and what was absorbed because neither hold nor funds covered it are together the whole price. */
   #endRequest(): void {
     const request = this.#request;
     if (!request) return;
@@ -234,8 +240,8 @@ export class LedgerWalk {
     const { line, memo } = usage;
     const paid = line.amount + overHold;
     const figures = this.#figuresOf(line, memo);
-    // A card without a quota pays any charge, and its lines are of 0. The card's own line may come after theirs: a
-    // store that lost both can get the charge back first.
+    // A card without a quota pays any charge, with lines of 0. The line that gave the card may come after them: a store
+    // that lost both can get the charge back first.
     const quota = this.tally.sums.cards.get(line.debit)?.quota;
     const unmetered = quota === 0n || (quota === undefined && paid === 0n && line.debit.startsWith("ent_"));
     this.#requestsOut.push({ ...ended, owed: unmetered ? undefined : paid });
@@ -247,31 +253,31 @@ export class LedgerWalk {
     if (figures) this.#compare(line, line.amount, figures.cost);
   }
 
-  /** What the answered try cost the operator follows from the line, too. */
+  /** The cost of the answered attempt must follow from the line too. */
   #judgeAttempts({ seq }: LedgerLine, memo: Memo): void {
     const attempts = attemptsOf(memo);
-    if (!attempts) this.find("attempts", "Its memo does not hold the figures of its attempts.", seq);
+    if (!attempts) this.find("attempts", "The memo lacks the figures of the attempts.", seq);
     for (const { upstream, cost, computed = cost } of attempts ?? []) {
       if (cost === computed) continue;
-      const words = `The attempt at ${upstream} cost ${formatUsd(cost)} USD, its tokens give ${formatUsd(computed)}.`;
+      const words = `The attempt at ${upstream} cost ${formatUsd(cost)} USD; its tokens give ${formatUsd(computed)}.`;
       this.find("attempts", words, seq);
     }
   }
 
   #figuresOf({ seq }: LedgerLine, memo: Memo): { cost: NanoUsd; owed: NanoUsd } | undefined {
     const figures = recompute(memo);
-    if (!figures) this.find("charge", "Its memo does not hold the figures that it was computed from.", seq);
+    if (!figures) this.find("charge", "The memo lacks the figures from which the charge was computed.", seq);
     return figures;
   }
 
   #compare({ seq, reference }: LedgerLine, amount: bigint, computed: bigint): void {
     if (amount === computed) return;
-    const words = `${formatUsd(amount)} USD, its tokens at its prices give ${formatUsd(computed)}`;
+    const words = `${formatUsd(amount)} USD; its tokens at its prices give ${formatUsd(computed)}`;
     this.find("charge", `The charge of ${reference} is ${words}.`, seq);
   }
 }
 
-/** The facts in an order that does not depend on who wrote them; members that `told` lacks are left out. */
+/** The facts in an order that does not depend on their source. Members that `told` lacks are left out. */
 function openingShape({ spent, topped, totals, cards, charged, counts, payments }: OpeningFacts, told: OpeningFacts) {
   const sorted = (amounts: ReadonlyMap<string, bigint>) => [...amounts].map(([name, one]) => `${name} ${one}`).sort();
   const worth = [...cards].map(([id, { quota, spent: paid }]) => `${id} ${quota} ${paid}`).sort();

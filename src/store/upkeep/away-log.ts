@@ -1,6 +1,7 @@
 /**
- * What the log says of a store that is away: one line when it goes, a rare reminder, one line when it is back. The reason
- * that its connections give is part of that line and no line of its own, since they try again several times a second.
+ * Logs the outages of a store: one line when it stops answering, a rare reminder, and one line when it is back. The
+ * reason from its connections is part of that line and not a line of its own, because they retry several times a
+ * second.
  */
 
 import type { Log } from "../../telemetry/log.ts";
@@ -8,14 +9,17 @@ import { errorText } from "../../values/program/error-text.ts";
 import type { Clock } from "../../values/time.ts";
 
 const REMIND_MS = 600_000;
-/** Reasons that are remembered, so that each is told once in a while; beyond it the oldest is forgotten. */
+/** Reasons that are remembered, so that each is logged only once in a while. Beyond it the oldest is forgotten. */
 const REASONS_MAX = 32;
 const MS_PER_S = 1_000;
 
 export class AwayLog {
   readonly #clock: Clock;
   readonly #log: Log;
-  /** Why a connection failed last; undefined when that was told, or none has failed since the store was looked at. */
+  /**
+   * The last reason why a connection failed; undefined when it was logged, or when none has failed since the last
+   * check.
+   */
   #failure: string | undefined;
   /** Undefined while the store answers. */
   #awaySinceMs: number | undefined;
@@ -27,19 +31,19 @@ export class AwayLog {
     this.#log = log;
   }
 
-  /** A connection was lost or could not be made. What that means is known when the store is looked at the next time. */
+  /** A connection was lost or could not be made. The next check of the store shows what that means. */
   failed(reason: string): void {
     this.#failure = reason;
   }
 
-  /** The store was looked at, and does not answer. */
+  /** The store was checked and does not answer. */
   away(error: unknown): void {
     const nowMs = this.#clock.monotonicMs();
     const reason = this.#failure ?? errorText(error);
     if (this.#awaySinceMs === undefined) {
       this.#awaySinceMs = nowMs;
       this.#remindedMs = nowMs;
-      const until = "it is asked every second, and new requests get 503 until it does";
+      const until = "it is checked every second, and new requests get 503 until it does";
       this.#log.warn({ event: "store_away", reason, away_s: 0 }, `the store does not answer; ${until}`);
     } else if (nowMs - this.#remindedMs >= REMIND_MS) {
       this.#remindedMs = nowMs;
@@ -47,7 +51,7 @@ export class AwayLog {
     }
   }
 
-  /** The store was looked at, and answers. */
+  /** The store was checked and answers. */
   answers(): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#awaySinceMs !== undefined) {
@@ -57,7 +61,7 @@ export class AwayLog {
     this.#failure = undefined;
   }
 
-  /** One server of several, or a connection that was lost and is there again. */
+  /** Logs the failure of one server of several, or of a connection that has been restored. */
   #tellOfFailure(reason: string, nowMs: number): void {
     const toldMs = this.#toldMs.get(reason);
     if (toldMs !== undefined && nowMs - toldMs < REMIND_MS) return;

@@ -1,6 +1,7 @@
 /**
- * Finishes redemptions that were cut off between the claim of a code and the credit of its account: at the start, for
- * those of a process that died, and on a timer, for those of other replicas (docs/failure-model.md invariant 11).
+ * Finishes redemptions that were cut off between the claim of a code and the credit of its account. It runs at the
+ * start, for those of a process that died, and on a timer, for those of other gateways (docs/failure-model.md invariant
+ * 11).
  */
 
 import type { Log } from "../../telemetry/log.ts";
@@ -8,7 +9,7 @@ import type { Clock } from "../../values/time.ts";
 import { type Store, StoreAwayError } from "../contract.ts";
 
 const SWEEP_EVERY_MS = 60_000;
-/** Claims that one sweep looks at; the others wait for the next. */
+/** Claims that one sweep examines; the others wait for the next sweep. */
 const CLAIMS_PER_SWEEP = 100;
 
 interface ClaimSweeper {
@@ -23,7 +24,7 @@ export function sweepClaims(parts: { store: Pick<Store, "finishClaims">; clock: 
   const sweep = async (): Promise<void> => {
     try {
       const finished = await store.finishClaims(CLAIMS_PER_SWEEP);
-      if (finished > 0) log.warn({ codes: finished }, "redemptions that were cut off are credited now");
+      if (finished > 0) log.warn({ codes: finished }, "redemptions that were cut off were credited");
     } catch (error) {
       if (!(error instanceof StoreAwayError))
         log.warn({ reason: String(error) }, "redemptions that were cut off wait for the store");

@@ -1,4 +1,4 @@
-/** Whether the store answers, for readiness and metrics: asked on a timer, away from the path of requests. */
+/** Whether the store answers, for readiness and metrics: checked on a timer, outside the request path. */
 
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
@@ -7,20 +7,24 @@ import { type Store, StoreError } from "../contract.ts";
 import type { AwayLog } from "./away-log.ts";
 
 const CHECK_EVERY_MS = 1_000;
-/** A store that has answered once makes not ready after this long without an answer (docs/failure-model.md invariant 28). */
+/**
+ * After this long without an answer, a store that has answered before makes the gateway not ready
+ * (docs/failure-model.md invariant 28).
+ */
 const UNREADY_AFTER_MS = 5_000;
 
 interface StoreHealth {
   /** Why the gateway is not ready because of its store; empty while it is. */
   reasons(): string[];
-  /** Why a store that answers must not be used, in the words of `reasons`; undefined while nothing is known to be wrong with it. */
+  /** Why a store that answers must not be used, in the words of `reasons`; undefined while no fault is known. */
   unfit(): string | undefined;
   stop(): void;
 }
 
 /**
- * Asks every second. @param parts.hasAnswered whether it has at the start: no traffic is wanted for a store that never has, or
- * a roll-out with a wrong password would replace one good process after the other.
+ * Checks every second. @param parts.hasAnswered whether the store answered at the start. A gateway whose store has
+ * never answered is not ready; otherwise a roll-out with a wrong password would replace one good process after the
+ * other.
  */
 export function watchHealth(parts: {
   store: Pick<Store, "check">;
@@ -32,7 +36,7 @@ export function watchHealth(parts: {
 }): StoreHealth {
   const { store, clock, metrics, log, away } = parts;
   let failingSinceMs = parts.hasAnswered ? undefined : Number.NEGATIVE_INFINITY;
-  /** Why a store that answers must not be used; undefined while nothing is wrong with it, or nothing is known. */
+  /** Why a store that answers must not be used; undefined while no fault is known. */
   let unfit: string | undefined;
   let stopped = false;
   let cancel = () => {};
@@ -49,7 +53,7 @@ export function watchHealth(parts: {
       const reason = unfitness(error);
       if (reason === undefined) away.away(error);
       else {
-        // It answers, if only to say that.
+        // It has answered, even if only to report a fault.
         away.answers();
         if (reason !== unfit) log.error({ reason }, "the store is not fit for use");
       }
@@ -77,12 +81,12 @@ export function watchHealth(parts: {
 const NO_ANSWER = "the store does not answer";
 const isUnfit = (reason: string): string => `the store is not fit for use: ${reason}`;
 
-/** Why a store that has answered must not be used; undefined when it has not answered. */
+/** Why a store that has answered must not be used; undefined if it has not answered. */
 function unfitness(error: unknown): string | undefined {
   return error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
 }
 
-/** Asks the store now. @returns what is wrong with it in the words of readiness; undefined while it can be used. */
+/** Checks the store now. @returns what is wrong with it in the words of readiness; undefined while it can be used. */
 export async function problemOf(store: Pick<Store, "check">): Promise<string | undefined> {
   try {
     await store.check();
@@ -95,7 +99,7 @@ export async function problemOf(store: Pick<Store, "check">): Promise<string | u
 }
 
 /**
- * For the start: a store that is away is waited for; one that answers and would lose money is refused (row B11).
+ * For the start: waits for a store that is unavailable, and refuses one that answers and would lose money (row B11).
  * @returns whether it answers.
  */
 export async function demandFitness(store: Pick<Store, "check">, away: AwayLog): Promise<boolean> {

@@ -1,6 +1,6 @@
 /**
- * The audit that runs by itself: every hour all accounts, a step at a time with pauses in between, so that it does not
- * delay requests. Two gauges count what it finds; the log names account and line.
+ * The background audit: every hour it audits all accounts, in steps with pauses in between, so that requests are not
+ * delayed. Two gauges count its findings; the log names account and line.
  */
 
 import type { Log } from "../../telemetry/log.ts";
@@ -14,20 +14,20 @@ import type { AccountName } from "../records.ts";
 
 const FIRST_AFTER_MS = 60_000;
 const AUDIT_EVERY_MS = 3_600_000;
-/** How long requests have the process for themselves after a page of lines, or after some small steps. */
+/** The pause for requests after a page of lines, or after some small steps. */
 const PAUSE_MS = 50;
 const SMALL_STEPS = 8;
-/** Accounts that are off and told of; further ones are told of with every audit. */
+/** Unbalanced accounts that are remembered as reported. Further ones are reported at every audit. */
 const TOLD_MAX = 10_000;
 /** Accounts whose names are listed at a time. */
 const PAGE_ACCOUNTS = 100;
-/** A store that does not answer is asked again after these waits; then the audit is cut off until the next hour. */
+/** The waits between retries when the store does not answer. After them the audit is cut off until the next hour. */
 const AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000, 60_000];
-/** An account that the store does not serve is asked for so often again: its slot may be on its way to another server. */
+/** Retries for an account that the store does not serve: its slot may be moving to another server. */
 const OWN_TRIES = 4;
 /** An account that has been topped up counts as low below 1 USD available. */
 const LOW_BELOW = nanoUsd(1_000_000_000n);
-/** Cards are counted by how soon they end; the sooner ones among the later ones too. */
+/** Cards are counted by how soon they end. The later groups include the sooner ones. */
 const EXPIRING_WITHIN = [
   { within: "1d", ms: 86_400_000 },
   { within: "7d", ms: 7 * 86_400_000 },
@@ -46,7 +46,7 @@ export function watchLedger(parts: {
   clock: Clock;
   metrics: Metrics;
   log: Log;
-  /** Called for an account whose ledger does not balance, once until it does. */
+  /** Called for an account whose ledger does not balance, once until it balances again. */
   onUnbalanced?: (account: string, findings: number) => void;
 }): LedgerWatch {
   const { store, clock, metrics, log, onUnbalanced } = parts;
@@ -65,7 +65,7 @@ export function watchLedger(parts: {
     if (stopped) throw STOPPED;
   };
 
-  /** Asks once more, and again, while the store does not answer. */
+  /** Retries while the store does not answer. */
   const patiently = async <T>(work: () => Promise<T>): Promise<T> => {
     for (let tries = 0; ; tries++) {
       try {
@@ -111,7 +111,7 @@ export function watchLedger(parts: {
     return false;
   };
 
-  /** Whether an account is in order. What is the matter with its own records keeps nobody from the others. */
+  /** Whether an account is in order. A fault in its own records does not keep the others from being audited. */
   const look = async (name: AccountName, counts: PassCounts): Promise<boolean> => {
     try {
       const found = await audit(name);
@@ -119,7 +119,7 @@ export function watchLedger(parts: {
       const { account } = found;
       if (account && account.topped > 0n && account.balance - account.held < LOW_BELOW) counts.low += 1;
       const listed = await patiently(() => store.listCards(name.tag)).catch((error: unknown) => {
-        // Its audit has told of the damage.
+        // Its audit has reported the damage.
         if (isOfItsOwn(error) && !balanced) return undefined;
         throw error;
       });
@@ -143,7 +143,7 @@ export function watchLedger(parts: {
       const page = await patiently(() => store.listAccountNames(from, PAGE_ACCOUNTS));
       for (const name of page.items) {
         if (!(await look(name, counts))) unbalanced += 1;
-        // What is found is shown at once: the pass may be cut off.
+        // Findings are published at once, because the pass may be cut off.
         if (unbalanced > shown) {
           shown = unbalanced;
           metrics.ledgerUnbalanced.set(shown);
@@ -183,13 +183,13 @@ export function watchLedger(parts: {
   };
 }
 
-/** What one pass over all accounts counts beside those that are off. */
+/** What one pass over all accounts counts besides unbalanced accounts. */
 interface PassCounts {
   low: number;
   readonly expiring: { readonly within: string; readonly ms: number; cards: number }[];
 }
 
-/** Whether the store answers, and not for this account: asking for long is no use. */
+/** Whether the store answers, but not for this account: long retries are of no use. */
 function isOfItsOwn(error: unknown): error is StoreError {
   return error instanceof StoreError && error.outcome === "refused";
 }

@@ -1,19 +1,22 @@
-/** Asks a store once, as a start would, for somebody who wants to know before there is one. */
+/** Checks a store once, as a start would, for somebody who wants to know before a start. */
 import type { StoreSettings } from "../../values/settings.ts";
 import { StoreError } from "../contract.ts";
 import { openStore } from "../open.ts";
 
-/** Longer than a gateway has for it: nobody else waits. */
+/** Longer than a gateway has for it, because nobody else waits. */
 const PATIENCE_MS = 2_000;
 
 interface Trial {
   /** Why it cannot be used; undefined: it can. */
   readonly problem: string | undefined;
-  /** What an operator should know of one that can. */
+  /** Warnings about a store that can be used. */
   readonly warnings: readonly string[];
 }
 
-/** Connects, asks whether the store is fit for use, and leaves; nothing is written. @param settings of a store on Redis. */
+/**
+ * Connects, asks whether the store is fit for use, and disconnects; nothing is written. @param settings of a store on
+ * Redis.
+ */
 export async function tryStore(settings: Exclude<StoreSettings, { kind: "embedded" }>): Promise<Trial> {
   const warnings: string[] = [];
   let failure: string | undefined;
@@ -30,7 +33,7 @@ export async function tryStore(settings: Exclude<StoreSettings, { kind: "embedde
     return { problem: undefined, warnings };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    // A server that has answered says itself what is wrong; of one that has not, the connection knows more.
+    // A server that has answered explains the fault itself. If none has answered, the connection's error says more.
     return { problem: error.outcome === "refused" ? error.message : (failure ?? error.message), warnings };
   } finally {
     await store.close();

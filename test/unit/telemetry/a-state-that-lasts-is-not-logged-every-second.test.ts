@@ -23,7 +23,7 @@ test("a reason is told when it is another one, and once a minute", () => {
   assert.deepEqual(told.slice(2), ["away", "older"]);
 });
 
-const AWAY = "the store does not answer; it is asked every second, and new requests get 503 until it does";
+const AWAY = "the store does not answer; it is checked every second, and new requests get 503 until it does";
 
 test("a store that is away is one line with its connections' reason, a reminder after ten minutes, one line at its end", () => {
   const clock = new HandClock();

@@ -127,6 +127,6 @@ test("a request that counts as settled without a line, and one whose hold is sti
   await redis.command("SET", markKey(held, ridOf(5)), '["0","",""]');
   assert.deepEqual(
     (await findingsOf(store, held)).map(({ what }) => what),
-    [`The request ${ridOf(5)} is settled, and its hold is still there.`],
+    [`The request ${ridOf(5)} is settled, but its hold still exists.`],
   );
 });

@@ -49,7 +49,7 @@ async function scene(t: TestContext, wrap: (store: Store) => Store = (store) => 
 }
 
 const COMPLAINTS = [1, 2, 3].map(
-  (number) => `Account marked: mark_without_line: The request ${ridOf(number)} counts as settled, and has no line.`,
+  (number) => `Account marked: mark_without_line: The request ${ridOf(number)} counts as settled, but has no line.`,
 );
 
 test("what is settled without a line fails the verification, of its own account and of all", async (t) => {

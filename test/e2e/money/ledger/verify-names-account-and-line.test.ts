@@ -98,7 +98,7 @@ describe("in the embedded store", () => {
       name: "how many lines there are",
       sql: "UPDATE accounts SET seq = seq + 1 WHERE tag = ?",
       checks: ["line_count"],
-      words: /: 6 lines were written; the last one that is there is line 5\.$/m,
+      words: /: 6 lines were written, but the last existing line is line 5\.$/m,
     },
     {
       name: "what a card has paid",
@@ -143,7 +143,7 @@ describe("in the embedded store", () => {
       name: "the requests of a day",
       sql: "UPDATE days SET requests = 2 WHERE tag = ? AND field LIKE 'money|chat-1|%'",
       checks: ["day_counts"],
-      words: /: All days in the group money, model chat-1, key \S+ count 2 requests in place of 1\.$/m,
+      words: /: Over all days, the group money, model chat-1, key \S+ has 2 requests instead of 1\.$/m,
     },
     {
       name: "the tokens of a day",
@@ -154,7 +154,7 @@ describe("in the embedded store", () => {
       name: "the cost of a day",
       sql: "UPDATE days SET cost = cost + 1 WHERE tag = ? AND field LIKE 'money|chat-1|%'",
       checks: ["day_costs"],
-      words: /: All days in the group money, model chat-1, key \S+ have cost \S+ USD in place of \S+\.$/m,
+      words: /: Over all days, the group money, model chat-1, key \S+ has cost \S+ USD instead of \S+\.$/m,
     },
     {
       name: "what was absorbed on a day",
@@ -166,7 +166,7 @@ describe("in the embedded store", () => {
       sql: "UPDATE days SET cost = cost + 1, output = output + 1 WHERE tag = ? AND field = '^up-chat|chat-1'",
       checks: ["upstream_sums"],
       words:
-        /: All days of the upstream up-chat and its model chat-1 have cost \S+ USD in place of \S+, \d+ output tokens in place of \d+\.$/m,
+        /: Over all days, the model chat-1 of the upstream up-chat has cost \S+ USD instead of \S+, \d+ output tokens instead of \d+\.$/m,
     },
     {
       name: "what an upstream was charged for",
@@ -188,7 +188,7 @@ describe("in the embedded store", () => {
       name: "the amount of a charge",
       sql: "UPDATE ledger SET amount = amount - 5 WHERE tag = ? AND seq = 3",
       checks: ["line_balance", "charge", "settled_mark", "day_sums", "upstream_sums", "balance", "spent"],
-      words: /, line 3: charge: The charge of \S+ is \S+ USD, its tokens at its prices give \S+\.$/m,
+      words: /, line 3: charge: The charge of \S+ is \S+ USD; its tokens at its prices give \S+\.$/m,
     },
     {
       name: "an amount below nothing",
@@ -199,13 +199,13 @@ describe("in the embedded store", () => {
       name: "the tokens of a charge",
       sql: `UPDATE ledger SET memo = replace(memo, '"output":', '"output":1') WHERE tag = ? AND seq = 4`,
       checks: ["charge", "attempts", "day_counts", "upstream_sums"],
-      words: /, line 4: attempts: The attempt at \S+ cost \S+ USD, its tokens give \S+\.$/m,
+      words: /, line 4: attempts: The attempt at \S+ cost \S+ USD; its tokens give \S+\.$/m,
     },
     {
       name: "a memo that is none",
       sql: "UPDATE ledger SET memo = '{}' WHERE tag = ? AND seq = 4",
       checks: ["charge", "day_counts", "day_costs", "upstream_sums"],
-      words: /, line 4: charge: Its memo does not hold the figures that it was computed from\.$/m,
+      words: /, line 4: charge: The memo lacks the figures from which the charge was computed\.$/m,
     },
     {
       name: "where a charge went",
@@ -247,13 +247,13 @@ describe("in the embedded store", () => {
       name: "a last line that is gone",
       sql: "DELETE FROM ledger WHERE tag = ? AND seq = 5",
       checks: ["line_count", "balance", "topped_up", "payment_count"],
-      words: /: 5 lines were written; the last one that is there is line 4\.$/m,
+      words: /: 5 lines were written, but the last existing line is line 4\.$/m,
     },
     {
       name: "a settled mark that is gone",
       sql: "DELETE FROM settled WHERE tag = ?1 AND rid = (SELECT ref FROM ledger WHERE tag = ?1 AND seq = 3)",
       checks: ["settled_mark"],
-      words: /, line 3: settled_mark: The request \S+ has no settled mark: sent again, it would be charged again\.$/m,
+      words: /, line 3: settled_mark: The request \S+ has no settled mark: a replay would charge it again\.$/m,
     },
     {
       name: "a settled mark with another amount",
@@ -264,7 +264,7 @@ describe("in the embedded store", () => {
       name: "a payment that is forgotten",
       sql: "DELETE FROM payments WHERE tag = ? AND id = 'adj'",
       checks: ["payment", "payment_count"],
-      words: /, line 5: payment: The payment adj has no record: sent again, it would be counted again\.$/m,
+      words: /, line 5: payment: The payment adj has no record: if it is repeated, it is counted again\.$/m,
     },
     {
       name: "a payment's amount",
@@ -381,7 +381,7 @@ describe("on Redis", () => {
       name: "a sum of holds",
       commands: ({ at }) => [["HINCRBY", at, "held", "5"]],
       checks: ["held"],
-      words: /: held: 0\.000000105 USD are held; the holds sum up to 0\.0000001\.$/m,
+      words: /: held: The held amount is 0\.000000105 USD; the holds sum up to 0\.0000001\.$/m,
     },
     {
       name: "more held than there is",
@@ -392,20 +392,20 @@ describe("on Redis", () => {
       name: "a hold that is gone",
       commands: ({ at, running }) => [["HDEL", `${at}:h`, running]],
       checks: ["held", "in_flight", "hold_expiry"],
-      words: /: hold_expiry: The request \S+ is on the list of ends, and has no hold\.$/m,
+      words: /: hold_expiry: The request \S+ is in the list of expiries, but has no hold\.$/m,
     },
     {
       name: "a hold that nothing lets go",
       commands: ({ at, running }) => [["ZREM", `${at}:hx`, running]],
       checks: ["hold_expiry"],
       words:
-        /: The hold of the request \S+ is to end at \d{13} \(ms\), and ends never, since it is not on the list of ends\.$/m,
+        /: The hold of the request \S+ should expire at \d{13} \(ms\), but expires never, because it is not in the list of expiries\.$/m,
     },
     {
       name: "a hold that ends a year late",
       commands: ({ at, running }) => [["ZADD", `${at}:hx`, "9999999999999", running]],
       checks: ["hold_expiry"],
-      words: /: The hold of the request \S+ is to end at \d{13} \(ms\), and ends at 9999999999999\.$/m,
+      words: /: The hold of the request \S+ should expire at \d{13} \(ms\), but expires at 9999999999999\.$/m,
     },
     {
       name: "a hold of a settled request",
@@ -422,7 +422,7 @@ describe("on Redis", () => {
       name: "requests in flight of a group that has none",
       commands: ({ at }) => [["HSET", at, "c:cards", "1"]],
       checks: ["in_flight"],
-      words: /: 1 requests are counted as in flight in cards; there are 0 holds\.$/m,
+      words: /: The count of requests in flight in cards is 1; there are 0 holds\.$/m,
     },
     { name: "what is held of a card", commands: ({ at }) => [["HSET", at, "eh:code_1", "5"]], checks: ["card_held"] },
     {
@@ -482,7 +482,7 @@ describe("on Redis", () => {
         ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, "^input|up-chat|chat-1", "-1"],
       ],
       checks: ["upstream_sums"],
-      words: /: All days of the upstream up-chat and its model chat-1 have charged \S+ USD in place of \S+, \d+ input/m,
+      words: /: Over all days, the model chat-1 of the upstream up-chat has charged \S+ USD instead of \S+, \d+ input/m,
     },
     {
       name: "a model of an upstream that nobody asked",
@@ -490,7 +490,7 @@ describe("on Redis", () => {
         ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, "^cost|up-chat|ghost|^", "1"],
       ],
       checks: ["upstream_sums"],
-      words: /: All days of the upstream up-chat and its model ghost\|\^ have cost/m,
+      words: /: Over all days, the model ghost\|\^ of the upstream up-chat has cost/m,
     },
     {
       name: "a settled mark that is gone",
@@ -522,13 +522,13 @@ describe("on Redis", () => {
       name: "a key that is not found by its id",
       commands: ({ at, account }) => [["HDEL", at, `ki:${account.keyId}`]],
       checks: ["key_index"],
-      words: /: The key key_\w+ works and is not found by its id: it can be neither moved nor revoked\.$/m,
+      words: /: The key key_\w+ works, but cannot be found by its id: it can be neither moved nor revoked\.$/m,
     },
     {
       name: "a key that is listed and gone",
       commands: ({ at, account }) => [["HDEL", at, `k:${hashKey(account.key)}`]],
       checks: ["key_index"],
-      words: /: The key key_\w+ is listed, and there is no such key\.$/m,
+      words: /: The key key_\w+ is listed, but there is no such key\.$/m,
     },
     {
       name: "an account's own name",
@@ -548,7 +548,7 @@ describe("on Redis", () => {
       name: "an account that the list of accounts lacks",
       commands: ({ account }) => [["ZREM", "{idx:accounts}:names", account.name]],
       checks: ["account_unlisted"],
-      words: /: account_unlisted: No name on the list of accounts leads to acct_\w+: what goes through all/m,
+      words: /: account_unlisted: No name in the list of accounts leads to acct_\w+: a walk through all/m,
     },
     { name: "an account that is gone", commands: ({ at }) => [["DEL", at]], checks: ["account_missing"] },
     {
@@ -566,7 +566,7 @@ describe("on Redis", () => {
       name: "a line beyond the count",
       commands: ({ at }) => [["XADD", `${at}:l`, "6-0", "at", "1", "kind", "topup", "amount", "5"]],
       checks: ["line_count", "line_unreadable"],
-      words: /, line 6: line_unreadable: What stands there is no ledger line\.$/m,
+      words: /, line 6: line_unreadable: The entry is not a valid ledger line\.$/m,
     },
     {
       name: "a line between two lines",
