@@ -1,5 +1,5 @@
 /**
- * Admission on the embedded store: asks `decide` about the account and writes down its decision. Synchronous from the
+ * Admission on the embedded store: asks `decide` about the account and stores its decision. It is synchronous from the
  * first read to the last write, and therefore atomic. `redis/lua/admit.lua` does the same, step by step.
  */
 
@@ -55,7 +55,7 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   return answer.outcome === "refused" ? answer : hold(context, ask, key, answer, nowMs);
 }
 
-/** The answer that this request id got before, while it is held or its settled mark lives. */
+/** The earlier answer to this request id, while its hold or its settled mark exists. */
 function rememberedAnswer(
   context: Context,
   ask: AdmitAsk,
@@ -67,7 +67,7 @@ function rememberedAnswer(
   if (held !== undefined) return held.answer;
   const mark = context.settledMark(ask.tag, ask.requestId, nowMs);
   if (mark === undefined) return undefined;
-  // Voided before it was admitted: an ask that arrives after its own withdrawal holds nothing and goes nowhere.
+  // Voided before it was admitted: an ask that arrives after its own withdrawal holds nothing and is not sent.
   if (mark.record === "") return refused("concurrency", key.group);
   return admittedOf(ask.tag, JSON.parse(mark.record) as HoldRecord);
 }
@@ -102,7 +102,7 @@ function standingOf(
 function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, nowMs: number): Admitted {
   const untilMs = nowMs + ask.holdTtlMs;
   const { idempotency } = ask;
-  // A disk that refuses the period leaves no key behind that nobody lets go of.
+  // Done first: if the disk refuses the period, no hold is left behind that nobody releases.
   if (granted.hold > 0n) for (const { field, counts } of granted.budgets) openPeriod(context, ask.tag, field, counts);
   if (idempotency) takeKey(context.db, { ...ask, idempotency }, untilMs, nowMs);
   const { scope } = granted;
@@ -111,7 +111,7 @@ function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, 
   return answer;
 }
 
-/** The same as `admittedOf` says of the record. */
+/** The same answer as `admittedOf` gives for the record. */
 function admittedNow({ tag }: AdmitAsk, key: KeyFacts, granted: Granted, nowMs: number): Admitted {
   const { hold, dear, free, entitlement, unmetered, limits, counted } = granted;
   const { id, group } = key;
@@ -135,7 +135,7 @@ function refused(cause: AdmitRefused["cause"], group: string | undefined): Admit
   return { outcome: "refused", cause, group, retryAfterMs: undefined, limits: NO_LIMITS };
 }
 
-/* Extending a hold: as far as what is free allows. `redis/lua/extend.lua` does the same, step by step. */
+/* Extends a hold as far as free funds allow. `redis/lua/extend.lua` does the same, step by step. */
 
 export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   const nowMs = context.nowMs();
@@ -144,12 +144,12 @@ export function extend(context: Context, ask: ExtendAsk): ExtendAnswer {
   const live = context.live(ask.tag);
   sweepHolds(live, nowMs);
   const record = live.holds.get(ask.requestId);
-  // A sweep has a limit: holds that it has left are expired too.
+  // A sweep is limited, so the holds that it left may be expired too.
   if (record === undefined || record.expiresAtMs <= nowMs) return { outcome: "gone" };
   const { hold: held, unmetered, entitlement, keyId, counted } = record.answer;
   // An entitlement without quota pays without a hold.
   if (held >= ask.target || unmetered) return { outcome: "held", hold: held };
-  // Whoever is shut out has what was set aside for the request, and no more.
+  // A key or account that may no longer be used keeps what was set aside for the request, and gets no more.
   if (account.status !== "normal" || isShutOut(context, ask.tag, keyId)) return { outcome: "held", hold: held };
   const request = { keyId, counted };
   const free = least(

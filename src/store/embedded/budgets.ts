@@ -1,4 +1,7 @@
-/** Budgets of the embedded store: what is spent stands in the database, what is held in memory. `redis/lua/budgets.lua` does the same. */
+/**
+ * Budgets of the embedded store: spending is in the database, held amounts are in memory. `redis/lua/budgets.lua` does
+ * the same.
+ */
 import type { AccountTag } from "../../values/key.ts";
 import { added, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
 import { BUDGET_SPANS, type LimitSet, NO_LIMITS_SET, readLimitsText, strictest } from "../limits/limits.ts";
@@ -7,7 +10,7 @@ import { writeBudget } from "./database/batch.ts";
 import type { Row } from "./database/database.ts";
 import { heldName } from "./live.ts";
 
-/** The figures of a budget as they were left; undefined: nothing was ever held of it. */
+/** The stored figures of a budget; undefined: nothing was ever held of it. */
 export function findBudget(context: Context, tag: AccountTag, field: string): BudgetCounts | undefined {
   const { db } = context;
   const counts = db.batch.budget(tag, field);
@@ -22,7 +25,7 @@ function toCounts(context: Context, tag: AccountTag, row: Row): BudgetCounts {
   return withHeld(context, tag, row.field as string, { now, before });
 }
 
-/** The same figures with what is held now. */
+/** The same figures with the amounts held now. */
 function withHeld(context: Context, tag: AccountTag, field: string, { now, before }: BudgetCounts): BudgetCounts {
   const sums = ({ period, spent }: BudgetCounts["now"]) => {
     return { period, spent, held: context.live(tag).heldByBudget.get(heldName(field, period)) ?? 0n };
@@ -63,17 +66,20 @@ export function allBudgets(context: Context, tag: AccountTag): Readonly<Record<s
   return Object.fromEntries(rows.map((row) => [row.field as string, toCounts(context, tag, row)]));
 }
 
-/** Keeps the period in which a request begins to hold of a budget, unless it is the latest already. @param counts as they are in it. */
+/**
+ * Stores the period in which a request begins to hold of a budget, unless it is the latest already. @param counts as
+ * they are in it.
+ */
 export function openPeriod(context: Context, tag: AccountTag, field: string, { now: { period } }: BudgetCounts): void {
   const find = () => findBudget(context, tag, field);
   if (find()?.now.period === period) return;
-  // Looked up again: settlements that cannot be committed first are taken back, and what they have spent with them.
+  // Read again inside: settlements that are committed first but fail are rolled back, together with their spending.
   context.db.commitNormal(() => writeBudget(context.db, tag, field, movedOn(find(), period)));
 }
 
 /**
  * The limits of a key and of its account as they are now, not as they were when a request began.
- * @returns of a key what its owner and the operator let, and the operator's caps alone.
+ * @returns for the key: what its owner and the operator allow together, and the operator's caps alone.
  */
 export function limitsNow(
   context: Context,
@@ -86,7 +92,7 @@ export function limitsNow(
   return { ofKey, caps, ofAccount: readLimitsText(context.account(tag)?.limits ?? "") };
 }
 
-/** What a request counts in, and whose hold of its budgets it is. */
+/** What a request is counted in, and the key whose budgets it holds of. */
 export interface CountedRequest {
   readonly keyId: string;
   /** `countedText`. */
@@ -95,9 +101,9 @@ export interface CountedRequest {
 
 /**
  * What the budgets of a request leave beyond all holds.
- * @param own what it holds itself, which is not taken off.
- * @param whose all budgets, or those alone that the operator has set: the caps of the key, and the account's.
- * @returns undefined where none limits it.
+ * @param own what the request itself holds; it is not subtracted.
+ * @param whose all budgets, or only those set by the operator: the caps of the key, and those of the account.
+ * @returns undefined when no budget limits it.
  */
 export function budgetRest(
   context: Context,
@@ -121,7 +127,7 @@ export function budgetRest(
   return rest;
 }
 
-/** Opens the periods that a hold counts in, before it is raised: a hold of nothing has opened none. */
+/** Opens the periods of a hold's budgets before the hold is raised, because a hold of 0 has opened none. */
 export function openCounted(context: Context, tag: AccountTag, { keyId, counted }: CountedRequest): void {
   for (const budget of readCounted(counted).budgets) {
     const field = budgetField(budget, keyId);
@@ -130,7 +136,7 @@ export function openCounted(context: Context, tag: AccountTag, { keyId, counted 
   }
 }
 
-/** What the budgets of a request are once a charge is counted in them, by field. */
+/** The budgets of a request after a charge is counted in them, by field. */
 export function budgetsAfter(
   context: Context,
   tag: AccountTag,

@@ -1,4 +1,4 @@
-/** Time cards of the embedded store: what an account has of them, and how one comes to it. */
+/** Time cards of the embedded store: what an account has of them, and how it gets one. */
 
 import type { AccountTag } from "../../values/key.ts";
 import { ZERO } from "../../values/money.ts";
@@ -16,7 +16,7 @@ export function grant(context: Context, tag: AccountTag, ask: GrantAsk): Entitle
   return context.db.commitFull(() => grantWithin(context, tag, ask, nowMs));
 }
 
-/** Gives a card within the running transaction; undefined where there is no such account. */
+/** Gives a card within the running transaction; undefined when there is no such account. */
 export function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, nowMs: number): Entitlement | undefined {
   const { db } = context;
   if (findAccountRow(db, tag) === undefined) return undefined;
@@ -24,7 +24,8 @@ export function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, no
   if (known !== undefined) return known;
   const fromMs = ask.fromMs ?? (ask.afterPrevious ? afterPrevious(context, tag, ask.group, nowMs) : nowMs);
   const untilMs = fromMs + ask.lastsMs;
-  // Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
+  // Long after its end a card leaves the list that admission reads, so that long-time customers cost no more than new
+  // ones.
   db.run("UPDATE entitlements SET listed = 0 WHERE tag = ? AND ends <= ?", tag, nowMs - ENTITLEMENT_LINGER_MS);
   db.run(
     "INSERT INTO entitlements (tag, id, card, plan, grp, starts, ends, quota) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -1,6 +1,6 @@
 /**
- * Codes of the embedded store. Code and account are in one database, so that claim, credit and end are one transaction:
- * there is nothing between them that a crash could leave.
+ * Codes of the embedded store. Code and account are in one database, so claim, credit and end are one transaction, and
+ * a crash cannot leave an intermediate state.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -54,7 +54,7 @@ export function listCodes(context: Context, cursor: string | undefined, limit: n
   return pageOf(rows.map(toCode), size);
 }
 
-/** @param items one more than the page has, where there are more. */
+/** @param items one item more than the page, when there are more. */
 function pageOf<T extends { readonly id: string }>(items: readonly T[], size: number): Page<T> {
   return { items: items.slice(0, size), next: items.length > size ? items[size - 1]?.id : undefined };
 }
@@ -107,7 +107,7 @@ export function redeem(context: Context, { hash, tag, fromMs }: Parameters<Store
   if (account === undefined) return { outcome: "unknown_account" };
   const fresh = code.state === "unused";
   if (account.status === "closed" && fresh && fromMs === undefined) return { outcome: "closed_account" };
-  // One that is done again was in time.
+  // A replayed redemption was in time.
   if (fresh && fromMs === undefined && nowMs >= (code.expiresAtMs ?? Number.POSITIVE_INFINITY)) {
     return { outcome: "expired" };
   }
@@ -116,7 +116,7 @@ export function redeem(context: Context, { hash, tag, fromMs }: Parameters<Store
     if (fresh) db.run("UPDATE codes SET state = 'redeemed', tag = ?, claimed = ? WHERE hash = ?", tag, nowMs, hash);
     return grantWithin(context, tag, card, nowMs);
   });
-  if (entitlement === undefined) throw new Error("an account is gone within a transaction");
+  if (entitlement === undefined) throw new Error("an account disappeared within a transaction");
   const redeemed: Code = fresh ? { ...code, state: "redeemed", tag, claimedAtMs: nowMs } : code;
   return { outcome: fresh ? "redeemed" : "again", code: redeemed, entitlement };
 }
@@ -136,7 +136,7 @@ function toBatch(row: Row): CodeBatch {
   return { id: row.id as string, label: row.label as string, count: Number(row.count), ...worthOf(row) };
 }
 
-/** What a code and a batch of them have in common. */
+/** What a code and a batch have in common. */
 function worthOf(row: Row): CardFacts & Pick<Code, "expiresAtMs" | "createdAtMs"> {
   return {
     card: row.card as string,

@@ -1,4 +1,4 @@
-/** What every operation of the embedded store works on. */
+/** The context that every operation of the embedded store works on. */
 
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
@@ -10,10 +10,10 @@ import type { Database, Row } from "./database/database.ts";
 import { emptyLive, type Live } from "./live.ts";
 import { type AccountRow, entitlementRows, findAccountRow, findEntitlement, toEntitlement } from "./rows.ts";
 
-/** Accounts whose rows are remembered at once: those that ask, and some 300 bytes each. */
+/** Accounts whose rows are cached at once, about 300 bytes each. */
 const REMEMBERED_MAX = 10_000;
 
-/** Rows of one account, as they are in the database once the batch is written. */
+/** Rows of one account, as they are in the database after the batch is written. */
 interface Remembered {
   readonly generation: number;
   row: AccountRow;
@@ -43,7 +43,7 @@ export class Context {
     return Math.trunc(this.#now());
   }
 
-  /** What an account has in flight; call it only for accounts that exist, so that strangers cannot fill the map. */
+  /** What an account has in flight. Call it only for accounts that exist, so that unknown tags cannot fill the map. */
   live(tag: AccountTag): Live {
     const known = this.#live.get(tag);
     if (known) return known;
@@ -52,18 +52,18 @@ export class Context {
     return live;
   }
 
-  /** An account's row, read once between two changes. */
+  /** An account's row, cached until the next change. */
   account(tag: AccountTag): AccountRow | undefined {
     return this.#of(tag)?.row;
   }
 
-  /** A settlement has changed the row to this. */
+  /** Updates the cached row after a settlement. */
   accountSettled(tag: AccountTag, row: AccountRow): void {
     const known = this.#remembered.get(tag);
     if (known) known.row = row;
   }
 
-  /** A settlement was paid by a card. */
+  /** Updates the cached card after a settlement that it paid. */
   cardSettled(tag: AccountTag, id: string, charged: bigint): void {
     const known = this.#remembered.get(tag);
     if (!known) return;
@@ -71,7 +71,7 @@ export class Context {
     known.entitlements = known.entitlements?.map(paid);
   }
 
-  /** The mark of a settled request until it expires, in the batch or in its table. */
+  /** The settled mark of a request until it expires, from the batch or from its table. */
   settledMark(tag: AccountTag, requestId: string, nowMs: number): SettledMark | undefined {
     const gathered = this.db.batch.mark(tag, requestId);
     const mark = gathered ?? this.#writtenMark(tag, requestId);
@@ -84,7 +84,7 @@ export class Context {
     return row && { amount: row.amount as bigint, record: row.record as string, expires: Number(row.expires) };
   }
 
-  /** What requests were settled with, of those whose marks are in the table, in one look. */
+  /** The settled amounts of those requests whose marks are in the table, in one query. */
   writtenAmounts(tag: AccountTag, requestIds: readonly RequestId[], nowMs: number): Map<RequestId, NanoUsd> {
     const sql =
       "SELECT rid, amount FROM settled WHERE tag = ? AND rid IN (SELECT value FROM json_each(?)) AND expires >= ?";
@@ -92,7 +92,7 @@ export class Context {
     return new Map(rows.map(({ rid, amount }) => [rid as RequestId, nanoUsd(amount as bigint)]));
   }
 
-  /** A key's row, read once between two changes; strangers' keys are not remembered. */
+  /** A key's row, cached until the next change; unknown keys are not cached. */
   key(tag: AccountTag, hash: string): Row | undefined {
     const known = this.#of(tag);
     const seen = known?.keys.get(hash);
@@ -103,7 +103,7 @@ export class Context {
     return row;
   }
 
-  /** The key that had this value before: by it, it ends when the value does. */
+  /** The key that had this value before. Found by this value, it expires when the value does. */
   #formerKey(tag: AccountTag, hash: string): Row | undefined {
     const { db } = this;
     const former = db.getWritten("SELECT id, until FROM former_keys WHERE tag = ? AND hash = ?", tag, hash);
@@ -119,7 +119,7 @@ export class Context {
     return this.#entitlementRows(tag).map((row) => toEntitlement(row, live));
   }
 
-  /** A card, whether it may still run or not. */
+  /** A card, whether or not it may still run. */
   entitlement(tag: AccountTag, id: string): Entitlement | undefined {
     const live = this.live(tag);
     const row = this.#entitlementRows(tag).find((row) => row.id === id);

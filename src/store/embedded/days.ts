@@ -13,10 +13,10 @@ import { countsFrom, type UsageCounts } from "../sums/token-sums.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database/database.ts";
 
-/** Rows that one page has at most. */
+/** The most rows of one page. */
 const PAGE_ROWS = 500;
 
-/** Fields of upstreams lie between these two, and no others do (names.ts). */
+/** Fields of upstreams, and no others, sort between these two (names.ts). */
 const UPSTREAMS_FROM = "^";
 const UPSTREAMS_TO = "_";
 const NO_UPSTREAM = `NOT (field >= '${UPSTREAMS_FROM}' AND field < '${UPSTREAMS_TO}')`;
@@ -68,7 +68,7 @@ function nextOf(rows: readonly Row[]): string | undefined {
   return last && `${last.day}:${last.field}`;
 }
 
-/** What some fields come to over some days, by field; a field without a sum has none. */
+/** The sums of some fields over some days, by field; a field without a sum is missing. */
 export function spentOf(
   context: Context,
   tag: AccountTag,

@@ -1,4 +1,4 @@
-/** Figures of an account of the embedded store, of one instant, and the names of what it has, a page at a time. */
+/** Figures of an account of the embedded store at one instant, and the names of what it has, in pages. */
 
 import type { AccountTag } from "../../values/key.ts";
 import type { LimitUsage } from "../buckets.ts";
@@ -65,7 +65,7 @@ function holdsOf(live: Live): NonNullable<AccountFigures["holds"]>[number][] {
   }));
 }
 
-/** Keys are found by their ids and by their hashes in the same row, so that there is nothing to compare. */
+/** A key's id and hash are in the same row, so there is no index to compare. */
 export function listRecords(context: Context, tag: AccountTag, cursor: string | undefined): RecordNames {
   const rows = context.db.all(
     "SELECT id FROM entitlements WHERE tag = ? AND id > ? ORDER BY id LIMIT ?",
@@ -78,9 +78,9 @@ export function listRecords(context: Context, tag: AccountTag, cursor: string | 
   return { cards, scopes, keys: [], next: rows.length < PAGE_CARDS ? undefined : cards.at(-1) };
 }
 
-/* Limits of the embedded store as they can be read. */
+/* Reading limits of the embedded store. */
 
-/** As the next admission would find them, once it has let expired holds go. */
+/** As the next admission would find them, after it has released expired holds. */
 export function readLimits(context: Context, tag: AccountTag, scope: string): LimitUsage | undefined {
   if (findAccountRow(context.db, tag) === undefined) return undefined;
   const nowMs = context.nowMs();

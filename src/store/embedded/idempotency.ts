@@ -1,6 +1,6 @@
 /**
- * Idempotency keys: which request of an account took one, and how that ended. On disk, because a key must outlive the
- * process whose request holds it. `redis/lua/idempotency.lua` does the same, step by step.
+ * Idempotency keys: which request of an account took one, and how that ended. They are on disk, because a key must
+ * outlive the process whose request holds it. `redis/lua/idempotency.lua` does the same, step by step.
  */
 
 import type { IdempotentRequest, KeyState } from "../../values/idempotency.ts";
@@ -11,7 +11,7 @@ import type { AccountState } from "../records.ts";
 import type { SettleAsk } from "../settlement.ts";
 import type { Database } from "./database/database.ts";
 
-/** Keys that have ended and that one operation deletes at most. */
+/** The most expired keys that one operation deletes. */
 const SWEEP_MAX = 16;
 
 interface Mark {
@@ -20,7 +20,7 @@ interface Mark {
   readonly state: KeyState;
 }
 
-/** Why a request may not take a key, and whose it is; undefined when it may. */
+/** Why a request may not take a key, and which request has it; undefined when it may. */
 export function keyTaken(
   db: Database,
   tag: AccountTag,
@@ -52,8 +52,8 @@ export function takeKey(
 }
 
 /**
- * What a settlement leaves of its request's key, within the running transaction: the memory of a charge, or, where nothing
- * was charged, nothing. A key that another request has meanwhile is that one's.
+ * What a settlement leaves of its request's key, within the running transaction: the memory of a charge, or nothing if
+ * nothing was charged. If another request has taken the key meanwhile, the key stays with that one.
  */
 export function endKey(db: Database, ask: SettleAsk, nowMs: number): void {
   const { tag, requestId, voided, idempotency } = ask;

@@ -90,7 +90,7 @@ export function noteKeyUses(context: Context, tag: AccountTag, uses: readonly Ke
   });
 }
 
-/** A change has the store's time for a revision, also when the key is so already: `redis/lua/key-change.lua`. */
+/** A change takes the store's time as its revision, even when it changes nothing: `redis/lua/key-change.lua`. */
 export function changeKey(
   context: Context,
   tag: AccountTag,
@@ -142,7 +142,8 @@ export function rotateKey(
   const rotation = Math.max(key.rotation + 1, replayed ?? nowMs);
   db.commitFull(() => {
     db.run("INSERT INTO former_keys (tag, hash, id, until) VALUES (?, ?, ?, ?)", tag, row.hash ?? null, keyId, untilMs);
-    // What has ended is known for a while, so that a program that still has it is told so; then the first to end is forgotten.
+    // Expired values are remembered for a while, so that a program that still uses one gets the right error. Then the
+    // first to expire is forgotten.
     db.run(
       `DELETE FROM former_keys WHERE tag = ?1 AND hash IN (
         SELECT hash FROM former_keys WHERE tag = ?1 AND id = ?2 
@@ -166,7 +167,7 @@ export function rotateKey(
 
 interface Rewritten {
   readonly changed: Key;
-  /** The revision of what is changed. */
+  /** The revision of the changed members. */
   readonly asOf: number;
   readonly revisions: string;
 }

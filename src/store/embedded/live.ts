@@ -1,6 +1,6 @@
 /**
- * What an account has in flight: holds, buckets, counts. In memory only; after a restart nothing is held, and what
- * crashed requests owe comes from the journal.
+ * What an account has in flight: holds, buckets, counts. In memory only: after a restart nothing is held, and the
+ * journal supplies what crashed requests owe.
  */
 
 import { TransientMap } from "../../values/collections/transient.ts";
@@ -10,12 +10,15 @@ import type { Bucket } from "../buckets.ts";
 import { budgetField, readCounted } from "../limits/budgets.ts";
 import { SWEEP_MAX } from "../settlement.ts";
 
-/** What is held for a request. Its texts (`recordOf`) are made when it is settled: to read amounts from them took 2 us of each request. */
+/**
+ * What is held for a request. Its texts (`recordOf`) are made only at settlement: parsing amounts from them took 2 us
+ * per request.
+ */
 export interface LiveHold {
   readonly expiresAtMs: number;
-  /** The limit scope in which it counts. */
+  /** The limit scope that counts it. */
   readonly scope: string;
-  /** What the request was answered, with the amount that is held now. */
+  /** The answer that the request got, with the amount that is held now. */
   readonly answer: Admitted;
 }
 
@@ -24,13 +27,13 @@ export interface Live {
   readonly buckets: Map<string, Bucket>;
   readonly inFlightByScope: Map<string, number>;
   readonly heldByEntitlement: Map<string, bigint>;
-  /** Requests at once of keys that have a limit of them, by key id. */
+  /** Requests in flight of keys with a concurrency limit, by key id. */
   readonly inFlightByKey: Map<string, number>;
-  /** Held of budgets, by `heldName`. */
+  /** Amounts held of budgets, by `heldName`. */
   readonly heldByBudget: Map<string, bigint>;
-  /** Held of the balance. */
+  /** Amount held of the balance. */
   held: bigint;
-  /** No hold ends before this instant, milliseconds since the epoch. */
+  /** No hold expires before this instant, milliseconds since the epoch. */
   nextExpiryMs: number;
 }
 
@@ -55,14 +58,14 @@ export function addHold(live: Live, requestId: string, held: LiveHold): void {
   countHeld(live, held, 1);
 }
 
-/** Adds to a hold that is there. */
+/** Raises an existing hold. */
 export function growHold(live: Live, requestId: string, held: LiveHold, more: bigint): void {
   const { answer } = held;
   live.holds.set(requestId, { ...held, answer: { ...answer, hold: nanoUsd(answer.hold + more) } });
   moveHeld(live, answer, more);
 }
 
-/** Lets a hold go, if it is still there. */
+/** Releases a hold, if it still exists. */
 export function releaseHold(live: Live, requestId: string): void {
   const held = live.holds.take(requestId);
   if (held === undefined) return;
@@ -81,7 +84,7 @@ function countIn(counts: Map<string, number>, name: string, by: 1 | -1): void {
   else counts.set(name, count);
 }
 
-/** Lets expired holds go, earliest first, at most SWEEP_MAX of them. @returns whether there may have been any. */
+/** Releases expired holds, earliest first, at most SWEEP_MAX of them. @returns whether there may have been any. */
 export function sweepHolds(live: Live, nowMs: number): boolean {
   if (nowMs < live.nextExpiryMs) return false;
   const expired: [expiresAtMs: number, requestId: string][] = [];
@@ -110,5 +113,5 @@ function addTo(amounts: Map<string, bigint>, name: string, amount: bigint): void
   else amounts.set(name, sum);
 }
 
-/** Under which name it is known what is held of a budget in a period. */
+/** The name under which the held amount of a budget in a period is stored. */
 export const heldName = (field: string, period: number): string => `${field} ${period}`;

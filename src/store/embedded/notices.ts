@@ -18,14 +18,14 @@ import type { Context } from "./context.ts";
 import type { Row } from "./database/database.ts";
 import { type AccountRow, findAccountRow } from "./rows.ts";
 
-/** Adds a notice within the running transaction, where the configuration wants to be told of such a thing. */
+/** Adds a notice within the running transaction, if the configuration asks for its kind. */
 export function noteNotice(context: Context, tag: AccountTag, notice: NewNotice, nowMs: number): void {
   if (context.notices?.terms()?.kinds.has(notice.kind)) putNotice(context, tag, notice, nowMs);
 }
 
 /**
- * Of a balance that goes from its threshold or above to below it; undefined for one that does not.
- * @param by what takes it there, whose id `ref` is: the two may look the same.
+ * The notice for a balance that falls from its threshold or above to below it; undefined if it does not.
+ * @param by what caused the fall; `ref` is its id. The ids of the two kinds may look the same.
  */
 export function balanceNotice(
   context: Context,
@@ -75,7 +75,7 @@ export function addNotice(
   return "added";
 }
 
-/** What is read has been committed: nobody is told of what may still be taken back. */
+/** Returns only committed notices: what may still be rolled back is never reported. */
 export function readNotices({ db }: Context, outbox: Outbox, limit: number): WaitingNotices {
   return db.commitNormal(() => {
     const row = db.get("SELECT last, taken FROM notice_queues WHERE tag = ?", outbox);

@@ -1,4 +1,4 @@
-/** Rows of the database as values of the contract, and the look-ups that several operations share. */
+/** Converts database rows to values of the contract, and has the look-ups that several operations share. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { accountId } from "../names.ts";
@@ -11,7 +11,7 @@ const big = (row: Row, column: string): bigint => row[column] as bigint;
 /** Instants and counts, far below 2^53. */
 const whole = (row: Row, column: string): number => Number(row[column]);
 
-/** An instant, or undefined where the column has none. */
+/** An instant, or undefined when the column is NULL. */
 export const instantOrNone = (value: Row[string] | undefined): number | undefined =>
   value === null ? undefined : Number(value);
 

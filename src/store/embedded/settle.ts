@@ -1,6 +1,6 @@
 /**
- * Settlement: the hold goes, the charge and its ledger lines come, the mark keeps both from happening twice.
- * `redis/lua/settle.lua` does the same, step by step.
+ * Settlement: releases the hold, writes the charge and its ledger lines, and sets the mark that keeps both from
+ * happening twice. `redis/lua/settle.lua` does the same, step by step.
  */
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd, ZERO } from "../../values/money.ts";
@@ -35,11 +35,11 @@ import { addHold, type Live, type LiveHold, releaseHold, sweepHolds } from "./li
 import { balanceNotice, noteNotice } from "./notices.ts";
 import type { AccountRow } from "./rows.ts";
 
-/** Each so many settlements delete expired marks, so many of them at most. */
+/** How many settlements pass between deletions of expired marks, and the most marks deleted at once. */
 const SWEEP_EVERY = 16;
 const MARK_SWEEP_MAX = 256;
 
-/** @returns resolves when it is committed; what comes later finds it done already. */
+/** @returns a promise that resolves when it is committed; later calls already see the change. */
 export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer> | SettleAnswer {
   const { db } = context;
   const { tag, requestId } = asked;
@@ -48,22 +48,22 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   if (account === undefined) return { outcome: "unknown_account" };
   const live = context.live(tag);
   const hold = live.holds.get(requestId);
-  // What is held has no mark: it would have been let go with it, and a mark lets nothing be held.
+  // A held request has no mark: the mark would have released the hold, and a marked request is not admitted.
   const mark = hold === undefined ? context.settledMark(tag, requestId, nowMs) : undefined;
   if (mark !== undefined) {
     const recorded = nanoUsd(mark.amount);
     const isSame = recorded === asked.amount || recorded === asked.leftUnpaid?.amount;
-    // The mark may be of this very batch, and is as good as its commit.
+    // The mark may be in this very batch, and is as durable as its commit.
     return db.commitTogether(() => (isSame ? { outcome: "duplicate" } : { outcome: "mismatch", recorded }));
   }
   if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
 
-  // It may have gone with those that have expired.
+  // The sweep may have released this hold as expired.
   const held = sweepHolds(live, nowMs) ? live.holds.get(requestId) : hold;
   const { ask, left } = decideLeft(asked, live, nowMs);
   const request = hold ? hold.answer : { keyId: ask.keyId, counted: ask.counted ?? "" };
   const settling = { account, live, request, hold, held, nowMs };
-  // Everything is read, and has failed where it can, before the first change.
+  // Everything is read before the first change, so that whatever can fail has failed by then.
   const shares = shareOut(context, ask, settling);
   const posting = postingOf(context, ask, settling, shares);
   const buckets = bucketsAfter(context, ask, settling, shares, left);
@@ -76,7 +76,7 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
       for (const { name, after } of buckets) live.buckets.set(name, after);
       return answer;
     },
-    // Memory follows the disk: a settlement that the disk refused finds its hold still there when it is tried again.
+    // Undo: memory follows the disk. When a settlement that the disk refused is retried, its hold still exists.
     () => {
       if (held && !live.holds.has(requestId)) addHold(live, requestId, held);
       for (const change of buckets) putBack(live, change);
@@ -84,7 +84,7 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   );
 }
 
-/** A mark is in the transaction of its lines; one that is not written yet proves nothing. */
+/** A mark is written in the transaction of its lines; a mark that is not written yet proves nothing. */
 export function settledAmounts(
   context: Context,
   tag: AccountTag,
@@ -96,8 +96,8 @@ export function settledAmounts(
 }
 
 /**
- * Decides about a request whose client left before it got anything: absorbed within the account's allowance, which is
- * then to be stored, else charged.
+ * Decides about a request whose client disconnected before it got anything. If the account's allowance covers it, it is
+ * absorbed and the reduced allowance is returned for storing. Otherwise it is charged.
  */
 function decideLeft(
   ask: SettleAsk,
@@ -111,19 +111,19 @@ function decideLeft(
   return { ask: left ? ask : chargedInstead(ask, leftUnpaid), left };
 }
 
-/** How an amount divides between who pays and nobody. */
+/** How an amount is divided between the payer and nobody (absorbed). */
 interface Shares {
   readonly charged: NanoUsd;
   readonly absorbed: NanoUsd;
-  /** What is beyond funds or any budget, an owner's own among them. */
+  /** What exceeds funds or any budget, including an owner's own. */
   readonly beyond: NanoUsd;
 }
 
 const NO_SHARES: Shares = { charged: ZERO, absorbed: ZERO, beyond: ZERO };
 
 /**
- * The payer pays up to what is free once this request's own hold is gone, within the operator's budgets; the rest is absorbed.
- * An owner's own budget says what is begun, and not who bears what has been used.
+ * The payer pays up to what is free after this request's own hold is released, within the operator's budgets; the rest
+ * is absorbed. An owner's own budget decides only what may begin, not who pays for usage.
  * @param own what is held for the request.
  */
 function shareOut(
@@ -138,7 +138,7 @@ function shareOut(
   if (free === "unmetered") return NO_SHARES;
   const chargedWithin = (whose: "all" | "operators"): bigint => {
     const rest = budgetRest(context, ask.tag, request, held, whose);
-    // What was held is the request's, whatever has become of the budget since.
+    // What was held belongs to the request, whatever happened to the budget since.
     const within = rest === undefined || rest > held ? rest : held;
     return upTo(within === undefined || free < within ? free : within, ask.amount);
   };
@@ -166,25 +166,25 @@ function upTo(free: bigint, amount: bigint): bigint {
   return amount < available ? amount : available;
 }
 
-/** Everything that a settlement leaves, as it was read and worked out before anything is changed. */
+/** Everything that a settlement writes, read and computed before anything is changed. */
 interface Posting {
   readonly before: AccountRow;
   readonly after: AccountRow;
   readonly shares: Shares;
   readonly lines: readonly LedgerLine[];
-  /** Of the group, model and key, and of each upstream that is expected to bill something. */
+  /** The sums of the group, model and key, and of each upstream that is expected to bill something. */
   readonly sums: ReturnType<typeof sumsOfSettlement>;
   readonly budgets: ReturnType<typeof budgetsAfter>;
   readonly mark: SettledMark;
   readonly nowMs: number;
 }
 
-/** A request as it is found when it is settled. */
+/** A request as it is found at settlement. */
 interface Settling {
   readonly account: AccountRow;
   readonly live: Live;
   readonly request: CountedRequest;
-  /** What was held for it when it was asked for, and what is once expired holds have gone. */
+  /** Its hold at the beginning of the settlement, and after expired holds were released. */
   readonly hold: LiveHold | undefined;
   readonly held: LiveHold | undefined;
   readonly nowMs: number;
@@ -211,7 +211,7 @@ function postingOf(
   };
 }
 
-/** Puts everything that lasts into the batch. */
+/** Adds everything persistent to the batch. */
 function post(
   context: Context,
   ask: SettleAsk,
@@ -240,7 +240,7 @@ function post(
 }
 
 function sweepMarks({ db }: Context, nowMs: number): void {
-  // Mostly there is none, and a DELETE takes the time of several settlements to find that out.
+  // Usually there is none, and a DELETE takes as long as several settlements to find that out.
   if (!db.getWritten("SELECT 1 FROM settled WHERE expires < ? LIMIT 1", nowMs)) return;
   db.run(
     "DELETE FROM settled WHERE (tag, rid) IN (SELECT tag, rid FROM settled WHERE expires < ? LIMIT ?)",
@@ -249,14 +249,16 @@ function sweepMarks({ db }: Context, nowMs: number): void {
   );
 }
 
-/** The account's row once a settlement has been paid of its balance and has so many lines. */
+/** The account's row after a settlement has charged its balance and written its lines. */
 function accountAfter(account: AccountRow, amount: bigint, lines: number): AccountRow {
   if (lines === 0 && amount === 0n) return account;
   const { balance, spent, seq } = account;
   return { ...account, balance: balance - amount, spent: spent + amount, seq: seq + lines };
 }
 
-/** @param atMs when they are written; @param after the number of the line before them; @param balance after all of them. */
+/**
+ * @param atMs when they are written; @param after the number of the line before them; @param balance after all of them.
+ */
 function linesOf(
   ask: SettleAsk,
   shares: Shares,
@@ -279,16 +281,16 @@ function linesOf(
   return lines;
 }
 
-/* Buckets of the account that a settlement changes: mostly none. */
+/* Buckets of the account that a settlement changes: usually none. */
 
 interface BucketChange {
   readonly name: string;
-  /** To be put back where the commit fails. */
+  /** Restored if the commit fails. */
   readonly before: Bucket | undefined;
   readonly after: Bucket;
 }
 
-/** @param left of the account's allowance, where the request was taken from that. */
+/** @param left the account's allowance bucket, if the request was taken from it. */
 function bucketsAfter(
   context: Context,
   ask: SettleAsk,
@@ -305,7 +307,7 @@ function bucketsAfter(
   if (held && isOverrun(Number(beyond), Number(held.answer.hold))) {
     change(OVERRUN_BUCKET, (before) => addOverrun(before, nowMs));
   }
-  // The estimate that admission took becomes what was really used: nothing of what was refused or failed, and of what a client has
+  // Replaces admission's estimate by the actual usage: none for a refused or failed request, and for what a client
   // wasted no more than was taken.
   const used = ask.voided ? Math.min(ask.tokensUsed, ask.tokensTaken) : ask.tokensUsed;
   const difference = used - ask.tokensTaken;

@@ -1,4 +1,4 @@
-/** What lets somebody into the console, on the embedded store; `redis/lua/sign-ins.lua` does the same. */
+/** Console sign-ins on the embedded store; `redis/lua/sign-ins.lua` does the same. */
 import { givesWay, mostOf, type NewSignIn, type SignInKind, type SignInOwner, type SignInRecord } from "../sign-ins.ts";
 import type { Context } from "./context.ts";
 import type { Database, Row } from "./database/database.ts";
@@ -84,7 +84,7 @@ export function dropSignIns(context: Context, owner: SignInOwner, ...kinds: read
   return drop(context, owner, ({ kind }) => kinds.includes(kind)).length;
 }
 
-/** Removes what is meant, and what is over. @returns what is meant and was not over. */
+/** Removes the matching records, and those that are over. @returns matching records that were not over. */
 function drop(context: Context, owner: SignInOwner, isMeant: (record: SignInRow) => boolean): SignInRow[] {
   const { db } = context;
   const nowMs = context.nowMs();
@@ -101,7 +101,7 @@ function remove(db: Database, owner: SignInOwner, records: readonly SignInRow[])
 const isOver = ({ expiresAtMs }: SignInRow, nowMs: number): boolean =>
   expiresAtMs !== undefined && expiresAtMs <= nowMs;
 
-/** In the order in which they were kept. */
+/** In the order in which they were stored. */
 const recordsOf = (db: Database, owner: SignInOwner): SignInRow[] =>
   db.all("SELECT * FROM sign_ins WHERE owner = ? ORDER BY seq", owner).map(toSignInRow);
 

@@ -1,6 +1,6 @@
 /**
- * The embedded store: node:sqlite for what must last, memory for what may be forgotten, one process. Each operation is
- * synchronous from its first read to its last write, and so atomic; the promises of the contract are for Redis' sake.
+ * The embedded store: node:sqlite for persistent data, memory for the rest, one process. Each operation is synchronous
+ * from its first read to its last write, and therefore atomic; the contract has promises only because of Redis.
  */
 import { type Calls, checkedCalls } from "../calls.ts";
 import { type Store, StoreError } from "../contract.ts";
@@ -45,7 +45,7 @@ function answering<T>(work: () => T): T {
   }
 }
 
-/** What the disk or SQLite answers is "unavailable" to the caller; a defect of ours stays what it is. */
+/** Errors of the disk or of SQLite are "unavailable" to the caller; a defect of ours stays as it is. */
 function failureOf(cause: unknown): unknown {
   if (!isOfTheDisk(cause)) return cause;
   const outcome = isOfARow(cause) ? "refused" : "unknown";
@@ -55,7 +55,7 @@ function failureOf(cause: unknown): unknown {
 /** SQLITE_CONSTRAINT, in the low byte of its extended codes (https://sqlite.org/rescode.html). */
 const CONSTRAINT = 19;
 
-/** An account's own rows contradict what is to be written: others are written. */
+/** The account's own rows contradict the write; rows of other accounts can be written. */
 function isOfARow(error: Error): boolean {
   const { errcode } = error as { errcode?: number };
   return errcode !== undefined && (errcode & 0xff) === CONSTRAINT;
@@ -105,7 +105,7 @@ const CALLS: Calls<Context> = {
   voidCode: codes.voidCode,
   voidCodes: codes.voidCodes,
   redeem: codes.redeem,
-  // A claim and its credit are one transaction here, so that none is ever left open.
+  // A claim and its credit are one transaction here, so no claim is ever left open.
   finishClaims: () => 0,
   readDays,
   pageDays,
@@ -113,7 +113,7 @@ const CALLS: Calls<Context> = {
   settledAmounts,
   readFigures,
   listRecords,
-  // A settlement is a transaction: no mark is without its line.
+  // A settlement is one transaction, so no mark lacks its line.
   pageMarks: () => ({ items: [], next: undefined }),
   readLedger,
   archiveLedger,
@@ -121,7 +121,7 @@ const CALLS: Calls<Context> = {
   readNotices: notices.readNotices,
   takeNotice: notices.takeNotice,
   pageNotices: notices.pageNotices,
-  // The folder is one process's.
+  // Only this process uses the folder.
   leaseNotices: () => true,
   keepSignIn: signIns.keepSignIn,
   takeSignIn: signIns.takeSignIn,
@@ -135,7 +135,7 @@ const CALLS: Calls<Context> = {
   renewEpoch: (context, _part, from, to) => epoch.renewEpoch(context, from, to),
 };
 
-/** The store over a database that is open already; the simulation's is in memory. */
+/** The store over an open database; the simulation's is in memory. */
 export function embeddedOver(context: Context): Store {
   const boot = bootId();
   let isOpen = true;
@@ -146,7 +146,7 @@ export function embeddedOver(context: Context): Store {
   const answer = <T>(work: (context: Context) => T): T => answering(() => run(work));
   const store: Store = {
     ...checkedCalls(CALLS, run, failureOf),
-    // The database's own, for as long as the file lives, and the machine's run.
+    // The id of the database, for as long as the file exists, and the machine's boot.
     identity: async () => answer(({ db }) => `${db.get("SELECT id FROM identity")?.id}:${boot}`),
     epochParts: 1,
     epochPartOf: () => 0,

@@ -76,10 +76,7 @@ test("as docs/operation.md has it: another process, in the folder above `data`, 
     spawnSync(process.execPath, [MAIN, "store", "backup", "copy.db"], { cwd: dirname(dir), encoding: "utf8" });
   const { stdout, stderr } = backup();
   assert.match(stdout, /^Copied 1 accounts and 1 ledger lines of \.\/data to copy\.db, [0-9]+ bytes\.\n$/, stderr);
-  assert.match(
-    backup().stderr,
-    /^No copy was made: copy\.db is there already: a copy takes no other file's place\.\n$/,
-  );
+  assert.match(backup().stderr, /^No copy was made: copy\.db already exists: a copy never replaces another file\.\n$/);
 });
 
 test("no copy takes a file's place, and none is made of what is not there or of another user's", async (t) => {
@@ -92,10 +89,10 @@ test("no copy takes a file's place, and none is made of what is not there or of 
     return ran.err;
   };
   writeFileSync(file, "older");
-  assert.match(await refused(file, "--data", dir), /^No copy was made: .*copy\.db is there already/);
+  assert.match(await refused(file, "--data", dir), /^No copy was made: .*copy\.db already exists/);
   rmSync(file);
   symlinkSync("nowhere", file);
-  assert.match(await refused(file, "--data", dir), /^No copy was made: .*copy\.db is there already/);
+  assert.match(await refused(file, "--data", dir), /^No copy was made: .*copy\.db already exists/);
   rmSync(file);
   assert.match(
     await refused(file, "--data", to),

@@ -69,7 +69,7 @@ test("a database that SQLite cannot open is named, with what to look at", () =>
       assert.ok(error instanceof StoreError);
       assert.ok(error.message.startsWith(`the embedded database ${join(dir, "tollgate.db")} cannot be opened (`));
       return error.message.endsWith(
-        "look at that file, those beside it, and what the system says of their disk (dmesg)",
+        "check that file, the files next to it, and what the system reports about their disk (dmesg)",
       );
     });
   }));
@@ -81,17 +81,17 @@ test("a folder that cannot be made or written is refused at once, with the reaso
     symlinkSync(join(dirname(dir), "nowhere", "else"), join(dirname(dir), "dangling"));
     const cases = [
       // In /proc the system says that the folder above is missing, and it is there.
-      ["/proc/nope", "no folder can be made there (ENOENT)"],
-      ["/proc/nope/deeper/data", "no folder can be made there (ENOENT)"],
+      ["/proc/nope", "a parent of the folder does not exist and cannot be made (ENOENT)"],
+      ["/proc/nope/deeper/data", "a parent of the folder does not exist and cannot be made (ENOENT)"],
       [join(file, "data"), "a part of the path is a file and not a folder (ENOTDIR)"],
       [file, "a part of the path is a file and not a folder (ENOTDIR)"],
-      [join(dirname(dir), "dangling"), "a part of the path is in the way and is no folder (EEXIST)"],
+      [join(dirname(dir), "dangling"), "a part of the path exists and is not a folder (EEXIST)"],
       [join(dir, "x".repeat(300)), "the path is too long (ENAMETOOLONG)"],
     ] as const;
     for (const [unusable, reason] of cases) {
       await assert.rejects(openStore({ kind: "embedded", dir: unusable }), {
         name: "StoreError",
-        message: `the folder ${unusable} cannot be used: ${reason}; name another with the setting store (embedded:DIR), or let this user write there`,
+        message: `the folder ${unusable} cannot be used: ${reason}; name another folder with the setting store (embedded:DIR), or give this user write access`,
       });
     }
     const deep = join(dir, "a", "b", "c");
@@ -136,7 +136,7 @@ test("a file that is no database is named, with what to put in its place, and st
       await assert.rejects(openStore({ kind: "embedded", dir }), (error) => {
         assert.ok(error instanceof StoreError);
         assert.ok(error.message.startsWith(`the embedded database ${path} is damaged (file is not a database): `));
-        assert.match(error.message, /put a backup in its place \(docs\/operation\.md/);
+        assert.match(error.message, /restore a backup \(docs\/operation\.md/);
         return true;
       });
     }

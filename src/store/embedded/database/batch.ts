@@ -1,6 +1,6 @@
 /**
- * What settlements have changed and the tables do not have yet. It is added up in memory, so that an account, a card, a budget
- * and a sum of the day are written once for all settlements of a batch; lines and marks are written one by one.
+ * What settlements have changed and is not in the tables yet. It is summed up in memory, so that an account, a card, a
+ * budget and a sum of the day are written once for all settlements of a batch. Lines and marks are written one by one.
  */
 import type { SQLInputValue } from "node:sqlite";
 import type { AccountTag } from "../../../values/key.ts";
@@ -8,7 +8,7 @@ import type { BudgetCounts } from "../../limits/budgets.ts";
 import type { LedgerLine } from "../../records.ts";
 import { addTotals, type UsageTotal } from "../../sums/day-sums.ts";
 
-/** What rows are written to. */
+/** The tables that rows are written to. */
 interface Tables {
   run(sql: string, ...values: SQLInputValue[]): void;
 }
@@ -20,12 +20,12 @@ interface AccountBalances {
   readonly seq: number;
 }
 
-/** That a request was settled, as the table has it. */
+/** The settled mark of a request, as in the table. */
 export interface SettledMark {
   readonly amount: bigint;
-  /** Its hold as JSON; empty where it had none. */
+  /** The request's hold as JSON; empty if it had none. */
   readonly record: string;
-  /** The last millisecond of its life. */
+  /** The last millisecond of the mark's life. */
   readonly expires: number;
 }
 
@@ -59,7 +59,7 @@ interface MarkRow {
   readonly mark: SettledMark;
 }
 
-/** Rows are found by tag, day and name with spaces between them: neither tag nor day has one, so that no two rows are mixed up. */
+/** Keys are tag, day and name joined by spaces. Neither tag nor day contains a space, so keys are unambiguous. */
 interface Rows {
   readonly accounts: Map<AccountTag, AccountBalances>;
   readonly cards: Map<string, CardRow>;
@@ -104,7 +104,7 @@ export class Batch {
     this.#filled().budgets.set(`${tag} ${field}`, { tag, field, counts });
   }
 
-  /** A budget that is in the batch. */
+  /** A budget in the batch. */
   budget(tag: AccountTag, field: string): BudgetCounts | undefined {
     return this.#isEmpty ? undefined : this.#rows.budgets.get(`${tag} ${field}`)?.counts;
   }
@@ -126,19 +126,19 @@ export class Batch {
   }
 
   /**
-   * The mark of a request that was settled in the batch. They are some hundreds at most and looked through one by one: mostly nobody
-   * asks, and to keep them by name took 1 us for each settlement.
+   * The mark of a request that was settled in the batch. There are some hundreds at most, and they are searched one by
+   * one: usually nobody asks, and an index by name took 1 us for each settlement.
    */
   mark(tag: AccountTag, requestId: string): SettledMark | undefined {
     return this.#rows.marks.findLast((row) => row.requestId === requestId && row.tag === tag)?.mark;
   }
 
-  /** A write that is rare: it is made after the rows, in the same transaction. */
+  /** A rare write. It is made after the rows, in the same transaction. */
   addWrite(write: () => void): void {
     this.#filled().others.push(write);
   }
 
-  /** Writes everything within the running transaction. The batch is empty from the beginning on, so that writes may read. */
+  /** Writes everything within the running transaction. The batch is emptied first, so that writes may read. */
   writeTo(tables: Tables): void {
     const { accounts, cards, budgets, days, lines, marks, others } = this.#rows;
     this.clear();

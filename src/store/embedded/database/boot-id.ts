@@ -1,7 +1,8 @@
 /**
- * Which run of the machine this is. A process that is killed leaves its commits with the kernel; a machine that loses power
- * may lose those that were not forced to the disk, the last half minute or so. So an embedded store of another run is another
- * life of it, and the journal gives back what it lacks (docs/failure-model.md invariant 33, row F5).
+ * Identifies the current boot of the machine. When a process is killed, its commits are still in the kernel. When a
+ * machine loses power, commits that were not forced to the disk may be lost: about the last half minute. So after
+ * another boot an embedded store counts as another incarnation, and the journal replays what it lacks
+ * (docs/failure-model.md invariant 33, row F5).
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -9,7 +10,10 @@ import { readFileSync } from "node:fs";
 /** Linux: random(4), a UUID made at boot. */
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
 
-/** 32 hexadecimal digits. Where the system has no such name each call gives another one, which is safe and more work. */
+/**
+ * 32 hexadecimal digits. On a system without a boot id each call returns another value, which is safe but causes more
+ * work.
+ */
 export function bootId(): string {
   return (systemBootId() ?? randomUUID()).replaceAll("-", "");
 }

@@ -1,23 +1,26 @@
 /**
- * Brings what the embedded store has committed from SQLite's log into the database's file, in a thread of its own. It is some
- * hundred pages and two syncs, 2 to 5 ms for each hundred requests that come one by one: on the event loop the slowest of a
- * hundred waited for it.
+ * Checkpoints the embedded store in a thread of its own: moves committed pages from SQLite's write-ahead log into the
+ * database file. For each hundred requests that come one by one, a checkpoint is some hundred pages and two syncs, 2 to
+ * 5 ms. On the event loop, the slowest of a hundred requests waited for it.
  */
 import { Worker } from "node:worker_threads";
 
-/** So many rows written are about as many pages of the log. */
+/** This many written rows are about as many pages of the log. */
 const ROWS_MAX = 1_000;
 
 /**
- * From so many pages in the log on, a commit brings over what is left itself, and the log begins again: the thread has failed, or
- * settlements kept coming, each batch of which has begun before a pass was complete.
+ * When the log has this many pages, a commit checkpoints the rest itself, and the log starts over. Then the thread has
+ * failed, or settlements kept coming and each batch began before a pass was complete.
  */
 export const PAGES_MAX = 4_000;
 
-/** Tries until a pass has found no commit since: then the log begins again from its start, where no batch has begun meanwhile. */
+/** The most passes until one finds no new commit. Then the log starts over, unless a batch has begun meanwhile. */
 const PASSES_MAX = 4;
 
-/** A text, since a bundle has no second file that a thread could begin with. What fails here, the commits do themselves. */
+/**
+ * The program is a string because a bundle has no second file for a thread. If it fails, the commits do the work
+ * themselves.
+ */
 const PROGRAM = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { DatabaseSync } = require("node:sqlite");
@@ -40,7 +43,7 @@ parentPort.on("message", () => {
 });
 `;
 
-/** For one database; its thread begins when it is needed for the first time. */
+/** For one database. The thread starts when it is first needed. */
 export class Checkpoints {
   readonly #path: string;
   #thread: Worker | undefined;
@@ -52,7 +55,10 @@ export class Checkpoints {
     this.#path = path;
   }
 
-  /** A commit has been made, with about so many rows. Never throws: whoever made it would take it for one that failed. */
+  /**
+   * Called after a commit of about `rows` rows. Never throws, because the caller would treat an error as a failed
+   * commit.
+   */
   committed(rows: number): void {
     this.#rows += rows;
     if (this.#rows < ROWS_MAX || this.#isUnderWay || this.#isClosed) return;
@@ -60,14 +66,15 @@ export class Checkpoints {
     try {
       this.#thread ??= this.#begin();
     } catch {
-      // Where the system has no thread left (ERR_WORKER_INIT_FAILED) commits do the work, and it is tried again in so many rows.
+      // If the system has no thread left (ERR_WORKER_INIT_FAILED), commits do the work; the next try is after another
+      // ROWS_MAX rows.
       return;
     }
     this.#isUnderWay = true;
     this.#thread.postMessage("begin");
   }
 
-  /** Before the database is closed. What is under way ends by itself. */
+  /** Called before the database is closed. A checkpoint under way ends by itself. */
   close(): void {
     this.#isClosed = true;
     void this.#thread?.terminate();
@@ -77,12 +84,12 @@ export class Checkpoints {
     const thread = new Worker(PROGRAM, { eval: true, workerData: this.#path, execArgv: [], env: {} });
     thread.on("message", (isTaken: boolean) => {
       this.#isUnderWay = false;
-      // A disk that was full may have room now, which the log would otherwise take: the next commit has it tried again.
+      // A full disk may have space again, which the log would otherwise take, so the next commit retries.
       if (!isTaken) this.#rows = ROWS_MAX;
     });
-    // Without it commits do its work, as they did before it began.
+    // Without the thread, commits do its work, as they did before it started.
     thread.on("error", () => {});
-    // After the listeners, each of which would have the process wait for the thread.
+    // After the listeners, because each of them would keep the process waiting for the thread.
     thread.unref();
     return thread;
   }

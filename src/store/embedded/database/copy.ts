@@ -1,4 +1,7 @@
-/** A copy of an embedded store's database, as of one instant, while its gateway runs or not (docs/operation.md, "Backup and restore"). */
+/**
+ * Copies an embedded store's database as of one instant, with or without a running gateway (docs/operation.md, "Backup
+ * and restore").
+ */
 import {
   closeSync,
   existsSync,
@@ -19,41 +22,46 @@ import { DATABASE_FILE } from "./open.ts";
 interface CopiedDatabase {
   readonly bytes: number;
   readonly accounts: number;
-  /** Of all ledgers together. */
+  /** Lines of all ledgers together. */
   readonly lines: number;
 }
 
-/** How long another connection may have the file: a checkpoint begins, or a gateway starts. */
+/** How long to wait while another connection locks the file: a checkpoint begins, or a gateway starts. */
 const FILE_TAKEN_MS = 5_000;
-/** After the copy's own name, with the process that makes it: two that make one at once have a file each. SQLite has one beside it. */
+/**
+ * Follows the copy's own name, with the process id, so that two concurrent copies use different files. SQLite makes a
+ * journal next to it.
+ */
 const NOT_YET_WHOLE = /^\.([0-9]+)\.part(?:-journal)?$/;
 
-/** Whether a folder is that of an embedded store. */
+/** Whether a folder contains an embedded store. */
 export const hasDatabase = (dir: string): boolean => existsSync(join(dir, DATABASE_FILE));
 
 /**
- * Copies the database of a folder. The copy has its name once it is whole, looked through and on the disk; it is for nobody but
- * its owner (0600), since it has balances and the hashes of keys.
+ * Copies the database of a folder. The copy gets its name only after it is complete, checked and on the disk. Only its
+ * owner may read it (0600), because it contains balances and the hashes of keys.
  * @param dir the folder of the store.
- * @param file where the copy goes; nothing may be there.
- * @throws StoreError where there is no database, it is another user's, the place is taken, or the copy cannot be made or is not good.
+ * @param file the path of the copy; it must not exist yet.
+ * @throws StoreError when there is no database, it belongs to another user, the path exists, or the copy cannot be made
+ * or is damaged.
  */
 export function copyDatabase(dir: string, file: string): CopiedDatabase {
   const path = join(dir, DATABASE_FILE);
   if (!hasDatabase(dir)) throw new StoreError("unavailable", `there is no embedded store in the folder ${dir}`);
-  // What SQLite makes beside the database while it reads would belong to somebody else, and its gateway could not open it again.
+  // Files that SQLite makes next to the database while it reads would belong to this user, and the gateway could not
+  // open them again.
   const { uid } = statSync(path);
   if (uid !== process.getuid?.()) {
     throw new StoreError("unavailable", `${path} belongs to another user: run this as that one (runuser -u NAME -- …)`);
   }
-  // From the root on: SQLite takes a name that begins with `file:` for an address, with options of its own.
+  // An absolute path, because SQLite treats a name that begins with `file:` as a URI with options.
   const place = resolve(file);
-  // A link that leads nowhere has the place, too.
+  // A dangling symbolic link counts as existing, too.
   if (lstatSync(place, { throwIfNoEntry: false })) throw isThere(file);
   const part = `${place}.${process.pid}.part`;
   try {
     dropCutOff(place);
-    // SQLite writes into an empty file, which has been made for one user.
+    // SQLite writes into this empty file, which only one user may read.
     closeSync(openSync(part, "wx", 0o600));
     const copied = writeCopy(path, part);
     toDisk(part);
@@ -70,10 +78,10 @@ export function copyDatabase(dir: string, file: string): CopiedDatabase {
 }
 
 function isThere(file: string): StoreError {
-  return new StoreError("unavailable", `${file} is there already: a copy takes no other file's place`);
+  return new StoreError("unavailable", `${file} already exists: a copy never replaces another file`);
 }
 
-/** Removes what runs for the same copy have left that were killed; what one that still runs has begun stays. */
+/** Removes what killed runs for the same copy have left. Files of a run that is still active stay. */
 function dropCutOff(place: string): void {
   const [dir, name] = [dirname(place), basename(place)];
   for (const one of readdirSync(dir)) {
@@ -87,17 +95,17 @@ function isAnotherThatRuns(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // It runs for another user.
+    // It runs as another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
-/** What a file system says that has no second names for a file, as those of USB sticks and some shares. */
+/** Error codes of file systems without hard links, such as USB sticks and some shares. */
 const NO_LINKS: ReadonlySet<string | undefined> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"]);
 
 /**
- * Gives the copy its name. A second name, unlike a move, never takes the place of what came there meanwhile.
- * @returns false where something did.
+ * Gives the copy its name. A hard link, unlike a rename, never replaces a file that appeared meanwhile.
+ * @returns false if one did.
  */
 function isNamed(part: string, place: string): boolean {
   try {

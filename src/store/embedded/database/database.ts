@@ -1,17 +1,19 @@
-/** What is read and written in the embedded store's database, and when it is committed. */
+/** Reads and writes the embedded store's database, and decides when to commit. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { StoreError } from "../../contract.ts";
 import { Batch } from "./batch.ts";
 import { type Checkpoints, PAGES_MAX } from "./checkpoints.ts";
 
-/** The most that a batch has in memory, and that a kill leaves to the journal: a fourth of a megabyte. */
+/**
+ * The most settlements that a batch keeps in memory, and that a kill leaves to the journal: a quarter of a megabyte.
+ */
 const GATHER_MAX = 256;
-/** Settlements wait for each other where the last one came so short a time ago: as long as a batch is gathered. */
+/** Settlements wait for each other if the previous one is at most this old: as long as a batch is gathered. */
 const FOLLOWS_MS = 25;
 
 export type Row = Readonly<Record<string, SQLInputValue>>;
 
-/** Work that has been done and is not committed yet. */
+/** Work that is done but not committed yet. */
 interface Uncommitted {
   /** Answers with the result. */
   readonly resolve: (result: unknown) => void;
@@ -20,27 +22,27 @@ interface Uncommitted {
   result: unknown;
 }
 
-/** Calls back soon: in a moment, or after this turn of the loop where there is nobody to wait for. */
+/** Schedules a callback: after a moment if busy, otherwise after this turn of the event loop. */
 export type Later = (work: () => void, isBusy: boolean) => void;
 
-/** A database with its statements prepared once, two strengths of commit, and what settlements have still to write to it. */
+/** A database with cached prepared statements, two commit strengths, and the batch of unwritten settlements. */
 export class Database {
-  /** What settlements have changed and is not in the tables yet. */
+  /** Changes of settlements that are not in the tables yet. */
   readonly batch = new Batch();
   readonly #db: DatabaseSync;
   readonly #unlock: () => void;
-  /** Calls back once settlements have waited for others to share a commit; undefined: each commit is made at once. */
+  /** Schedules the shared commit of settlements; undefined: each commit is made at once. */
   readonly #later: Later | undefined;
   readonly #checkpoints: Checkpoints | undefined;
-  /** Written since the last commit. */
+  /** Rows written since the last commit. */
   #rows = 0;
-  /** When the last settlement came, `performance.now()`: one that comes long after it waits for nobody. */
+  /** Time of the last settlement, `performance.now()`. A settlement that comes long after it does not wait. */
   #settledMs = Number.NEGATIVE_INFINITY;
-  /** Settlements that are yet to be committed one by one, since one of a batch may be the reason why it could not be written. */
+  /** Number of settlements to be committed one by one, because one of a failed batch may be what made it fail. */
   #alone = 0;
   readonly #statements = new Map<string, StatementSync>();
   #synchronous = "";
-  /** What shares the commit that is to come. */
+  /** Work that shares the next commit. */
   #uncommitted: Uncommitted[] = [];
   #generation = 0;
 
@@ -52,14 +54,16 @@ export class Database {
     if (checkpoints) db.exec(`PRAGMA wal_autocheckpoint = ${PAGES_MAX}`);
   }
 
-  /** Another one after each write that a person asked for and each commit that failed: what was read before is old. */
+  /**
+   * Changes after each write that a person asked for and after each failed commit: what was read before is outdated.
+   */
   get generation(): number {
     return this.#generation;
   }
 
   /**
-   * The first row, numbers as bigint. The statement's text is a constant of ours. Whoever reads sees every settlement: what is
-   * in the batch is written first, and where that fails, so does this.
+   * The first row, with numbers as bigint. The statement's text is one of our constants. A reader sees every
+   * settlement: the batch is written first, and if that fails, so does this call.
    */
   get(sql: string, ...values: SQLInputValue[]): Row | undefined {
     this.#writeOut();
@@ -77,7 +81,7 @@ export class Database {
     this.#rows++;
   }
 
-  /** `get` without the batch: for a row that no settlement changes, or that was looked for in the batch. */
+  /** `get` without the batch: for a row that no settlement changes, or that was already looked up in the batch. */
   getWritten(sql: string, ...values: SQLInputValue[]): Row | undefined {
     return this.#statement(sql).get(...values) as Row | undefined;
   }
@@ -88,11 +92,11 @@ export class Database {
   }
 
   /**
-   * A settlement: what a kill or a power cut takes, the journal replays. Those of some milliseconds are gathered in the batch
-   * where they follow one another, and share what it costs to write and to commit.
-   * @param change changes the batch and what else is in memory, and nothing else; whatever may fail has been done before.
+   * A settlement. The journal replays what a kill or a power cut takes. Settlements that follow one another within some
+   * milliseconds are gathered in the batch and share the cost of writing and committing.
+   * @param change changes only the batch and other memory. Whatever may fail was done before.
    * @param undo called when the commit has failed, the latest settlement's first.
-   * @returns resolves when it is committed; the result itself where it is committed at once.
+   * @returns a promise that resolves when it is committed, or the result itself if it is committed at once.
    */
   commitTogether<T>(change: () => T, undo = () => {}): Promise<T> | T {
     if (!this.#later) return this.#commitAlone(change, undo);
@@ -104,7 +108,8 @@ export class Database {
     const isBusy = nowMs - this.#settledMs < FOLLOWS_MS;
     this.#settledMs = nowMs;
     if (this.#uncommitted.length === 0) {
-      // Now and not when it is written: a look for a mark takes a fourth of the time where a transaction has the file already.
+      // Begun now and not when the batch is written: looking up a mark takes a quarter of the time while a transaction
+      // has the file.
       this.#begin("NORMAL");
       this.#later(() => this.#commitAll(), isBusy);
     }
@@ -114,7 +119,7 @@ export class Database {
     try {
       work.result = change();
     } catch (error) {
-      // How much of it is in the batch nobody knows.
+      // How much of it is in the batch is unknown.
       this.#takeBack(error);
       return promise;
     }
@@ -127,7 +132,7 @@ export class Database {
     return this.#commit("NORMAL", work);
   }
 
-  /** A write that a person asked for: on the disk before the answer. */
+  /** A write that a person asked for: it is on the disk before the answer. */
   commitFull<T>(work: () => T): T {
     this.#generation++;
     return this.#commit("FULL", work);
@@ -177,7 +182,7 @@ export class Database {
     }
   }
 
-  /** Puts the batch into the tables; it is committed when its time has come. */
+  /** Writes the batch to the tables; it is committed later, with the shared commit. */
   #writeOut(): void {
     if (this.batch.isEmpty) return;
     try {
@@ -190,7 +195,7 @@ export class Database {
     }
   }
 
-  /** An error of the disk, whoever met it, may have ended the transaction and taken what one who reads has had written. */
+  /** An earlier disk error may have ended the transaction and rolled back rows that were written for a reader. */
   #assertTransaction(): void {
     if (!this.#db.isTransaction) throw new StoreError("unavailable", "a transaction of the embedded store was ended");
   }
@@ -216,7 +221,7 @@ export class Database {
     this.#rows = 0;
   }
 
-  /** Leaves nothing of all that is not committed. */
+  /** Undoes everything that is not committed. */
   #takeBack(error: unknown): void {
     this.#generation++;
     this.#rollBack();

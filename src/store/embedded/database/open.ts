@@ -1,4 +1,4 @@
-/** The embedded store's folder, with the lock that keeps a second process out, and the database in it. */
+/** Opens the embedded store's folder, with the lock that keeps a second process out, and the database in it. */
 import { chmodSync, statfsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -9,25 +9,26 @@ import { Database, type Later } from "./database.ts";
 import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
 
 /**
- * Nobody waits for a settlement but its own account's next request, where funds are short, and that is a moment; with 1,600
- * requests a second forty share a commit. Each takes 17 us of it, 25 where twenty share one, in 10 ms.
+ * How long settlements are gathered. Only the next request of the same account may wait for a settlement, and only if
+ * funds are short; that is a moment. At 1,600 requests a second forty settlements share a commit, at 17 us each; in 10
+ * ms twenty share one, at 25 us each.
  */
 const GATHER_MS = 25;
 
 /**
- * In the turn after this one: a client that is alone has the end of its answer at the end of this turn (`writtenOut` in
- * settle/settler.ts), and does not wait for the commit, 0.1 ms.
+ * Runs work in the turn after this one. A client that is alone gets the end of its answer at the end of this turn
+ * (`writtenOut` in settle/settler.ts), and does not wait 0.1 ms for the commit.
  */
 function afterAnswers(work: () => void): void {
   setImmediate(() => setImmediate(work));
 }
 
-/** In the folder of a store. */
+/** The file in a store's folder. */
 export const DATABASE_FILE = "tollgate.db";
 
 /**
  * Opens (or makes) the store in a folder: folder 0700, files 0600.
- * @param gatherMs how long settlements that follow one another wait for each other; 0 for none of them.
+ * @param gatherMs how long consecutive settlements wait for each other; 0: they do not wait.
  * @throws StoreError when another process has the folder, it cannot be written, or a newer version wrote it.
  */
 export function openDatabase(dir: string, gatherMs = GATHER_MS): Database {
@@ -46,8 +47,8 @@ export function openDatabase(dir: string, gatherMs = GATHER_MS): Database {
 }
 
 const FOR_ONE =
-  "the embedded store is for one gateway: stop that one, give this one a folder of its own (setting store), or share a Redis";
-const ELSEWHERE = "name another with the setting store (embedded:DIR), or let this user write there";
+  "only one gateway can use an embedded store: stop the other one, give this one its own folder (setting store), or share a Redis";
+const ELSEWHERE = "name another folder with the setting store (embedded:DIR), or give this user write access";
 
 function takeFolder(dir: string): () => void {
   try {
@@ -61,14 +62,14 @@ function takeFolder(dir: string): () => void {
   }
 }
 
-/** The same tables in memory, which nobody else can have and nothing outlives: the model of a store in simulations. */
+/** The same tables in memory, private and not persistent: the model of a store in simulations. */
 export function memoryDatabase(): Database {
   return new Database(openTables(":memory:"));
 }
 
 /**
- * How long a statement waits for a lock that another connection has. The thread that makes checkpoints takes one for some
- * microseconds as it begins; for anything longer the event loop must not stand still.
+ * How long a statement waits for a lock of another connection. The checkpoint thread takes one for some microseconds
+ * when it begins; for anything longer the event loop must not be blocked.
  */
 const FILE_TAKEN_MS = 5;
 
@@ -79,7 +80,8 @@ function openTables(path: string): DatabaseSync {
     const version = Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
     if (version > SCHEMA_VERSION) throw new StoreError("unavailable", "a newer Tollgate wrote the store's folder");
     const missing = SCHEMA_STEPS.slice(version).join("");
-    // In one transaction, for which the disk is waited for once: the first start takes 15 ms less than with one for each step.
+    // One transaction, so that the disk is waited for once: the first start is 15 ms faster than with one transaction
+    // per step.
     if (missing !== "") db.exec(`BEGIN; ${missing} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
     return db;
   } catch (error) {
@@ -100,16 +102,16 @@ function isDamaged(error: unknown): error is Error {
 const isOfSqlite = (error: unknown): error is Error =>
   error instanceof Error && (error as NodeJS.ErrnoException).code === "ERR_SQLITE_ERROR";
 
-/** Less than a database and its first pages beside it take. */
+/** Less than the space that a database and the first pages of its log take. */
 const ROOM_BYTES_MIN = 1024 * 1024;
 
-/** SQLite answers a disk without room with "disk is full" or "disk I/O error", by which of its files it is that cannot grow. */
+/** SQLite reports a full disk as "disk is full" or "disk I/O error", depending on which of its files cannot grow. */
 function notOpened(path: string, cause: Error): StoreError {
   const { bavail, bsize } = statfsSync(dirname(path));
   const advice =
     bavail * bsize < ROOM_BYTES_MIN
-      ? "its disk is full: make room and start again, nothing is lost"
-      : "look at that file, those beside it, and what the system says of their disk (dmesg)";
+      ? "its disk is full: free some space and start again; nothing is lost"
+      : "check that file, the files next to it, and what the system reports about their disk (dmesg)";
   return new StoreError("unavailable", `the embedded database ${path} cannot be opened (${cause.message}): ${advice}`, {
     cause,
   });
@@ -117,7 +119,7 @@ function notOpened(path: string, cause: Error): StoreError {
 
 function damaged(path: string, cause: Error): StoreError {
   const advice =
-    'keep it aside and put a backup in its place (docs/operation.md, "Backup and restore"); the journal gives back what a recent one lacks';
+    'move it away and restore a backup (docs/operation.md, "Backup and restore"); the journal replays what a recent backup lacks';
   return new StoreError("unavailable", `the embedded database ${path} is damaged (${cause.message}): ${advice}`, {
     cause,
   });

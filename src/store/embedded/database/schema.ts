@@ -1,9 +1,9 @@
 /**
- * The tables of the embedded store. What must outlive the process is here; holds, buckets and requests in flight live
- * in memory (`../live.ts`) and start empty.
+ * The tables of the embedded store. They contain what must outlive the process. Holds, buckets and requests in flight
+ * are in memory (`../live.ts`) and start empty.
  */
 
-/** What leads from each version to the next; a new folder takes every step. */
+/** The migration from each version to the next. A new folder takes every step. */
 export const SCHEMA_STEPS: readonly string[] = [
   `
 CREATE TABLE accounts (

@@ -149,12 +149,12 @@ test("a data folder that cannot be written, or never made: which, why, which set
   assert.equal(
     said,
     `tollgate: the folder ${locked}/data cannot be used: this user may not write there (EACCES); ` +
-      "name another with the setting store (embedded:DIR), or let this user write there\n",
+      "name another folder with the setting store (embedded:DIR), or give this user write access\n",
   );
   const journal = await refusalOf(["--config", configured(dir, { journal: "/proc/nope/journal" })]);
   assert.match(
     journal,
-    /^tollgate: the folder \/proc\/nope\/journal cannot be used: no folder can be made there .*setting journal\.dir\n$/,
+    /^tollgate: the folder \/proc\/nope\/journal cannot be used: a parent of the folder does not exist and cannot be made .*setting journal\.dir\n$/,
   );
   assert.match(
     await refusalOf(["--config", configured(dir, { store: "embedded:/proc/nope" })]),
@@ -219,7 +219,7 @@ test("Redis away at the start: one line says so, one that it is back, and none i
   await gateway.line('"event":"store_back"');
   const [first, ...others] = warnings;
   assert.equal(first?.reason, `connect ECONNREFUSED 127.0.0.1:${redis.port}`);
-  assert.match(String(first?.msg), /^the store does not answer; it is asked every second, and new requests get 503/);
+  assert.match(String(first?.msg), /^the store does not answer; it is checked every second, and new requests get 503/);
   const told = others.map(({ msg }) => String(msg)).filter((msg) => !msg.includes("append-only file"));
   assert.deepEqual(told, []);
 });
