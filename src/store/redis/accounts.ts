@@ -1,4 +1,4 @@
-/** What accounts on Redis are and have: plan, status, labels, keys, payments. */
+/** Accounts on Redis: plan, status, labels, keys, payments. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { TOTAL_MAX } from "../checks.ts";
@@ -27,7 +27,7 @@ import { entriesOf, toBudgets, toEntitlement, toFormerKey, toKey, toKeyUse } fro
 import type { Scripts } from "./scripts.ts";
 import { wholeHash } from "./whole.ts";
 
-/** For writes of which there may be something to tell. */
+/** For writes that may cause a notice. */
 interface Noting {
   readonly runner: Runner;
   readonly scripts: Scripts;
@@ -66,7 +66,10 @@ export async function readAccountBudgets(runner: Runner, tag: AccountTag): Promi
   return toBudgets(fields.map((field, i) => [field, texts[i] ?? undefined]));
 }
 
-/** As `lua/key-read.lua` gives it: the account's limits and status, then the texts of the key's and of the account's budgets. */
+/**
+ * The reply of `lua/key-read.lua`: the account's limits and status, then the texts of the key's and of the account's
+ * budgets.
+ */
 type KeyReadReply = [string, string, string, string, string, string[][], string, Account["status"], ...string[]];
 
 const budgetFields = (ofAccount: boolean, keyId: string): string[] =>
@@ -84,7 +87,7 @@ export async function setNotifyBelow(
   return reply === "set" ? readAccount(runner, tag) : undefined;
 }
 
-/** @param replayed the revision of a change that is made again. */
+/** @param replayed the revision of a replayed change. */
 export async function changeAccount(
   runner: Runner,
   scripts: Scripts,
@@ -99,8 +102,8 @@ export async function changeAccount(
 }
 
 /**
- * From the first step on its keys are refused, and none is made. That each is revoked by itself is for lists, and for replicas
- * of a version that knows of no closed account; where it is cut off the same call goes on.
+ * From the first step on its keys are refused and no key can be made. Each key is also revoked individually, for
+ * listings and for gateways of a version without closed accounts. If it is cut off, repeating the call continues it.
  */
 export async function closeAccount(noting: Noting, tag: AccountTag, replayed?: number): Promise<Account | undefined> {
   const { runner, scripts } = noting;
@@ -156,7 +159,7 @@ export async function listKeys(runner: Runner, tag: AccountTag): Promise<ListedK
     .sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
 }
 
-/** @param replayed the revision of a change that is made again. */
+/** @param replayed the revision of a replayed change. */
 export async function changeKey(
   { runner, scripts, notices }: Noting,
   tag: AccountTag,
@@ -176,7 +179,7 @@ export async function changeKey(
   return toKey(tag, key);
 }
 
-/** Keys whose uses one script notes; Lua's stack takes some thousand values. */
+/** The number of keys whose uses one script records; Lua's stack takes some thousand values. */
 const USES_PER_STEP = 500;
 
 export async function noteKeyUses(

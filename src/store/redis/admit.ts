@@ -1,4 +1,6 @@
-/** Admission on Redis: the ask as arguments of `lua/admit.lua`, its reply as an answer of the contract. */
+/**
+ * Admission on Redis: turns the ask into arguments of `lua/admit.lua`, and its reply into an answer of the contract.
+ */
 
 import { nanoUsd } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
@@ -17,7 +19,7 @@ export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Pr
   const keys = [accountKey(tag), holdsKey(tag), expiriesKey(tag), settledKey(tag, requestId)];
   if (idempotency) keys.push(idempotencyKey(tag, idempotency.key));
   const reply = (await runner.script(scripts.admit, keys, [askText(ask)])) as string | readonly string[];
-  // Admitted: the hold's record and nothing else, as each element of a reply costs its reader.
+  // If admitted, the reply is only the hold's record, because each element of a reply costs time to parse.
   if (typeof reply === "string") return admittedOf(tag, JSON.parse(reply) as HoldRecord);
   const [, cause, group = "", wait = "", ...states] = reply;
   const first = states[6] ? (states[6] as RequestId) : undefined;
@@ -36,15 +38,15 @@ export async function admit(runner: Runner, scripts: Scripts, ask: AdmitAsk): Pr
   };
 }
 
-/** Whose limit refuses, where it is not the group's. */
+/** Whose limit refuses, when it is not the group's. */
 function limitIn(own: string): Pick<AdmitRefused, "limitOfKey" | "limitOfAccount"> {
   if (own === "account") return { limitOfAccount: ACCOUNT_CONCURRENCY_MAX };
   return own === "" ? {} : { limitOfKey: Number(own) };
 }
 
 /**
- * In the order in which the script reads them, as one text: an argument of a command costs 0.12 us, a text of a list 0.02. What
- * `checkAdmit` has looked at needs no escapes.
+ * The texts in the order in which the script reads them, as one JSON text: an argument of a command costs 0.12 us, a
+ * text in a list 0.02 us. Texts that `checkAdmit` has checked need no escaping.
  */
 function askText(ask: AdmitAsk): string {
   const { requestId, keyHash, plans, groups, inputTokens, holdTtlMs, idempotency, model, address } = ask;
@@ -54,7 +56,7 @@ function askText(ask: AdmitAsk): string {
   return `["${requestId}","${keyHash}",${JSON.stringify(plans)},[${groups.map(termsText).join(",")}],${numbers},${last}]`;
 }
 
-/** Texts only: a number would pass through a double on its way. */
+/** Texts only: a number would be converted to a double on its way. */
 function termsText(terms: GroupTerms): string {
   return listText([
     escaped(terms.group),
@@ -71,7 +73,10 @@ function termsText(terms: GroupTerms): string {
   ]);
 }
 
-/* Extending a hold on Redis: the ask as arguments of `lua/extend.lua`, its reply as an answer of the contract. */
+/*
+ * Extending a hold on Redis: turns the ask into arguments of `lua/extend.lua`, and its reply into an answer of the
+ * contract.
+ */
 
 export async function extend(runner: Runner, scripts: Scripts, ask: ExtendAsk): Promise<ExtendAnswer> {
   const { tag } = ask;

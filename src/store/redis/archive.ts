@@ -1,4 +1,4 @@
-/** The ledger on Redis: lines in a stream, and what was archived before them as one opening line beside it. */
+/** The ledger on Redis: lines in a stream, and next to it one opening line for the archived lines. */
 import type { AccountTag } from "../../values/key.ts";
 import { LEDGER_PAGE_MAX, pageSize } from "../checks.ts";
 import { ARCHIVE_AGE_MS, ARCHIVE_LINES_MAX, type ArchiveOutcome } from "../ledger/opening.ts";
@@ -10,14 +10,15 @@ import { toLedgerLine, unreadableLine } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
 /**
- * Lines that one step reads at most: the store does nothing else meanwhile. A plain command and no script, which would take
- * five times as long, to turn each line into a table and back (6 ms in place of 1.2 for 200 lines, with Redis 7.0).
+ * The most lines that one step reads: the store does nothing else meanwhile. It is a plain command, because a script
+ * takes five times as long to turn each line into a table and back (6 ms instead of 1.2 ms for 200 lines, with Redis
+ * 7.0).
  */
 const STEP_LINES = 100;
-/** Times that the ledger's beginning may be archived while a page is read. */
+/** How often the ledger's beginning may be archived while a page is read. */
 const TRIES_MAX = 5;
 
-/** Steps of a bounded size, so that other accounts are served in between. */
+/** Reads in bounded steps, so that other accounts are served in between. */
 export async function readLedger(
   runner: Runner,
   tag: AccountTag,
@@ -36,8 +37,8 @@ export async function readLedger(
 }
 
 /**
- * The opening line and the lines after it are two things to read. When a line is missing between them, and the ledger
- * begins elsewhere than it did a moment ago, it was archived in between, and both are read again.
+ * The opening line and the lines after it are two separate reads. If a line between them is missing, and the ledger no
+ * longer begins where it did, it was archived in between, and both are read again.
  */
 async function readStep(runner: Runner, tag: AccountTag, after: number, count: number): Promise<LedgerLine[]> {
   for (let tries = 1; ; tries++) {
@@ -54,13 +55,13 @@ async function readStep(runner: Runner, tag: AccountTag, after: number, count: n
   }
 }
 
-/** Number of the opening line; undefined without one, NaN if the text is no number. */
+/** Number of the opening line; undefined without one, NaN if the text is not a number. */
 async function openedAt(runner: Runner, tag: AccountTag): Promise<number | undefined> {
   const seq = await runner.step((redis) => redis.hget(openingKey(tag), "seq"));
   return seq === null ? undefined : Number(seq);
 }
 
-/** The opening line, if it is after the number asked for; one without a number counts as the first line. */
+/** The opening line, if it is after the requested number. One without a number counts as the first line. */
 async function openingAfter(
   runner: Runner,
   tag: AccountTag,

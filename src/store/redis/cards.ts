@@ -1,4 +1,4 @@
-/** Time cards on Redis: what an account has of them, and how one comes to it. */
+/** Time cards on Redis: what an account has of them, and how it gets one. */
 
 import type { AccountTag } from "../../values/key.ts";
 import type { Store } from "../contract.ts";

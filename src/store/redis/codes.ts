@@ -1,4 +1,4 @@
-/** Codes on Redis: they are made, entered in their batches and listed, and made void. How one is redeemed: `redemption.ts`. */
+/** Codes on Redis: making, listing and voiding them, and their batches. Redemption is in `redemption.ts`. */
 
 import type { CodeHash } from "../../values/code.ts";
 import { PAGE_MAX, pageSize } from "../checks.ts";
@@ -10,12 +10,12 @@ import { BATCHES_IN_ORDER, batchCodesKey, batchKey, CODE_INDEX, CODES_IN_ORDER, 
 import { toBatch, toCode, toCodeOfFields } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
-/** Codes that are made in one go on the connection. */
+/** The number of codes that are made at once on the connection. */
 const CREATE_STEP = 100;
 
 /**
- * The codes first, then their batch, then the index: a crash in between leaves codes whose text nobody was given, and none that
- * the index has and the batch has not.
+ * Writes the codes first, then their batch, then the index. A crash in between leaves codes that were given to nobody;
+ * no code is in the index without being in its batch.
  */
 export async function createCodes(
   runner: Runner,
@@ -32,16 +32,16 @@ export async function createCodes(
     const batches = await Promise.all(
       step.map(({ id, hash }) => runner.script(scripts["code-create"], [codeKey(hash)], [id, ...worth, batchId])),
     );
-    // A code that was there before stays in the batch that it is in.
+    // A code that existed before stays in its batch.
     const ids = step.filter((_, at) => batches[at] === batchId).map(({ id }) => id);
     if (batchId !== "") await enterInBatch(runner, scripts, { ...facts, batch: batchId }, ids, batch);
-    // Another gateway may have been asked for the same: the index decides, and nobody is given these.
+    // Another gateway may have made the same ids. The index decides, and these codes are given to nobody.
     if ((await indexCodes(runner, scripts, step)) === "taken") return "taken";
   }
   return "made";
 }
 
-/** Enters codes in their batch. */
+/** Adds codes to their batch. */
 export async function enterInBatch(
   runner: Runner,
   scripts: Scripts,
@@ -59,7 +59,7 @@ export async function enterInBatch(
   );
 }
 
-/** Makes codes known by their ids. @returns `taken` where an id is that of another code. */
+/** Makes codes findable by their ids. @returns `taken` when an id belongs to another code. */
 export async function indexCodes(
   runner: Runner,
   scripts: Scripts,
@@ -115,12 +115,12 @@ export async function getCode(runner: Runner, id: string): Promise<Code | undefi
   return hash === undefined ? undefined : readCode(runner, hash);
 }
 
-/** By what the code is found; undefined where no code has this id. */
+/** The hash of a code; undefined when no code has this id. */
 export async function hashOfId(runner: Runner, id: string): Promise<CodeHash | undefined> {
   return ((await runner.step((redis) => redis.hget(CODE_INDEX, id))) ?? undefined) as CodeHash | undefined;
 }
 
-/** The code that has this hash; undefined where none has. */
+/** The code that has this hash; undefined when there is none. */
 export async function readCode(runner: Runner, hash: CodeHash): Promise<Code | undefined> {
   return toCodeOfFields(await runner.step((redis) => redis.hgetall(codeKey(hash))));
 }
@@ -143,7 +143,7 @@ async function voidByHash(runner: Runner, scripts: Scripts, hash: CodeHash): Pro
   return reply === null ? undefined : toCode(reply as string[]);
 }
 
-/** Replicas are waited for once, when all are void. */
+/** Replicas are waited for once, after all codes are void. */
 export async function voidCodes(
   runner: Runner,
   scripts: Scripts,

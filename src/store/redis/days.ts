@@ -10,13 +10,13 @@ import { dayCountsKey, dayKey } from "./keys.ts";
 import { entriesOf, fieldsOf, type HashFields } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
-/** Days that one step looks at, and fields that it reads at most, about. */
+/** The number of days that one step examines, and the approximate number of fields that it reads at most. */
 const STEP_DAYS = 31;
 const STEP_FIELDS = 500;
 
 type DaysReply = readonly [done: string, cursor: string, days: readonly [sums: string[], counts: string[]][]];
 
-/** A step: some days, or a part of one that has many fields. The cursor is the day and the place in it. */
+/** One step: some days, or a part of one day that has many fields. The cursor is the day and the position in it. */
 export async function pageDays(
   runner: Runner,
   scripts: Scripts,
@@ -54,7 +54,7 @@ export async function readDays(
 
 type UpstreamsReply = readonly [done: string, cursor: string, days: readonly string[][]];
 
-/** Such a step through the sums by upstream. */
+/** The same kind of step through the sums by upstream. */
 export async function pageUpstreamDays(
   runner: Runner,
   scripts: Scripts,
@@ -72,7 +72,7 @@ export async function pageUpstreamDays(
 
 interface DaysPage {
   readonly days: readonly string[];
-  /** Where it begins in the first of them. */
+  /** The position in the first of them. */
   readonly place: string;
 }
 
@@ -87,7 +87,7 @@ function nextOf({ days }: DaysPage, until: string, done: string, place: string):
   return following > until ? undefined : `${following}:${place}`;
 }
 
-/** The sums of one day, by field. What is no number counts as 0: the audit finds what is missing then. */
+/** The sums of one day, by field. A value that is not a number counts as 0; the audit then finds what is missing. */
 export function daySumsOf(day: string, sums: HashFields, counts: HashFields): DaySum[] {
   return entriesOf(sums, "").map(([field, amount]) => daySumOf(day, field, totalOf(counts, field, wholeOf(amount))));
 }

@@ -1,4 +1,4 @@
-/** The marks of the store's history on Redis: one, or in Cluster form one for each stretch of slots. */
+/** The marks of the store's history on Redis: one, or in Cluster form one for each range of slots. */
 import type { AccountTag } from "../../values/key.ts";
 import type { EpochMark } from "../epoch.ts";
 import type { Runner } from "./connection/runner.ts";
@@ -6,7 +6,7 @@ import { partOf, slotOf, tagsOverSlots } from "./connection/slots.ts";
 import { accountKey, epochKey } from "./keys.ts";
 import type { Scripts } from "./scripts.ts";
 
-/** A cluster of up to so many primaries with a fair share of the slots each has a mark on every one of them. */
+/** In a cluster of up to this many primaries with equal shares of the slots, every primary has a mark. */
 const CLUSTER_PARTS = 32;
 const CLUSTER_TAGS = tagsOverSlots(CLUSTER_PARTS);
 

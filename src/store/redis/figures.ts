@@ -1,4 +1,4 @@
-/** Figures of an account on Redis, of one instant, and the names of what it has, a page at a time. */
+/** Figures of an account on Redis at one instant, and the names of what it has, in pages. */
 
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
@@ -36,11 +36,11 @@ import type { Scripts } from "./scripts.ts";
 const OWN_FIELDS = [...ACCOUNT_FIELDS, "conc", "es", "todo"] as const;
 /** Those of them that are whole numbers. */
 const NUMBERS = ["bal", "held", "spent", "topped", "created", "seq", "conc"] as const;
-/** What is kept of a field beside the sum of the day, which an upstream's field has among them. */
+/** What is stored for a field besides the sum of the day. For an upstream's field, that sum is among these. */
 const KINDS = [...COUNT_KINDS, ...MONEY_KINDS, "charged"] as const;
-/** Holds that can be read: twice as many as an account can have. */
+/** The most holds that can be read: twice as many as an account can have. */
 const HOLDS_MAX = 2 * ACCOUNT_CONCURRENCY_MAX;
-/** Fields that one step through an account's hash looks at. */
+/** Fields that one step through an account's hash examines. */
 const SCAN_COUNT = 500;
 
 type FiguresReply = readonly [
@@ -108,13 +108,13 @@ export async function readFigures(
   };
 }
 
-/** An account whose name was taken out of its hash is still there. */
+/** An account whose name was removed from its hash still exists. */
 function nameless(tag: AccountTag, read: Reading): AccountFigures["account"] {
   read.unreadable.push("name");
   return toAccount(tag, { ...read.wholesome(NUMBERS), name: "" }) as AccountFigures["account"];
 }
 
-/** Texts of the store as figures; what cannot be read counts as 0 and is remembered by its name. */
+/** Converts texts of the store to figures. What cannot be read counts as 0, and its name is recorded. */
 class Reading {
   readonly unreadable: string[] = [];
   readonly #fields: Readonly<Record<string, string | undefined>>;
@@ -147,7 +147,7 @@ class Reading {
     if (json === undefined) return undefined;
     try {
       const list: unknown = JSON.parse(json);
-      // An empty list that was written by cjson is an empty object.
+      // cjson writes an empty list as an empty object.
       if (Array.isArray(list) && list.every((one) => typeof one === "string")) return list;
       if (json === "{}") return [];
     } catch {}
@@ -159,7 +159,7 @@ class Reading {
     if (!this.unreadable.includes(name)) this.unreadable.push(name);
   }
 
-  /** All fields, numbers that are none as 0. */
+  /** All fields; those in `numbers` that are not numbers become 0. */
   wholesome(numbers: readonly string[]): HashFields {
     const there = Object.entries(this.#fields).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const read = numbers.flatMap((name) => (this.#fields[name] === undefined ? [] : [[name, `${this.amount(name)}`]]));
@@ -223,7 +223,8 @@ function holdsOf(read: Reading, flat: readonly string[], count: number): HoldFig
 }
 
 /**
- * A page of an account's hash: bounded work. Each field that exists from the first page to the last is on one of them.
+ * A page of an account's hash, with bounded work. Each field that exists from the first page to the last is on one of
+ * them.
  */
 export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0"): Promise<RecordNames> {
   const [next, flat] = await runner.step((redis) => redis.hscan(accountKey(tag), cursor, SCAN_COUNT));
@@ -233,14 +234,14 @@ export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0")
       .filter(([name]) => name.startsWith(prefix))
       .map(([name, value]) => [name.slice(prefix.length), value] as const);
   return {
-    // Where one of a card's or key's fields is gone, the others still name it.
+    // If one of a card's or key's fields is missing, the others still name it.
     cards: [...new Set(["e:", "ep:", "eh:"].flatMap((prefix) => behind(prefix).map(([id]) => id)))],
     scopes: behind("c:").map(([scope]) => scope),
     keys: [
       ...behind("ki:").map(([id, hash]) => ({ id, hash })),
       ...behind("k:").flatMap(([hash, json]) => {
         const { 0: id = "", 8: ends = "" } = new Reading({}).texts("", json) ?? [];
-        // A value that a key had before leads to the key by its id, and its id to another value.
+        // A former value of a key leads to the key by its id, but that id leads to another value.
         return ends === "" ? [{ id, hash }] : [];
       }),
     ],
@@ -248,7 +249,7 @@ export async function listRecords(runner: Runner, tag: AccountTag, cursor = "0")
   };
 }
 
-/* Limits on Redis as they can be read. */
+/* Reading limits on Redis. */
 
 export async function readLimits(
   runner: Runner,

@@ -1,6 +1,6 @@
 /**
- * The whole state of one account on Redis, in the canonical form of the contract. Not atomic, and it goes through all keys
- * of the database for the marks and keys that nothing lists: for tests. An audit reads figures (`figures.ts`).
+ * The whole state of one account on Redis, in the canonical form of the contract. It is not atomic, and it goes through
+ * all keys of the database for marks and keys that no list contains: for tests. An audit reads figures (`figures.ts`).
  */
 import type { KeyState } from "../../values/idempotency.ts";
 import type { AccountTag } from "../../values/key.ts";

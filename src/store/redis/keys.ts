@@ -1,12 +1,12 @@
 /**
- * The one place where Redis keys are spelled. All records of an account carry its hash tag and so live in one slot; the
- * indexes of names and of codes have slots of their own (`{idx:codes}` and `idx:codes` hash alike).
+ * The only place that spells Redis keys. All records of an account carry its hash tag and are therefore in one slot.
+ * The indexes of names and of codes have slots of their own (`{idx:codes}` and `idx:codes` have the same hash).
  */
 import type { CodeHash } from "../../values/code.ts";
 import type { AccountTag } from "../../values/key.ts";
 import type { SignInOwner } from "../sign-ins.ts";
 
-/** A hash: money, plan, keys, entitlements, buckets, requests in flight (fields: the Lua beside this file). */
+/** A hash: money, plan, keys, entitlements, buckets, requests in flight (fields: see the Lua files in this folder). */
 export const accountKey = (tag: AccountTag): string => `{a:${tag}}`;
 /** A hash: request id -> hold record. */
 export const holdsKey = (tag: AccountTag): string => `{a:${tag}}:h`;
@@ -18,18 +18,20 @@ export const settledKey = (tag: AccountTag, requestId: string): string => `{a:${
 export const wholePattern = (tag: AccountTag): string => `{a:${tag}}*`;
 export const ACCOUNTS_WHOLE = "{a:*}*";
 
-/** Whose hash, ledger or opening line a key is; undefined for every other key. */
+/** The account whose hash, ledger or opening line a key is; undefined for every other key. */
 export function accountOf(key: string): AccountTag | undefined {
   return /^\{a:([^{}]+)\}(?::lo?)?$/.exec(key)?.[1] as AccountTag | undefined;
 }
 
-/** Whose mark a key is; undefined for a key that is none. */
+/** The names in the key of a settled mark; undefined for another key. */
 export function settledNames(key: string): { readonly tag: AccountTag; readonly requestId: string } | undefined {
   const [, tag, requestId] = /^\{a:([^{}]+)\}:d:(.+)$/s.exec(key) ?? [];
   return tag === undefined || requestId === undefined ? undefined : { tag: tag as AccountTag, requestId };
 }
 
-/** A string that expires: which request took an idempotency key, and how that ended; the hash is the client's key's. */
+/**
+ * A string that expires: which request took an idempotency key, and how that ended. `hash` is that of the client's key.
+ */
 export const idempotencyKey = (tag: AccountTag, hash: string): string => `{a:${tag}}:idem:${hash}`;
 /** A stream: the ledger; entry `<seq>-0` is line `seq`. */
 export const ledgerKey = (tag: AccountTag): string => `{a:${tag}}:l`;
@@ -41,7 +43,7 @@ export const paymentsKey = (tag: AccountTag): string => `{a:${tag}}:pay`;
 export const dayKey = (tag: AccountTag, day: string): string => `{a:${tag}}:day:${day}`;
 /** A hash: `<count>|group|model|key` -> requests or tokens of a kind on that UTC day. */
 export const dayCountsKey = (tag: AccountTag, day: string): string => `{a:${tag}}:use:${day}`;
-/** Matches every key of an account but the first; a tag has no character that means anything in a pattern. */
+/** Matches every key of an account except the first. A tag contains no special characters of patterns. */
 export const accountPattern = (tag: AccountTag): string => `{a:${tag}}:*`;
 
 /** A hash: account name -> tag. */
@@ -64,19 +66,19 @@ export const BATCHES_IN_ORDER = "{idx:codes}:batches";
 /** A sorted set: hashes of codes whose redemption has begun, by the instant of its beginning. */
 export const CLAIMS = "{idx:codes}:claims";
 
-/** A string of a second: written after a write to a key, in its slot, for replicas to confirm. */
+/** A string that lives for a second: written after a write to a key, in its slot, for replicas to confirm. */
 export const fenceKey = (key: string): string => `epoch:fence:${/\{.+?\}/.exec(key)?.[0] ?? `{${key}}`}`;
 
 /**
- * A hash: the gateway's own queue of notices; and a string of a moment: who delivers. Beside the marks of histories, since
- * users of Redis may have these keys already.
+ * A hash with the gateway's own queue of notices, and a string that expires: who delivers. Their names begin like the
+ * marks of histories, because existing Redis users may already have the right to such keys.
  */
 export const GATEWAY_NOTICES = "epoch:{notices}";
 export const NOTICES_LEASE = "epoch:{notices}:lease";
 
 /**
- * A hash: what lets an account's owner, or the operator, into the console. The operator's begins as the marks of histories do, for
- * the same reason.
+ * A hash: what lets an account's owner, or the operator, into the console. The operator's name begins like the marks of
+ * histories, for the same reason.
  */
 export const signInsKey = (owner: SignInOwner): string =>
   owner === "operator" ? "epoch:{sign-ins}" : `{a:${owner}}:sign-ins`;

@@ -1,6 +1,6 @@
 /**
- * Settled marks on Redis. A charge's is looked for by its name; marks without a line, and accounts that no name leads to, are
- * in no list, and found by going through all keys of the database, a part at a time.
+ * Settled marks on Redis. The mark of a charge is looked up by its name. Marks without a line, and accounts that no
+ * name leads to, are in no list; a walk through all keys of the database, in parts, finds them.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -25,12 +25,12 @@ import {
 } from "./keys.ts";
 import type { Scripts } from "./scripts.ts";
 
-/** Marks of one account that one script looks at. */
+/** Marks of one account that one script examines. */
 const SCRIPT_MARKS = 100;
-/** Scripts that are under way at once. */
+/** Scripts that run at once. */
 const SCRIPTS_AT_ONCE = 16;
 
-/** In one script, which writes nothing. */
+/** All in one script, which writes nothing. */
 export async function settledAmounts(
   runner: Runner,
   scripts: Scripts,
@@ -42,7 +42,7 @@ export async function settledAmounts(
   return ids.map((_, at) => (amounts[at] ? nanoUsd(BigInt(amounts[at])) : undefined));
 }
 
-/** A part of all keys: one SCAN, and short scripts for the accounts that have keys in it. */
+/** A part of all keys: one SCAN, and short scripts for the accounts whose keys are in it. */
 export async function pageMarks(
   runner: Runner,
   scripts: Scripts,
@@ -62,7 +62,7 @@ export async function pageMarks(
   return { items, unlisted, next: next && `${next.slot}:${next.cursor}:${next.node}` };
 }
 
-/** Marks that Redis cannot read are doubtful all. */
+/** Marks that Redis cannot read all count as doubtful. */
 async function doubtfulOf(
   runner: Runner,
   scripts: Scripts,
@@ -87,21 +87,24 @@ function portionsByAccount(keys: readonly string[]): [AccountTag, string[]][] {
   );
 }
 
-/** @throws RangeError for a text that is no cursor of ours. */
+/** @throws RangeError for a text that is not one of our cursors. */
 function placeOf(cursor: string | undefined): ScanPlace | undefined {
   if (cursor === undefined) return undefined;
   const [, slot, place, node] = /^(\d{1,5}):(\d{1,20})(?::(.{0,300}))?$/.exec(cursor) ?? [];
   if (slot === undefined || place === undefined) throw new RangeError("store: a cursor of marks is malformed");
-  // One of an earlier version names no server.
+  // A cursor of an earlier version names no server.
   return { slot: Number(slot), cursor: place, node: node ?? "" };
 }
 
-/* Accounts on Redis that no name leads to: lists of accounts, and all that works from them, miss these. */
+/* Accounts on Redis that no name leads to: lists of accounts, and everything that uses these lists, miss them. */
 
 /** Names that one script looks up, and accounts that are read at once. */
 const AT_ONCE = 100;
 
-/** Those of the accounts with these keys that have lines, or have lost their hash, and are not found by a name of their own. */
+/**
+ * Among the accounts with these keys: those that have lines, or have lost their hash, and are not found by a name of
+ * their own.
+ */
 async function unlistedOf(runner: Runner, scripts: Scripts, keys: readonly string[]): Promise<readonly AccountName[]> {
   const tags = [...new Set(keys.map(accountOf).filter((tag) => tag !== undefined))];
   const unlisted: AccountName[] = [];
@@ -117,15 +120,14 @@ async function unlistedOf(runner: Runner, scripts: Scripts, keys: readonly strin
 }
 
 /**
- * Undefined for an account without a line: a crash in the middle of its creation leaves such an account, and nobody
- * knows of it.
+ * Undefined for an account without a line: a crash during its creation leaves such an account, and nobody knows of it.
  */
 async function nameOf(runner: Runner, tag: AccountTag): Promise<AccountName | undefined> {
   try {
     const [name, seq] = await runner.step((redis) => redis.hmget(accountKey(tag), ["name", "seq"]));
     return seq === "0" ? undefined : { name: name ?? "", tag };
   } catch (error) {
-    // Another type of key: its audit says so, if a name leads to it.
+    // A key of another type: the account's audit reports it, if a name leads to the account.
     if (error instanceof StoreError && error.outcome === "refused") return { name: "", tag };
     throw error;
   }

@@ -1,6 +1,7 @@
 /**
- * Accounts and their names on Redis. An account and the index of names are in different slots, so that no one script writes
- * both. The account's own name says what it is called; the index leads there, and may for a moment do so by two names.
+ * Accounts and their names on Redis. An account and the index of names are in different slots, so no single script
+ * writes both. The account's own record has its name. The index leads to the account, and may do so by two names for a
+ * moment.
  */
 import { randomBytes } from "node:crypto";
 import type { AccountTag } from "../../values/key.ts";
@@ -12,8 +13,8 @@ import { ACCOUNT_FIELDS, type HashFields, toAccount } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
 /**
- * The account first, then its name in the index, which decides between two of the same name; the loser's account goes
- * again. A crash between the two leaves an account that nobody knows of.
+ * Writes the account first, then its name in the index, which decides between two with the same name; the loser's
+ * account is removed. A crash between the two leaves an account that nobody knows of.
  */
 export async function createAccount(
   runner: Runner,
@@ -33,7 +34,7 @@ export async function createAccount(
   return (await readAccount(runner, account.tag)) ?? "exists";
 }
 
-/** Whose the name is then: a rename to it that was cut off gives way, and so does one away from it. */
+/** Takes a name and returns its owner. A rename to or from this name that was cut off does not block it. */
 async function takeName(
   runner: Runner,
   scripts: Scripts,
@@ -51,19 +52,20 @@ async function takeName(
   return take();
 }
 
-/** A rename that is cut off is done again until it is through, or another one is; so often at most. */
+/** The most tries of a rename: it is retried after finishing another rename that was cut off. */
 const RENAME_TRIES_MAX = 4;
 
 /**
- * A row of steps, each of which may be repeated:
+ * The steps of a rename, each of which may be repeated:
  *
- *   begin    the account notes from what to what
- *   claim    the index leads there by the new name too, unless another account has it
- *   end      the account is called by the new name: here it happens
- *   move     the index has the new name in order, and the old one is free
- *   done     the note goes
+ *   begin    the account records the old and the new name
+ *   claim    the index leads to it by the new name too, unless another account has that name
+ *   end      the account gets the new name: the rename takes effect here
+ *   move     the index lists the new name in order, and the old one is free
+ *   done     the record of the rename is removed
  *
- * Ahead of `end` another rename, or whoever wants the name, may take the note away; behind it everybody may finish.
+ * Before `end`, another rename, or anybody who wants the name, may remove the record. After it, anybody may finish the
+ * rename.
  */
 export async function renameAccount(
   runner: Runner,
@@ -80,7 +82,7 @@ export async function renameAccount(
       continue;
     }
     if (reply !== "begun") break;
-    // What an earlier try to another name has claimed.
+    // The name that an earlier try, to another name, has claimed.
     if (to !== "" && to !== name) await moveName(runner, scripts, tag, to, "");
     if ((await takeName(runner, scripts, "name-claim", { name, tag })) !== tag) {
       await renameStep(runner, scripts, tag, ["done", from, name]);
@@ -98,7 +100,7 @@ async function renameStep(runner: Runner, scripts: Scripts, tag: AccountTag, val
   return (await runner.script(scripts["account-rename"], [accountKey(tag)], values)) as string[];
 }
 
-/** A name that leads to the account goes, and another one is on the lists; empty: none. */
+/** Removes a name that leads to the account, and adds `to` to the lists; empty: none. */
 async function moveName(runner: Runner, scripts: Scripts, tag: AccountTag, old: string, to: string): Promise<void> {
   await runner.script(scripts["name-move"], [NAME_INDEX, NAMES_IN_ORDER], [old, to, tag]);
 }
@@ -113,13 +115,13 @@ async function finishRename(
   await renameStep(runner, scripts, tag, ["done", from, to]);
 }
 
-/** A name that was entered for an account which is called otherwise by now leads there no more. */
+/** Removes a name that was entered for an account whose name has changed meanwhile. */
 async function giveBack(runner: Runner, scripts: Scripts, { name, tag }: AccountName): Promise<void> {
   const now = await readNamed(runner, tag);
   if (now && now.account.name !== name && now.renamed?.to !== name) await moveName(runner, scripts, tag, name, "");
 }
 
-/** An account, and the rename of it that is under way. */
+/** An account, and its rename that is under way. */
 interface NamedAccount {
   readonly account: Account;
   readonly renamed: { readonly from: string; readonly to: string } | undefined;
@@ -141,7 +143,7 @@ export async function readAccount(runner: Runner, tag: AccountTag): Promise<Acco
   return (await readNamed(runner, tag))?.account;
 }
 
-/** Reading an account by its tag repairs the index, should its name be missing there, or a rename not have come to its end. */
+/** Reading an account by its tag repairs the index, if its name is missing there or a rename was not finished. */
 export async function getAccount(runner: Runner, scripts: Scripts, tag: AccountTag): Promise<Account | undefined> {
   const read = await readNamed(runner, tag);
   if (read === undefined) return undefined;
@@ -151,12 +153,14 @@ export async function getAccount(runner: Runner, scripts: Scripts, tag: AccountT
   const owner = await runner.step((redis) => redis.hget(NAME_INDEX, name));
   if (owner !== null) return account;
   await takeName(runner, scripts, "name-reserve", account);
-  // It may have been renamed since it was read.
+  // It may have been renamed after it was read.
   await giveBack(runner, scripts, account);
   return account;
 }
 
-/** While a rename is under way the account's own name decides; else it is found by whatever name leads to it. */
+/**
+ * While a rename is under way, the account's own name decides. Otherwise any name that leads to the account finds it.
+ */
 export async function findAccount(runner: Runner, name: string): Promise<Account | undefined> {
   const found = await findAccountName(runner, name);
   const read = found && (await readNamed(runner, found.tag));
@@ -168,7 +172,7 @@ export async function findAccountName(runner: Runner, name: string): Promise<Acc
   return tag === null ? undefined : { name, tag: tag as AccountTag };
 }
 
-/** Names and tags alone: what the accounts hold is not read. */
+/** Names and tags alone: the accounts themselves are not read. */
 export async function listAccountNames(
   runner: Runner,
   cursor: string | undefined,

@@ -1,4 +1,4 @@
-/** Notices on Redis: those of an account in its hash, those of the gateway in one of their own. */
+/** Notices on Redis: those of an account are in its hash, those of the gateway in a hash of their own. */
 
 import type { AccountTag } from "../../values/key.ts";
 import { pageSize } from "../checks.ts";
@@ -62,8 +62,8 @@ export async function takeNotice(runner: Runner, scripts: Scripts, outbox: Outbo
 }
 
 /**
- * Two small fields of each account of a page of names. An account whose part of the store does not answer, or not for it, is passed
- * over: it is there again when that is over, and the others do not wait.
+ * Reads two small fields of each account on a page of names. An account is skipped when its part of the store does not
+ * answer, or reports an error for it. It is found again later, and the others do not wait.
  * @throws StoreError when the names cannot be read, or none of the accounts.
  */
 export async function pageNotices(

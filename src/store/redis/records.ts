@@ -1,4 +1,4 @@
-/** What Redis holds, as values of the contract. */
+/** Converts records in Redis to values of the contract. */
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import { StoreError } from "../contract.ts";
@@ -8,14 +8,14 @@ import type { Account, CardFacts, Code, CodeBatch, Entitlement, Key, KeyUse, Led
 
 export type HashFields = Readonly<Record<string, string>>;
 
-/** @param flat fields and values in turn, as Redis gives them. */
+/** @param flat fields and values alternating, as Redis returns them. */
 export function fieldsOf(flat: readonly string[] = []): HashFields {
   const fields: Record<string, string> = {};
   for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] as string] = flat[i + 1] as string;
   return fields;
 }
 
-/** Fields of an account's hash that `toAccount` reads: the rest, its keys and cards, may be long. */
+/** Fields of an account's hash that `toAccount` reads. The rest, its keys and cards, may be long. */
 export const ACCOUNT_FIELDS = [
   ...["name", "plan", "plan_rev", "status", "labels", "rev", "labels_rev", "name_rev"],
   ...["bal", "held", "spent", "topped", "seq", "created", "lim", "lim_rev", "nb", "nb_rev"],
@@ -58,7 +58,7 @@ export function toAccount(tag: AccountTag, fields: HashFields): Account | undefi
   };
 }
 
-/** A JSON object of texts, by name, as the embedded store has them; labels that cannot be read are none. */
+/** Labels from a JSON object of texts by name, as in the embedded store. Unreadable labels count as none. */
 function toLabels(json = "{}"): Account["labels"] {
   try {
     const entries = Object.entries(JSON.parse(json) as object).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -89,7 +89,9 @@ export function toKey(tag: AccountTag, json: string): Key {
   };
 }
 
-/** Budgets by field, of what stands under their names in the account (`lua/budgets.lua`); those without a text are left out. */
+/**
+ * Budgets by field, from their values in the account's hash (`lua/budgets.lua`). Those without a value are left out.
+ */
 export function toBudgets(
   texts: readonly (readonly [field: string, text: string | undefined])[],
 ): Map<string, BudgetCounts> {
@@ -105,7 +107,7 @@ export function toBudgets(
   );
 }
 
-/** Until when a value works that a key had before, and whose; undefined for a key (`lua/key.lua`). */
+/** A former value of a key: its end, and the id of its key; undefined for a key (`lua/key.lua`). */
 export function toFormerKey(json: string): { readonly id: string; readonly untilMs: number } | undefined {
   const { 0: id = "", 8: ends = "" } = JSON.parse(json) as readonly string[];
   return ends === "" ? undefined : { id, untilMs: Number(ends) };
@@ -161,7 +163,7 @@ export function toBatch(fields: HashFields): CodeBatch | undefined {
   return id === undefined ? undefined : { id, label, count: Number(count), ...worthOf(fields) };
 }
 
-/** What a code and a batch of them have in common. */
+/** What a code and a batch have in common. */
 function worthOf(fields: HashFields): CardFacts & Pick<Code, "expiresAtMs" | "createdAtMs"> {
   const { card = "", plan = "", group = "", lasts, starts, quota = "", expires = "", created } = fields;
   return {
@@ -176,7 +178,9 @@ function worthOf(fields: HashFields): CardFacts & Pick<Code, "expiresAtMs" | "cr
   };
 }
 
-/** All entries of an account's hash whose field begins so, the rest of the field with the value, by field. */
+/**
+ * All entries of an account's hash whose field begins with `prefix`, by field: the rest of the field, and the value.
+ */
 export function entriesOf(fields: HashFields, prefix: string): [rest: string, value: string][] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(prefix))
@@ -184,7 +188,7 @@ export function entriesOf(fields: HashFields, prefix: string): [rest: string, va
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** A line of the stream; one whose figures cannot be read is marked as such. */
+/** A line of the stream. A line whose figures cannot be read is marked as unreadable. */
 export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): LedgerLine {
   const fields = fieldsOf(flat);
   const seq = Number.parseInt(id, 10);
@@ -206,7 +210,7 @@ export function toLedgerLine([id, flat]: readonly [string, readonly string[]]): 
   };
 }
 
-/** Replaces an entry of the ledger that is no line. */
+/** Replaces an entry of the ledger that is not a line. */
 export function unreadableLine(seq: number): LedgerLine {
   return {
     ...{ seq, atMs: 0, kind: "unreadable", debit: "", credit: "", amount: nanoUsd(0n), balance: 0n },

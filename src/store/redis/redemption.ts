@@ -1,14 +1,15 @@
 /**
- * Redemptions on Redis. A code and the account that redeems it are in different slots, so that no one script can do both; a
- * redemption is a row of steps, each of which may be repeated (docs/failure-model.md invariant 11):
+ * Redemptions on Redis. A code and the account that redeems it are in different slots, so no single script can do both.
+ * A redemption consists of steps, each of which may be repeated (docs/failure-model.md invariant 11):
  *
- *   note     the code's hash goes into the set of claims, where a sweep finds what a crash left
+ *   note     the code's hash is added to the set of claims, where a sweep finds redemptions that were cut off
  *   claim    unused -> claimed, for one account: the single winner is decided here
  *   credit   the account gets the card, once per code id
  *   end      claimed -> redeemed
- *   forget   the note goes
+ *   forget   the note is removed
  *
- * Whoever dies in between is finished by the next try of the same account or by `finishClaims`, whichever comes first.
+ * If the process dies in between, the next try of the same account or `finishClaims` finishes the redemption, whichever
+ * comes first.
  */
 
 import type { CodeHash } from "../../values/code.ts";
@@ -24,7 +25,7 @@ import { accountKey, CLAIMS, codeKey } from "./keys.ts";
 import { toCode } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
 
-/** How long a note of a claim that was never made is kept: far longer than any redemption takes. */
+/** How long the note of a claim that was never made is kept: far longer than any redemption takes. */
 const NOTE_LIFE_MS = 600_000;
 
 export async function redeem(
@@ -33,7 +34,7 @@ export async function redeem(
   { hash, tag, fromMs }: Parameters<Store["redeem"]>[0],
   confirm?: Confirm,
 ): Promise<RedeemAnswer> {
-  // Looked at first, so that a guess leaves no trace in the store.
+  // Read first, so that a guessed code leaves no trace in the store.
   const before = await readCode(runner, hash);
   const refusal = before === undefined ? { outcome: "unknown_code" as const } : refusedTo(tag, before);
   if (refusal !== undefined) return refusal;
@@ -43,10 +44,10 @@ export async function redeem(
   await noteClaim(runner, scripts, hash);
   const claimed = await claim(runner, scripts, hash, tag, fromMs !== undefined);
   if (claimed === undefined) return { outcome: "unknown_code" };
-  // The note stays: another account's claim may have come in time. A sweep drops it.
+  // The note stays, because another account's claim may have been in time. A sweep removes it.
   if (claimed.expired) return { outcome: "expired" };
   await confirm?.([codeKey(hash)], undefined);
-  // Another account was faster; the note is the winner's by now.
+  // Another account was faster; the note now belongs to the winner.
   const lost = refusedTo(tag, claimed.code);
   if (lost !== undefined) return lost;
   const entitlement = await creditClaim(runner, scripts, tag, claimed.code, fromMs);
@@ -72,7 +73,7 @@ export async function noteClaim(runner: Runner, scripts: Scripts, hash: CodeHash
 }
 
 /**
- * @param again the claim is done again, and was in time.
+ * @param again the claim is a replay, and was in time.
  * @returns the code as it is now, whether this very call claimed it, and whether it came too late.
  */
 export async function claim(
@@ -119,8 +120,8 @@ async function dropClaim(runner: Runner, scripts: Scripts, hash: CodeHash, noted
 }
 
 /**
- * Brings the oldest noted claims to their end. A redemption that is under way at this moment is not disturbed.
- * @throws StoreError when an account's own records let nothing be credited: once the others are done.
+ * Finishes the oldest noted claims. A redemption that is under way at this moment is not disturbed.
+ * @throws StoreError when an account's own records prevent a credit; thrown after the others are done.
  */
 export async function finishClaims(
   runner: Runner,
@@ -137,12 +138,12 @@ export async function finishClaims(
     const redemption = await creditNoted(runner, scripts, hash, notedAt, Number(now)).catch(async (error: unknown) => {
       if (!(error instanceof StoreError) || error.outcome !== "refused") throw error;
       damaged = error;
-      // Renewed, so that it does not delay the others.
+      // The note is renewed, so that it does not delay the others.
       await noteClaim(runner, scripts, hash);
       return undefined;
     });
     if (!redemption) continue;
-    // Reported while the note is there: should this process die now, the next sweep reports again.
+    // Reported before the note is removed: if this process dies now, the next sweep reports it again.
     await onFinished?.(redemption);
     await endClaim(runner, scripts, hash, redemption.tag);
     await dropClaim(runner, scripts, hash);
@@ -161,7 +162,7 @@ async function creditNoted(
   nowMs: number,
 ): Promise<Redemption | undefined> {
   const code = await readCode(runner, hash);
-  // The claim may be on its way, unless the note is old: then it never came.
+  // The claim may be on its way, unless the note is old: then the claim was never made.
   if (code?.state === "unused" && nowMs - Number(notedAt) <= NOTE_LIFE_MS) return undefined;
   if (code?.state !== "claimed" || code.tag === undefined) {
     await dropClaim(runner, scripts, hash, notedAt);

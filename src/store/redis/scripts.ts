@@ -1,4 +1,4 @@
-/** The Lua scripts: read from `lua/` once, each with the parts that it uses in front, and their SHA-1 for EVALSHA. */
+/** The Lua scripts: read from `lua/` once, each with the parts that it uses before it, and their SHA-1 for EVALSHA. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { BUNDLED_FILES } from "../../values/program/files.ts";
@@ -9,13 +9,13 @@ export interface Script {
   readonly sha: string;
 }
 
-/** Of every script that changes more of an account than its own fields. */
+/** Parts of every script that changes more of an account than its own fields. */
 const CHANGING = ["common", "sums", "change"] as const;
 
-/** Of every script that lets holds go. */
+/** Parts of every script that releases holds. */
 const LIMITS = ["limits", "budgets"] as const;
 
-/** Which shared parts are put before which script. */
+/** The shared parts that are put before each script. */
 const PARTS = {
   admit: [...CHANGING, "key", ...LIMITS, "buckets", "bucket-limits", "holds", "sweep", "card", "cards", "idempotency"],
   extend: [...CHANGING, ...LIMITS, "holds", "sweep", "card"],
@@ -86,7 +86,10 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   "rights",
 ]);
 
-/** Reads all scripts. The shebang makes Redis refuse a script whole under OOM and check that its keys share a slot. */
+/**
+ * Reads all scripts. The shebang makes Redis refuse a whole script when it is out of memory, and check that the
+ * script's keys share a slot.
+ */
 export function loadScripts(): Scripts {
   const entries = Object.entries(PARTS).map(([name, parts]) => [name, loadScript(name, parts)]);
   return Object.fromEntries(entries) as Scripts;

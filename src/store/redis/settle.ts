@@ -1,4 +1,6 @@
-/** Settlement on Redis: the ask as arguments of `lua/settle.lua`, its reply as an answer of the contract. */
+/**
+ * Settlement on Redis: turns the ask into arguments of `lua/settle.lua`, and its reply into an answer of the contract.
+ */
 
 import { isPlain } from "../../values/json-text.ts";
 import { nanoUsd } from "../../values/money.ts";
@@ -50,7 +52,7 @@ export async function settle(
     dayCountsKey(tag, day),
   ];
   if (ask.idempotency) keys.push(idempotencyKey(tag, ask.idempotency.key));
-  // The memo is the longest by far, and as a value of its own it needs no escapes.
+  // The memo is by far the longest text, and as a value of its own it needs no escaping.
   const values = [askText(ask), ask.memo, termsText(notices?.terms())];
   const reply = (await runner.script(scripts.settle, keys, values)) as string | readonly string[];
   const said = typeof reply === "string" ? reply.split(" ") : reply;
@@ -58,7 +60,10 @@ export async function settle(
   return toAnswer(said);
 }
 
-/** As one text. Names are looked at before longer texts are made of them; what is rare and has quotes in it is left to JSON.stringify. */
+/**
+ * The ask as one text. Short names are checked for escapes before longer texts are built from them. Rare texts that
+ * contain quotes are left to JSON.stringify.
+ */
 function askText(ask: SettleAsk): string {
   const texts = settleTexts(ask);
   const { group, model, keyId, entitlement = "", absorbedCause = "", upstream = "", counted = "", costs = [] } = ask;
@@ -114,15 +119,15 @@ function settleTexts(ask: SettleAsk): readonly string[] {
   return texts;
 }
 
-/** Fields of the day's counts, and by what each grows. */
+/** Fields of the day's counts, and their increments. */
 interface Counts {
   readonly fields: string[];
   readonly grown: string[];
-  /** Whether the script has to work out the last three. */
+  /** Whether the script has to compute the last three. */
   readonly isOpen: boolean;
 }
 
-/** As the script reads them: whether the last three are open, all fields, and by what each grows. */
+/** In the order in which the script reads them: whether the last three are open, all fields, and all increments. */
 function addCounts(texts: string[], { fields, grown, isOpen }: Counts): void {
   texts.push(isOpen ? "1" : "0");
   for (const field of fields) texts.push(field);
@@ -130,8 +135,8 @@ function addCounts(texts: string[], { fields, grown, isOpen }: Counts): void {
 }
 
 /**
- * Only what grows. The last three, where a cost is charged for, are those that get a part of what the script works out: what its
- * upstream has of the charge, and what is absorbed by group and by upstream.
+ * Only what grows. If a cost is charged for, the last three fields get an increment that the script computes: the
+ * charge for the upstream, and what is absorbed by group and by upstream.
  */
 function countsOf(ask: SettleAsk): Counts {
   const payer = ask.costs?.find(({ charged }) => charged);
@@ -160,14 +165,16 @@ function grow({ fields, grown }: Counts, kind: string, field: string, more: numb
   grown.push(`${more}`);
 }
 
-/** Fingerprint, state and end of the request's idempotency key as JSON, and the state once charged; empty without one. */
+/**
+ * Fingerprint, state and end of the request's idempotency key as JSON, and the state after a charge; empty without one.
+ */
 function keptTexts({ idempotency, voided }: SettleAsk): string {
   if (idempotency === undefined) return "";
   const charged = idempotency.streamed ? "streamed" : "finished";
   return JSON.stringify([idempotency.fingerprint, voided ? "voided" : charged, `${idempotency.untilMs}`, charged]);
 }
 
-/** What is charged in place of the absorption, and how many counts grow then, and which. */
+/** What is charged instead of the absorption, and the number and list of counts that then grow. */
 function addLeft(texts: string[], ask: SettleAsk): void {
   const { leftUnpaid: left } = ask;
   if (left === undefined) {

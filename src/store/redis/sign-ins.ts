@@ -1,4 +1,4 @@
-/** What lets somebody into the console, on Redis: one hash per owner. */
+/** Console sign-ins on Redis: one hash per owner. */
 import { givesWay, mostOf, type NewSignIn, type SignInKind, type SignInOwner, type SignInRecord } from "../sign-ins.ts";
 import type { Runner } from "./connection/runner.ts";
 import { signInsKey } from "./keys.ts";

@@ -26,7 +26,10 @@ import { loadScripts, type Scripts } from "./scripts.ts";
 import { settle } from "./settle.ts";
 import * as signIns from "./sign-ins.ts";
 
-/** Connects to Redis. Resolves even when Redis is away (it is looked for in the background); `check` tells. */
+/**
+ * Connects to Redis. Resolves even when Redis is unavailable (connecting goes on in the background); `check` reports
+ * the state.
+ */
 export async function openRedis(
   settings: RedisSettings,
   tlsNow: TlsNow,
@@ -48,12 +51,12 @@ export async function openRedis(
 interface ScriptContext {
   readonly runner: Runner;
   readonly scripts: Scripts;
-  /** For the steps of one write: waits for replicas; undefined where none is waited for. Made anew for each write. */
+  /** For the steps of one write: waits for replicas; undefined when none is waited for. Made anew for each write. */
   readonly confirm: () => Confirm | undefined;
   readonly notices: NoticeWriter | undefined;
 }
 
-/** Answers from the server: by a script, where something is decided or written. */
+/** Answers from the server: by a script when something is decided or written. */
 const CALLS: Calls<ScriptContext> = {
   admit: ({ runner, scripts }, ask) => admit(runner, scripts, ask),
   extend: ({ runner, scripts }, ask) => extend(runner, scripts, ask),
@@ -134,11 +137,11 @@ interface RedisStoreParts {
   readonly runner: Runner;
   readonly scripts: Scripts;
   readonly fitness: FitnessOptions;
-  /** Parts that can lose their data each by itself. */
+  /** The number of parts that can lose their data independently. */
   readonly parts: number;
-  /** Opens a connection for operators' writes; undefined for the store that has it. */
+  /** Opens a connection for operators' writes; undefined in the store that has it. */
   readonly beside: (() => Runner) | undefined;
-  /** Undefined: nothing is noted for anybody. */
+  /** Undefined: no notices are written. */
   readonly notices: NoticeWriter | undefined;
 }
 

@@ -1,12 +1,12 @@
-/** What may be long, read whole, but in steps of a bounded size. */
+/** Reads long records whole, in bounded steps. */
 
 import type { Runner } from "./connection/runner.ts";
 import { fieldsOf, type HashFields } from "./records.ts";
 
-/** Fields that one step gives, about. */
+/** The approximate number of fields per step. */
 const STEP_FIELDS = 500;
 
-/** All fields of a hash. What is written meanwhile may be in it or not. */
+/** All fields of a hash. A concurrent write may or may not be included. */
 export async function wholeHash(runner: Runner, key: string): Promise<HashFields> {
   const fields: Record<string, string> = {};
   let cursor = "0";

@@ -44,7 +44,7 @@ test("a Redis that is out of memory answers, and takes no write: it cannot be us
   t.after(() => store.close());
   await store.check();
   await redis.command("CONFIG", "SET", "maxmemory", "1");
-  await assert.rejects(store.check(), /out of memory \(maxmemory: 1 bytes\) and takes no write/);
+  await assert.rejects(store.check(), /out of memory \(maxmemory: 1 bytes\) and accepts no writes/);
   await redis.command("CONFIG", "SET", "maxmemory", "0");
   await store.check();
 });

@@ -1,7 +1,7 @@
 /**
  * Operators' writes on a Redis with replicas: answered when one replica has them too, so that a failover cannot undo a
- * write that an operator saw succeed (docs/failure-model.md invariant 35, row B6). They have a connection of their own,
- * since WAIT holds up all that comes after it on the same one.
+ * write that an operator saw succeed (docs/failure-model.md invariant 35, row B6). They use a connection of their own,
+ * because WAIT blocks all later commands on the same one.
  */
 import { type Store, UnconfirmedError } from "../../contract.ts";
 import { accountKey, CODE_INDEX, codeKey, NAME_INDEX, signInsKey } from "../keys.ts";
@@ -10,7 +10,7 @@ import type { RedisConnection } from "./connect.ts";
 /** How long a replica may take to confirm. */
 const CONFIRM_MS = 200;
 
-/** Makes sure that a replica has what was written to these keys; to be called after the write. */
+/** Makes sure that a replica has what was written to these keys. Call it after the write. */
 export type Confirm = (keys: readonly string[], answer: unknown) => Promise<void>;
 
 /** @param store works on `connection` and on no other. */
@@ -47,8 +47,8 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
 }
 
 /**
- * Begun before a write, so that a connection that was lost in between is noticed: another server may have the write.
- * @returns what rejects with UnconfirmedError when replicas are there and none has confirmed in time.
+ * Call it before a write, so that a connection that is lost in between is noticed: another server may have the write.
+ * @returns a function that rejects with UnconfirmedError when replicas exist and none has confirmed in time.
  */
 export function confirmOn(connection: RedisConnection): Confirm {
   const before = connection.losses();

@@ -1,9 +1,9 @@
 /**
- * The connection to Redis, in its three forms. The only file that imports ioredis.
+ * The connection to Redis, in its three forms. This is the only file that imports ioredis.
  *
- * The settings below are the difference between charging once and twice (docs/failure-model.md row B5;
- * https://github.com/redis/ioredis/issues/2193): a command whose reply was lost is never sent again by the library,
- * only by our own runner, which knows that the scripts are idempotent.
+ * The settings below decide whether a charge happens once or twice (docs/failure-model.md row B5;
+ * https://github.com/redis/ioredis/issues/2193). The library never resends a command whose reply was lost. Only our own
+ * runner does, because it knows that the scripts are idempotent.
  */
 import { Cluster, Command, Redis, type RedisOptions } from "ioredis";
 import type { StoreSettings, TlsSettings } from "../../../values/settings.ts";
@@ -17,10 +17,10 @@ import { within } from "./within.ts";
 
 export type RedisSettings = Exclude<StoreSettings, { kind: "embedded" }>;
 
-/** How a server is recognised from now on; undefined as in the settings of a store without TLS. */
+/** The current TLS settings for recognizing a server; undefined: those in the settings of a store without TLS. */
 export type TlsNow = () => TlsSettings | undefined;
 
-/** As much of Redis as the store uses. Every method may reject with anything, or (ioredis 6.0.0) never settle. */
+/** The part of Redis that the store uses. Every method may reject with anything, or (ioredis 6.0.0) never settle. */
 export interface RedisConnection {
   evalsha(sha: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
   eval(script: string, keys: readonly string[], values: readonly string[]): Promise<unknown>;
@@ -29,65 +29,69 @@ export interface RedisConnection {
   /** For hashes of a known size. */
   hgetall(key: string): Promise<Record<string, string>>;
   hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>;
-  /** A part of a hash, fields and values in turn, and the cursor of the next part; "0" after the last. */
+  /** A part of a hash, fields and values alternating, and the cursor of the next part; "0" after the last. */
   hscan(key: string, cursor: string, count: number): Promise<[next: string, flat: string[]]>;
-  /** Entries of a stream after one, at most `count`: their ids, and their fields and values in turn. */
+  /** Stream entries after `id`, at most `count`: their ids, and their fields and values alternating. */
   entriesAfter(key: string, id: string, count: number): Promise<[id: string, flat: string[]][]>;
   /** Names after `after` in byte order, at most `count`. */
   namesAfter(key: string, after: string | undefined, count: number): Promise<string[]>;
   /**
-   * A part of all keys that match, on one primary after the other; undefined after the last part. It goes through the
-   * whole database: for what nothing lists. A primary that another server has taken the place of is gone through anew, so that
-   * keys may come twice.
+   * A part of all keys that match the pattern, one primary after the other; `next` is undefined after the last part. It
+   * goes through the whole database: for records that no list contains. When another server has replaced a primary,
+   * that part starts over, so keys may come twice.
    */
   scan(pattern: string, from?: ScanPlace): Promise<{ readonly keys: string[]; readonly next: ScanPlace | undefined }>;
   /**
-   * Whether a replica of each key's primary has everything that was written before on this connection. True where a
-   * primary has no replica that keeps up. Commands after it wait for its end.
+   * Whether a replica of each key's primary has everything that was written before on this connection. True if a
+   * primary has no replica that keeps up. Later commands wait until it ends.
    */
   replicated(keys: readonly string[], withinMs: number): Promise<boolean>;
   /** Connections lost so far. */
   losses(): number;
-  /** The servers that we talk to, as `nodeOf` names them. Empty when none is known. */
+  /** The connected servers, as `nodeOf` names them. Empty when none is known. */
   primaries(): readonly string[];
-  /** Runs a script that has no keys on one of them. */
+  /** Runs a script without keys on one of them. */
   runOn(node: string, script: Script, values: readonly string[]): Promise<unknown>;
-  /** INFO of every primary that we talk to, or what it gave in its place. Rejects when no primary is known. */
+  /** INFO of every connected primary, or the error instead. Rejects when no primary is known. */
   infos(): Promise<PromiseSettledResult<string>[]>;
-  /** The server that has this key, as far as is known; the same text for all unless this is a cluster. */
+  /** The server that has this key, as far as is known; the same text for all keys unless this is a cluster. */
   nodeOf(key: string): string;
-  /** Resolves at once while connected, else with the next connection. */
+  /** Resolves at once while connected, otherwise with the next connection. */
   ready(): Promise<void>;
   close(): void;
 }
 
 /**
- * Where a walk through all keys has come to. The primaries of a cluster are walked through in the order of their first slots, since
- * a list of them has another order after a failover; slot 0 stands for a single server.
+ * Position of a walk through all keys. The primaries of a cluster are walked in the order of their first slots, because
+ * a list of them has another order after a failover. A single server has slot 0.
  */
 export interface ScanPlace {
   readonly slot: number;
   readonly cursor: string;
-  /** Who gave the cursor, as `nodeOf` names it: to another server, which hashes its keys with another seed, it says nothing. */
+  /**
+   * The server that gave the cursor, as `nodeOf` names it. The cursor means nothing to another server, which hashes its
+   * keys with another seed.
+   */
   readonly node: string;
 }
 
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A connection that owes a reply for so long is given up and made anew; until then its commands pile up. */
+/** A connection that owes a reply for this long is closed and made anew; until then its commands pile up. */
 const SOCKET_TIMEOUT_MS = 2_000;
 const SLOTS_REFRESH_MS = 5_000;
 /**
- * Between two tries of a command whose slot is being moved to another node, or is nobody's: ioredis makes sixteen, and twice as many
- * must end before the time of a step does, or an account whose slot is left like that would pass for a server that is away.
+ * The pause between two tries of a command whose slot is moving to another node, or is unassigned. ioredis tries
+ * sixteen times. Twice as many tries must end within the time limit of a step; otherwise an account with such a slot
+ * would look like an unavailable server.
  */
 const TRY_AGAIN_MS = 4;
 const RECONNECT_DELAY_MAX_MS = 1_000;
 const SCAN_COUNT = 1_000;
 const FENCE_LIFE_MS = 1_000;
-/** Below the first try of a step, which waits for all of them. */
+/** Less than the first try of a step, which waits for all of them. */
 const INFO_TIMEOUT_MS = 300;
 
-/** Grows to a second, with jitter, so that replicas do not come back in step. */
+/** Grows up to a second, with jitter, so that gateways do not reconnect in step. */
 function reconnectDelayMs(times: number): number {
   return Math.min(RECONNECT_DELAY_MAX_MS, 25 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2);
 }
@@ -105,16 +109,17 @@ function redisOptions(): RedisOptions {
     autoResubscribe: false,
     disableClientInfo: true,
     retryStrategy: reconnectDelayMs,
-    // A primary that became a replica: find the new primary. Not 2, which would send the command again.
+    // A primary that became a replica: find the new primary. Not 2, which would resend the command.
     reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 1 : false),
   };
 }
 
 /**
- * Opens a connection and waits for it a moment; a Redis that is away is looked for in the background. Its commands have no time of
- * their own: the runner's counts, and what lies in the socket when that is over is read first.
+ * Opens a connection and waits for it briefly; connecting to an unavailable Redis goes on in the background. Commands
+ * have no time limit of their own: the runner's applies, and replies already in the socket at its end are read first.
  * @param onFailed called with the reason each time that a connection is lost or cannot be made.
- * @param tlsNow how a server is recognised whose address asks for TLS: read for each connection, since certificates are renewed.
+ * @param tlsNow TLS settings for a server whose address asks for TLS. Read for each connection, because certificates
+ * are renewed.
  */
 export async function connect(
   settings: RedisSettings,
@@ -123,7 +128,7 @@ export async function connect(
 ): Promise<RedisConnection> {
   const client = openClient(settings, tlsNow, redisOptions());
   client.on("error", (error) => {
-    // Of a connection that we leave; why we do was said before.
+    // From a connection that we close ourselves; the reason was reported before.
     if (!error.message.startsWith("Stream isn't writeable")) onFailed(reasonOf(error, settings));
   });
   const connection = wrap(client);
@@ -132,8 +137,8 @@ export async function connect(
 }
 
 /**
- * A connection that is made in the background and reports no error: another one to the same place does. Not all that is asked on it
- * is the runner's.
+ * A second connection, made in the background. It reports no errors, because the first connection to the same place
+ * does. Not every command on it comes from the runner, so its commands have a time limit.
  */
 export function connectBeside(settings: RedisSettings, tlsNow: TlsNow, commandTimeoutMs: number): RedisConnection {
   const client = openClient(settings, tlsNow, { ...redisOptions(), commandTimeout: commandTimeoutMs });
@@ -182,8 +187,8 @@ function makeClient(settings: RedisSettings, tls: RedisOptions["tls"], options: 
         ...credentials(settings),
       });
     case "redis-cluster": {
-      // With stringNumbers ioredis 6.0.0 compares slot numbers of CLUSTER SLOTS as texts and leaves slots without a node
-      // ("5461" > "10921"). Our scripts reply in texts anyway.
+      // With stringNumbers ioredis 6.0.0 compares slot numbers of CLUSTER SLOTS as texts and leaves slots without a
+      // node ("5461" > "10921"). Our scripts reply in texts anyway.
       const { retryStrategy: _perNode, enableOfflineQueue: _cluster, stringNumbers: _texts, ...nodeOptions } = options;
       return new Cluster(
         settings.nodes.map(({ host, port }) => ({ host, port })),
@@ -193,11 +198,11 @@ function makeClient(settings: RedisSettings, tls: RedisOptions["tls"], options: 
           lazyConnect: true,
           clusterRetryStrategy: reconnectDelayMs,
           slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-          // A slot that had no node when the map was read would stay without one: ioredis learns by MOVED only.
+          // A slot that had no node when the map was read would stay without one: ioredis learns only from MOVED.
           slotsRefreshInterval: SLOTS_REFRESH_MS,
           retryDelayOnTryAgain: TRY_AGAIN_MS,
           retryDelayOnClusterDown: TRY_AGAIN_MS,
-          // ioredis would look the addresses up first, and a certificate be compared with an address in place of a name.
+          // ioredis would resolve host names first, and then compare the certificate with an address instead of a name.
           ...(tls === undefined ? {} : { dnsLookup: (host, found) => found(null, host) }),
           redisOptions: { ...nodeOptions, ...withTls, ...credentials(settings) },
         },
@@ -207,8 +212,8 @@ function makeClient(settings: RedisSettings, tls: RedisOptions["tls"], options: 
 }
 
 /**
- * A server that refuses us the database of the address would be used in its first one, since ioredis (6.0.0) goes on after a
- * SELECT that failed: the money of two gateways in one place, or that of one in two.
+ * When a server refuses to select the database in the address, ioredis (6.0.0) continues in the first database. Then
+ * the money of two gateways could be in one place, or the money of one in two.
  */
 function leaveWrongDatabase(client: Redis): void {
   client.on("error", ({ command }: ConnectionFailure) => {
@@ -216,7 +221,7 @@ function leaveWrongDatabase(client: Redis): void {
   });
 }
 
-/** Members that ioredis copies for each connection that it makes. One that is undefined is as one that is not there to Node. */
+/** Members that ioredis copies for each connection. For Node an undefined member is the same as an absent one. */
 function tlsOptions(tlsNow: TlsNow): NonNullable<RedisOptions["tls"]> {
   return {
     get ca() {
@@ -242,7 +247,7 @@ function credentials(settings: Extract<RedisSettings, { username: unknown }>): R
 }
 
 function wrap(client: Redis | Cluster): RedisConnection {
-  // One promise for all who wait, so that an outage adds one listener and not one for each request.
+  // One promise for all waiters, so that an outage adds one listener and not one for each request.
   let next: Promise<void> | undefined;
   const losses = countLosses(client);
   const close = connectAgainUntilClosed(client);
@@ -268,7 +273,7 @@ function wrap(client: Redis | Cluster): RedisConnection {
       const nodes = primaries();
       // Without a known primary there is nothing to ask, and an empty answer would look fit.
       if (nodes.length === 0) return Promise.reject(new Error("no primary is known"));
-      // One server that does not reply must not keep the others' answers back.
+      // One server that does not reply must not delay the others' answers.
       return Promise.allSettled(nodes.map((node) => within(INFO_TIMEOUT_MS, () => node.info())));
     },
     nodeOf: (key) => (client instanceof Cluster ? addressOfSlot(client, slotOf(key)) : ""),
@@ -291,7 +296,7 @@ function wrap(client: Redis | Cluster): RedisConnection {
     primaries: () => (client instanceof Cluster ? primaries().map(addressOf) : [""]),
     runOn(node, script, values) {
       const primary = client instanceof Cluster ? primaries().find((one) => addressOf(one) === node) : client;
-      if (!primary) return Promise.reject(new Error(`${node} is no primary that we talk to`));
+      if (!primary) return Promise.reject(new Error(`${node} is not a connected primary`));
       return runScript(primary, script, values);
     },
     close,
@@ -301,8 +306,8 @@ function wrap(client: Redis | Cluster): RedisConnection {
 const AS_TEXTS = { replyEncoding: "utf8" } as const;
 
 /**
- * A script that is text already. ioredis copies the arguments of a command three times and takes the length of each: 1.5 us of the
- * 4.9 that a command takes.
+ * A script command that is already text. ioredis copies the arguments of a command three times and measures each: 1.5
+ * us of the 4.9 us that a command takes.
  */
 class ReadyScript extends Command {
   readonly #text: string;
@@ -318,17 +323,17 @@ class ReadyScript extends Command {
     return this.#text;
   }
 
-  /** A cluster finds the node by the first of them. */
+  /** A cluster finds the node by the first key. */
   override getKeys(): string[] {
     return [...this.#keys];
   }
 }
 
 /**
- * ioredis (6.0.0) gives a connection up for good when Sentinel announces a failover while the new primary is being looked up:
- * `SentinelConnector.connect` rejects, the client ends, and no retry strategy is asked. Without this a gateway would be
- * without its store until somebody restarts it.
- * @returns what closes the connection.
+ * ioredis (6.0.0) gives up a connection for good when Sentinel announces a failover while the new primary is being
+ * looked up: `SentinelConnector.connect` rejects, the client ends, and no retry strategy is asked. Without this
+ * function a gateway would have no store until somebody restarts it.
+ * @returns a function that closes the connection.
  */
 function connectAgainUntilClosed(client: Redis | Cluster): () => void {
   let closed = false;
@@ -393,21 +398,21 @@ async function scanCluster(cluster: Cluster, pattern: string, from?: ScanPlace):
   const slot = from?.slot ?? Math.min(...firstSlots.values());
   const node = addressOfSlot(cluster, slot);
   const primary = primaryAt(cluster, node);
-  // Passed over, its keys would look as if there were none.
-  if (!primary) throw new Error("the primary that is to be walked through is not known");
+  // If it were skipped, its keys would seem not to exist.
+  if (!primary) throw new Error("the primary for this part of the walk is not known");
   const at = from?.node === node ? from.cursor : BEGINNING;
   const [next, keys] = await primary.scan(at, "MATCH", pattern, "COUNT", SCAN_COUNT);
   if (!IS_PRIMARY.test(await primary.info("replication"))) {
-    // Our list is behind a failover. A replica answers a walk, too, and has nothing while it copies its new primary.
+    // Our list is older than a failover. A replica answers SCAN too, but is empty while it copies its new primary.
     cluster.refreshSlotsCache();
-    throw new Error("the server that is walked through is no primary any more");
+    throw new Error("the server of this walk is no longer a primary");
   }
   if (next !== BEGINNING) return { keys, next: { slot, node, cursor: next } };
   const [after] = [...firstSlots].filter(([, first]) => first > slot).sort((a, b) => a[1] - b[1]);
   return { keys, next: after && { slot: after[1], node: after[0], cursor: BEGINNING } };
 }
 
-/** A write that changed nothing has no place in the stream of replication to wait for; the mark after it has. */
+/** A write that changed nothing has no replication offset to wait for; the fence written after it has one. */
 async function isReplicated(node: Redis, key: string, withinMs: number): Promise<boolean> {
   await node.set(fenceKey(key), "1", "PX", FENCE_LIFE_MS);
   const info = await node.info("replication");

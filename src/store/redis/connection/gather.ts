@@ -1,15 +1,16 @@
 /**
- * What is written to a connection in one turn of the event loop goes on the wire in one piece: in that turn's check phase, and
- * what is written in a check phase in that of the next turn, for which the loop does not wait.
+ * Sends everything that is written to a connection in one turn of the event loop in one piece, in the check phase of
+ * that turn. Writes made in a check phase are sent in the check phase of the next turn, which the loop starts without
+ * waiting.
  *
- * ioredis (6.0.0) can gather commands itself (`enableAutoPipelining`), in a Pipeline for each turn. It gives each of these an
- * accessor of its own (`Object.defineProperty(this, "length", …)`); with it the pipelines outlive their use, with their commands
- * and replies, until the next full collection, and without it they do not: 14 KB for each request (docs/benchmarks.md). It also
- * sends no second pipeline before the first is answered.
+ * ioredis (6.0.0) can gather commands itself (`enableAutoPipelining`), in a Pipeline for each turn. But it defines an
+ * accessor on each of them (`Object.defineProperty(this, "length", …)`). Because of it the pipelines stay in memory,
+ * with their commands and replies, until the next full garbage collection: 14 KB for each request (docs/benchmarks.md).
+ * It also sends no second pipeline before the first is answered.
  */
 import type { Writable } from "node:stream";
 
-/** A client with its connection, which is another one after each `connect`. */
+/** A client with its stream, which is replaced at each `connect`. */
 interface Connected {
   readonly stream: Writable;
   on(name: "connect", listener: () => void): unknown;
@@ -36,7 +37,7 @@ interface WrittenPiece {
   readonly encoding: BufferEncoding;
 }
 
-/** Commands are texts, and one text goes to the system for 0.5 us less a command than a list of texts. */
+/** Commands are texts. Writing one joined text costs 0.5 us less per command than a list of texts. */
 function joinTexts(stream: Writable): void {
   const writev = stream._writev?.bind(stream);
   if (!writev) return;

@@ -1,9 +1,11 @@
-/** How Redis is: whether it, or a part of a cluster, answers and is fit for use, and which of its lives answers. */
+/**
+ * The health of Redis: whether it, or a part of a cluster, answers and is fit for use, and which incarnation answers.
+ */
 import { type StepOutcome, StoreError } from "../../contract.ts";
 import { isOfRights } from "./rights.ts";
 import type { Runner } from "./runner.ts";
 
-/** Asks how Redis is, again and again, and passes a warning on when it begins and not each time that it still holds. */
+/** Checks Redis repeatedly. A warning is passed on when it begins, and not again while it lasts. */
 export class HealthCheck {
   readonly #runner: Runner;
   readonly #fitness: FitnessOptions;
@@ -33,24 +35,24 @@ async function checkHealth(runner: Runner, fitness: FitnessOptions): Promise<voi
     try {
       return someOf(await redis.infos());
     } catch (error) {
-      // INFO itself may be what the user may not do; what else it may not is said with it.
+      // The user may lack the right to INFO itself; the error then also names its other missing rights.
       if (isOfRights(String(error))) await rights?.check(warn);
       throw error;
     }
   });
   for (const info of infos) checkFitness(info, fitness);
-  // One part of a cluster takes its own accounts with it and no others.
+  // A failed part of a cluster affects only its own accounts.
   const problems = infos.map(whyNoWrite);
   if (problems[0] !== undefined && !problems.includes(undefined)) throw unfit(problems[0]);
   await runner.step(async () => rights?.check(warn));
 }
 
-/** Which servers answer, and which of their lives. @throws StoreError while that is unknown. */
+/** Identifies the servers that answer, and their incarnations. @throws StoreError while that is unknown. */
 export async function identityNow(runner: Runner): Promise<string> {
   return identityOf(await runner.step(async (redis) => allOf(await redis.infos())));
 }
 
-/** Every primary's answer; the loss of one leaves it open what it knows. */
+/** Every primary's answer. If one is missing, its identity is unknown, so this throws. */
 function allOf(infos: readonly PromiseSettledResult<string>[]): string[] {
   return infos.map((info) => {
     if (info.status === "rejected") throw info.reason;
@@ -58,17 +60,14 @@ function allOf(infos: readonly PromiseSettledResult<string>[]): string[] {
   });
 }
 
-/**
- * What answered. A part of a cluster that is away takes its own accounts with it and no others (docs/failure-model.md
- * row B7).
- */
+/** The answers received. A cluster part that is down affects only its own accounts (docs/failure-model.md row B7). */
 function someOf(infos: readonly PromiseSettledResult<string>[]): string[] {
   const answered = infos.filter((info) => info.status === "fulfilled").map((info) => info.value);
   return answered.length > 0 ? answered : allOf(infos);
 }
 
 /*
- * Whether a Redis is fit to keep money, read from INFO, which every ACL user of ours may call, never from CONFIG
+ * Whether a Redis is fit to keep money, read from INFO, which each of our ACL users may call, and never from CONFIG
  * (docs/failure-model.md rows B11 and 82).
  */
 
@@ -76,13 +75,13 @@ const MAJOR_MIN = 7;
 
 export interface FitnessOptions {
   readonly warn: (message: string) => void;
-  /** Refuse a Redis without an append-only file instead of warning of it. */
+  /** Refuse a Redis without an append-only file instead of warning. */
   readonly demandAof: boolean;
 }
 
 /**
- * @throws StoreError that names what is wrong with the Redis that gave this INFO; its outcome is `refused` where waiting
- * does not help, so that a gateway refuses to start.
+ * @throws StoreError that names the fault of the Redis that gave this INFO. Its outcome is `refused` when waiting does
+ * not help, so that a gateway refuses to start.
  */
 export function checkFitness(info: string, options: FitnessOptions): void {
   const facts = parseInfo(info);
@@ -90,36 +89,39 @@ export function checkFitness(info: string, options: FitnessOptions): void {
   if (!(Number.parseInt(version, 10) >= MAJOR_MIN)) throw unfit(`Redis ${version}, 7.0 or later is needed`, "refused");
   if (facts.get("loading") === "1") throw unfit("Redis is loading its data");
   const role = facts.get("role");
-  if (role !== "master") throw unfit(`this Redis is a ${role ?? "server of unknown role"}, a primary is needed`);
+  if (role !== "master") throw unfit(`this Redis is a ${role ?? "server of unknown role"}; a primary is needed`);
   const policy = facts.get("maxmemory_policy") ?? "unknown";
   if (policy !== "noeviction") {
     throw unfit(`maxmemory-policy is ${policy}, which loses money; noeviction is needed`, "refused");
   }
   if (facts.get("aof_enabled") === "1") return;
-  const aof = "Redis keeps no append-only file: a restart forgets charges, which only our journals can bring back";
+  const aof = "Redis keeps no append-only file: a restart loses charges, which only our journals can restore";
   if (options.demandAof) throw unfit(aof, "refused");
   options.warn(aof);
 }
 
-/** Why a Redis takes no write at present, as far as INFO tells: to ask is no proof that a charge would be taken (rows B10 and B11). */
+/**
+ * Why a Redis accepts no writes at present, according to INFO. Answering is no proof that it would accept a charge
+ * (rows B10 and B11).
+ */
 function whyNoWrite(info: string): string | undefined {
   const facts = parseInfo(info);
   const bytes = (name: string) => Number(facts.get(name) ?? 0);
   const maxmemory = bytes("maxmemory");
   if (maxmemory > 0 && bytes("used_memory") - bytes("mem_not_counted_for_evict") > maxmemory) {
-    return `Redis is out of memory (maxmemory: ${maxmemory} bytes) and takes no write`;
+    return `Redis is out of memory (maxmemory: ${maxmemory} bytes) and accepts no writes`;
   }
-  // It is there only where min-replicas-to-write asks for some.
+  // This field exists only when min-replicas-to-write is set.
   if (facts.get("min_slaves_good_slaves") === "0")
-    return "Redis has no replica that keeps up (min-replicas-to-write) and takes no write";
+    return "Redis has no replica that keeps up (min-replicas-to-write) and accepts no writes";
   if (facts.get("aof_last_write_status") !== "err") return undefined;
-  return "Redis cannot write its append-only file, as where its disk is full, and takes no write";
+  return "Redis cannot write its append-only file (is its disk full?) and accepts no writes";
 }
 
 /**
- * Which servers, and which of their lives, answer: the run id is new after a restart, the replication id after a
- * promotion (invariant 33). Sorted, since the servers may answer in any order.
- * @throws StoreError while one of them is still loading or is no primary.
+ * Identifies the servers that answer, and their incarnations: the run id is new after a restart, the replication id
+ * after a promotion (invariant 33). Sorted, because the servers may answer in any order.
+ * @throws StoreError while one of them is still loading or is not a primary.
  */
 function identityOf(infos: readonly string[]): string {
   return infos.map(lifeOf).sort().join(",");
@@ -129,7 +131,7 @@ function lifeOf(info: string): string {
   const facts = parseInfo(info);
   const life = [facts.get("run_id"), facts.get("master_replid")];
   if (facts.get("role") !== "master" || facts.get("loading") === "1" || life.includes(undefined)) {
-    throw unfit("it cannot be told which Redis answers");
+    throw unfit("it is unknown which Redis answers");
   }
   return life.join(":");
 }

@@ -1,7 +1,7 @@
 /**
- * What the Redis user must be allowed to do, and whether it is: each command that the scripts and `connect.ts` send, on
- * each kind of key that they send it on. The scripts' part is read from their source, so that it is always up to date;
- * a test compares the whole with what Redis sees. A lacking right would stop a script in its middle.
+ * The rights that the Redis user needs, and the check that it has them: each command that the scripts and `connect.ts`
+ * send, on each kind of key. The scripts' part is read from their source, so it is always up to date; a test compares
+ * the whole with what Redis observes. A missing right would stop a script half-way.
  */
 
 import type { CodeHash } from "../../../values/code.ts";
@@ -12,7 +12,7 @@ import type { Script, Scripts } from "../scripts.ts";
 import type { RedisConnection } from "./connect.ts";
 import { within } from "./within.ts";
 
-/** A command with the key that it is sent on, an asterisk in place of what differs, if it has one. */
+/** A command, with the key that it is sent on if it has one; variable parts of the key are asterisks. */
 interface Right {
   readonly command: string;
   readonly key: string | undefined;
@@ -21,7 +21,7 @@ interface Right {
 const ANY_TAG = "*" as AccountTag;
 const ANY = "*";
 
-/** What the scripts call the keys that they are given. A key that a script calls otherwise is a defect. */
+/** The names of the keys in the scripts. A key with another name is a defect. */
 const KEYS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
   account: [keys.accountKey(ANY_TAG)],
   outbox: [keys.accountKey(ANY_TAG), keys.GATEWAY_NOTICES],
@@ -55,18 +55,19 @@ const KEYS_OF_SCRIPTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const CALL = /\bcall\('(?<command>[A-Z]+)'(?:, (?<key>[\w[\]]+))?/g;
-/** A command that is put on a list to be run later. */
+/** A command in a list that is run later. */
 const STEP = /\{\s*'(?<command>[A-Z]{2,})', (?<key>\w+)/g;
 const COMMENT = /--.*$/gm;
 
-/** @throws TypeError when a script sends a command on a key of which it is not known what it is. */
+/** @throws TypeError when a script sends a command on a key of an unknown kind. */
 function rightsOfScript({ name, source }: Pick<Script, "name" | "source">): Right[] {
   const text = source.replace(COMMENT, "");
   return [...text.matchAll(CALL), ...text.matchAll(STEP)].flatMap((match): Right[] => {
     const { command = "", key } = match.groups ?? {};
     if (key === undefined) return [{ command, key }];
     const spelled = KEYS_OF_SCRIPTS[key];
-    if (spelled === undefined) throw new TypeError(`${name}.lua sends ${command} on ${key}, which is no kind of key`);
+    if (spelled === undefined)
+      throw new TypeError(`${name}.lua sends ${command} on ${key}, which is not a known kind of key`);
     return spelled.map((one) => ({ command, key: one }));
   });
 }
@@ -102,7 +103,7 @@ function rightsOfConnection(sharded: boolean): Right[] {
   ];
 }
 
-/** Everything that the user needs, each once, in order. */
+/** Everything that the user needs, each right once, in order. */
 export function neededRights(scripts: Scripts, sharded: boolean): readonly Right[] {
   const all = [...Object.values(scripts).flatMap(rightsOfScript), ...rightsOfConnection(sharded)];
   const once = new Map(all.map((right) => [words(right), right]));
@@ -111,7 +112,7 @@ export function neededRights(scripts: Scripts, sharded: boolean): readonly Right
 
 const words = ({ command, key }: Right): string => (key === undefined ? command : `${command} on ${key}`);
 
-/** What follows the key, or the command, in a whole command. Redis 7.0 crashes when it is asked about half an EVAL. */
+/** The rest of a whole command, after its key or name. Redis 7.0 crashes when it is asked about an incomplete EVAL. */
 const REST: Readonly<Record<string, readonly string[]>> = {
   ASKING: [],
   "CLUSTER INFO": [],
@@ -148,28 +149,28 @@ const REST: Readonly<Record<string, readonly string[]>> = {
 function asArguments(rights: readonly Right[]): string[] {
   return rights.flatMap(({ command, key }) => {
     const rest = REST[command];
-    if (rest === undefined) throw new TypeError(`how ${command} ends is not known`);
+    if (rest === undefined) throw new TypeError(`the arguments of ${command} are not known`);
     const said = [...command.split(" "), ...(key === undefined ? [] : [key]), ...rest];
     return [`${said.length}`, ...said];
   });
 }
 
-/** What is known of a server: what its user may not do, as of a certain connection. */
+/** What is known of a server: the missing rights of its user, for a certain connection. */
 interface KnownRights {
   readonly lacking: readonly string[];
-  /** Connections lost by then; another one may lead to another server, or another user. */
+  /** Connections lost by then. A new connection may lead to another server, or another user. */
   readonly losses: number;
   readonly atMs: number;
 }
 
-/** How often a server whose user lacks rights is asked whether it has them by now. */
+/** The pause before a server whose user lacks rights is asked again. */
 const ASK_AGAIN_MS = 250;
-/** How long a server may take to say what its user may do; a script's own limit is over by then. */
+/** How long a server may take to report its user's rights; a script's own time limit is over by then. */
 const ASK_TIMEOUT_MS = 1_000;
 
 /**
- * Keeps scripts from a server whose user may not do all that they need. It is asked whenever a connection was made anew,
- * and again with every `check`, which is what notices that a right was taken away or given back.
+ * Keeps scripts from a server whose user lacks rights that they need. A server is asked after each new connection, and
+ * again with every `check`, which notices rights that were taken away or given back.
  */
 export class Rights {
   readonly #connection: RedisConnection;
@@ -179,10 +180,10 @@ export class Rights {
   readonly #known = new Map<string, KnownRights>();
   readonly #asking = new Map<string, Promise<void>>();
   #wasWhole = false;
-  /** Servers of which a warning was given, and no other yet. */
+  /** Servers for which a warning was given that has not been withdrawn. */
   readonly #warnedOf = new Set<string>();
 
-  /** @param probe the script that finds which of the needed rights are lacking. */
+  /** @param probe the script that finds the missing ones of the needed rights. */
   constructor(connection: RedisConnection, needed: readonly Right[], probe: Script) {
     this.#connection = connection;
     this.#probe = probe;
@@ -191,8 +192,8 @@ export class Rights {
   }
 
   /**
-   * Whether a script may go to the server that has a key; undefined: it may.
-   * @returns a promise that resolves when that is known, and rejects with StoreError when it may not.
+   * Whether a script may go to the server of a key; undefined: it may.
+   * @returns a promise that resolves when it may, and rejects with StoreError when it may not.
    */
   pass(key: string): Promise<void> | undefined {
     const node = this.#connection.nodeOf(key);
@@ -215,11 +216,11 @@ export class Rights {
   }
 
   /**
-   * Asks every server. Rejects with StoreError when all servers that answer lack rights. Until a first answer without a
-   * fault it rejects also when only one of them does; later, that part of a cluster loses its own accounts and no
-   * others.
-   * @param warn called for each server that lacks rights and that the error does not name, and again when the server
-   * has them.
+   * Asks every server. Rejects with StoreError when all servers that answer lack rights. Until one check has found no
+   * fault, it rejects even when only one server lacks rights. After that, such a part of a cluster affects only its own
+   * accounts.
+   * @param warn called for each server that lacks rights and is not named by the error, and again when the server has
+   * them.
    */
   async check(warn: (message: string) => void): Promise<void> {
     const nodes = this.#connection.primaries();
@@ -245,7 +246,7 @@ export class Rights {
     }
   }
 
-  /** One question at a time to each server, for all who want to know. */
+  /** One question at a time to each server, shared by all callers. */
   #ask(node: string): Promise<void> {
     const asked = this.#asking.get(node) ?? this.#askNow(node).finally(() => this.#asking.delete(node));
     this.#asking.set(node, asked);
@@ -260,7 +261,7 @@ export class Rights {
 
   async #lackingOf(node: string): Promise<string[]> {
     try {
-      // Each script that comes meanwhile waits for this: it must end.
+      // Scripts that arrive meanwhile wait for this, so it must end.
       const asked = within(ASK_TIMEOUT_MS, () => this.#connection.runOn(node, this.#probe, this.#values));
       const [wrong, places] = (await asked) as [string, string[]];
       if (wrong !== "")
@@ -285,7 +286,9 @@ function lackingRights(node: string, lacking: readonly string[]): StoreError {
   return new StoreError("unavailable", message, { outcome: "refused" });
 }
 
-/** What a script that was kept back rejects with: it says how the server is, and nothing of the script or its account. */
+/**
+ * The rejection of a script that was not sent: it describes the server, and nothing about the script or its account.
+ */
 function unsent(error: StoreError): StoreError {
   return new StoreError(error.kind, error.message, { cause: error, outcome: "unsent" });
 }

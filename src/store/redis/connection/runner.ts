@@ -1,8 +1,8 @@
 /**
- * Runs one step against Redis within a time limit. A reply is authoritative; any error (timeout, lost connection,
+ * Runs one step against Redis within a time limit. A reply is authoritative. Any error (timeout, lost connection,
  * LOADING, READONLY, OOM, MASTERDOWN, CLUSTERDOWN, BUSY, MISCONF, NOREPLICAS, NOAUTH, TRYAGAIN, any other) means that
- * the outcome is unknown: the step is tried once more with the same ids, then given up as StoreError. No error is ever
- * read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
+ * the outcome is unknown: the step is tried once more with the same ids, and then fails with StoreError. No error is
+ * ever read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
  */
 import { errorText } from "../../../values/program/error-text.ts";
 import { StoreAwayError, StoreError } from "../../contract.ts";
@@ -11,7 +11,7 @@ import type { RedisConnection } from "./connect.ts";
 import { isOfRights, type Rights } from "./rights.ts";
 import { within } from "./within.ts";
 
-/** How long a step may take. */
+/** Time limits of a step. */
 export interface StepLimits {
   /** The first try. */
   readonly tryMs: number;
@@ -22,11 +22,14 @@ export interface StepLimits {
 /** Pause before the second try, with jitter. */
 const PAUSE_MS = 10;
 /**
- * How long the second try waits for a connection that was lost, as a part of the first try's time (200 of 400 ms): a reset is over in so
- * long, an outage is not.
+ * How long the second try waits for a lost connection, as a share of the first try's time (200 of 400 ms). A connection
+ * reset is over by then; an outage is not.
  */
 const RECONNECT_SHARE = 0.5;
-/** Steps that wait for Redis at one time; beyond it they are refused at once, so that a slow Redis costs no memory. */
+/**
+ * The most steps that wait for Redis at the same time. Further steps are refused at once, so that a slow Redis does not
+ * fill the memory.
+ */
 const STEPS_IN_FLIGHT_MAX = 10_000;
 
 export class Runner {
@@ -35,9 +38,7 @@ export class Runner {
   readonly #limits: StepLimits;
   #inFlight = 0;
 
-  /**
-   * @param rights keeps scripts from a server where they could stop half-way; without it none is kept from anywhere.
-   */
+  /** @param rights keeps scripts from servers where they could stop half-way; without it no script is held back. */
   constructor(connection: RedisConnection, limits: StepLimits, rights?: Rights) {
     this.connection = connection;
     this.rights = rights;
@@ -75,7 +76,7 @@ export class Runner {
     }
   }
 
-  /** The second try, after an error of the first that says nothing certain. @param dueMs when the first try's time was over. */
+  /** The second try, after an inconclusive error of the first. @param dueMs when the first try's time ended. */
   async #again<T>(
     work: (connection: RedisConnection) => Promise<T>,
     failure: unknown,
@@ -84,8 +85,8 @@ export class Runner {
   ): Promise<T> {
     refuseDefect(failure);
     if (isOfRights(errorText(failure))) this.rights?.doubt();
-    // By so much this process was late itself: after a long turn of the event loop timers come before the replies that lie in
-    // its sockets. It is not taken from the second try.
+    // The delay of this process itself: after a long turn of the event loop, timers run before the replies that are
+    // already in its sockets. It does not count against the second try.
     const heldUpMs = Math.max(0, performance.now() - dueMs);
     const { tryMs, totalMs } = this.#limits;
     const leftMs = (): number => Math.max(1, totalMs + heldUpMs - (performance.now() - startMs));
@@ -105,36 +106,40 @@ export class Runner {
   }
 }
 
-/** Our own argument checks inside the scripts: a defect of ours, before anything was written; trying again is no use. */
+/**
+ * Our own argument checks inside the scripts found a defect of ours, before anything was written. A retry is of no use.
+ */
 function refuseDefect(error: unknown): void {
   const message = errorText(error);
   if (message.startsWith("BADARG")) throw new RangeError(`store: ${message}`, { cause: error });
   if (error instanceof StoreError) throw error;
 }
 
-/** Error replies that say how the server is, not what was wrong with one step. */
+/** Error replies that describe the state of the server, and not a fault of one step. */
 const SERVER_STATES = [
   ..."LOADING READONLY MASTERDOWN CLUSTERDOWN BUSY OOM MISCONF NOREPLICAS NOAUTH NOPERM NORIGHT WRONGPASS".split(" "),
   ..."EXECABORT MOVED ASK NOSCRIPT".split(" "),
 ];
 
-/** A reply that one account's own records may cause: others are served, so it is no sign of an outage. */
+/** A reply that may come from one account's own records: others are served, so it does not indicate an outage. */
 function isOfThisStep(error: unknown): boolean {
   const reply = replyOf(error);
   if (reply === undefined) return false;
   return isOfSlot(error, reply) || !SERVER_STATES.includes(reply.split(" ", 1)[0] as string);
 }
 
-/** How ioredis tells of a reply for which it has sent a command again as often as it does. */
+/** How ioredis reports the last reply after it has used up its redirections of a command. */
 const LAST_REPLY = "Too many Cluster redirections. Last error: ReplyError: ";
 
-/** The account's slot is left half-moved, and nodes that answer send a command from one to the other; or it is nobody's. */
+/**
+ * The account's slot is half-moved, and nodes that answer redirect a command to each other; or the slot is unassigned.
+ */
 function isOfSlot(error: unknown, reply: string): boolean {
   if (reply === "CLUSTERDOWN Hash slot not served") return true;
   return errorText(error).startsWith(LAST_REPLY) && /^(TRYAGAIN|MOVED|ASK) /.test(reply);
 }
 
-/** The error reply that an error stands for; undefined when Redis has not answered. */
+/** The error reply behind an error; undefined when Redis has not answered. */
 function replyOf(error: unknown): string | undefined {
   const message = errorText(error);
   if (message.startsWith(LAST_REPLY)) return message.slice(LAST_REPLY.length);

@@ -1,9 +1,11 @@
-/** Which of the 16,384 slots of a Redis Cluster a key is in: CRC-16/XMODEM of its hash tag (Redis Cluster specification). */
+/**
+ * The slot, out of 16,384, of a key in a Redis Cluster: CRC-16/XMODEM of its hash tag (Redis Cluster specification).
+ */
 
 const SLOTS = 16_384;
 const POLYNOMIAL = 0x1021;
 
-/** The slot of a key; only the text in the first braces counts, unless that is empty. */
+/** The slot of a key. Only the text in the first braces counts, unless that is empty. */
 export function slotOf(key: string): number {
   const open = key.indexOf("{");
   const close = open < 0 ? -1 : key.indexOf("}", open + 1);
@@ -19,7 +21,7 @@ function crc16(text: string): number {
   return crc;
 }
 
-/** So many tags, the n-th of which is in the n-th stretch of slots of the same length. */
+/** This many tags; the n-th is in the n-th of equally long slot ranges. */
 export function tagsOverSlots(count: number): readonly string[] {
   const tags = new Map<number, string>();
   for (let n = 0; tags.size < count; n++) {
@@ -29,7 +31,7 @@ export function tagsOverSlots(count: number): readonly string[] {
   return Array.from({ length: count }, (_, part) => tags.get(part) as string);
 }
 
-/** The stretch that a slot is in. */
+/** The range that a slot is in. */
 export function partOf(slot: number, count: number): number {
   return Math.floor((slot * count) / SLOTS);
 }

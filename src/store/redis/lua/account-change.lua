@@ -1,7 +1,9 @@
--- Changes an account's status and labels; a closed one changes no more. What is done again counts only above the revision of
--- that very thing, which is the store's time, as in key-change.lua, and has all labels.
--- KEYS account; ARGV revision of a replay or '', status or '', most labels, '1' where labels are said, then of each its name
---      and its value ('': it goes)
+-- Changes an account's status and labels; a closed account no longer changes. Status and labels have a revision each,
+-- the store's time, as in key-change.lua. A replay takes effect only above the revision of what it sets. It contains
+-- all labels.
+-- KEYS account
+-- ARGV revision of a replay or '', status or '', most labels, '1' if labels are given, then for each its name and its
+-- value ('': remove it)
 local account = KEYS[1]
 local facts = redis.call('HMGET', account, 'name', 'status', 'labels', 'rev', 'labels_rev')
 if not facts[1] then return 'none' end

@@ -1,10 +1,10 @@
--- Creates an account. The nonce tells a repeated try of the same call from another one with the same tag.
+-- Creates an account. The nonce distinguishes a repeated try of the same call from another call with the same tag.
 -- KEYS account; ARGV name, plan, nonce
 local account = KEYS[1]
 local known = redis.call('HMGET', account, 'name', 'nonce')
 if known[1] then
   if known[2] == ARGV[3] then return 'created' end
-  -- An account whose name did not reach the index (a crash between the two writes) may have it entered again.
+  -- If the name of the account did not reach the index (a crash between the two writes), it may be entered again.
   if known[1] == ARGV[1] then return 'same' end
   return 'exists'
 end

@@ -1,4 +1,5 @@
--- Takes back an account whose name turned out to be taken: only the one this very call made, and only while untouched.
+-- Removes an account whose name turned out to be taken: only an account made by this very call, and only if it is
+-- unused.
 -- KEYS account; ARGV nonce
 local account = KEYS[1]
 local known = redis.call('HMGET', account, 'nonce', 'seq')

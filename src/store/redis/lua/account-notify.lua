@@ -1,4 +1,4 @@
--- Sets below which balance an account has a notice; as account-plan.lua.
+-- Sets the balance below which an account gets a notice; revisions as in account-plan.lua.
 -- KEYS account; ARGV nano-dollars or '', revision of a replay or ''
 local account = KEYS[1]
 local facts = redis.call('HMGET', account, 'name', 'nb_rev')

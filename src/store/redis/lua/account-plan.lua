@@ -1,5 +1,5 @@
--- Sets an account's plan. A change that is made again counts only above the account's revision, so that a replay never
--- moves it back; one that is made now has the store's time for a revision, as in key-change.lua.
+-- Sets an account's plan. A replayed change takes effect only above the account's revision, so that a replay never
+-- reverts a later change. A new change takes the store's time as its revision, as in key-change.lua.
 -- KEYS account; ARGV plan, revision of a replay or ''
 local account = KEYS[1]
 local facts = redis.call('HMGET', account, 'name', 'plan_rev')

@@ -1,10 +1,12 @@
--- The account's part of a rename (names.ts). Field 'rename' is a JSON list while one is under way: from, to. The account's
--- own name says whether it has happened: until the step 'end' it is called by the old one, from then on by the new one.
+-- The account's part of a rename (names.ts). While a rename is under way, field 'rename' is a JSON list: from, to. The
+-- account's own name shows whether the rename has taken effect: it is the old name until the step 'end', and the new
+-- one afterwards.
 -- KEYS account
 -- ARGV 'begin', to, revision of a replay or ''
 --    | 'end', from, to, revision of a replay or ''
 --    | 'done', from, to: nothing is left to do
 --    | 'yield', name: another account wants the name
+-- Replies 'behind' when a rename has taken effect and is not finished.
 local account = KEYS[1]
 local facts = redis.call('HMGET', account, 'name', 'status', 'rename', 'name_rev')
 local name, stored = facts[1], facts[3]

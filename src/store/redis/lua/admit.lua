@@ -1,9 +1,10 @@
 -- Decides a request: key, plan, group, funds, limits, hold. embedded/admit.ts decides the same.
--- KEYS account holds expiries settled, and the idempotency key's where the request has one
--- ARGV a JSON list: rid, key hash, plans, groups (name kind holdFull holdMin rpm tpm concurrency perKey, the holdFull and
---      holdMin of an account that is held at the dearest or two '', '1' where the balance pays when no card does), input tokens,
---      hold life in ms, '1' when the request bucket was taken from before, most requests in flight per account,
---      fingerprint under the idempotency key or '', the model's name, bits of the client's address or ''
+-- KEYS account holds expiries settled, and the idempotency key's if the request has one
+-- ARGV a JSON list: rid, key hash, plans, groups, input tokens, hold life in ms, '1' if the request bucket has counted
+-- this request before, most requests in flight per account, fingerprint under the idempotency key or '', the model's
+-- name, bits of the client's address or ''
+-- A group is name, kind, holdFull, holdMin, rpm, tpm, concurrency, perKey, the worst-case holdFull and holdMin or ''
+-- twice, '1' if the balance pays when no card does.
 
 local holds, expiries, settled, idem = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local args = cjson.decode(ARGV[1])
@@ -41,7 +42,7 @@ if before then return before end
 local mark = redis.call('GET', settled)
 if mark then
   local record = cjson.decode(mark)[2]
-  -- Voided before it was admitted: an ask that arrives after its own withdrawal holds nothing and goes nowhere.
+  -- Voided before it was admitted: an ask that arrives after its own withdrawal holds nothing and is not sent.
   if record == '' then return refused('concurrency', group) end
   return record
 end
@@ -57,7 +58,7 @@ if idem then
   end
 end
 
--- What the group of the key asks of this request.
+-- The terms of the key's group for this request.
 local terms
 local dear = over and is_held_dear(over, now)
 for _, g in ipairs(args[4]) do
@@ -85,7 +86,7 @@ if not terms then return refused('group_mismatch', group) end
 
 if limits and not kit.allows_model(limits, model) then return refused('model_not_allowed', group) end
 
--- Funds: who pays, what of it is held already, and what it has left.
+-- Funds: who pays, how much of it is held already, and how much is left.
 local payer, entitlement, unmetered = 'held', '', '0'
 local held_before, available = stored_number(held, account .. ' held'), nil
 if terms.kind == 'time_card' then
@@ -110,7 +111,7 @@ if not available then
   if not (available >= terms.least) then return refused('insufficient_balance', group) end
 end
 
--- Budgets of the key and of its account, and what the request holds within them.
+-- Budgets of the key and of its account, and what the request holds of them.
 local budgets, purse, hold, free = {}, nil, 0, nil
 if unmetered == '0' then
   if limits then
@@ -132,7 +133,8 @@ if unmetered == '0' then
   free = available - hold
 end
 
--- Rate limits, the key's own before its group's. What request buckets have counted stays although the request is refused.
+-- Rate limits, the key's own before its group's. A refused request leaves in the request buckets what they have
+-- counted.
 local scope = group
 if terms.per_key then scope = group .. '/' .. key_id end
 local requests_field, tokens_field, scope_field = 'tb:' .. scope .. ':r', 'tb:' .. scope .. ':t', 'c:' .. scope
@@ -153,7 +155,7 @@ local own_requests = own.rpm and drain(found[4], own.rpm, now)
 local own_tokens = own.tpm and drain(found[5], own.tpm, now)
 local fields = {}
 
--- What a client is told: of each kind the bucket that has less left, the key's where both have as much.
+-- The bucket states that a client is shown: for each kind the bucket with less left, the key's if both are equal.
 local function states()
   local r1, r2, r3 = bucket_texts(requests, terms.rpm, now)
   local t1, t2, t3 = bucket_texts(tokens, terms.tpm, now)
@@ -168,7 +170,7 @@ local function states()
   return r1, r2, r3, t1, t2, t3
 end
 
--- `figure`: of the key's own limit, where that is what refuses; 'account' where it is what an account may have at once.
+-- `figure`: the key's own limit, if that refuses; 'account' if the account's concurrency limit refuses.
 local function refused_by(cause, wait, figure)
   if #fields > 0 then redis.call('HSET', account, unpack(fields)) end
   local reply = refused(cause, group, wait and text(wait), states())
@@ -176,12 +178,12 @@ local function refused_by(cause, wait, figure)
   return reply
 end
 
--- How long a bucket keeps the request waiting; 0 without one.
+-- How long the request must wait for a bucket; 0 without one.
 local function wait_of(bucket, limit, count)
   return bucket and wait_ms(bucket, limit, count, now) or 0
 end
 
--- Takes from a bucket, where there is one.
+-- Takes from a bucket, if there is one.
 local function take_from(field, bucket, count)
   if not bucket then return end
   local n = #fields

@@ -1,6 +1,7 @@
--- Enters codes in their batch, and makes the batch where it is told what it is.
+-- Adds codes to their batch, and makes the batch if its facts are given.
 -- KEYS batches in order (sorted set), batch (hash), its codes in order (sorted set), one slot
--- ARGV batch id, label or '' (not told), count, card, plan, group, lasts ms, starts, quota or '', expires or '', then ids of codes
+-- ARGV batch id, label or '' (no facts), count, card, plan, group, lasts ms, starts, quota or '', expires or '', then
+-- ids of codes
 local batches, batch, batch_codes = KEYS[1], KEYS[2], KEYS[3]
 local scored = {}
 for i = 11, #ARGV do

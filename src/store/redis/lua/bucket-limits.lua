@@ -1,4 +1,4 @@
--- How long a bucket keeps a request waiting, and what a client is told of it.
+-- How long a request must wait for a bucket, and the bucket's state for the client.
 
 local function wait_ms(bucket, limit, count, now)
   local over = bucket.debt + math.min(count, limit) * UNIT - limit * UNIT

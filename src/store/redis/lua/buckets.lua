@@ -1,4 +1,4 @@
--- Rate buckets: debt in tokens x 60,000, which drains by the per-minute limit each millisecond. The same arithmetic as
+-- Rate buckets: debt in tokens x 60,000; each millisecond it drains by the per-minute limit. The same arithmetic as in
 -- store/buckets.ts, line by line. A bucket is stored as '<debt>:<at>'.
 
 local UNIT = 60000
@@ -13,14 +13,15 @@ local function drain(stored, limit, now)
   return { debt = math.max(0, debt - limit * (later - at)), at = later }
 end
 
--- Takes (or with a negative count gives back) tokens. The bucket as it is to be stored.
+-- Takes tokens; a negative count gives them back. Returns the bucket to store.
 local function take(bucket, count)
   bucket.debt = math.min(DEBT_MAX, math.max(0, bucket.debt + count * UNIT))
   return text(bucket.debt) .. ':' .. text(bucket.at)
 end
 
--- Takes `cost` from an allowance, both in nano-dollars, which comes back evenly over a day. The bucket (debt in nano-dollars)
--- as it is to be stored, or nil when the cost does not fit into what is left, as into an allowance of 0 nothing does.
+-- Takes `cost` from an allowance, both in nano-dollars. The allowance is restored evenly over a day. Returns the bucket
+-- to store (debt in nano-dollars), or nil when the cost does not fit into what is left. Nothing fits into an allowance
+-- of 0.
 local function take_allowed(stored, allowance, cost, now)
   local debt, at = 0, now
   if stored then
@@ -34,8 +35,8 @@ local function take_allowed(stored, allowance, cost, now)
   return text(left + cost) .. ':' .. text(later)
 end
 
--- Charges above their holds of which something is beyond funds or budgets, counted in milliseconds that drain by themselves:
--- seven days each, three of them at the most. Three within the time are one too many.
+-- Overruns: charges above their holds with a significant part beyond funds or budgets. They are counted in
+-- milliseconds, which drain by themselves: seven days each, three of them at most. Three within the time are too many.
 local OVERRUN_MS = 604800000
 
 local function is_overrun(beyond, hold)

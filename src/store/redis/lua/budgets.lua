@@ -1,12 +1,14 @@
--- Budgets: what a key or an account spends in a UTC day ('d'), a week from Monday ('w'), a month ('m'), or in all ('t'); an
--- account's letters are capitals. The same arithmetic as store/limits/budgets.ts, line by line. Field 'b:d/<key id>', or 'b:D', is
--- '<period> <spent> <held>' twice: of the latest period, and of the one before it, in which long requests end. A hold says
--- in its 17th text what it counts in: 'c' its key's requests at once, 'k' its key's tokens, 'd20775' a budget's period.
+-- Budgets: what a key or an account spends in a UTC day ('d'), a week from Monday ('w'), a month ('m'), or in total
+-- ('t'); an account's letters are uppercase. The same arithmetic as in store/limits/budgets.ts, line by line. Field
+-- 'b:d/<key id>', or 'b:D', is '<period> <spent> <held>' twice: for the latest period, and for the one before it, in
+-- which long requests end. The 17th text of a hold says what the request is counted in: 'c' its key's requests in
+-- flight, 'k' its key's tokens, 'd20775' a budget's period.
 
 local function budget_kit()
   local LETTERS_IN_ORDER = { 'd', 'w', 'm', 't', 'D', 'W', 'M', 'T' }
 
-  -- Months since the year 0 of a day since the epoch, and the first day of a month: the civil calendar in whole numbers.
+  -- The month of a day (since the epoch), counted from year 0, and the first day of a month: the civil calendar in
+  -- integers.
   local function month_of(day)
     local z = day + 719468
     local era = math.floor(z / 146097)
@@ -48,8 +50,8 @@ local function budget_kit()
     return 'b:' .. letter .. '/' .. key_id
   end
 
-  -- A budget's figures with a period for their latest, where that is not over: period, spent, held, and the same of the period
-  -- before. A clock that goes back opens no period again.
+  -- A budget's figures with `period` as their latest, unless a later one is recorded: period, spent, held, and the same
+  -- for the period before. A clock that goes back reopens no period.
   local function budget_of(stored, period, field)
     if not stored then return { period, 0, 0, 0, 0, 0 } end
     local b = {}
@@ -63,13 +65,14 @@ local function budget_kit()
     return string.format('%d %d %d %d %d %d', unpack(b))
   end
 
-  -- Where a period's figures stand: its spent, and behind it its held. Nil: it is over for so long that nothing is kept of it.
+  -- The position of a period's spent figure; its held figure follows. Nil: it ended so long ago that nothing is kept of
+  -- it.
   local function budget_place(b, period)
     if period == b[1] then return 2 end
     if period == b[4] and period ~= 0 then return 5 end
   end
 
-  -- Moves a budget's figures on to a period, where that is not over, and says where its own stand.
+  -- Moves a budget's figures on to a period, unless a later one is recorded, and sets the position of its figures.
   local function budget_at(budget, period)
     if period > budget.figures[1] then
       budget.figures = budget_of(budget_text(budget.figures), period, budget.field)
@@ -77,7 +80,7 @@ local function budget_kit()
     budget.at = budget_place(budget.figures, period)
   end
 
-  -- The budgets that limits name, in their order, as they stand now: letter, field, figures, limit, rest.
+  -- The budgets that the limits contain, in their order, as of now: letter, field, figures, limit, rest.
   local function open_budgets(limits, key_id, now)
     local open, fields = {}, {}
     for _, letter in ipairs(LETTERS_IN_ORDER) do
@@ -91,13 +94,13 @@ local function budget_kit()
     for i, stored in ipairs(redis.call('HMGET', account, unpack(fields))) do
       local budget = open[i]
       budget.figures = budget_of(stored, period_of(budget.letter, now), budget.field)
-      -- Nothing, where the budget was lowered below what it had spent, so that what costs nothing passes as before.
+      -- Zero, not negative, when the budget was lowered below its spending, so that free requests still pass.
       budget.rest = math.max(0, budget.limit - budget.figures[2] - budget.figures[3])
     end
     return open
   end
 
-  -- The budgets that a hold or a settlement counts in: letter, field, figures, place.
+  -- The budgets that a hold or a settlement is counted in: letter, field, figures, position.
   local function counted_budgets(counted, key_id)
     local found, fields = {}, {}
     for letter, period in string.gmatch(counted, '([dwmtDWMT])(%d+)') do
@@ -113,8 +116,8 @@ local function budget_kit()
     return found
   end
 
-  -- What counted budgets leave beyond all holds but `own`, by limits as they are now: `whose` of them, 'budgets' or
-  -- 'operators'; nil where none limits it.
+  -- What counted budgets leave beyond all holds except `own`, by the present limits. `whose`: 'budgets' (all) or
+  -- 'operators'. Nil when no budget limits it.
   local function rest_of(budgets, limits, whose, own)
     local rest
     for _, budget in ipairs(budgets) do
@@ -127,7 +130,7 @@ local function budget_kit()
     return rest
   end
 
-  -- Adds to what counted budgets have spent and held, for the fields that `change` writes.
+  -- Adds to the spent and held figures of counted budgets, in the fields that `change` writes.
   local function move_budgets(fields, budgets, spent, held)
     for _, budget in ipairs(budgets) do
       if budget.at and (spent ~= 0 or held ~= 0) then
@@ -139,7 +142,7 @@ local function budget_kit()
     end
   end
 
-  -- The limits of a key, found by its id, and of its account as they are now.
+  -- The present limits of a key, found by its id, and of its account.
   local function limits_now(key_id)
     local found = redis.call('HMGET', account, 'ki:' .. key_id, 'lim')
     local stored = found[1] and redis.call('HGET', account, 'k:' .. found[1])

@@ -1,5 +1,5 @@
--- A card as it is answered, which admission has no need of: id, plan, group, from, until, quota or '', spent, held, card kind or
--- '' (of what was given before kinds were kept).
+-- A card as replied, with texts that admission does not need: id, plan, group, from, until, quota or '', spent, held,
+-- card kind or '' (of a card that was given before kinds were stored).
 local function card_texts(account, card)
   local quota = ''
   if card.quota then quota = text(card.quota) end

@@ -1,4 +1,4 @@
--- Entitlements: 'e:<id>' what never changes, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run.
+-- Entitlements: 'e:<id>' the constant part, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run.
 
 local function card_of(id, fixed, spent, held)
   if not fixed then return nil end

@@ -1,6 +1,6 @@
 -- The cards of an account.
 
--- Read at once: a call takes at most some 8,000 names.
+-- Cards per HMGET: a call takes about 8,000 names at most.
 local CARDS_STEP = 1000
 
 -- Listed cards, earliest to expire first.

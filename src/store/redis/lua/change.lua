@@ -1,16 +1,16 @@
--- How a script changes an account. A command can fail, and Redis takes nothing back, so the first write is one HSET of the
--- account: all its fields that change, and the redo record (field `todo`): the commands on its other keys that are still to
--- be run. Then they run, and the record goes. A script that stops half-way leaves the old state, or a redo record that the
--- next script on the account ends before it believes anything
+-- How a script changes an account. A command can fail, and Redis rolls nothing back. So the first write is one HSET of
+-- the account with all its changed fields and the redo record (field `todo`): the commands on its other keys that still
+-- have to run. Then these commands run, and the record is removed. A script that stops half-way leaves either the old
+-- state or a redo record. The next script on the account finishes that record before it trusts any data
 -- (docs/decisions/a-script-that-stops-is-finished-by-the-next.md).
 --
--- Each command can be run again without harm: its figures are absolute, and an XADD is not run where its line is there.
+-- Each command can be run again without harm: its figures are absolute, and an XADD does not run if its line exists.
 
 local account = KEYS[1]
 
--- `fields`: names and values in turn; `steps`: the commands; `zeros`: counters at zero, whose fields go with the redo record;
--- `before`: for each step that sets sums its place, and what stood in its fields (false where there was nothing). Ends the
--- script unless everything behind the first write is allowed.
+-- `fields`: names and values alternating; `steps`: the commands; `zeros`: counters at zero, whose fields are removed
+-- together with the redo record; `before`: for each step that sets sums, its index and the former values of its fields
+-- (false if there was none). Ends the script unless everything after the first write is allowed.
 local function change(fields, steps, zeros, before)
   local call, may = redis.call, redis.acl_check_cmd
   for i = 1, #steps do
@@ -25,30 +25,31 @@ local function change(fields, steps, zeros, before)
   call('HDEL', account, 'todo', unpack(zeros))
 end
 
--- A whole number's negative, both in texts.
+-- The negative of a whole number, both as texts.
 local function negated(s)
   if s == '0' then return s end
   if string.sub(s, 1, 1) == '-' then return string.sub(s, 2) end
   return '-' .. s
 end
 
--- The number of a line, which is the first part of its id.
+-- The number of a line: the first part of its id.
 local function number_of(id)
   return tonumber(string.match(id, '^%d+'))
 end
 
--- Where the values of a line stand in the command that appends it (`line` in ledger.lua). XRANGE gives the line without the
--- command, its key and its id: everything stands LINE_HEAD places nearer to the front there.
+-- Positions of a line's values in the command that appends it (`line` in ledger.lua). XRANGE returns the line without
+-- the command, its key and its id, so all positions are lower by LINE_HEAD there.
 local LINE = { id = 3, kind = 7, amount = 13, bal = 15, ref = 17, group = 19, model = 21, key = 23 }
 local LINE_HEAD = 3
 
--- Ends what an earlier script has begun. Nothing but a script that stopped leaves a redo record, and each script ends it
--- first, so that its commands find what they found then. The exception is a script of a version that knows of no such
--- record: it may have written lines and moved sums in between, and what is left of the record then goes on from there.
+-- Finishes what an earlier script has begun. Only a script that stopped leaves a redo record, and each script finishes
+-- it first, so that its commands find the state that they found then. The exception is a script of a version without
+-- redo records: it may have written lines and changed sums in between. The rest of the record then continues from
+-- there.
 local function finish(todo)
   local readable, begun = pcall(cmsgpack.unpack, todo)
   if not readable or type(begun) ~= 'table' or type(begun[3]) ~= 'table' then damaged(account .. ' todo') end
-  -- `from`: where its first line was to stand at first.
+  -- `from`: the original position of its first line.
   local steps, zeros, before, from = unpack(begun)
   local ledger, usage
   for _, step in ipairs(steps) do
@@ -59,7 +60,7 @@ local function finish(todo)
     end
   end
 
-  -- All lines from there on, and what others have charged in them to the fields of our sums.
+  -- All lines from there on, and what other requests charged in them to the fields of our sums.
   local lines, by_id, charges, charged = {}, {}, 0, '0'
   if ledger then lines = redis.call('XRANGE', ledger, from, '+') end
   local last = lines[#lines]
@@ -73,7 +74,7 @@ local function finish(todo)
     end
   end
 
-  -- Whether a line is there as it is to be written.
+  -- Whether a line exists exactly as it would be written.
   local function is_written(step)
     local said = by_id[step[LINE.id]]
     if not said then return false end
@@ -81,8 +82,9 @@ local function finish(todo)
     return true
   end
 
-  -- Sums that were not set yet get their difference on top of what others have made of them. `sum`: place, what stood in
-  -- the fields, what of the others' charges was in that already. Whether they are set, and whether they have moved.
+  -- If sums are not set yet, our difference is added to what others have made of them. `sum`: index of the step, former
+  -- values of the fields, others' charges that they already contained. Returns whether the sums are set, and whether
+  -- they have changed.
   local function follow_sums(step, sum)
     local stood, names = sum[2], {}
     for i = 3, #step, 2 do names[#names + 1] = step[i] end
@@ -103,7 +105,7 @@ local function finish(todo)
     return false, stands ~= was or others ~= seen
   end
 
-  -- A line whose place others have taken gets a new one behind them, with the balance as it is by now; the settled mark
+  -- A line whose position was taken by others gets a new one after them, with the present balance. The settled mark
   -- names the first line.
   local seq, bal = unpack(redis.call('HMGET', account, 'seq', 'bal'))
   local moved, mark, displaced, written = false, nil, false, {}
@@ -126,7 +128,7 @@ local function finish(todo)
       end
     end
   end
-  -- From where it goes on is kept before it goes on.
+  -- The new state is stored before the steps continue from it.
   if moved then
     redis.call('HSET', account, 'seq', seq, 'todo', cmsgpack.pack({ steps, zeros, before, from }))
   end

@@ -1,6 +1,6 @@
--- Gives an unused code to an account: Redis runs one script at a time, so one account wins.
--- KEYS code; ARGV tag, '1' when the claim is done again and was in time. Replies '1' when this call claimed it, 'expired' when
--- the code's time is over, then the code.
+-- Gives an unused code to an account. Redis runs one script at a time, so exactly one account wins.
+-- KEYS code; ARGV tag, '1' if the claim is a replay and was in time
+-- Replies '1' if this call claimed it, 'expired' if the code has expired, otherwise '0'; then the code.
 local code = KEYS[1]
 local texts = code_texts(code)
 if not texts then return false end

@@ -1,5 +1,5 @@
--- Enters codes in the index, from their ids to their hashes. They count from the second write on; the first alone does
--- nothing. Where the first one's id is another code's, none is entered.
+-- Adds codes to the index, from their ids to their hashes. The second write makes them visible; the first alone has no
+-- effect. If the id of the first code belongs to another code, none is added.
 -- KEYS code index (hash), ids in order (sorted set), one slot; ARGV id, hash, id, hash, ...
 local codes, codes_in_order = KEYS[1], KEYS[2]
 local stands = redis.call('HGET', codes, ARGV[1])

@@ -1,4 +1,4 @@
--- Voids a code that nobody has claimed.
+-- Voids an unclaimed code.
 -- KEYS code
 local code = KEYS[1]
 local texts = code_texts(code)

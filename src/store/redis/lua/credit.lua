@@ -1,6 +1,7 @@
 -- Adds or takes funds, once per payment id.
--- KEYS account payments ledger; ARGV id, amount (signed), size of the amount, kind, debit, credit, note, most in total, '1' where it
---      is done again, and what is to be told of (notices.lua)
+-- KEYS account payments ledger
+-- ARGV id, amount (signed), absolute amount, kind, debit, credit, note, most in total, '1' for a replay, and notice
+-- terms (notices.lua)
 local payments, ledger = KEYS[2], KEYS[3]
 local size = amount(ARGV[3])
 if not size then return bad('amount') end

@@ -1,11 +1,13 @@
--- Sums of several days in one step, as many as weigh no more than a request does; of a day with more fields a part.
--- KEYS for each day its sums and its counts; ARGV fields at most, cursor into the first day or '0', then the kinds of counts
--- Replies how many days are done, the cursor into the next one, and for each day that was read its sums and its counts, each
---      a flat list of fields and figures
+-- Sums of several days in one step: as many days as cost no more time than a request; of a day with more fields, a
+-- part.
+-- KEYS for each day its sums and its counts; ARGV fields at most, cursor into the first day or '0', then the kinds of
+-- counts
+-- Replies how many days are done, the cursor into the next one, and for each day that was read its sums and its counts,
+-- each a flat list of fields and figures.
 local most = tonumber(ARGV[1])
 local days, read, weight = #KEYS / 2, {}, 0
 
--- The fields of a day never become fewer while it is read, so that no page repeats one of an earlier page.
+-- The number of fields of a day never shrinks during a read, so no page repeats a field of an earlier page.
 local function part(sums, counts, cursor)
   local page = redis.call('HSCAN', sums, cursor, 'COUNT', ARGV[1])
   local counted = {}

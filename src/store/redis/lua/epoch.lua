@@ -1,9 +1,9 @@
--- The mark by which a loss of data is noticed: whose history this is (id), and for how many seconds a gateway has been
--- counting on it. embedded/epoch.ts does the same.
+-- The mark that reveals a loss of data: the history's id, and for how many seconds a gateway has been counting on it.
+-- embedded/epoch.ts does the same.
 -- KEYS mark
 -- ARGV 'count', known id or '', least count, id for a new mark or ''
 --    | 'stop', id
---    | 'renew', id that is there or '', new id, past ids
+--    | 'renew', present id or '', new id, past ids
 -- Replies { id, count, past, stopped }, or nil: there is no mark, or not the one that was named.
 
 local history = KEYS[1]
@@ -28,7 +28,7 @@ if not id then
   redis.call('HSET', history, 'id', ARGV[4], 'n', '1', 'at', text(now), 'past', '', 'stopped', '')
   return { ARGV[4], '1', '', '' }
 end
--- What may be somebody else's, or too old, is left as it is.
+-- A mark that may belong to another store, or is too old, is left as it is.
 if (ARGV[2] == '' or ARGV[2] == id) and n >= tonumber(ARGV[3]) and stopped == '' then
   local at = tonumber(found[3])
   if now - at >= 1000 or now < at then

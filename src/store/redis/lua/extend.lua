@@ -1,4 +1,4 @@
--- Raises a hold to a target, as far as what is free allows. embedded/admit.ts does the same.
+-- Raises a hold to a target, as far as free funds allow. embedded/admit.ts does the same.
 -- KEYS account holds expiries
 -- ARGV rid, target
 
@@ -17,14 +17,14 @@ if sweep(account, holds, expiries, now) then todo, bal, held_before, status = re
 local stored = redis.call('HGET', holds, rid)
 if not stored then return { 'gone' } end
 local record, held = hold_of(rid, stored)
--- A sweep has a limit: what it left is expired all the same.
+-- A sweep is limited, so the holds that it left may be expired too.
 if not (tonumber(record[2]) > now) then return { 'gone' } end
 
 local entitlement = record[4]
 -- An entitlement without quota pays without a hold.
 if held >= target or record[7] == '1' then return { 'held', record[1] } end
 
--- Whoever is shut out has what was set aside for the request, and no more.
+-- A key or account that may no longer be used keeps what was set aside for the request, and gets no more.
 if status and status ~= 'normal' then return { 'held', record[1] } end
 local hash = redis.call('HGET', account, 'ki:' .. record[5])
 local stored_key = hash and redis.call('HGET', account, 'k:' .. hash)

@@ -1,15 +1,15 @@
--- Figures of an account at one instant, as many as are asked for and no more (store/figures.ts), without side effects.
+-- Figures of an account at one instant, only those that are asked for (store/figures.ts), without side effects.
 -- KEYS account holds expiries payments ledger opening, then settled marks, then for each day its sums and its counts
--- ARGV number of marks, of days, holds at most ('0': none are wanted), then as JSON lists: fields of the account, payments,
---      fields of the sums, fields of the counts
--- Replies time, last line, fields, payments, payments in all, marks, sums and counts by day, holds, expiries, and how many
---      holds there are: none are read where they are more than can be
+-- ARGV number of marks, of days, holds at most ('0': none wanted), then as JSON lists: fields of the account, payments,
+-- fields of the sums, fields of the counts
+-- Replies time, last line, fields, payments, number of all payments, marks, sums and counts by day, holds, expiries,
+-- and the number of holds. If there are more holds than can be read, none are.
 local account, holds, expiries, payments, ledger, opening = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local marks, days, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local fields, paid = cjson.decode(ARGV[4]), cjson.decode(ARGV[5])
 local summed, counted = cjson.decode(ARGV[6]), cjson.decode(ARGV[7])
 
--- cjson gives an empty list as an empty table, and HMGET takes no fewer than one field.
+-- cjson decodes an empty list as an empty table, and HMGET needs at least one field.
 local function values(hash, names)
   if #names == 0 then return {} end
   return redis.call('HMGET', hash, unpack(names))

@@ -1,7 +1,7 @@
--- Gives an account what a card holds, once per entitlement id.
+-- Gives an account what a card contains, once per entitlement id.
 -- KEYS account ledger
--- ARGV id, plan, group, lasts ms, '1' to follow the group's last card, quota or '', reference, ledger account, linger ms,
---      ledger account that the card comes from, when it began (given again) or '', card kind
+-- ARGV id, plan, group, lasts ms, '1' to follow the group's last card, quota or '', reference, ledger account, linger
+-- ms, ledger account that the card comes from, in a replay when it began, otherwise '', card kind
 local ledger = KEYS[2]
 local id, group, lasts, quota = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[6]
 if not (lasts > 0 and lasts <= AMOUNT_MAX) then return bad('lasts') end
@@ -24,7 +24,8 @@ if given then return card_texts(account, given) end
 local from, listed = now, {}
 for _, card in ipairs(listed_cards(account, ids)) do
   if ARGV[5] == '1' and card.group == group then from = math.max(from, card.to) end
-  -- Long after its end a card leaves the list that admission reads, so that old customers cost no more than new ones.
+  -- Long after its end a card leaves the list that admission reads, so that long-time customers cost no more than new
+  -- ones.
   if card.to > now - tonumber(ARGV[9]) then listed[#listed + 1] = card.id end
 end
 from = tonumber(ARGV[11]) or from

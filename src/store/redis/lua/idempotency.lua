@@ -1,7 +1,7 @@
--- Idempotency keys: which request took one, and how that ended. A text each, a JSON list of texts: request id,
--- fingerprint, state (running, streamed, finished), when it ends. embedded/idempotency.ts does the same, line by line.
+-- Idempotency keys: which request took one, and how that ended. Each is a JSON list of texts: request id, fingerprint,
+-- state (running, streamed, finished), end. embedded/idempotency.ts does the same, line by line.
 
--- What a key says, or nil once it has ended.
+-- The contents of a key, or nil when it has ended.
 local function key_mark(idem, now)
   local stored = redis.call('GET', idem)
   if not stored then return nil end
@@ -18,14 +18,14 @@ local function key_refusal(mark, fingerprint)
   return 'idempotency_' .. mark[3]
 end
 
--- The command that stores a mark. Redis keeps a key through its last millisecond; a mark ends with that millisecond's
--- beginning.
+-- The command that stores a mark. Redis keeps a key through its last millisecond; a mark ends at the beginning of that
+-- millisecond.
 local function put_mark(idem, rid, fingerprint, state, till)
   return { 'SET', idem, cjson.encode({ rid, fingerprint, state, text(till) }), 'PXAT', text(till - 1) }
 end
 
--- The command for what a settlement leaves of its request's key: the memory of a charge, or, where nothing was charged,
--- nothing. A key that another request has meanwhile is that one's: then nil.
+-- The command for what a settlement leaves of its request's key: the memory of a charge, or nothing if nothing was
+-- charged. If another request has taken the key meanwhile, the key stays with that one: nil.
 local function end_key(idem, rid, fingerprint, state, till, now)
   local mark = key_mark(idem, now)
   if mark and mark[1] ~= rid then return nil end

@@ -1,9 +1,10 @@
--- Changes a key. A revoked key changes no more, so that a repeated write is harmless. A revision is the store's time: what is
--- said to a store that forgot earlier changes stands above these when they are done again, also when it changes nothing. Each
--- of what changes has its own, in the 14th text (store/key-revisions.ts): what is said again counts only above that; a
--- revocation counts whatever came in between.
--- KEYS account; ARGV id, revision of a replay or '', for what changes: 'group', 'name', 'status', 'expires', 'limits' or
--- 'caps', its text; and what is to be told of (notices.lua)
+-- Changes a key. A revoked key no longer changes, so a repeated write is harmless.
+-- A revision is the store's time. If a store forgot earlier changes, a new change is therefore above them when they are
+-- replayed, even if the new change alters nothing. Each member has its own revision, in the 14th text
+-- (store/key-revisions.ts): a replay takes effect only above that. A revocation always takes effect.
+-- KEYS account
+-- ARGV id, revision of a replay or '', for each member that changes ('group', 'name', 'status', 'expires', 'limits' or
+-- 'caps') its name and its text, and notice terms (notices.lua)
 local account = KEYS[1]
 local MEMBERS = { 'group', 'name', 'status', 'expires', 'limits', 'caps' }
 local hash = redis.call('HGET', account, 'ki:' .. ARGV[1])
@@ -18,7 +19,7 @@ for s in string.gmatch(key[14] or '', '%d+') do
   known[#known + 1] = tonumber(s)
   latest = math.max(latest, tonumber(s))
 end
--- A version that knew of one revision for all of a key may have changed it since.
+-- A version with one revision for the whole key may have changed it since.
 local is_kept = #known == #MEMBERS and latest == revision
 local was_suspended, now = key[8] == '1', clock()
 local as_of = replayed or math.max(revision + 1, now)

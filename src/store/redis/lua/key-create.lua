@@ -1,5 +1,5 @@
 -- Adds a key, once per id; a closed account gets none.
--- KEYS account; ARGV id, hash, group, name or '', end or ''
+-- KEYS account; ARGV id, hash, group, name or '', expiry or ''
 local account = KEYS[1]
 local facts = redis.call('HMGET', account, 'name', 'status')
 if not facts[1] then return false end

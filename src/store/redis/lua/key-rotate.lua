@@ -1,7 +1,8 @@
--- Gives a key another value; the one that it has works on until its end. The same value again changes nothing. What is done
--- again counts only above the last rotation, whatever else became of the key since: a change says nothing of its values.
--- KEYS account; ARGV id, hash of the new value, milliseconds from now on or '', and where it is done again the end and the
---      revision, values at one time
+-- Gives a key another value; the present one keeps working until its end. The same value again changes nothing. A
+-- replay takes effect only above the last rotation, whatever else was changed: other changes do not affect the values.
+-- KEYS account
+-- ARGV id, hash of the new value, milliseconds that the old one keeps working or '', in a replay its end and the
+-- revision, most values at one time
 local account = KEYS[1]
 local id, hash = ARGV[1], ARGV[2]
 local before = redis.call('HGET', account, 'ki:' .. id)
@@ -22,7 +23,8 @@ for _, one in ipairs(former) do
   if one.ends > now then working = working + 1 end
 end
 if working > most then return 'too_many' end
--- What has ended is known for a while, so that a program that still has it is told so; then the first to end is forgotten.
+-- Expired values are remembered for a while, so that a program that still uses one gets the right error. Then the first
+-- to expire is forgotten.
 local forgotten
 if #former > most then
   forgotten = 1

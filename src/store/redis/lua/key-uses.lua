@@ -1,5 +1,5 @@
--- Notes the last use of keys, each a JSON list of texts: instant, from where, by what.
--- KEYS account; ARGV for each its key id, instant, from, by
+-- Records the last use of keys, each a JSON list of texts: instant, address, program.
+-- KEYS account; ARGV for each its key id, instant, address, program
 local account = KEYS[1]
 local fields = {}
 for i = 1, #ARGV, 4 do

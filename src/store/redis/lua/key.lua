@@ -1,13 +1,13 @@
--- A key is a JSON list of texts: id, group, status, created, revision, name, end or '', '1' for a suspension, '', the values
--- that it had before, each with its end, oldest first ('hash end hash end'), the revision of its last rotation, its limits
--- and caps (store/limits/limits.ts), and the revisions of what changes (key-change.lua). A version that knew of no suspension refuses a revoked key, so that is what a suspended
--- key has for a status. Under a former value is a list that such a version refuses in the same way, and whose ninth text is
--- that value's end.
+-- A key is a JSON list of texts: id, group, status, created, revision, name, expiry or '', '1' for a suspension, '',
+-- the former values with their ends, oldest first ('hash end hash end'), the revision of its last rotation, its limits
+-- and caps (store/limits/limits.ts), and the revisions of its members (key-change.lua).
+-- A version without suspensions refuses a revoked key, so the stored status of a suspended key is 'revoked'. Under a
+-- former value there is a list that such a version refuses in the same way; its ninth text is the end of that value.
 local function is_revoked(key)
   return key[3] == 'revoked' and key[8] ~= '1'
 end
 
--- The key of a stored text. By a former value it ends when that does.
+-- The key of a stored text. Found by a former value, it expires when that value does.
 local function key_of(account, stored)
   local key = cjson.decode(stored)
   local ends = key[9] or ''
@@ -17,7 +17,7 @@ local function key_of(account, stored)
   return key
 end
 
--- Why a key is refused, in an account of that status; nil for a good one.
+-- Why a key is refused in an account of that status; nil for a good one.
 local function key_barred(key, now, status)
   if is_revoked(key) or status == 'closed' then return 'revoked_key' end
   if key[3] == 'revoked' or status == 'suspended' then return 'suspended' end
@@ -25,7 +25,7 @@ local function key_barred(key, now, status)
   if ends and ends <= now then return 'expired_key' end
 end
 
--- A record of a version that knew fewer texts gets the others.
+-- Adds the missing texts to a record of a version with fewer of them.
 local function filled(key)
   for i = 6, 13 do key[i] = key[i] or '' end
   return key

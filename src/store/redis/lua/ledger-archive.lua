@@ -1,8 +1,8 @@
 -- Replaces the beginning of a ledger by one opening line. The lines are in the archive already; this only checks that
--- they are the ones that stand here. embedded/archive.ts does the same.
+-- they are the same lines. embedded/archive.ts does the same.
 -- KEYS account ledger opening
 -- ARGV number of the line before (0 at the beginning), of the last line, balance after it, opening line, least age ms,
---      lines at most
+-- lines at most
 local ledger, opening = KEYS[2], KEYS[3]
 local after, through = amount(ARGV[1]), amount(ARGV[2])
 if not after or not through then return bad('lines') end

@@ -1,8 +1,9 @@
--- Where a limit scope stands, without side effects: as the next admission would find it, once it has let expired holds go.
+-- Usage of a limit scope, without side effects: as the next admission would find it after it has released expired
+-- holds.
 -- KEYS account holds expiries; ARGV scope
 local account, holds, expiries, scope = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local now = clock()
--- The scope of a key itself is '*/<id>', and its requests at once have a field of their own.
+-- The scope of a key itself is '*/<id>'; its requests in flight have a field of their own.
 local key_id = string.match(scope, '^%*/(.+)$')
 local counter = key_id and 'kc:' .. key_id or 'c:' .. scope
 local facts = redis.call('HMGET', account, 'name', 'tb:' .. scope .. ':r', 'tb:' .. scope .. ':t', counter, 'conc',

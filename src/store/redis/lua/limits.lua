@@ -1,13 +1,14 @@
--- Limits of a key beside those of its group, and of its account (store/limits/limits.ts has the text as which they are kept). A key has
--- two sets, its owner's and the operator's caps, texts 12 and 13 of its record; the strictest figure of each counts.
--- A script makes its functions anew each time that it runs, so these are made only where something is limited.
+-- Limits of a key, in addition to those of its group, and of its account (store/limits/limits.ts defines the stored
+-- text). A key has two sets, its owner's limits and the operator's caps, texts 12 and 13 of its record; the strictest
+-- figure of each kind applies.
+-- A script makes its functions anew on each run, so these are made only if something is limited.
 
 local function limit_kit()
   local SPANS = { 'day', 'week', 'month', 'total' }
   local LETTERS = { day = 'd', week = 'w', month = 'm', total = 't' }
 
-  -- The limits of a key as one table: its sets, the strictest figures `rpm`, `tpm`, `par`, and `budgets`, the limit by letter
-  -- (the account's in capitals), of these `operators` without the owner's own. Nil where nothing is limited.
+  -- The limits of a key as one table: `sets`; the strictest figures `rpm`, `tpm` and `par`; `budgets`, the limits by
+  -- letter (the account's in uppercase); `operators`, the same without the owner's own. Nil when nothing is limited.
   local function limits_of(key, of_account)
     local texts = { key[12] or '', key[13] or '' }
     if texts[1] == '' and texts[2] == '' and (of_account or '') == '' then return nil end
@@ -38,7 +39,7 @@ local function limit_kit()
     return limits
   end
 
-  -- Whether every set has an entry for which `fits` holds, where it has such a list at all.
+  -- Whether every set that has such a list has an entry in it for which `fits` holds.
   local function all_allow(limits, list, fits)
     for _, set in ipairs(limits.sets) do
       if set[list] then
@@ -50,7 +51,7 @@ local function limit_kit()
     return true
   end
 
-  -- Names of models, or prefixes written with a final '*'.
+  -- Names of models, or prefixes that end with '*'.
   local function allows_model(limits, model)
     return all_allow(limits, 'models', function(name)
       if string.sub(name, -1) ~= '*' then return name == model end
@@ -58,7 +59,7 @@ local function limit_kit()
     end)
   end
 
-  -- Each entry is a block as it was written, and the bits that its addresses begin with.
+  -- Each entry is a block as written, and the bits that its addresses begin with.
   local function allows_address(limits, bits)
     return all_allow(limits, 'from', function(block)
       return bits ~= '' and string.sub(bits, 1, #block[2]) == block[2]

@@ -1,9 +1,10 @@
--- What requests of one account were settled with, where their marks are to be believed as settle.lua believes them; else ''.
--- KEYS account holds, then the marks, whose names end with their request ids. One text, with a space between two: a reply of 128
--- elements takes its reader 0.5 us for each.
+-- The settled amounts of requests of one account, if their marks can be trusted by the rules of settle.lua; otherwise
+-- ''.
+-- KEYS account holds, then the marks, whose names end with their request ids
+-- Replies one text, separated by spaces: parsing a reply of 128 elements takes 0.5 us for each.
 local account, holds, amounts = KEYS[1], KEYS[2], {}
 local todo, seq = unpack(redis.call('HMGET', account, 'todo', 'seq'))
--- What has stopped half-way is finished by the next settlement, so that nothing is believed before.
+-- The next settlement finishes a change that stopped half-way, so no mark is trusted before that.
 local counted = not todo and tonumber(seq or '') or -1
 
 local function amount_of(rid, mark)
@@ -14,7 +15,7 @@ local function amount_of(rid, mark)
   return type(said[1]) == 'string' and string.match(said[1], '^%d+$') or ''
 end
 
--- The mark's name is the account's, ':d:' and the request's.
+-- The name of a mark is the account's key, ':d:' and the request id.
 for i = 3, #KEYS do
   local settled = KEYS[i]
   local mark = redis.call('GET', settled)

@@ -1,5 +1,6 @@
--- Which settled marks are not borne out by the line that they name: all of one account, without side effects.
--- KEYS ledger, then the marks; ARGV their request ids. Replies those of which the ledger has to be asked.
+-- Finds the settled marks of one account that the line that they name does not confirm, without side effects.
+-- KEYS ledger, then the marks; ARGV their request ids
+-- Replies the request ids for which the ledger has to be searched.
 local ledger, doubtful = KEYS[1], {}
 
 local function is_line_of(rid, seq)
@@ -12,8 +13,8 @@ local function is_line_of(rid, seq)
   return false
 end
 
--- The amount, the hold's record, and the number of the first line, or '' where there was to be none. A mark of an earlier
--- version names no line; with an amount it has one.
+-- A mark has the amount, the hold's record, and the number of the first line, or '' if there was to be no line. A mark
+-- of an earlier version names no line; if its amount is not 0, it has a line.
 local function is_borne_out(rid, mark)
   local readable, said = pcall(cjson.decode, mark)
   if not readable or type(said) ~= 'table' then return false end

@@ -1,4 +1,4 @@
--- Leads a name to a tag, unless it leads to another; lists of accounts go on with the name before.
+-- Makes a name lead to a tag, unless it leads to another. Lists of accounts keep the former name.
 -- KEYS name index (hash); ARGV name, tag
 local names = KEYS[1]
 local owner = redis.call('HGET', names, ARGV[1])

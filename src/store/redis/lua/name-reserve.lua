@@ -1,4 +1,4 @@
--- Gives a name to a tag, unless another has it. The name counts from the second write on; the first alone does nothing.
+-- Gives a name to a tag, unless another has it. The second write makes the name visible; the first alone has no effect.
 -- KEYS name index (hash), names in order (sorted set), one slot; ARGV name, tag
 local names, names_in_order = KEYS[1], KEYS[2]
 local owner = redis.call('HGET', names, ARGV[1])

@@ -1,7 +1,8 @@
--- Adds a notice. With a mark it is added once: the mark stays with the account, as the records of its cards do, and has the
--- latest that was told (store/notices.ts).
--- KEYS outbox; ARGV kind, ref, a mark's name and which time it is or '' and '', '1' where there must be an account or '', and
---      facts in turn
+-- Adds a notice. With a mark it is added once: the mark stays in the account, as the records of its cards do, and has
+-- the latest instance that was reported (store/notices.ts).
+-- KEYS outbox
+-- ARGV kind, ref, a mark's name and instance or '' twice, '1' if there must be an account or '', then the facts, names
+-- and values alternating
 local fields, facts = {}, {}
 if ARGV[5] == '1' and redis.call('HEXISTS', outbox, 'name') == 0 then return 'none' end
 if ARGV[3] ~= '' then

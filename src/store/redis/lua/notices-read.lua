@@ -1,5 +1,6 @@
 -- What waits in a queue, oldest first, without side effects.
--- KEYS outbox; ARGV most. Replies the account's name or '', the last place taken, the last given, and the notices.
+-- KEYS outbox; ARGV most. Replies the account's name or '', the last position removed, the last assigned, and the
+-- notices.
 local found = redis.call('HMGET', outbox, 'name', 'nseq', 'ntaken')
 local last, taken = stored_number(found[2], outbox .. ' nseq'), stored_number(found[3], outbox .. ' ntaken')
 local names = {}
@@ -8,7 +9,7 @@ for place = first, math.min(last, first + tonumber(ARGV[1]) - 1) do names[#names
 local notices = {}
 if #names > 0 then
   for _, notice in ipairs(redis.call('HMGET', outbox, unpack(names))) do
-    -- An empty text stands for one that somebody took out: a list of replies ends at a nil.
+    -- An empty text replaces a notice that somebody deleted: a list in a reply ends at a nil.
     notices[#notices + 1] = notice or ''
   end
 end

@@ -1,6 +1,6 @@
 -- Posts or voids a hold, once, with its ledger lines. embedded/settle.ts does the same.
--- KEYS account holds expiries settled ledger day, counts of the day, and the idempotency key's where the request has one
--- ARGV a JSON list of texts (settleTexts in redis/settle.ts), the memo, and what is to be told of (notices.lua)
+-- KEYS account holds expiries settled ledger day, counts of the day, and the idempotency key's if the request has one
+-- ARGV a JSON list of texts (settleTexts in redis/settle.ts), the memo, and notice terms (notices.lua)
 
 local holds, expiries, settled, ledger = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local day, day_counts, idem = KEYS[6], KEYS[7], KEYS[8]
@@ -12,15 +12,16 @@ local ref_group, model, key_id, memo = args[16], args[17], args[18], ARGV[2]
 local horizon, mark_ms = tonumber(args[20]), tonumber(args[21])
 -- Fingerprint, state and end of the idempotency key, or nil.
 local kept = args[22] ~= '' and cjson.decode(args[22]) or nil
--- What the request counts in beside its group's limits, where no hold says it.
+-- What the request is counted in besides its group's limits, if no hold says it.
 local counted = args[25]
--- Fields of the day's counts, then what each grows by; then four for each failed try. Where the charge is for what an
--- upstream bills, the last three fields are what it has of the charge, and what is absorbed by group and by upstream.
+-- Fields of the day's counts, then their increments; then four texts for each failed attempt. If the charge is for what
+-- an upstream bills, the last three fields are the charge for that upstream, and what is absorbed by group and by
+-- upstream.
 local counts, attempts = tonumber(args[23]), tonumber(args[24])
 local base, plain, tries = 26, counts, 27 + 2 * counts
 if args[26] == '1' then plain = counts - 3 end
--- Behind all others: allowance, amount and memo of a client that left before it was given anything, and as 23, 26 and those
--- behind it what the charge adds to the counts; else ''.
+-- After all others: '' or, for a client that disconnected before it was given anything, allowance, amount and memo, and
+-- what the charge adds to the counts, in the form of 23, 26 and those after 26.
 local left = tries + 4 * attempts
 
 if not owed or not lost then return bad('amount') end
@@ -50,8 +51,8 @@ local mark = redis.call('GET', settled)
 local stored = redis.call('HGET', holds, rid)
 if mark then
   local said = cjson.decode(mark)
-  -- A mark is believed when the hold is gone and the account has counted the first line, which the mark names; one of an
-  -- earlier version names none.
+  -- A mark is trusted if the hold is gone and the account has counted the first line, which the mark names. A mark of
+  -- an earlier version names none.
   local first = tonumber(said[3] or '') or 0
   if stored or first > stored_number(seq, account .. ' seq') then return { 'half_written', said[1] } end
   if said[1] == args[4] or (args[left] ~= '' and said[1] == args[left + 1]) then return { 'duplicate' } end
@@ -66,11 +67,11 @@ if sweep(account, holds, expiries, now) then
   if redis.call('HEXISTS', holds, rid) == 0 then hold = nil end
 end
 
--- What changes of the account.
+-- The changed fields of the account.
 local fields, zeros = {}, {}
 local funds, set_aside = stored_number(bal, account .. ' bal'), stored_number(held, account .. ' held')
 
--- The hold goes. `own`: what of the card's was this one's.
+-- Releases the hold. `own`: the part of the card's held amount that belongs to this request.
 local scope, own, key_of_hold = args[10], 0, key_id
 if record then scope, key_of_hold, counted = record[3], record[5], record[17] or '' end
 local bucket = 'tb:' .. scope .. ':t'
@@ -107,7 +108,7 @@ if hold then
   end
 end
 
--- The client left before it was given anything: within the account's allowance that is absorbed, beyond it charged.
+-- The client disconnected before it was given anything: absorbed within the account's allowance, charged beyond it.
 local recorded = args[4]
 if args[left] ~= '' then
   local allowed = take_allowed(redis.call('HGET', account, 'tb:left'), amount(args[left]), lost, now)
@@ -124,8 +125,8 @@ if args[left] ~= '' then
   end
 end
 
--- The estimate that admission took becomes what was really used: nothing of what was refused or failed, and of what a client has
--- wasted no more than was taken.
+-- Replaces admission's estimate by the actual usage: none for a refused or failed request, and for what a client wasted
+-- no more than was taken.
 local difference = (voided and math.min(used, taken) or used) - taken
 if tpm and difference ~= 0 then
   fields[#fields + 1] = bucket
@@ -137,8 +138,9 @@ if limits and limits.tpm and difference ~= 0 and string.find(counted, 'k', 1, tr
   fields[#fields + 1] = take(drain(redis.call('HGET', account, name), limits.tpm, now), difference)
 end
 
--- The payer pays up to what is free, within the operator's budgets, where what was held is the request's whatever has become
--- of them since; the rest is absorbed. An owner's own budget says what is begun, and not who bears what has been used.
+-- The payer pays up to what is free, within the operator's budgets; the rest is absorbed. What was held belongs to the
+-- request, whatever happened to the budgets since. An owner's own budget decides only what may begin, not who pays for
+-- usage.
 local charged, rest, beyond, paid = 0, 0, 0, '0'
 if not voided then
   local free = 0
@@ -200,12 +202,12 @@ local function book(kind, debit, credit, paid, said)
   steps[#steps + 1] = line(ledger, text(last), at, kind, debit, credit, paid, bal, rid, ref_group, model, key_id, said)
 end
 
--- What was absorbed of a voided request stands in the sums, too.
+-- What a voided request absorbed is in the sums, too.
 if not voided or counts > 0 then
   local field, n = args[19], #steps
   local was = redis.call('HGET', day, field)
   steps[n + 1], before[1] = { 'HSET', day, field, plus(was, paid, day) }, { n + 1, { was } }
-  -- A first field that grows says whether the step was run (finish).
+  -- The first field always grows, so that it shows whether the step has run (finish).
   local names, grown, m = {}, {}, 0
   for i = 1, counts do
     local more = args[base + counts + i]
@@ -225,7 +227,7 @@ if not voided or counts > 0 then
     for i = 1, m do
       local was, more = stood[i], grown[i]
       local x, y = tonumber(was or '0') or PLAIN_MAX, tonumber(more)
-      -- plus(), written out: five calls of it are a twentieth of this script.
+      -- plus(), written out: five calls of it take a twentieth of the time of this script.
       if x % 1 == 0 and x >= 0 and x < PLAIN_MAX and y < PLAIN_MAX then
         sums[2 * i + 1], sums[2 * i + 2] = names[i], string.format('%d', x + y)
       else

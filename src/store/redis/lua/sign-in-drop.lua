@@ -1,5 +1,7 @@
--- Removes one record, or all of some kinds, and those that are over, in one command. Replies what was meant and was not over.
--- KEYS sign-ins; ARGV field, or kinds, each with its colon; the last instant at which it was kept, or ''
+-- Removes one record, or all of some kinds, together with those that are over, in one command.
+-- KEYS sign-ins; ARGV field, or kinds, each followed by a colon; the last instant at which the record may have been
+-- stored, or ''
+-- Replies the matching records that were not over.
 local live, gone = list_sign_ins(clock())
 local is_kind, by = string.sub(ARGV[1], -1) == ':', tonumber(ARGV[2])
 local meant = {}

@@ -1,7 +1,8 @@
--- Keeps a record, in place of one of the same kind and id, and removes those that are over.
--- KEYS sign-ins; ARGV field, ms that it lasts or '', JSON text, most of a kind, '1' where one more takes the oldest's place or '',
--- 'new' where there must be none but of this very text or 'known' where there must be one or '', its JSON text where it must have
--- this one or '', the field of another that must be there or ''
+-- Stores a record, replacing one of the same kind and id, and removes those that are over.
+-- KEYS sign-ins
+-- ARGV field, lifetime in ms or '', JSON text, most of a kind, '1' if a further one replaces the oldest or '', 'new' if
+-- none may exist except one with this very text or 'known' if one must exist or '', the text that the present one must
+-- have or '', the field of another record that must exist or ''
 local kind = string.match(ARGV[1], '^%a+')
 local most = tonumber(ARGV[4])
 local now = clock()
@@ -14,7 +15,7 @@ for _, record in ipairs(live) do
     if record.kind == kind then alike[#alike + 1] = record.field end
   else
     if ARGV[7] ~= '' and record.data ~= ARGV[7] then return 'unmet' end
-    -- By this very call, which is made again as its answer was lost.
+    -- Stored by this very call, which is repeated because its answer was lost.
     if ARGV[6] == 'new' and record.data == ARGV[3] then return 'kept' end
     is_known = true
   end
@@ -24,9 +25,10 @@ if (ARGV[6] == 'new' and is_known) or (ARGV[6] == 'known' and not is_known) then
 if #alike >= most and ARGV[5] ~= '1' then return 'too_many' end
 for i = 1, #alike - most + 1 do gone[#gone + 1] = alike[i] end
 local over = ARGV[2] == '' and '-' or text(now + tonumber(ARGV[2]))
--- First what is new: a script that stops behind it has kept it, and the next one removes what is left too many.
+-- The new record is written first: if the script stops after that, the record is stored, and the next call removes the
+-- surplus.
 redis.call('HSET', sign_ins, ARGV[1], table.concat({ text(last + 1), text(now), over, ARGV[3] }, ' '))
--- A record that was over and is kept anew is not.
+-- A record that was over and is stored again must not be removed.
 local removed = {}
 for _, field in ipairs(gone) do if field ~= ARGV[1] then removed[#removed + 1] = field end end
 if #removed > 0 then redis.call('HDEL', sign_ins, unpack(removed)) end

@@ -1,4 +1,4 @@
--- One record, or all, in the order in which they were kept; none that is over.
+-- One record, or all, in the order in which they were stored, without those that are over.
 -- KEYS sign-ins; ARGV field or ''
 local now = clock()
 if ARGV[1] ~= '' then

@@ -1,6 +1,6 @@
--- What lets somebody into the console (store/sign-ins.ts): one hash per owner, field '<kind>:<id>', value
--- '<place> <kept at> <over at, or a dash> <JSON text>'. Places are the order in which records were kept, which is not always that
--- of the clock. embedded/sign-ins.ts does the same.
+-- What lets somebody into the console (store/sign-ins.ts): one hash per owner, field '<kind>:<id>', value '<position>
+-- <stored at> <over at, or a dash> <JSON text>'. Positions are the order in which records were stored, which is not
+-- always that of the clock. embedded/sign-ins.ts does the same.
 
 local sign_ins = KEYS[1]
 
@@ -21,7 +21,7 @@ local function is_over(record, now)
   return record.over and record.over <= now
 end
 
--- Those that are not over, in the order in which they were kept, and the fields of those that are.
+-- Records that are not over, in the order in which they were stored, and the fields of those that are over.
 local function list_sign_ins(now)
   local all, live, over = redis.call('HGETALL', sign_ins), {}, {}
   for i = 1, #all, 2 do
@@ -32,7 +32,7 @@ local function list_sign_ins(now)
   return live, over
 end
 
--- A record as scripts reply it: field, when it was kept, when it is over or '', and its text.
+-- A record as scripts reply it: field, when it was stored, when it is over or '', and its text.
 local function said(record)
   return { record.field, text(record.kept), record.over and text(record.over) or '', record.data }
 end

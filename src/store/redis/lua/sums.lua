@@ -1,17 +1,17 @@
--- Sums that may pass 2^53, which are added as texts.
+-- Sums that may exceed 2^53 and are therefore added as texts.
 
--- Two numbers below it add up exactly as doubles.
+-- Two numbers below this add up exactly as doubles.
 local PLAIN_MAX = 1e15
 
--- The sum of a stored whole number (false where there is none) and another, both in texts: exact. Ends the script where
--- the first is damaged, or where the sum would pass 63 bits, which is all that SQLite, and HINCRBY in scripts of earlier
+-- The exact sum of a stored whole number (false if there is none) and another one, both as texts. Ends the script if
+-- the first is damaged, or if the sum exceeds 63 bits, which is the most that SQLite, and HINCRBY in scripts of earlier
 -- versions, can hold.
 local function plus(a, b, name)
   if not a then return b end
   local x, y = tonumber(a) or PLAIN_MAX, tonumber(b)
   if x % 1 == 0 and x < PLAIN_MAX and x > -PLAIN_MAX and y < PLAIN_MAX and y > -PLAIN_MAX then return text(x + y) end
   if a ~= '0' and not (#a <= 20 and string.find(a, '^%-?[1-9]%d*$')) then damaged(name) end
-  -- The last nine digits, and the digits in front of them, both with the number's sign.
+  -- The last nine digits, and the digits before them, both with the number's sign.
   local high, low = 0, 0
   for _, s in ipairs({ a, b }) do
     local sign = 1

@@ -1,6 +1,7 @@
--- For scripts that write, behind change.lua and holds.lua.
+-- For scripts that write; comes after change.lua and holds.lua.
 
--- Lets expired holds go, earliest first, a bounded number of them. Whether there were any: fields read before it are stale.
+-- Releases a bounded number of expired holds, earliest first. Returns whether there were any: fields read before are
+-- then stale.
 local function sweep(account, holds, expiries, now)
   local expired = expired_holds(expiries, now)
   if #expired == 0 then return false end
@@ -23,7 +24,7 @@ local function sweep(account, holds, expiries, now)
       if counted ~= '' and held > 0 then
         kit = kit or budget_kit()
         for _, budget in ipairs(kit.counted(counted, record[5])) do
-          -- Several holds of one budget: the figures that were read first.
+          -- For several holds of one budget: the figures that were read first.
           local known = found_by[budget.field]
           if not known then
             known, found_by[budget.field] = budget, budget
