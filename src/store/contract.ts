@@ -97,8 +97,8 @@ export interface RequestStore {
   extend(ask: ExtendAsk): Promise<ExtendAnswer>;
   /**
    * Posts or voids a hold exactly once and writes the ledger lines. Idempotent by request id.
-   * @param isAwaited the client gets the end of its answer after this settlement. Some hundreds of these are sent at
-   * once; they never queue behind settlements that are replayed.
+   * @param isAwaited the client gets the end of its answer after this settlement. Up to some hundreds of these
+   * are sent at once, without queueing behind settlements that are replayed.
    */
   settle(ask: SettleAsk, isAwaited?: boolean): Promise<SettleAnswer>;
 
@@ -164,7 +164,7 @@ interface OperatorStore extends SignIns {
   /** Adds a key. Repeating the same key changes nothing. Undefined when there is no such account, or it is closed. */
   createKey(tag: AccountTag, key: NewKeyRecord): Promise<Key | undefined>;
   listKeys(tag: AccountTag): Promise<readonly ListedKey[]>;
-  /** Records the last use of keys, where it is later than the recorded one. Unknown keys are skipped. */
+  /** Records the last use of keys, if it is later than the recorded one. Unknown keys are skipped. */
   noteKeyUses(tag: AccountTag, uses: readonly KeyUse[]): Promise<void>;
   /**
    * Takes effect from the next request on (ARCHITECTURE.md promise 4). Undefined when there is no such key; a revoked

@@ -50,7 +50,7 @@ export interface AccountFigures {
   readonly cards: ReadonlyMap<string, CardFigures | undefined>;
   /** By request: the amount in its settled mark. */
   readonly marks: ReadonlyMap<string, bigint | undefined>;
-  /** By payment: its amount, negative where funds were taken. */
+  /** By payment: its amount, negative if funds were taken. */
   readonly payments: ReadonlyMap<string, bigint | undefined>;
   /** Number of all payments; undefined when no payments were asked for. */
   readonly paymentCount: number | undefined;

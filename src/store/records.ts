@@ -54,7 +54,7 @@ export interface AccountChange {
 /** The most labels of an account. */
 export const LABELS_MAX = 16;
 
-/** An account's name and where the account is found. */
+/** An account's name and tag. */
 export interface AccountName {
   readonly name: string;
   readonly tag: AccountTag;

@@ -69,8 +69,8 @@ export const givesWay = (kind: SignInKind): boolean => kind === "link" || kind =
 export interface SignIns {
   /**
    * Inserts or replaces; a replaced record becomes the youngest of its kind. Beyond `mostOf` the oldest of the kind is
-   * removed. Otherwise nothing is stored. `too_many`: it would exceed `mostOf` in a kind that removes none. `unmet`:
-   * `only`, `was` or `by` is not met.
+   * removed, if the kind allows that (`givesWay`). Nothing is stored in two cases. `too_many`: there would be more than
+   * `mostOf` of a kind that does not allow it. `unmet`: the condition `only`, `was` or `by` is not met.
    */
   keepSignIn(owner: SignInOwner, record: NewSignIn): Promise<"kept" | "too_many" | "unmet">;
   /**

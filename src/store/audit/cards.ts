@@ -5,33 +5,33 @@ import type { AccountCheck, AccountSnapshot, Finding } from "./snapshot.ts";
 
 /** Cards of the portion, with the record and the sums of the lines. */
 function each({ figures, lines }: AccountSnapshot) {
-  return [...figures.cards].map(([id, kept]) => ({ id, kept, told: lines.cards.get(entitlementAccount(id)) }));
+  return [...figures.cards].map(([id, kept]) => ({ id, kept, given: lines.cards.get(entitlementAccount(id)) }));
 }
 
 const finding = (check: string, about: string, what: string): Finding => ({ check, line: undefined, about, what });
 
 /** `card_missing`, `card_without_line`: every card that the ledger gave exists, and no other does. */
 const cardPresence: AccountCheck = (snapshot) =>
-  each(snapshot).flatMap(({ id, kept, told }) => {
-    if (kept && !told) return [finding("card_without_line", id, `The card ${id} exists, but no line gave it.`)];
-    if (told && !kept) return [finding("card_missing", id, `The card ${id} was given, but does not exist.`)];
+  each(snapshot).flatMap(({ id, kept, given }) => {
+    if (kept && !given) return [finding("card_without_line", id, `The card ${id} exists, but no line gave it.`)];
+    if (given && !kept) return [finding("card_missing", id, `The card ${id} was given, but does not exist.`)];
     if (!kept) return [finding("card_missing", id, `There are sums for the card ${id}, but it does not exist.`)];
     return [];
   });
 
 /** `card_spent`: what a card has paid. */
 const cardSpent: AccountCheck = (snapshot) =>
-  each(snapshot).flatMap(({ id, kept, told }) => {
-    if (!kept || kept.spent === (told?.spent ?? 0n)) return [];
-    const words = `${formatUsd(kept.spent)} USD; the lines sum up to ${formatUsd(told?.spent ?? 0n)}`;
+  each(snapshot).flatMap(({ id, kept, given }) => {
+    if (!kept || kept.spent === (given?.spent ?? 0n)) return [];
+    const words = `${formatUsd(kept.spent)} USD; the lines sum up to ${formatUsd(given?.spent ?? 0n)}`;
     return [finding("card_spent", id, `The sum spent on the card ${id} is ${words}.`)];
   });
 
 /** `card_quota`: the worth of a card was fixed when it was given. */
 const cardQuota: AccountCheck = (snapshot) =>
-  each(snapshot).flatMap(({ id, kept, told }) => {
-    if (!kept || !told || (kept.quota ?? 0n) === told.quota) return [];
-    const words = `${formatUsd(kept.quota ?? 0n)} USD; its line says ${formatUsd(told.quota)}`;
+  each(snapshot).flatMap(({ id, kept, given }) => {
+    if (!kept || !given || (kept.quota ?? 0n) === given.quota) return [];
+    const words = `${formatUsd(kept.quota ?? 0n)} USD; its line says ${formatUsd(given.quota)}`;
     return [finding("card_quota", id, `The card ${id} is worth ${words}.`)];
   });
 

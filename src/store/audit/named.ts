@@ -47,8 +47,8 @@ export const payment: NameCheck = ({ figures, payments }) =>
 
 /** `payment_count`: no payment has a record and no line, and none has two lines. */
 export const paymentCount: AccountCheck = ({ figures, lines }) => {
-  const [recorded, told] = [figures.paymentCount, lines.payments];
-  if (recorded === undefined || told === undefined || recorded === told) return [];
-  const what = `${recorded} payments are recorded; the lines contain ${told}.`;
+  const [recorded, inLines] = [figures.paymentCount, lines.payments];
+  if (recorded === undefined || inLines === undefined || recorded === inLines) return [];
+  const what = `${recorded} payments are recorded; the lines contain ${inLines}.`;
   return [{ check: "payment_count", line: undefined, what }];
 };

@@ -48,7 +48,7 @@ export interface LedgerRequest {
 export interface LedgerPayment {
   readonly id: string;
   readonly line: number;
-  /** Negative where funds were taken. */
+  /** Negative if funds were taken. */
   readonly amount: bigint;
 }
 

@@ -67,7 +67,7 @@ function isOfTheDisk(error: unknown): error is Error {
   return code === "ERR_SQLITE_ERROR" || typeof errno === "number";
 }
 
-/** Answers from the database and what is kept beside it. */
+/** Answers from the database and the memory next to it. */
 const CALLS: Calls<Context> = {
   admit,
   extend,

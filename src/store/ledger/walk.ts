@@ -61,7 +61,7 @@ export class LedgerWalk {
   #lines = 0;
   #seq = 0;
   /** The balance in the last line. */
-  #told = 0n;
+  #lastBalance = 0n;
   /** A request that the next line may complete with what was absorbed above the hold. */
   #request: OpenRequest | undefined;
   /** The latest charged requests, and their lines. */
@@ -181,7 +181,7 @@ export class LedgerWalk {
 
   #begin(line: LedgerLine, facts: OpeningFacts): void {
     this.#seq = line.seq;
-    this.#told = line.balance;
+    this.#lastBalance = line.balance;
     this.tally.begin(line, facts);
   }
 
@@ -207,11 +207,11 @@ export class LedgerWalk {
    */
   #judgeBalance(line: LedgerLine): void {
     const sum = this.tally.sums.balance;
-    if (line.balance !== sum && line.balance !== this.#told + this.tally.moved(line)) {
+    if (line.balance !== sum && line.balance !== this.#lastBalance + this.tally.moved(line)) {
       const words = `The balance after it is ${formatUsd(line.balance)} USD; the lines give ${formatUsd(sum)}.`;
       this.find("line_balance", words, line.seq);
     }
-    this.#told = line.balance;
+    this.#lastBalance = line.balance;
   }
 
   /** A request is charged once. */
@@ -277,11 +277,11 @@ export class LedgerWalk {
   }
 }
 
-/** The facts in an order that does not depend on their source. Members that `told` lacks are left out. */
-function openingShape({ spent, topped, totals, cards, charged, counts, payments }: OpeningFacts, told: OpeningFacts) {
+/** The facts in an order that does not depend on their source. Members that `shown` lacks are left out. */
+function openingShape({ spent, topped, totals, cards, charged, counts, payments }: OpeningFacts, shown: OpeningFacts) {
   const sorted = (amounts: ReadonlyMap<string, bigint>) => [...amounts].map(([name, one]) => `${name} ${one}`).sort();
   const worth = [...cards].map(([id, { quota, spent: paid }]) => `${id} ${quota} ${paid}`).sort();
-  const counted = told.counts && [...(counts ?? [])].map(([group, one]) => `${group} ${JSON.stringify(one)}`).sort();
+  const counted = shown.counts && [...(counts ?? [])].map(([group, one]) => `${group} ${JSON.stringify(one)}`).sort();
   const own = [`${spent}`, `${topped}`, sorted(totals), worth, sorted(charged)];
-  return [...own, counted, told.payments === undefined ? undefined : payments];
+  return [...own, counted, shown.payments === undefined ? undefined : payments];
 }

@@ -24,7 +24,7 @@ export class AwayLog {
   /** Undefined while the store answers. */
   #awaySinceMs: number | undefined;
   #remindedMs = 0;
-  readonly #toldMs = new Map<string, number>();
+  readonly #loggedMs = new Map<string, number>();
 
   constructor(clock: Clock, log: Log) {
     this.#clock = clock;
@@ -57,18 +57,18 @@ export class AwayLog {
     if (this.#awaySinceMs !== undefined) {
       this.#log.info({ event: "store_back", away_s: this.#awayS(nowMs) }, "the store answers again");
       this.#awaySinceMs = undefined;
-    } else if (this.#failure !== undefined) this.#tellOfFailure(this.#failure, nowMs);
+    } else if (this.#failure !== undefined) this.#logFailure(this.#failure, nowMs);
     this.#failure = undefined;
   }
 
   /** Logs the failure of one server of several, or of a connection that has been restored. */
-  #tellOfFailure(reason: string, nowMs: number): void {
-    const toldMs = this.#toldMs.get(reason);
-    if (toldMs !== undefined && nowMs - toldMs < REMIND_MS) return;
-    this.#toldMs.delete(reason);
-    this.#toldMs.set(reason, nowMs);
-    const [oldest] = this.#toldMs.keys();
-    if (this.#toldMs.size > REASONS_MAX && oldest !== undefined) this.#toldMs.delete(oldest);
+  #logFailure(reason: string, nowMs: number): void {
+    const loggedMs = this.#loggedMs.get(reason);
+    if (loggedMs !== undefined && nowMs - loggedMs < REMIND_MS) return;
+    this.#loggedMs.delete(reason);
+    this.#loggedMs.set(reason, nowMs);
+    const [oldest] = this.#loggedMs.keys();
+    if (this.#loggedMs.size > REASONS_MAX && oldest !== undefined) this.#loggedMs.delete(oldest);
     this.#log.warn({ reason }, "a connection to the store failed; the store answers");
   }
 

@@ -18,7 +18,7 @@ const AUDIT_EVERY_MS = 3_600_000;
 const PAUSE_MS = 50;
 const SMALL_STEPS = 8;
 /** Unbalanced accounts that are remembered as reported. Further ones are reported at every audit. */
-const TOLD_MAX = 10_000;
+const REPORTED_MAX = 10_000;
 /** Accounts whose names are listed at a time. */
 const PAGE_ACCOUNTS = 100;
 /** The waits between retries when the store does not answer. After them the audit is cut off until the next hour. */
@@ -50,7 +50,7 @@ export function watchLedger(parts: {
   onUnbalanced?: (account: string, findings: number) => void;
 }): LedgerWatch {
   const { store, clock, metrics, log, onUnbalanced } = parts;
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let running = Promise.resolve();
   let stopped = false;
   let cancelTimer = () => {};
@@ -101,12 +101,12 @@ export function watchLedger(parts: {
   const isBalanced = (found: AccountAudit): boolean => {
     const account = accountId(found.tag);
     if (found.outcome === "balanced") {
-      told.delete(account);
+      reported.delete(account);
       return true;
     }
     const { findings, findingCount } = found;
-    if (!told.has(account)) onUnbalanced?.(account, findingCount);
-    if (told.size < TOLD_MAX) told.add(account);
+    if (!reported.has(account)) onUnbalanced?.(account, findingCount);
+    if (reported.size < REPORTED_MAX) reported.add(account);
     log.error({ account, findings, findingCount }, "the ledger of an account does not balance");
     return false;
   };

@@ -103,7 +103,10 @@ test("no copy takes a file's place, and none is made of what is not there or of 
   if (process.getuid?.() === 0) {
     chmodSync(dir, 0o755);
     chownSync(join(dir, "tollgate.db"), 65_534, 65_534);
-    assert.match(await refused(file, "--data", dir), /belongs to another user: run this as that one \(runuser -u NAME/);
+    assert.match(
+      await refused(file, "--data", dir),
+      /belongs to another user: run this command as that user \(runuser -u NAME/,
+    );
   }
   assert.deepEqual(readdirSync(to), []);
 });

@@ -52,7 +52,10 @@ export function copyDatabase(dir: string, file: string): CopiedDatabase {
   // open them again.
   const { uid } = statSync(path);
   if (uid !== process.getuid?.()) {
-    throw new StoreError("unavailable", `${path} belongs to another user: run this as that one (runuser -u NAME -- …)`);
+    throw new StoreError(
+      "unavailable",
+      `${path} belongs to another user: run this command as that user (runuser -u NAME -- …)`,
+    );
   }
   // An absolute path, because SQLite treats a name that begins with `file:` as a URI with options.
   const place = resolve(file);

@@ -10,8 +10,8 @@ import { SCHEMA_STEPS, SCHEMA_VERSION } from "./schema.ts";
 
 /**
  * How long settlements are gathered. Only the next request of the same account may wait for a settlement, and only if
- * funds are short; that is a moment. At 1,600 requests a second forty settlements share a commit, at 17 us each; in 10
- * ms twenty share one, at 25 us each.
+ * funds are short; that is a moment. At 1,600 requests a second forty settlements share a commit, at 17 us each. With
+ * 10 ms twenty would share one, at 25 us each.
  */
 const GATHER_MS = 25;
 
