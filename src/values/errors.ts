@@ -1,7 +1,7 @@
 /**
  * Every error that Tollgate answers with is a row here, in order of precedence (docs/errors.md). The rows hold status,
- * identifier and words; each protocol renders them in its own shape in `convert/<protocol>/error.ts`. A row is an
- * answer to the caller; a broken invariant of ours is an exception, and the two never share a path.
+ * identifier and texts; each protocol renders them in its own shape in `convert/<protocol>/error.ts`. A row is an
+ * answer to the caller. A broken invariant of Tollgate is an exception; the two never share a path.
  */
 
 import type { RefusalCode } from "./upstream-refusals.ts";
@@ -18,7 +18,7 @@ type Identifier =
   | "api_error"
   | "overloaded_error";
 
-/** What a row's words may name. All of it passes `quoted`, so no control character reaches an answer, but for the remedy, which is ours. */
+/** The facts that a row's message can include. All pass `quoted`, so no control character reaches an answer; the remedy is our own text. */
 interface ErrorFacts {
   /** The model as the client typed it. */
   readonly model?: string | undefined;
@@ -26,9 +26,9 @@ interface ErrorFacts {
   readonly group?: string | undefined;
   /** The body member, header or path at fault. */
   readonly param?: string | undefined;
-  /** One precise sentence about this very request; ends with a full stop. */
+  /** One precise sentence about this request; ends with a full stop. */
   readonly detail?: string | undefined;
-  /** What helps in this very case, in place of the row's remedy. */
+  /** What helps in this case; replaces the row's remedy. */
   readonly remedy?: string | undefined;
 }
 
@@ -39,13 +39,13 @@ export interface ErrorRow {
   readonly summary: string;
   /** What the caller can do. */
   readonly remedy: string;
-  /** Sent as `x-should-retry` where it must overrule the SDKs' own idea of the status. */
+  /** Sent as `x-should-retry` if it must overrule what the SDKs conclude from the status. */
   readonly shouldRetry?: boolean;
   /** Seconds for `retry-after` when the refusal itself names none. */
   readonly retryAfterS?: number;
   /** Whether the connection is closed after the answer. */
   readonly close?: boolean;
-  /** Whether the message begins with what this request did, because the summary alone sends people the wrong way. */
+  /** Whether the message begins with the detail, because the summary alone is misleading. */
   readonly detailFirst?: boolean;
 }
 
@@ -60,7 +60,7 @@ const FIX_BODY = "Correct the request body and send it again.";
 const BACK_OFF = "Wait for the time in retry-after, then send the request again.";
 const RETRY_LATER = "Retry later; if this lasts longer than ten minutes, contact the administrator.";
 
-/** No body is kept, so what was charged under a key cannot be answered again. */
+/** No body is kept, so a request that was charged under a key cannot be answered again. */
 const keyCharged = (summary: string) =>
   row(409, "conflict_error", summary, "Use a new idempotency key.", { shouldRetry: false });
 
@@ -93,7 +93,7 @@ export const ERROR_ROWS = {
   expectation_failed: row(
     417,
     "invalid_request_error",
-    "Only Expect: 100-continue is understood",
+    "Only Expect: 100-continue is supported",
     "Remove the Expect header.",
     { close: true },
   ),
@@ -107,7 +107,7 @@ export const ERROR_ROWS = {
     404,
     "not_found_error",
     "There is nothing at this address",
-    "Use POST /v1/chat/completions, /v1/messages or /v1/responses, written exactly so.",
+    "Use POST /v1/chat/completions, /v1/messages or /v1/responses, spelled exactly like that.",
   ),
   method_not_allowed: row(
     405,
@@ -124,7 +124,7 @@ export const ERROR_ROWS = {
   key_in_address: row(
     400,
     "invalid_request_error",
-    "The address carries an API key, which would pass it on to the site behind this gateway",
+    "The address contains an API key, which would be passed on to the site behind this gateway",
     "Send the key as Authorization: Bearer <key> or as x-api-key: <key>, to one of the API's own paths.",
   ),
   missing_key: row(
@@ -138,7 +138,7 @@ export const ERROR_ROWS = {
     401,
     "authentication_error",
     "The API key is not written correctly",
-    "Copy the key whole: it begins with sk- and has no spaces or line breaks.",
+    "Copy the whole key: it begins with sk- and has no spaces or line breaks.",
     { shouldRetry: false },
   ),
   conflicting_keys: row(
@@ -155,7 +155,7 @@ export const ERROR_ROWS = {
     "Wait a minute and check the key that the client sends.",
     { retryAfterS: 60 },
   ),
-  unknown_key: row(401, "authentication_error", "The API key is not known", "Check the key, or create a new one.", {
+  unknown_key: row(401, "authentication_error", "The API key is unknown", "Check the key, or create a new one.", {
     shouldRetry: false,
   }),
   revoked_key: row(401, "authentication_error", "The API key has been revoked", "Create a new key.", {
@@ -174,14 +174,14 @@ export const ERROR_ROWS = {
     401,
     "authentication_error",
     "The API key has expired",
-    "Create a new key, or have the end of this one moved.",
+    "Create a new key, or have the expiry of this one extended.",
     { shouldRetry: false },
   ),
   address_not_allowed: row(
     403,
     "permission_error",
     "The API key may not be used from this address",
-    "Use the key from an address that it is allowed for, or have this one added to its limits.",
+    "Use the key from an allowed address, or have this address added to its limits.",
     { shouldRetry: false },
   ),
   body_too_large: row(413, "invalid_request_error", "The request body is too large", "Send a smaller body.", {
@@ -198,7 +198,7 @@ export const ERROR_ROWS = {
   wrong_protocol: row(
     400,
     "invalid_request_error",
-    "The body was written for another protocol than this path's",
+    "The body is written for a different protocol than that of this path",
     "Send the body to the path of its own protocol.",
   ),
   missing_field: row(400, "invalid_request_error", "A required field is missing", FIX_BODY),
@@ -235,7 +235,7 @@ export const ERROR_ROWS = {
     403,
     "permission_error",
     SPEC_403,
-    "Use a model that the key's limits allow (GET /v1/models), or have this one added to them.",
+    "Use a model that the key's limits allow (GET /v1/models), or have this model added to them.",
   ),
   no_entitlement: row(
     403,
@@ -262,14 +262,14 @@ export const ERROR_ROWS = {
     403,
     "permission_error",
     SPEC_403,
-    "Wait until the key's budget begins anew, where it does (x-tollgate-budget-reset), or have it raised.",
+    "Wait until the key's budget resets, if it does (x-tollgate-budget-reset), or have it raised.",
     { detailFirst: true },
   ),
   account_budget: row(
     403,
     "permission_error",
     SPEC_403,
-    "Wait until the account's budget begins anew, where it does (x-tollgate-budget-reset), or have it raised.",
+    "Wait until the account's budget resets, if it does (x-tollgate-budget-reset), or have it raised.",
     { detailFirst: true },
   ),
   requests: row(429, "rate_limit_error", "The limit of requests per minute is reached", BACK_OFF),
@@ -309,7 +309,7 @@ export const ERROR_ROWS = {
   store_older: row(
     503,
     "overloaded_error",
-    "The gateway's accounts are older than they were and await the operator",
+    "The gateway's accounts went back to an older state and wait for the operator",
     BACK_OFF,
     { shouldRetry: true, retryAfterS: 30 },
   ),
@@ -341,13 +341,13 @@ export interface Refusal {
   readonly retryAfterS: number | undefined;
   /** Further headers of the answer: `allow`, `x-tollgate-hint`. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** An upstream's own words, cleaned, where clients match on them (`upstream_rejected` only). */
+  /** An upstream's own message, cleaned, if clients match on it (`upstream_rejected` only). */
   readonly upstreamMessage: string | undefined;
-  /** What the upstream refused it for, where clients know a code for that (`upstream_rejected` only). */
+  /** Why the upstream refused, if clients know a code for that reason (`upstream_rejected` only). */
   readonly upstreamCode: RefusalCode | undefined;
 }
 
-/** Makes a refusal; all members are set at birth. */
+/** Makes a refusal; every member is always present. */
 export function refusal(
   cause: Cause,
   facts: ErrorFacts = {},
@@ -370,7 +370,7 @@ export function isRefusal(value: unknown): value is Refusal {
   return typeof value === "object" && value !== null && (value as { refused?: unknown }).refused === true;
 }
 
-/** A refusal with its row resolved: what a renderer needs, and nothing that it could get wrong. */
+/** A refusal with its row resolved: all that a renderer needs. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly identifier: Identifier;
@@ -406,8 +406,8 @@ const UNAVAILABLE_CAUSES: ReadonlySet<Cause> = new Set<Cause>([
 ]);
 
 /**
- * Resolves a refusal to status, words and headers.
- * @param upstreamUnavailableStatus 403, or 503 to answer exhausted upstreams in the shape of an overload.
+ * Resolves a refusal to status, message and headers.
+ * @param upstreamUnavailableStatus 403, or 503 to answer as an overload when no upstream could answer.
  */
 export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 = 403): ErrorAnswer {
   const found: ErrorRow = ERROR_ROWS[refused.cause];
@@ -433,7 +433,7 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
   };
 }
 
-/** Summary and what this request did, in this order or the other, and the names that a support request should contain. */
+/** Summary and detail, the detail first if `detailFirst`, then the names that a support request should contain. */
 function sentence(summary: string, facts: ErrorFacts, detailFirst = false): string {
   const detail = facts.detail === undefined ? "" : quoted(facts.detail, 400);
   const words = (detailFirst ? [detail, `${summary}.`] : [`${summary}.`, detail]).filter((one) => one !== "").join(" ");

@@ -1,13 +1,13 @@
-/** What somebody may have meant by a name that is none. The one entry point of fastest-levenshtein. */
+/** Suggests the known name that a misspelled name probably means. The only user of fastest-levenshtein. */
 import { distance } from "fastest-levenshtein";
 
-/** From this length on two edits are a slip; in shorter names they make another word. */
+/** From this length on, two edits count as a typo; in shorter names they make another word. */
 const LONG_NAME_CHARS = 8;
 
 /**
- * The known name of which another one is a slip of the pen: its case or separators differ, a letter is wrong, missing or too
- * much (two in a long name), or two letters have changed places.
- * @returns undefined for a known name, and for one that is like none.
+ * The known name of which `name` is a typo: case or separators differ, a letter is wrong, missing or superfluous (two
+ * in a long name), or two letters are swapped.
+ * @returns undefined for a known name, and for one that resembles no known name.
  */
 export function slipOf(name: string, known: ReadonlySet<string>): string | undefined {
   if (known.has(name)) return undefined;
@@ -15,7 +15,7 @@ export function slipOf(name: string, known: ReadonlySet<string>): string | undef
   return [...known].find((one) => {
     const meant = bare(one);
     const edits = distance(letters, meant);
-    // Names of two or three letters are all near each other.
+    // Names of two or three letters all resemble each other.
     if (edits === 0 || meant.length < 4) return edits === 0;
     if (meant.length >= LONG_NAME_CHARS) return edits <= 2;
     return edits === 1 || (edits === 2 && sorted(letters) === sorted(meant));
@@ -25,7 +25,7 @@ export function slipOf(name: string, known: ReadonlySet<string>): string | undef
 const bare = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, "");
 const sorted = (letters: string) => [...letters].sort().join("");
 
-/** @returns the name fewest edits away, case aside, and at most `most`; undefined when none is that near. */
+/** @returns the name with the fewest edits to `asked`, ignoring case; undefined if none is within `most` edits. */
 export function nearest(asked: string, names: Iterable<string>, most: number): string | undefined {
   let best: string | undefined;
   let bestEdits = most + 1;

@@ -1,12 +1,12 @@
-/** What comes from outside, made safe to repeat in an answer or a log line. */
+/** Makes text from outside safe to repeat in an answer or a log line. */
 
-/** What a key, a token or an address begins with, wherever it stands: such text is never repeated. */
+/** How keys, tokens and addresses begin, at any place in a text. A text that matches is never repeated. */
 const SECRET = /(?:^|[^a-z0-9])(?:sk-|gw1\.|bearer|eyj|akia|gh[opsu]_|xox[abp]-)|:\/\/|data:|-----/i;
 const SHOWN_CHARS_MAX = 64;
 
 /**
- * A wrong value as a refusal names it: clipped, and by its kind alone where it could be a secret, somebody's words (text with
- * white space), or is too large to be shown.
+ * A wrong value as a refusal shows it: clipped. Only its kind is shown if it could be a secret, a person's text (text with
+ * white space), or is too large.
  */
 export function shownValue(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
@@ -25,7 +25,7 @@ export function shownValue(value: unknown): string {
 export function quoted(text: string, max = 128): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
   return cut.replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this line is about.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: this expression must match control characters.
     /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
