@@ -1,5 +1,5 @@
 /**
- * What the client is told of each form of docs/usage-forms.md, in each protocol: the table there ("What the client is told") has
+ * What the client is told of each form of docs/usage-forms.md, in each protocol: the table there ("What the client gets") has
  * the figures (UPDATE_GOLDENS=1 writes them), and the sums of each protocol hold.
  */
 import assert from "node:assert/strict";
