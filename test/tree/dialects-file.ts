@@ -6,20 +6,21 @@ export const FILE = "docs/vendor-dialects.md";
 
 const INTRO = `# What vendors' servers send
 
-Forms of replies, streams and errors that servers really send, beside their usage, which [usage-forms.md](usage-forms.md) has. Each
-row has a golden, \`test/golden/dialects/<vendor>/<name>.json\`: the answer in the vendor's form, with words of our own, and what a
-client must make of it. \`test/e2e/protocol/dialects/\` sends it through a running gateway to a client of each of the three
-protocols, whole and streamed where the form has both, with the official SDKs (\`openai\`, \`@anthropic-ai/sdk\`) as the judges: text,
-reasoning, calls with the digits of their arguments, end and usage, or the refusal. [translation-rules.md](translation-rules.md) says
-what becomes of them and why.
+Forms of replies, streams and errors that servers really send. Forms of usage are in [usage-forms.md](usage-forms.md).
 
-The goldens are the page: \`npm run dialects\` writes it, and a test holds the two together. Dates are those of the recording or of the
-report; *read* is the day on which the source was read, where it has none. Where a source has the words of an error and not what is
-around them, that is as the row's other sources have it, else as the protocol does.
+Each row has a golden, \`test/golden/dialects/<vendor>/<name>.json\`: the answer in the vendor's form with neutral text, and what a client
+must get from it. \`test/e2e/protocol/dialects/\` sends it through a running gateway to a client of each of the three protocols, whole
+and streamed if the form has both. The official SDKs (\`openai\`, \`@anthropic-ai/sdk\`) check text, reasoning, calls with the digits of
+their arguments, end and usage, or the refusal. [translation-rules.md](translation-rules.md) says what Tollgate does with these forms
+and why.
 
-- **own**: what is different for a client of the server's own protocol. *As sent*: it gets what the server wrote, since the official SDK
-  reads no more of it straight at the vendor.
-- **a refusal**: the code or the cause that the client gets, and the status; *in the stream*: after its head.
+\`npm run dialects\` writes this page from the goldens, and a test compares the two. Dates are those of the recording or of the report;
+*read* is the day on which a source without a date was read. Some sources have only the text of an error. The rest of that error is
+taken from the row's other sources, else from the protocol.
+
+- **own**: what is different for a client of the server's own protocol. *As sent*: it gets what the server wrote, because the official SDK
+  reads no more of it when it talks to the vendor directly.
+- **a refusal**: the code or the cause that the client gets, and the status; *in the stream*: after the response headers.
 `;
 
 const MEANS: Readonly<Record<string, string>> = {
