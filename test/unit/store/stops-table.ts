@@ -129,11 +129,11 @@ const TOLD = [
 /** The tables of a tree. */
 export function tablesOf(played: ReadonlyMap<Scene, Played>): string {
   const summary = [
-    "| script | case | commands | stops that leave a part | put right by the repeated call | wrong for good |",
+    "| script | case | commands | stops that leave a part | repaired by the repeated call | wrong permanently |",
     "| --- | --- | ---: | ---: | ---: | ---: |",
   ];
   const told = [
-    "| script | stopped ahead of | is there | is not there | behind the repeated call |",
+    "| script | stopped before | written | missing | after the repeated call |",
     "| --- | --- | --- | --- | --- |",
   ];
   for (const [scene, one] of played) {
@@ -145,7 +145,7 @@ export function tablesOf(played: ReadonlyMap<Scene, Played>): string {
     );
     if (!TOLD.includes(scene.name)) continue;
     for (const row of partial) {
-      const end = row.wrong.length === 0 ? "all there, once" : `**wrong**: ${row.wrong.join(", ")}`;
+      const end = row.wrong.length === 0 ? "complete, once" : `**wrong**: ${row.wrong.join(", ")}`;
       const answer = row.answer === "" ? "" : ` (\`${row.answer}\`)`;
       told.push(
         `| ${scene.script} | \`${row.at}\` | ${row.there.join(", ")} | ${row.lacking.join(", ")} | ${end}${answer} |`,

@@ -207,17 +207,17 @@ export const SCENES: readonly Scene[] = [
   admits("a request on a balance", (s) => account(s), ask(1, { groups: [terms()] })),
   admits("a request within every limit", (s) => account(s), ask(1)),
   admits("a request under an idempotency key", (s) => account(s), ask(1, { idempotency: KEY })),
-  admits("a request that a card pays", inCards, cardAsk(1)),
+  admits("a request paid by a card", inCards, cardAsk(1)),
   admits(
-    "a request that a card without a quota pays",
+    "a request paid by a card without a quota",
     async (s) => {
       await account(s, "cards");
       await card(s, "c0", undefined);
     },
     cardAsk(1),
   ),
-  admits("a request behind expired holds", (s) => expired(s), ask(1)),
-  admits("a refusal behind expired holds", (s) => expired(s), ask(1, { plans: ["none"] })),
+  admits("a request after expired holds", (s) => expired(s), ask(1)),
+  admits("a refusal after expired holds", (s) => expired(s), ask(1, { plans: ["none"] })),
   admits(
     "a refusal for its tokens",
     async (s) => {
@@ -256,7 +256,7 @@ export const SCENES: readonly Scene[] = [
     act: ({ store }) => store.extend({ tag: TAG, requestId: ridOf(1), target: nanoUsd(250n) }),
   },
   {
-    name: "a hold behind expired ones",
+    name: "a hold after expired ones",
     script: "extend",
     prepare: (s) => expired(s, () => admit(s, ask(1, { holdTtlMs: 2 * LATE_MS }))),
     act: ({ store }) => store.extend({ tag: TAG, requestId: ridOf(1), target: nanoUsd(250n) }),
@@ -270,7 +270,7 @@ export const SCENES: readonly Scene[] = [
     charge(1),
   ),
   settles(
-    "a charge beside other holds and charges",
+    "a charge with other holds and charges",
     async (s) => {
       await account(s);
       for (const rid of [1, 2, 3]) await admit(s, ask(rid));
@@ -305,7 +305,7 @@ export const SCENES: readonly Scene[] = [
     charge(1, { amount: 0n, voided: true, tokens: undefined }),
   ),
   settles(
-    "a voided request that has cost something",
+    "a voided request that had a cost",
     async (s) => {
       await account(s);
       await admit(s, ask(1));
@@ -314,7 +314,7 @@ export const SCENES: readonly Scene[] = [
   ),
   ...([true, false] as const).map((charged) =>
     settles(
-      `a client that left, ${charged ? "beyond" : "within"} its allowance`,
+      `a client that disconnected, ${charged ? "beyond" : "within"} its allowance`,
       async (s) => {
         await account(s);
         await admit(s, ask(1, { idempotency: KEY }));
@@ -324,7 +324,7 @@ export const SCENES: readonly Scene[] = [
       leaves(1, charged ? 17n : 18n),
     ),
   ),
-  settles("a charge that is told of", (s) => told(account(s).then(() => admit(s, ask(1)))), charge(1)),
+  settles("a charge with a notice", (s) => told(account(s).then(() => admit(s, ask(1)))), charge(1)),
   settles("a voided request that was never admitted", (s) => account(s), charge(1, { amount: 0n, voided: true })),
   settles(
     "a charge of 0",
@@ -351,8 +351,8 @@ export const SCENES: readonly Scene[] = [
     },
     cardCharge(1, "c0"),
   ),
-  settles("a charge behind expired holds, its own among them", (s) => expired(s), charge(91)),
-  settles("a late charge behind expired holds", (s) => expired(s), charge(7)),
+  settles("a charge after expired holds, including its own", (s) => expired(s), charge(91)),
+  settles("a late charge after expired holds", (s) => expired(s), charge(7)),
   settles(
     "a charge under an idempotency key",
     async (s) => {
@@ -376,20 +376,20 @@ export const SCENES: readonly Scene[] = [
     act: ({ store }) => store.credit(TAG, { id: "p1", amount: 500n, kind: "topup", note: "line\u001fline\u001e" }),
   },
   {
-    name: "an adjustment that takes",
+    name: "a negative adjustment",
     script: "credit",
     prepare: (s) => account(s),
     act: ({ store }) => store.credit(TAG, { id: "p1", amount: -500n, kind: "adjust", note: "" }),
   },
   {
-    name: "an adjustment that is told of",
+    name: "an adjustment with a notice",
     script: "credit",
     prepare: (s) => told(account(s)),
     act: ({ store }) => store.credit(TAG, { id: "p1", amount: -500n, kind: "adjust", note: "" }),
   },
   { name: "a card", script: "grant", prepare: (s) => account(s), act: (s) => card(s, "c0", 300n) },
   {
-    name: "a card behind another",
+    name: "a card after another",
     script: "grant",
     prepare: inCards,
     act: (s) => card(s, "c1", undefined, true),
@@ -460,7 +460,7 @@ export const SCENES: readonly Scene[] = [
     act: ({ store }) => store.changeKey(TAG, `key_${NAME}`, { group: "cards" }, START_MS + 5),
   },
   {
-    name: "a suspension that is told of",
+    name: "a suspension with a notice",
     script: "key-change",
     prepare: (s) => told(account(s)),
     act: ({ store }) => store.changeKey(TAG, `key_${NAME}`, { status: "suspended" }, START_MS + 5),
@@ -489,13 +489,13 @@ export const SCENES: readonly Scene[] = [
     step: true,
   },
   {
-    name: "who delivers notices",
+    name: "the lease to deliver notices",
     script: "notice-lease",
     prepare: async () => {},
     act: ({ store }) => store.leaseNotices({ holder: "one", ms: 1_000, force: false }),
   },
   {
-    name: "a session, in the place of the oldest, with others that are over",
+    name: "a session that replaces the oldest, with expired ones",
     script: "sign-in-keep",
     prepare: manySignIns,
     act: ({ store }) => store.keepSignIn(TAG, { kind: "session", id: "new", data: "{}", lastsMs: LATE_MS }),
