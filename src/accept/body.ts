@@ -1,6 +1,6 @@
 /**
- * A request's body, read once into one buffer under a limit (docs/failure-model.md rows 53 to 55, D5 and D7). A fault
- * of it is returned and not thrown, because a bad key is answered before a bad body.
+ * Reads a request's body once into one buffer, up to a limit (docs/failure-model.md rows 53 to 55, D5 and D7). A fault
+ * of the body is returned, not thrown, because a bad key must be answered before a bad body.
  */
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
@@ -13,20 +13,19 @@ const FIRST_BUFFER_BYTES = 16_384;
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * So much of a body is read before anybody has asked whether its key is good: what is admitted in one round trip to the
- * store (ARCHITECTURE.md promise 5). It is also what is read and thrown away, to keep the connection, of a body that
- * nobody wants.
+ * This many bytes of a body are read before the key is checked: what is admitted in one round trip to the store
+ * (ARCHITECTURE.md promise 5). An unwanted body of up to this size is read and discarded, to keep the connection.
  */
 export const UNPROVEN_BYTES_MAX = 65_536;
 
-/** Asked before more than that is read. @returns why the rest is not wanted. */
+/** Called before more than UNPROVEN_BYTES_MAX are read. @returns the reason to refuse the rest. */
 export type BodyGate = () => Promise<Refusal | undefined>;
 
-/** What a body beyond UNPROVEN_BYTES_MAX takes up of the process's memory, beside the bodies of others. */
+/** Memory of the process that a body beyond UNPROVEN_BYTES_MAX uses, shared with other bodies. */
 export interface BodyRoom {
-  /** @param bytes that it takes up from now on, in all. @returns why there is no room for so many. */
+  /** @param bytes total that the body uses from now on. @returns a refusal if there is no room for it. */
   hold(bytes: number): Refusal | undefined;
-  /** Gives all of it back. */
+  /** Releases all of it. */
   free(): void;
 }
 
@@ -36,7 +35,7 @@ function declaredBytes(headers: RequestHeaders): number | undefined {
 }
 
 export class RequestBody {
-  /** The bytes that the head promises; undefined when the body is chunked. */
+  /** The content-length; undefined when the body is chunked. */
   readonly declaredBytes: number | undefined;
   readonly #req: IncomingMessage;
   readonly #headers: RequestHeaders;
@@ -48,14 +47,14 @@ export class RequestBody {
   #isForgotten = false;
   #room: BodyRoom | undefined;
 
-  /** @param sendContinue asks a client that waits with its body (`Expect: 100-continue`) to go on. */
+  /** @param sendContinue tells a client that waits with its body (`Expect: 100-continue`) to send it. */
   constructor(req: IncomingMessage, headers: RequestHeaders, bytesMax: number, sendContinue: () => void) {
     this.declaredBytes = declaredBytes(headers);
     this.#req = req;
     this.#headers = headers;
     this.#bytesMax = bytesMax;
     this.#sendContinue = sendContinue;
-    // A socket error while nobody reads must not become an uncaught one (row 78).
+    // A socket error while nobody reads must not become an uncaught exception (row 78).
     req.on("error", () => this.fail(framing("The connection broke off before the end of the body.")));
     req.on("close", () => {
       if (!req.complete) this.fail(framing("The connection ended before the body did."));
@@ -64,12 +63,12 @@ export class RequestBody {
 
   /**
    * Reads the body; every call gives the same result.
-   * @param gate asked once, before more than UNPROVEN_BYTES_MAX are read: ahead of all when the head says that there are
-   *   more. Nothing is read, and no `100 Continue` sent, while it thinks.
-   * @param room held, once the gate wants the body, before it is larger than UNPROVEN_BYTES_MAX: for all that the head promises, or
-   *   else as it grows. Given back by `forget`, or with a refusal.
-   * @returns the bytes, or a refusal: `body_too_large` (before reading when the head tells), `unsupported_media_type`,
-   * `request_timeout`, `framing`, the gate's and the room's own.
+   * @param gate called once, before more than UNPROVEN_BYTES_MAX are read. If the headers declare more, it is called
+   *   before anything is read. Until it resolves, nothing more is read and no `100 Continue` is sent.
+   * @param room reserved once the gate has accepted the body and before the buffer exceeds UNPROVEN_BYTES_MAX: for the
+   *   declared length, or else as the buffer grows. Released by `forget`, or with a refusal.
+   * @returns the bytes, or a refusal: `body_too_large` (before reading if the headers show it),
+   *   `unsupported_media_type`, `request_timeout`, `framing`, or what the gate or the room refused with.
    */
   read(gate?: BodyGate, room?: BodyRoom): Promise<Uint8Array | Refusal> {
     assert(!this.#isForgotten, "a body is not read again after it was forgotten");
@@ -78,27 +77,33 @@ export class RequestBody {
     return this.#result;
   }
 
-  /** Lets go of the bytes. Nobody may read them from here on: an answer can take very much longer than they are needed. */
+  /**
+   * Releases the bytes. Nothing may read them afterwards. An answer can run much longer than its request's body is
+   * needed.
+   */
   forget(): void {
     this.#isForgotten = true;
     this.#result = undefined;
     this.#room?.free();
   }
 
-  /** Ends the reading with a fault that the connection had; without effect once the body is whole. */
+  /** Ends the reading with a fault of the connection; no effect once the body is complete. */
   fail(fault: Refusal): void {
     if (this.#fault !== undefined) return;
     this.#fault = fault;
     for (const listener of this.#onFault.splice(0)) listener(fault);
   }
 
-  /** Called once when the connection breaks the body off, or at once if it has; for those who read it piece by piece. */
+  /**
+   * Calls the listener once if the connection fails before the body is complete, at once if it already has. For callers
+   * that stream the body.
+   */
   onFault(listener: (fault: Refusal) => void): void {
     if (this.#fault === undefined) this.#onFault.push(listener);
     else listener(this.#fault);
   }
 
-  /** Asks a client that waits with its body to go on; `read` does so itself. */
+  /** Tells a client that waits with its body to send it; `read` does this itself. */
   askForIt(): void {
     this.#sendContinue();
   }
@@ -113,7 +118,7 @@ export class RequestBody {
 
   async #readLarge(declaredBytes: number, gate: BodyGate | undefined): Promise<Uint8Array | Refusal> {
     const unwanted = await gate?.();
-    // The connection may have failed meanwhile.
+    // The connection may have failed in the meantime.
     return unwanted ?? this.#fault ?? this.#room?.hold(declaredBytes) ?? this.#collected(undefined);
   }
 
@@ -121,7 +126,7 @@ export class RequestBody {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | Refusal>();
     const collector = new BodyBuffer(this.#bytesMax, this.declaredBytes);
     const settle = (result: Uint8Array | Refusal) => {
-      // It would keep the bytes for as long as the list has it.
+      // The listener would keep the bytes in memory for as long as it is in the list.
       this.#onFault = this.#onFault.filter((listener) => listener !== settle);
       this.#req.off("data", onData);
       this.#req.off("end", onEnd);
@@ -134,7 +139,7 @@ export class RequestBody {
     const held = (bytes: number) => (bytes > UNPROVEN_BYTES_MAX ? this.#room?.hold(bytes) : undefined);
     const onData = (chunk: Uint8Array) => {
       if (collector.length + chunk.length > this.#bytesMax) return settle(this.#tooLarge());
-      // Whose body it is says a key, which nobody has asked about yet.
+      // Memory is reserved per account, and the account is not known before the gate has checked the key.
       const noRoom = unasked ? undefined : held(collector.sizeWith(chunk.length));
       if (noRoom) return settle(noRoom);
       collector.add(chunk);
@@ -143,7 +148,7 @@ export class RequestBody {
       isAsking = true;
       unasked().then((unwanted) => {
         isAsking = false;
-        // The connection may have failed meanwhile: nobody would give back what is held from here on.
+        // The connection may have failed in the meantime: then nothing would release a later reservation.
         const refused = unwanted ?? this.#fault ?? held(collector.sizeWith(0));
         if (refused) settle(refused);
         else if (isWhole) settle(collector.bytes());
@@ -151,7 +156,7 @@ export class RequestBody {
       }, reject);
       unasked = undefined;
     };
-    // Of a body that had come before it was read, the end is told although it is paused.
+    // If the whole body had arrived before it was read, Node emits `end` although the request is paused.
     const onEnd = () => {
       if (isAsking) isWhole = true;
       else settle(collector.bytes());
@@ -166,22 +171,23 @@ export class RequestBody {
   #refusedByHead(): Refusal | undefined {
     if ((this.declaredBytes ?? 0) > this.#bytesMax) return this.#tooLarge();
     const type = this.#headers.get("content-type");
-    if (type === undefined) return mediaType("There is no content-type.");
-    if (!isJsonInUtf8(type)) return mediaType("The content-type is another one.");
+    if (type === undefined) return mediaType("The content-type header is missing.");
+    if (!isJsonInUtf8(type)) return mediaType("The content-type is not supported.");
     const coding = this.#headers.get("content-encoding");
     if (coding !== undefined && coding.toLowerCase() !== "identity")
-      return mediaType("The content-encoding is not read.");
+      return mediaType("The content-encoding is not supported.");
     return undefined;
   }
 
   #tooLarge(): Refusal {
-    return refusal("body_too_large", { detail: `At most ${this.#bytesMax} bytes are read.` });
+    return refusal("body_too_large", { detail: `At most ${this.#bytesMax} bytes are accepted.` });
   }
 }
 
 /**
- * One buffer that grows by doubling. A list of chunks would let a sender of one-byte chunks make us hold hundreds of
- * bytes for each of his; a buffer of the declared length would let him reserve memory that he never fills.
+ * One buffer that grows by doubling. With a list of chunks, a client that sends one-byte chunks would make us hold
+ * hundreds of bytes for each byte. With a buffer of the declared length, a client could reserve memory that it never
+ * fills.
  */
 class BodyBuffer {
   readonly #bytesMax: number;
@@ -198,7 +204,7 @@ class BodyBuffer {
     return this.#length;
   }
 
-  /** Bytes of the buffer once so many more are in it. */
+  /** Size of the buffer after this many more bytes are added. */
   sizeWith(more: number): number {
     const least = this.#length + more;
     if (least <= this.#buffer.length) return this.#buffer.length;
@@ -207,10 +213,10 @@ class BodyBuffer {
     return Math.max(least, Math.min(wanted, most));
   }
 
-  /** @param chunk that does not go beyond the limit. */
+  /** @param chunk must not exceed the limit. */
   add(chunk: Uint8Array): void {
     const length = this.#length + chunk.length;
-    // Most bodies come in one piece, which nobody else has.
+    // Most bodies arrive in one chunk, which nothing else references.
     if (this.#length === 0 && length === this.#declared) this.#buffer = chunk;
     else {
       if (length > this.#buffer.length) this.#grow(this.sizeWith(chunk.length));
@@ -230,9 +236,9 @@ class BodyBuffer {
   }
 }
 
-/** No parameter but a charset changes what JSON is, and no charset but UTF-8 is JSON (RFC 8259 sections 8.1, 11). */
+/** The only parameter that matters is the charset, and JSON allows only UTF-8 (RFC 8259 sections 8.1, 11). */
 function isJsonInUtf8(contentType: string): boolean {
-  // As most clients write it: 0.02 us for 0.4.
+  // What most clients send: 0.02 us instead of 0.4.
   if (contentType === "application/json") return true;
   const media = mediaTypeOf(contentType);
   const charset = media?.parameters.get("charset")?.toLowerCase() ?? "utf-8";

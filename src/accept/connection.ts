@@ -1,6 +1,7 @@
 /**
- * One client connection: its requests one after the other. A pipelined request waits until the one before it has been
- * answered, so that it is not admitted, and holds no money, while a stream runs (docs/failure-model.md rows 20 and D6).
+ * One client connection, which serves its requests one after the other. A pipelined request waits until the previous
+ * one has been answered, so it is not admitted and holds no money while a stream runs (docs/failure-model.md rows 20
+ * and D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -15,9 +16,9 @@ export interface HttpExchange {
   readonly req: IncomingMessage;
   readonly body: RequestBody;
   readonly reply: Reply;
-  /** When its head was complete, by the monotonic clock. */
+  /** When its headers were complete, by the monotonic clock. */
   readonly receivedAtMs: number;
-  /** Begins to serve it. */
+  /** Starts to serve it. */
   readonly start: () => void;
   /** Answers at once that too many requests wait on this connection. */
   readonly refuse: () => void;
@@ -34,7 +35,7 @@ export class ClientConnection {
   #rawAnswered = false;
   #requests = 0;
 
-  /** @param answerRaw answers a failure of the parser on the bare socket. */
+  /** @param answerRaw answers a parser failure on the bare socket. */
   constructor(
     socket: Socket,
     limits: Pick<HttpLimits, "pipelinedMax" | "requestsPerSocketMax">,
@@ -45,7 +46,7 @@ export class ClientConnection {
     this.#answerRaw = answerRaw;
   }
 
-  /** Whether nothing but the answer of the current request may still leave. */
+  /** Whether nothing may be sent any more except the answer to the current request. */
   get isSpent(): boolean {
     return this.#rawAnswered;
   }
@@ -55,13 +56,13 @@ export class ClientConnection {
     return this.#current === undefined && this.#waiting.length === 0 && !this.#rawAnswered && !this.#broken;
   }
 
-  /** Counts a request. @returns whether it is the last that is served here. */
+  /** Counts a request. @returns whether it is the last one that this connection serves. */
   countsLast(): boolean {
     this.#requests += 1;
     return this.#requests >= this.#limits.requestsPerSocketMax;
   }
 
-  /** What the client has still to send: a head, or the body of a request that came at `sinceMs`. */
+  /** What the client still has to send: headers, or the body of a request that arrived at `sinceMs`. */
   get due(): "head" | { readonly sinceMs: number } | undefined {
     if (this.#rawAnswered || this.#broken) return undefined;
     const last = this.#last;
@@ -74,7 +75,7 @@ export class ClientConnection {
     this.#rawAnswered = true;
   }
 
-  /** Takes a parsed request: starts it, or lets it wait for its turn. */
+  /** Takes a parsed request: starts it, or queues it. */
   add(exchange: HttpExchange): void {
     if (this.#rawAnswered || this.#broken) return;
     this.#last = exchange;
@@ -83,9 +84,9 @@ export class ClientConnection {
     else exchange.refuse();
   }
 
-  /** The answer to the current request has left or can no longer leave: the next one's turn. */
+  /** The answer to the current request has been sent or can no longer be sent: starts the next request. */
   answered(exchange: HttpExchange): void {
-    // An idle connection must not hold on to the body of its last request.
+    // An idle connection must not keep the body of its last request in memory.
     if (this.#last === exchange && exchange.req.complete) this.#last = undefined;
     if (this.#current !== exchange) return;
     this.#current = undefined;
@@ -95,13 +96,15 @@ export class ClientConnection {
     else if (this.#broken) this.#breakNow(this.#broken);
   }
 
-  /** The parser or the socket has failed. Requests before the fault are answered first, nothing after it ever is. */
+  /**
+   * The parser or the socket has failed. Requests before the fault are answered first; nothing after it is answered.
+   */
   failed(error: ClientError): void {
     if (this.#rawAnswered || this.#broken) {
       if (!PARSER_FAULT.test(error.code ?? "") || error.code === EARLY_END) this.#socket.destroy();
       return;
     }
-    // Bytes after `connection: close` are no request (row 14).
+    // Bytes after `connection: close` are not a request (row 14).
     if (error.code === "HPE_CLOSED_CONNECTION") return;
     const last = this.#last;
     if (last !== undefined && !last.req.complete) this.#bodyFailed(last, error);
@@ -110,17 +113,21 @@ export class ClientConnection {
     else this.#broken = error;
   }
 
-  /** The fault is inside the body of the last request: that request's answer reports it, if it has none yet. */
+  /**
+   * The fault is inside the body of the last request. That request's answer reports it, if it has not been answered
+   * yet.
+   */
   #bodyFailed(exchange: HttpExchange, error: ClientError): void {
     const unfinished = exchange.reply.opened && !exchange.reply.ended;
-    // The answer has left, and the rest of the body, which was only to be thrown away, does not come: nothing would end it.
+    // The answer has been sent, and the rest of the body, which would be discarded, does not arrive: nothing else would
+    // close the connection.
     const isOver = exchange.reply.ended && this.#current !== exchange;
     if (isGone(error) || unfinished || isOver) {
       exchange.body.fail(framing("The connection ended before the body did."));
       this.#socket.destroy();
       return;
     }
-    // An answer that has been given already leaves first; then the connection ends without another.
+    // An answer that has been given is sent first; then the connection closes without another answer.
     this.#broken = error;
     this.#rawAnswered = true;
     exchange.body.fail(refusalOf(error));
@@ -144,7 +151,7 @@ export class ClientConnection {
 const EARLY_END = "HPE_INVALID_EOF_STATE";
 const PARSER_FAULT = /^HPE_/;
 
-/** Whether the failure is the client's leaving rather than something that it said or kept back. */
+/** Whether the client has disconnected, as opposed to having sent something invalid or nothing at all. */
 function isGone(error: ClientError): boolean {
   const code = error.code ?? "";
   return code === EARLY_END || (!PARSER_FAULT.test(code) && code !== "ERR_HTTP_REQUEST_TIMEOUT");

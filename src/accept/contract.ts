@@ -1,6 +1,4 @@
-/**
- * What accept gives to the pipeline, and what it asks of it.
- */
+/** What accept provides to the pipeline, and what it requires from it. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
@@ -17,40 +15,40 @@ import type { Reply } from "./reply.ts";
 import { type PathRoute, protocolOfTarget, splitTarget } from "./routes.ts";
 import type { SiteLimits } from "./site/places.ts";
 
-/** A request whose framing and path are beyond doubt. */
+/** A request whose framing and path are valid. */
 export interface AcceptedRequest {
   readonly id: RequestId;
   readonly route: Exclude<PathRoute, { kind: "site" } | { kind: "probe" } | { kind: "console" }>;
-  /** The protocol in whose shape errors are written. */
+  /** The protocol whose error format is used. */
   readonly protocol: Protocol;
   readonly method: string;
-  /** As it came, without the query. */
+  /** As received, without the query. */
   readonly path: string;
   readonly query: string;
   /** Without the credentials. */
   readonly headers: RequestHeaders;
-  /** The key that was presented, or why there is none. */
+  /** The presented key, or the reason why there is none. */
   readonly key: PresentedKey | Refusal;
   /** Undefined when no address can be trusted. */
   readonly clientAddress: string | undefined;
   readonly traceparent: string | undefined;
-  /** When the head had been read, on the monotonic clock. */
+  /** When the headers were complete, on the monotonic clock. */
   readonly receivedAtMs: number;
-  /** Aborted when the client leaves before it has the whole answer. */
+  /** Aborted when the client disconnects before it has the whole answer. */
   readonly signal: AbortSignal;
   /**
-   * Reads the body, once; every call gives the same bytes or the same refusal.
-   * @param gate asked before more than UNPROVEN_BYTES_MAX are read, if there are more; what it refuses with is given.
-   * @param room that more than those take up until `forgetBody`; what it refuses with is given.
+   * Reads the body once; every call gives the same bytes or the same refusal.
+   * @param gate called before more than UNPROVEN_BYTES_MAX are read, if there are more; its refusal is returned.
+   * @param room memory for a body larger than that, reserved until `forgetBody`; its refusal is returned.
    */
   readBody(gate?: BodyGate, room?: BodyRoom): Promise<Uint8Array | Refusal>;
-  /** Lets go of the body's bytes, which nobody may read from here on, and of their room. */
+  /** Releases the body's bytes and their room. Nothing may read the bytes afterwards. */
   forgetBody(): void;
 }
 
-/** What becomes of connections while the process is short of something (docs/failure-model.md row D8). */
+/** What happens to connections while the process is short of a resource (docs/failure-model.md row D8). */
 interface ConnectionGuard {
-  /** What the limit on descriptors leaves room for; undefined where the system does not say. */
+  /** What the limit on file descriptors leaves room for; undefined if the system does not report it. */
   readonly shares: DescriptorShares | undefined;
   refusesConnections(): boolean;
   /** Whether answers close their connections. */
@@ -61,7 +59,9 @@ interface ConnectionGuard {
 
 export interface ListenerOptions {
   readonly address: Address;
-  /** Whether other processes of the gateway listen at the same address; a unix socket's file is then the parent's. */
+  /**
+   * Whether other processes of the gateway listen at the same address; the parent then owns the file of a unix socket.
+   */
   readonly shared?: boolean;
   readonly bodyBytesMax: number;
   /** CIDR blocks and `unix`. */
@@ -70,12 +70,12 @@ export interface ListenerOptions {
   readonly clock: Clock;
   readonly newRequestId: () => RequestId;
   readonly limits?: Partial<HttpLimits>;
-  /** Asked under pressure; without it nobody is turned away but by `limits`. */
+  /** Consulted under pressure; without it only `limits` refuse connections. */
   readonly connectionGuard?: ConnectionGuard;
-  /** The operator's own site, to which everything that is not the API's is passed; else the built-in page answers. */
+  /** The operator's own site, which gets everything that is not the API's. Without it, the built-in page answers. */
   readonly siteUrl?: () => string | undefined;
   readonly siteLimits?: Partial<SiteLimits>;
-  /** Where the console's pages are; without it there are none. */
+  /** The path of the console's pages; without it there are none. */
   readonly consolePath?: string | undefined;
 }
 
@@ -83,34 +83,37 @@ export interface ListenerOptions {
 export interface ConsoleVisit {
   readonly id: RequestId;
   readonly method: string;
-  /** With its query. */
+  /** Including its query. */
   readonly target: string;
   readonly headers: RequestHeaders;
   /** Undefined when no address can be trusted. */
   readonly clientAddress: string | undefined;
-  /** Whether `clientAddress` is what a trusted front has said. */
+  /** Whether a trusted front supplied `clientAddress`. */
   readonly throughFront: boolean;
   /** No page sends more than UNPROVEN_BYTES_MAX. */
   readBody(): Promise<Uint8Array | Refusal>;
 }
 
-/** What the pipeline does with what arrives. */
+/** What the pipeline does with requests and connections. */
 export interface Handlers {
-  /** Serves a request. A promise that resolves before anything was answered is a defect. */
+  /** Serves a request. If the promise resolves before anything was answered, that is a defect. */
   onRequest(request: AcceptedRequest, reply: Reply): void | Promise<void>;
   /** Serves a request to the console's pages; without it there are none. */
   onConsole?(visit: ConsoleVisit, reply: Reply): Promise<void>;
-  /** Answers a refusal of accept's own (framing, 404, 405, 426). */
+  /** Answers accept's own refusals (framing, 404, 405, 426). */
   onRefusal(refused: Refusal, protocol: Protocol, reply: Reply): void;
-  /** Renders a refusal where there is no reply to give it to, or where a handler has crashed. */
+  /** Renders a refusal when there is no reply to answer with, or when a handler has crashed. */
   renderRefusal(refused: Refusal, protocol: Protocol, requestId: string): Rendered;
-  /** What seems to be a front is not in `trust_proxy`: its address as that would name it. Once for an address, and for a few. */
+  /**
+   * A peer that looks like a front is not in `trust_proxy`. Called with its address in the notation of `trust_proxy`,
+   * once for each address and only for the first few.
+   */
   onUnnamedFront?(peer: string): void;
-  /** A defect: an exception of a handler. The request has been answered with 500, or cut. */
+  /** A defect: a handler threw. The request has been answered with 500, or its answer cut. */
   onCrash(error: unknown): void;
 }
 
-/* A request as Node has parsed it, before anything is decided about it: what each way of answering needs. */
+/* A request as parsed by Node, before any decision about it. */
 
 export interface ParsedRequest {
   readonly req: IncomingMessage;
@@ -118,15 +121,15 @@ export interface ParsedRequest {
   readonly body: RequestBody;
   /** Whether the client waits for 100 Continue before it sends its body. */
   readonly awaitsContinue: boolean;
-  /** Whether the client sends its body, or may do so at any moment. */
+  /** Whether the client is sending its body, or may do so at any moment. */
   readonly bodyComes: () => boolean;
-  /** As it came, without the query. */
+  /** As received, without the query. */
   readonly path: string;
   readonly query: string;
-  /** In whose shape errors are written. */
+  /** The protocol whose error format is used. */
   readonly protocol: Protocol;
   readonly id: RequestId;
-  /** When the head had been read, on the monotonic clock. */
+  /** When the headers were complete, on the monotonic clock. */
   readonly receivedAtMs: number;
 }
 
@@ -148,7 +151,7 @@ export function parseRequest(
     headers,
     body,
     awaitsContinue,
-    // Some clients do not wait for long, and send their body unasked.
+    // Some clients do not wait for long before they send their body without `100 Continue`.
     bodyComes: () => asked || req.readableDidRead,
     path,
     query,

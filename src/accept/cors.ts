@@ -1,6 +1,6 @@
 /**
- * Cross-origin requests, for the origins that the operator named and no others (docs/failure-model.md row 83). Without
- * configuration no answer carries an `access-control-*` header.
+ * Cross-origin requests, only for the origins that the operator has configured (docs/failure-model.md row 83). Without
+ * configuration, no answer has an `access-control-*` header.
  */
 import type { RequestHeaders } from "./headers.ts";
 import type { ReplyHeaders } from "./reply.ts";
@@ -13,7 +13,7 @@ const EXPOSED =
 const NONE: ReplyHeaders = Object.freeze({});
 
 /**
- * The headers that every answer to this request carries.
+ * The CORS headers of every answer to this request.
  * @param origins as configured, compared character by character; `*` is not special.
  */
 export function corsHeaders(origins: readonly string[], headers: RequestHeaders): ReplyHeaders {
@@ -24,8 +24,8 @@ export function corsHeaders(origins: readonly string[], headers: RequestHeaders)
 }
 
 /**
- * The answer's headers when the request is a preflight of an allowed origin, else undefined. The headers that the
- * browser asks for are granted when they are a plain list of names: any may be a client's own.
+ * The headers of the answer to a preflight of an allowed origin; undefined for any other request. The headers that the
+ * browser asks for are granted if they are a plain list of names, because clients may send headers of their own.
  */
 export function preflightHeaders(
   origins: readonly string[],

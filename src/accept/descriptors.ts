@@ -1,18 +1,18 @@
 /**
- * How many connections the system lets this process have (docs/failure-model.md row D8). Envoy keeps its downstream
- * connections below half of the limit on descriptors; so do we, and what is asked upstream gets most of the rest.
+ * How many connections the system allows this process (docs/failure-model.md row D8). Like Envoy, we keep client
+ * connections below half of the limit on file descriptors. Upstream connections get most of the rest.
  */
 import { readFileSync } from "node:fs";
 
-/** For the store, the journal, the log, the listeners, and what Node itself has open. */
+/** For the store, the journal, the log, the listeners and the descriptors of Node itself. */
 const RESERVED = 64;
 
 export interface DescriptorShares {
   /** Client connections that are served. */
   readonly connectionsMax: number;
-  /** Connections beyond that, each answered that there is no room. */
+  /** Connections beyond that; each is refused with an answer. */
   readonly overflowMax: number;
-  /** Requests that may have a connection to a model server. */
+  /** Requests that may have an upstream connection. */
   readonly upstreamMax: number;
   /** Connections to the operator's own site. */
   readonly siteMax: number;
@@ -26,7 +26,7 @@ export function sharesOf(limit: number): DescriptorShares {
   return { connectionsMax: eighth * 4, overflowMax, upstreamMax: eighth * 3, siteMax };
 }
 
-/** The limit on open files (`ulimit -n`), or undefined where the system does not say. */
+/** The limit on open files (`ulimit -n`), or undefined if the system does not report it. */
 export function descriptorLimit(): number | undefined {
   try {
     const soft = /^Max open files +([0-9]+) /m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];

@@ -1,6 +1,6 @@
 /**
- * What the gateway must know of a body to route and bill it, and no more (docs/failure-model.md rows 44 to 51, 56).
- * What a member of another name would do is not guessed: an `api_base` or `api_key` in a body means nothing here.
+ * What the gateway needs to know about a body to route and bill it, and no more (docs/failure-model.md rows 44 to 51,
+ * 56). Members with other names have no effect here: an `api_base` or `api_key` in a body means nothing.
  */
 
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
@@ -20,29 +20,29 @@ import { limitAlias, optionsOf } from "./envelope/purchases.ts";
 import { bodyTokens } from "./envelope/text-density.ts";
 import { TURNS } from "./turns.ts";
 
-/** A body that has the form its path demands. */
+/** A body that has the form that its path requires. */
 export interface ReadBody {
   readonly envelope: Envelope;
   readonly json: JsonObject;
   readonly scan: JsonScan;
   readonly body: Uint8Array;
-  /** Dotted paths of the members that an upstream gets only where its configuration passes them. */
+  /** Dotted paths of the unlisted members. An upstream gets them only if its configuration passes them. */
   readonly surplus: readonly string[];
-  /** Whether references to items of replies that broke off have been left out of it. */
+  /** Whether references to items of interrupted replies were removed from the body. */
   readonly lostReferences?: boolean | undefined;
-  /** What its wrapped ids name, once somebody has opened them; undefined: it has none. */
+  /** What its wrapped ids name, once they have been opened; undefined if it has none. */
   readonly stored?: StoredNames | undefined;
 }
 
-/** More choices than any protocol allows; above it the bill could not be bounded. */
+/** More choices than any protocol allows; above this the bill would have no bound. */
 export const CHOICES_MAX = 128;
 
 interface EnvelopeOptions {
-  /** Whether the output limit may be absent where the protocol requires one: a request that only counts has none. */
+  /** Whether a limit that the protocol requires may be absent. A request that only counts tokens has no limit. */
   readonly limitOptional?: boolean;
 }
 
-/** Larger bodies are read in turns (`turns.ts`); one of these takes 5 ms at the worst. */
+/** Larger bodies are read in turns (`turns.ts`). A body of this size takes at most 5 ms. */
 const AT_ONCE_BYTES_MAX = 65_536;
 
 /**
@@ -54,7 +54,7 @@ export function readEnvelope(protocol: Protocol, body: Uint8Array, options: Enve
   return envelopeIn(readJson(body), protocol, body, options);
 }
 
-/** The same, of a stranger's body of any size: it does not stop the others for longer than a turn. */
+/** The same for an untrusted body of any size: it blocks the event loop for at most one turn. */
 export async function readEnvelopeInTurns(
   protocol: Protocol,
   body: Uint8Array,
@@ -63,7 +63,8 @@ export async function readEnvelopeInTurns(
   if (body.length <= AT_ONCE_BYTES_MAX) return readEnvelope(protocol, body, options);
   await TURNS.next();
   const read = await readJsonInSteps(body, TURNS.pace());
-  // A megabyte of small members takes 3 ms more here, and as much once it is converted: neither belongs to the last step's turn.
+  // A megabyte of small members takes 3 ms more here, and again 3 ms when it is converted. Neither fits into the turn
+  // of the last step.
   await TURNS.next();
   const envelope = envelopeIn(read, protocol, body, options);
   await TURNS.next();
@@ -117,10 +118,11 @@ function requiredFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefi
   return json.model === "" ? wrongType("model", "must not be empty", "") : undefined;
 }
 
-/** The refusal of a body that lacks a member, or was sent to another protocol's path. */
+/** The refusal of a body that lacks a member, or was sent to the path of another protocol. */
 function absentFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   const absent = facts.requiredFields.filter((field) => !Object.hasOwn(json, field.name));
-  // A foreign member alone proves nothing, since unknown members may pass; beside a missing one of ours it does.
+  // A foreign member alone proves nothing, because unknown members may pass. If one of ours is missing as well, it
+  // does.
   if (absent.some((field) => field.name !== "model")) {
     const foreign = facts.foreignFields.find((field) => Object.hasOwn(json, field.name));
     if (foreign) {
@@ -132,7 +134,7 @@ function absentFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefine
   return first && refusal("missing_field", { param: first.name, detail: `"${first.name}" is required.` });
 }
 
-/** Every output limit must be one that can be billed: no fraction, no infinity, nothing below the protocol's least. */
+/** Every output limit must be billable: an integer, finite, and not below the protocol's minimum. */
 function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   for (const name of facts.limitFields) {
     const value = json[name];
@@ -144,7 +146,9 @@ function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined
   return undefined;
 }
 
-/** Members that are judged by what is in them, which a server might take from a list as well; PHP writes an empty object as `[]`. */
+/**
+ * Members that are judged by their contents. A server might also accept a list, as PHP writes an empty object as `[]`.
+ */
 const OBJECTS = ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options"] as const;
 
 function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
@@ -162,7 +166,7 @@ function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefi
   return countable ? undefined : wrongType("n", `must be a whole number from 1 to ${CHOICES_MAX}`, n);
 }
 
-/** Where two limits are given, an upstream may honour either: the larger one is held for. */
+/** If two limits are given, an upstream may honor either, so the hold uses the larger one. */
 function largestLimit(facts: ProtocolFacts, json: JsonObject): Envelope["limit"] {
   let largest: Envelope["limit"];
   for (const field of facts.limitFields) {
@@ -208,7 +212,7 @@ function envelopeOf(
   };
 }
 
-/** Clearing old results and thinking costs nothing; every other edit is taken for a compaction. */
+/** Clearing old results and thinking costs nothing; every other edit counts as a compaction. */
 function asksForCompaction({ context_management: managed }: JsonObject): boolean {
   const edits = Array.isArray(managed) ? managed : member(managed, "edits");
   return Array.isArray(edits) && edits.some((edit) => !textOf(member(edit, "type"))?.startsWith("clear_"));

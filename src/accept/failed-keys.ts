@@ -1,8 +1,8 @@
 /**
- * Counts failed authentications by client address (docs/failure-model.md row 30): above the limit the 401 becomes a
- * 429, and look-ups of keys that have not been good lately are limited per second. Other clients of the address are
- * spared: keys that were good lately are not counted here, and a revoked key is no failure. Bounded: a flood of
- * addresses pushes out the ones seen least recently.
+ * Counts failed authentications by client address (docs/failure-model.md row 30). Above the limit, the 401 becomes a
+ * 429, and lookups of keys that were not valid recently are limited per second. Other clients of the address are not
+ * affected: keys that were valid recently are not counted here, and a revoked key is not a failure. Memory is bounded:
+ * a flood of addresses evicts those seen least recently.
  */
 
 import { createRecent, type Recent } from "../values/collections/recent.ts";
@@ -49,9 +49,9 @@ export class FailedKeys {
   }
 
   /**
-   * Notes a failed authentication.
-   * @param address a trustworthy client address; without one nothing is counted, since everybody would share it.
-   * @returns seconds until the address is free again when it is over the limit: answer `bad_keys` with them.
+   * Records a failed authentication.
+   * @param address a trusted client address. Without one nothing is counted, because all clients would share the count.
+   * @returns if the address is over the limit, the seconds until it is free again: answer `bad_keys` with them.
    */
   failed(address: string | undefined): number | undefined {
     if (address === undefined) return undefined;
@@ -60,15 +60,15 @@ export class FailedKeys {
     return this.#waitS(entry);
   }
 
-  /** What `failed` would say of the address, without a failure: seconds until it is free again. */
+  /** The same as `failed` returns for the address, but without recording a failure. */
   waitS(address: string | undefined): number | undefined {
     const entry = address === undefined ? undefined : this.#entries.get(addressBucket(address));
     return entry && this.#isOver(entry) ? this.#waitS(entry) : undefined;
   }
 
   /**
-   * Whether a well-formed key of this address, one that is not known to have been good, may be looked up in the store
-   * now. Addresses that are not over their limit of failures always may; the others' look-ups are counted.
+   * Whether a well-formed key from this address, not known to have been valid, may be looked up in the store now.
+   * Always true for addresses below their limit of failures; lookups of the others are counted.
    */
   mayLookUp(address: string | undefined): boolean {
     if (address === undefined) return true;

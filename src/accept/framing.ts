@@ -1,12 +1,12 @@
 /**
- * What Node's parser accepts and we do not: each of these lets two parsers in a row disagree about where a request
- * ends or whom it is for (docs/failure-model.md rows 5 to 9; RFC 9112 sections 3.2, 6.1 and 11.2).
+ * Refuses what Node's parser accepts but lets two parsers in a row disagree about where a request ends or whom it is
+ * for (docs/failure-model.md rows 5 to 9; RFC 9112 sections 3.2, 6.1 and 11.2).
  */
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { RequestHeaders } from "./headers.ts";
 import type { HttpLimits } from "./http-limits.ts";
 
-/** The parts of a request head that framing depends on; node's `IncomingMessage` has them. */
+/** The parts of a request's head that framing depends on; Node's `IncomingMessage` has them. */
 interface RequestHead {
   readonly httpVersion: string;
   readonly url?: string | undefined;
@@ -18,19 +18,19 @@ const SINGLE = ["host", "content-length", "transfer-encoding", "content-type", "
 
 /**
  * Checks the head of a request that Node has parsed.
- * @returns a refusal that closes the connection (400, 414, 417, 431), or undefined when the framing is beyond doubt.
+ * @returns a refusal that closes the connection (400, 414, 417, 431), or undefined if the framing is valid.
  */
 export function framingFault(head: RequestHead, headers: RequestHeaders, limits: HttpLimits): Refusal | undefined {
   if (head.httpVersion !== "1.1" && head.httpVersion !== "1.0")
-    return framing("Only HTTP/1.1 and HTTP/1.0 are spoken.");
+    return framing("Only HTTP/1.1 and HTTP/1.0 are supported.");
   if (head.rawHeaders.length / 2 > limits.headersMax) {
-    return refusal("headers_too_large", { detail: `At most ${limits.headersMax} headers are read.` });
+    return refusal("headers_too_large", { detail: `At most ${limits.headersMax} headers are accepted.` });
   }
   const target = head.url ?? "";
   if (target.length > limits.targetBytesMax) {
-    return refusal("uri_too_long", { detail: `At most ${limits.targetBytesMax} bytes are read.` });
+    return refusal("uri_too_long", { detail: `At most ${limits.targetBytesMax} bytes are accepted.` });
   }
-  // Absolute form and `*` name a host or a server; only the path form names something here (row 9).
+  // The absolute form and `*` name a host or a server. Only the path form names something here (row 9).
   if (!target.startsWith("/")) return framing("The request target must be a path.");
   const twice = SINGLE.find((name) => headers.repeats(name));
   if (twice !== undefined) return framing(`The ${twice} header appears more than once.`);
@@ -43,7 +43,7 @@ function bodyFramingFault(httpVersion: string, headers: RequestHeaders): Refusal
   const length = headers.get("content-length");
   if (coding !== undefined) {
     if (httpVersion === "1.0") return framing("HTTP/1.0 has no transfer-encoding.");
-    if (coding.toLowerCase() !== "chunked") return framing("The only transfer-encoding that is read is chunked.");
+    if (coding.toLowerCase() !== "chunked") return framing("The only supported transfer-encoding is chunked.");
     if (length !== undefined) return framing("A body has either a content-length or a transfer-encoding.");
   }
   if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) return framing("The content-length is not a number.");
@@ -56,7 +56,7 @@ function expectationFault(headers: RequestHeaders): Refusal | undefined {
   return refusal("expectation_failed");
 }
 
-/** A 400 that says what is wrong with the message's framing and closes the connection. */
+/** A 400 that says what is wrong with the message's framing, and closes the connection. */
 export function framing(detail: string): Refusal {
   return refusal("framing", { detail });
 }

@@ -1,6 +1,6 @@
 /**
- * What a connection may cost us before we know who uses it (docs/failure-model.md rows D5 to D8). The defaults are for
- * a process behind nginx or Envoy.
+ * What a connection may cost before we know who uses it (docs/failure-model.md rows D5 to D8). The defaults are for a
+ * process behind nginx or Envoy.
  */
 import type { DescriptorShares } from "./descriptors.ts";
 
@@ -9,35 +9,41 @@ export interface HttpLimits {
   readonly headersTimeoutMs: number;
   /** Longest time from the first byte of a request to the last of its body. */
   readonly requestTimeoutMs: number;
-  /** How often the two above are enforced: a slow sender is cut at most this much late. Node's own default is 30 s. */
+  /**
+   * How often the two limits above are checked: a slow sender is cut at most this much late. Node's own default is 30
+   * s.
+   */
   readonly checkingIntervalMs: number;
-  /** Longer than the front's idle time (nginx: 60 s), so that the front closes first and never meets a reset. */
+  /** Longer than the front's idle timeout (nginx: 60 s), so that the front closes first and never sees a reset. */
   readonly keepAliveTimeoutMs: number;
   readonly requestsPerSocketMax: number;
   /** Request line and headers together. */
   readonly headerBytesMax: number;
-  /**
-   * Above it the request is refused; Node is never allowed to show us a truncated view, as older versions did (row 15).
-   */
+  /** Above it the request is refused. Node never drops headers silently, as older versions did (row 15). */
   readonly headersMax: number;
   readonly targetBytesMax: number;
   readonly connectionsMax: number;
-  /** Connections above that which still get an answer rather than a reset. */
+  /** Connections above that which are still refused with an answer instead of a reset. */
   readonly overflowMax: number;
   /**
-   * Connections that the system may keep until they are accepted; no more than `net.core.somaxconn`. With Node's own 511 a front that
-   * opens many at once is refused at a unix socket (EAGAIN: its 502), and waits for a second try at an address.
+   * Backlog of the listen call, capped by `net.core.somaxconn`. With Node's default of 511, a front that opens many
+   * connections at once is refused at a unix socket (EAGAIN: it answers 502). Over TCP, it waits for a second try.
    */
   readonly backlogMax: number;
-  /** How much of a body Node may read ahead of us. */
+  /** How many bytes of a body Node may buffer before we read them. */
   readonly readAheadBytesMax: number;
-  /** A client that takes nothing for so long has vanished without a word (row D3); a slow one takes something. */
+  /**
+   * A client that accepts no bytes for this long has disappeared without closing (row D3); a slow client accepts some.
+   */
   readonly writeStallMs: number;
-  /** Requests of one connection that may wait after a running one (row D6). */
+  /** Requests of one connection that may wait while another one runs (row D6). */
   readonly pipelinedMax: number;
   /** After an answer that left the body unread: how long the rest is drained, so that no reset destroys the answer. */
   readonly lingerMs: number;
-  /** How much of it is drained in that time; then its sender waits. Most clients that send all before they read pass. */
+  /**
+   * How many bytes are drained in that time; then the sender is blocked. Enough for most clients that send the whole
+   * body before they read.
+   */
   readonly lingerBytesMax: number;
 }
 
@@ -60,7 +66,7 @@ export const HTTP_LIMITS: HttpLimits = Object.freeze({
   lingerBytesMax: 4_194_304,
 });
 
-/** The limits on connections, lowered to what the system's limit on descriptors has room for. */
+/** The limits on connections, lowered to what the limit on file descriptors allows. */
 export function withinShares(limits: HttpLimits, shares: DescriptorShares | undefined): HttpLimits {
   if (shares === undefined) return limits;
   return {

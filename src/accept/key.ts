@@ -1,13 +1,13 @@
 /**
- * Finds the key in the headers (docs/failure-model.md rows 23, 24, 26 to 28 and 32). The text
- * ends here: what leaves is a tag and a hash.
+ * Finds the key in the headers (docs/failure-model.md rows 23, 24, 26 to 28 and 32). The text of a key stays here; the
+ * rest of the gateway sees only a tag and a hash.
  */
 import { type Refusal, refusal } from "../values/errors.ts";
 import { readKey, type WellFormedKey } from "../values/key.ts";
 import type { Clock } from "../values/time.ts";
 import type { RequestHeaders } from "./headers.ts";
 
-/** `"noise"` has the written form and a wrong checksum: an unknown key that costs the store nothing. */
+/** `"noise"`: has the form of a key but a wrong checksum. It is an unknown key that needs no lookup in the store. */
 export type PresentedKey = WellFormedKey | "noise";
 
 /** Reads the text of a key, as `readKey` does. */
@@ -42,9 +42,9 @@ const REMEMBERED_KEYS_MAX = 1_000;
 const REMEMBERED_MS = 10_000;
 
 /**
- * Reads keys, and knows those of the last seconds by their text: 0.2 us for 1.6. The texts are secrets,
- * which requests that run have in memory as well: they are dropped after 10 seconds, whether anybody asks or not, and each of
- * them says nothing but its own tag and digest.
+ * Reads keys, and remembers recent ones by their text: 0.2 us instead of 1.6. The texts are secrets, but running
+ * requests have them in memory as well. They are dropped after 10 seconds by a timer. Each maps only to its own tag and
+ * digest.
  */
 export function rememberingReader(clock: Pick<Clock, "after">): KeyReader {
   let known = new Map<string, WellFormedKey>();
@@ -67,16 +67,16 @@ export function rememberingReader(clock: Pick<Clock, "after">): KeyReader {
   };
 }
 
-/** Whether a request has anything in a header for keys. If so it was meant for the API, even if its path was not. */
+/** Whether a header for keys is present. If so, the request was meant for the API, even if its path was not. */
 export function carriesKey(headers: RequestHeaders): boolean {
   return headers.has("x-api-key") || bearerText(headers.get("authorization")) !== undefined;
 }
 
 /**
- * What follows `Bearer` and one space. Only the scheme's case is free (RFC 9110 section 11.1); a second space or
- * anything after the key stays in the text and fails the form. Blanks around the whole value are not part of it
- * (RFC 9110 section 5.5), Node's parser has removed them.
- * @returns undefined when there is no such header or another scheme.
+ * The text after `Bearer` and one space. Only the case of the scheme is free (RFC 9110 section 11.1): a second space or
+ * anything after the key stays in the text, which is then malformed. Node's parser has removed blanks around the whole
+ * value, which are not part of it (RFC 9110 section 5.5).
+ * @returns undefined if there is no such header, or if it has another scheme.
  */
 function bearerText(value: string | undefined): string | undefined {
   if (value === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Cuts who keeps a request back from a listener that closes (docs/failure-model.md row D5). Node does it while it listens, and ends
- * its checks with `close`: half a request would hold a drain up to its deadline.
+ * Enforces the request timeouts on a listener that is closing (docs/failure-model.md row D5). Node's own checks stop at
+ * `close`; without this, half a request would delay a drain until its deadline.
  */
 import type { Clock } from "../values/time.ts";
 import type { ClientConnection } from "./connection.ts";
@@ -9,13 +9,13 @@ import type { HttpLimits } from "./http-limits.ts";
 interface LateRequestsParts {
   readonly clock: Clock;
   readonly limits: Pick<HttpLimits, "headersTimeoutMs" | "requestTimeoutMs" | "checkingIntervalMs">;
-  /** Those that are open. */
+  /** The open connections. */
   readonly connections: () => readonly ClientConnection[];
 }
 
 export class LateRequests {
   readonly #parts: LateRequestsParts;
-  /** Connections on which a head is due, and since when that is known. */
+  /** Connections on which a head is due, and since when this is known. */
   #heads = new Map<ClientConnection, number>();
   #cancel = () => {};
 
@@ -23,7 +23,7 @@ export class LateRequests {
     this.#parts = parts;
   }
 
-  /** From now on, until `stop`, who is later than the limits is answered so, and cut. */
+  /** From now on until `stop`, answers requests that exceed the limits with a timeout, and closes their connections. */
   watch(): void {
     this.#cancel();
     this.#look();
@@ -43,7 +43,7 @@ export class LateRequests {
     for (const connection of connections()) {
       const due = connection.due;
       if (due === undefined) continue;
-      // Nobody has seen the first byte of a head that is not complete.
+      // The time of the first byte of an incomplete head is not known.
       const sinceMs = due === "head" ? (before.get(connection) ?? nowMs) : due.sinceMs;
       if (due === "head") this.#heads.set(connection, sinceMs);
       const limitMs = due === "head" ? limits.headersTimeoutMs : limits.requestTimeoutMs;
@@ -52,5 +52,5 @@ export class LateRequests {
   }
 }
 
-/** What Node itself says of it. */
+/** The same error as Node's own. */
 const tooLate = () => Object.assign(new Error("Request timeout"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });

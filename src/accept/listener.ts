@@ -1,5 +1,5 @@
 /**
- * The public listener: node:http made strict, and each request turned into something that the pipeline can trust.
+ * The public listener: a strict node:http server that turns each request into something that the pipeline can trust.
  * Refusals are values; the pipeline renders them all.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -32,10 +32,10 @@ import { removeStaleSocket, restrictSocket } from "./socket-file.ts";
 
 export type { AcceptedRequest, ConsoleVisit, Handlers, ListenerOptions } from "./contract.ts";
 
-/** Silence after which the kernel asks whether the other side is still there. */
+/** Idle time before the kernel sends TCP keep-alive probes. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 
-/** Makes a listener; it does not listen yet. */
+/** Creates a listener; it does not listen yet. */
 export function createListener(options: ListenerOptions, handlers: Handlers): Listener {
   return new Listener(options, handlers);
 }
@@ -78,13 +78,13 @@ export class Listener {
     this.#server = this.#createServer();
   }
 
-  /** Client connections open now. */
+  /** Client connections that are open now. */
   get openConnections(): number {
     return this.#open.size;
   }
 
   /**
-   * Begins to listen.
+   * Starts to listen.
    * @returns the address, with the port that the system chose for port 0.
    * @throws as node:net does: EADDRINUSE, EACCES.
    */
@@ -97,8 +97,8 @@ export class Listener {
     this.#server.listen({ ...where, backlog: this.#limits.backlogMax }, resolve);
     await promise;
     this.#server.off("error", reject);
-    // From here on an error is one of accepting (no descriptor left). It is reported and survived, and ends when a
-    // descriptor is free again.
+    // From here on, an error means that a connection could not be accepted (no descriptor left). It is reported, and
+    // the listener goes on: it accepts again once a descriptor is free.
     this.#server.on("error", (error) => this.#handlers.onCrash(error));
     if (address.kind === "tcp") return { ...address, port: (this.#server.address() as AddressInfo).port };
     await restrictSocket(address.path);
@@ -110,7 +110,7 @@ export class Listener {
     this.#draining = true;
   }
 
-  /** Stops to accept, closes idle connections, and resolves when the last answer has left. */
+  /** Stops accepting, closes idle connections, and resolves after the last answer has been sent. */
   async close(): Promise<void> {
     this.#draining = true;
     this.#closing = true;
@@ -121,7 +121,7 @@ export class Listener {
     this.#late.stop();
   }
 
-  /** Cuts every connection; for the end of a drain whose deadline has passed. */
+  /** Closes every connection at once. For the end of a drain whose deadline has passed. */
   destroy(): void {
     this.#server.closeAllConnections();
     this.#site.destroy();
@@ -141,11 +141,11 @@ export class Listener {
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-      // Node's own refusal would have neither body nor request id; `framingFault` demands the header instead
+      // Node's own refusal has neither a body nor a request id; `framingFault` requires the header instead
       // (docs/failure-model.md row 7).
       requireHostHeader: false,
-      // An API path is never upgraded: `Upgrade` is one more header of a plain request there (row 18). The same holds
-      // while an earlier request waits for its answer.
+      // API paths are never upgraded: there, `Upgrade` is an ordinary header of a plain request (row 18). The same
+      // applies while an earlier request waits for its answer.
       shouldUpgradeCallback: (req) => this.#connectionOf(req.socket).isIdle && this.#site.takesUpgrade(req),
     });
     server.maxHeadersCount = limits.headersMax;
@@ -171,7 +171,7 @@ export class Listener {
     this.#answerRaw(socket, refusal("overloaded"), "chat");
   }
 
-  /** Those that speak HTTP: an upgraded connection owes no request any more. */
+  /** Connections that speak HTTP. Upgraded connections have no further requests. */
   #readConnections(): ClientConnection[] {
     const read = this.#open.values().filter((socket) => !this.#upgraded.has(socket));
     return read.map((socket) => this.#connectionOf(socket));
@@ -205,18 +205,19 @@ export class Listener {
     const { body, protocol, receivedAtMs } = parsed;
     const { declaredBytes: declared } = body;
     const discardable = declared !== undefined && declared <= UNPROVEN_BYTES_MAX;
-    // Node says `connection: close` with the last one, too, but leaves the connection open, and answers what is pipelined behind it with
-    // a 503 of its own that explains nothing.
+    // Node also sends `connection: close` with the last answer, but keeps the connection open. It then answers
+    // pipelined requests with its own 503, which explains nothing.
     const isLast = connection.countsLast();
     const reply = this.#reply(parsed, res, {
       mustClose: () =>
         isLast || this.#draining || connection.isSpent || this.#options.connectionGuard?.closesConnections() === true,
-      // A body that is held back for `100 Continue` may or may not come (RFC 9110 section 10.1.1).
+      // A client that waits for `100 Continue` may or may not send its body (RFC 9110 section 10.1.1).
       bodyPending: () => (!parsed.bodyComes() || !discardable) && !req.complete && !connection.isSpent,
       closed: () => {
         connection.answered(exchange);
-        // An answer whose head left before the drain began could not say `connection: close`. Not while new requests are
-        // still served: one may be on its way on a connection that looks idle from here.
+        // An answer whose headers were sent before the drain could not say `connection: close`. Idle connections are
+        // closed only when no new requests are served: before that, a request may be on its way on a connection that
+        // looks idle.
         if (this.#closing) setImmediate(() => this.#server.closeIdleConnections());
       },
     });
@@ -234,7 +235,7 @@ export class Listener {
     connection.add(exchange);
   }
 
-  /** A connection that Node has released, since `takesUpgrade` said so. */
+  /** A connection that Node has detached, because `takesUpgrade` returned true. */
   #onUpgrade(req: IncomingMessage, socket: Socket, first: Uint8Array): void {
     this.#upgraded.add(socket);
     const res = new BareResponse(req, socket, this.#limits.lingerMs);
@@ -257,7 +258,7 @@ export class Listener {
     return new Reply(res, { requestId, headers: all, mustClose, bodyPending, closed, limits: this.#limits });
   }
 
-  /** Once per request, when its turn has come: framing, path, then the pipeline. */
+  /** Runs once per request, at its turn: framing, path, then the pipeline. */
   #serve(parsed: ParsedRequest, reply: Reply): void | Promise<void> {
     const { req, headers, protocol, path } = parsed;
     const fault = framingFault(req, headers, this.#limits);
@@ -316,7 +317,7 @@ export class Listener {
     };
   }
 
-  /** When a handler throws, the process and the other requests go on, and the client's answer ends (row 78). */
+  /** If a handler throws, the process and the other requests go on, and the client's answer ends (row 78). */
   #guard(reply: Reply, protocol: Protocol, task: () => void | Promise<void>): void {
     const crashed = (error: unknown) => this.#crashed(error, reply, protocol);
     try {

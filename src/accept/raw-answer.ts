@@ -1,5 +1,6 @@
 /**
- * Answers to what never became a request: the bytes of a whole HTTP response for a socket that has no `ServerResponse`.
+ * Answers on a socket for which Node has no `ServerResponse`, for example after a parser failure: a whole HTTP response
+ * as bytes.
  */
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
@@ -9,17 +10,17 @@ import { framing } from "./framing.ts";
 import type { ReplyHeaders } from "./reply.ts";
 import { protocolOfTarget, splitTarget } from "./routes.ts";
 
-/** A refusal in a protocol's own shape. */
+/** A refusal in the error format of a protocol. */
 export interface Rendered {
   readonly status: number;
   readonly headers: ReplyHeaders;
   readonly body: Uint8Array;
 }
 
-/** What Node says of a socket that failed before or between requests. */
+/** Node's error for a socket that failed before or between requests. */
 export interface ClientError extends Error {
   readonly code?: string;
-  /** The bytes at fault; the beginning of a request when its head was at fault. */
+  /** The bytes at fault: the beginning of a request if its head was at fault. */
   readonly rawPacket?: Uint8Array;
 }
 
@@ -38,19 +39,19 @@ export function refusalOf(error: ClientError): Refusal {
 const REQUEST_LINE = /^[A-Z]{1,16} (\/[^\s]{0,256})/;
 const REQUEST_LINE_BYTES = 300;
 
-/** The protocol in whose shape the client most likely expects an error, from the bytes that it sent. */
+/** The protocol whose error format the client most likely expects, judged by the bytes that it sent. */
 export function protocolOfPacket(packet: Uint8Array | undefined): Protocol {
   const start = packet === undefined ? "" : Buffer.from(packet.subarray(0, REQUEST_LINE_BYTES)).toString("latin1");
   return protocolOfTarget(splitTarget(REQUEST_LINE.exec(start)?.[1] ?? "/").path);
 }
 
 /**
- * Sends a whole answer on a bare socket and closes it, draining what still arrives for a while so that no reset
+ * Sends a whole answer on a bare socket and closes it. Drains the rest of the request for `lingerMs`, so that no reset
  * destroys the answer (RFC 9112 section 9.6).
- * @param headers names in lower case; `content-length` and `connection` are ours.
+ * @param headers names in lowercase; `content-length` and `connection` are added here.
  */
 export function answerRaw(socket: Socket, rendered: Rendered, lingerMs: number): void {
-  // A socket that Node has handed over (CONNECT) has no listener of its own left (row 78).
+  // A socket that Node has detached (CONNECT) has no error listener left (row 78).
   socket.on("error", () => {});
   if (!socket.writable) {
     socket.destroy();
@@ -71,8 +72,8 @@ export function answerRaw(socket: Socket, rendered: Rendered, lingerMs: number):
 }
 
 /*
- * A response on a connection that Node's HTTP server has let go, as it does with those that ask for another protocol:
- * until the protocol changes, an answer is HTTP like any other.
+ * A response on a connection that Node's HTTP server has detached, as it does when a client asks for an upgrade. Until
+ * the protocol changes, the answer is ordinary HTTP.
  */
 
 export class BareResponse extends ServerResponse {
@@ -80,13 +81,13 @@ export class BareResponse extends ServerResponse {
   readonly #ended: () => void;
 
   /**
-   * After an answer the connection is closed, and what still arrives is drained for a while, so that no reset destroys
-   * the answer (RFC 9112 section 9.6).
+   * Closes the connection after an answer. Drains what still arrives for `lingerMs`, so that no reset destroys the
+   * answer (RFC 9112 section 9.6).
    */
   constructor(req: IncomingMessage, socket: Socket, lingerMs: number) {
     super(req);
     this.#ended = () => socket.destroy();
-    // These replace the listeners of Node's own that have gone with its parser.
+    // These replace Node's own listeners, which were removed with its parser.
     socket.on("error", () => socket.destroy());
     socket.on("drain", this.#drained);
     socket.on("end", this.#ended);
@@ -101,7 +102,7 @@ export class BareResponse extends ServerResponse {
     });
   }
 
-  /** Gives the connection away: nothing of this response listens to it any more. */
+  /** Hands the connection over: this response no longer listens to it. */
   override detachSocket(socket: Socket): void {
     socket.off("drain", this.#drained);
     socket.off("end", this.#ended);

@@ -1,10 +1,10 @@
 /**
- * The answer to one request, with backpressure. This is the one place that knows whether the first byte is out: after
- * that there is no second head (asserted), and a client that has left is noticed here.
+ * The answer to one request, with backpressure. Only this file knows whether the first byte has been sent: after that,
+ * there is no second head (asserted). It also detects that a client has disconnected.
  *
- * A client is gone when its side of the connection has ended in any way (docs/failure-model.md rows D1 and D2): a
- * half-close, FIN and RST count alike, because a FIN is all that a closing client, nginx and Envoy ever show of it, and
- * waiting for the reset that a later write would provoke would keep the upstream working for nobody.
+ * A client counts as disconnected (`gone`) when its side of the connection has ended in any way (docs/failure-model.md
+ * rows D1 and D2): half-close, FIN or RST. A FIN is all that a closing client, nginx or Envoy ever shows. To wait for
+ * the reset that a later write would cause would keep the upstream working for nobody.
  */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
@@ -13,25 +13,28 @@ import { printRequestId, type RequestId } from "../values/request-id.ts";
 import { asBuffer } from "../wire/utf8.ts";
 import type { HttpLimits } from "./http-limits.ts";
 
-/** Names in lower case. */
+/** Names in lowercase. */
 export type ReplyHeaders = Readonly<Record<string, string>>;
 
-/** What a reply must know of the request that it answers. */
+/** What a reply needs to know about the request that it answers. */
 export interface ReplyContext {
-  /** As printed in `x-request-id`. */
+  /** As in `x-request-id`. */
   readonly requestId: string;
-  /** Headers of every answer to this request; the caller's own win. They become the reply's, which adds to them. */
+  /**
+   * Headers of every answer to this request; headers given with an answer override them. The reply owns this object and
+   * adds to it.
+   */
   readonly headers: Record<string, string>;
-  /** Whether the connection is to be closed after the answer for a reason of the listener's (drain). */
+  /** Whether the listener wants the connection closed after the answer (drain). */
   readonly mustClose: () => boolean;
-  /** Whether so much of the request is still to come that the connection cannot be used again. */
+  /** Whether so much of the request is unread that the connection cannot be reused. */
   readonly bodyPending: () => boolean;
-  /** Called once, when nothing of the answer can leave any more. */
+  /** Called once, when nothing of the answer can be sent any more. */
   readonly closed: () => void;
   readonly limits: Pick<HttpLimits, "lingerMs" | "lingerBytesMax" | "writeStallMs">;
 }
 
-/** The headers of every answer (docs/errors.md), and the request id as they print it. */
+/** The headers of every answer (docs/errors.md), and the request id as printed in them. */
 export function standardHeaders(
   id: RequestId,
   protocol: Protocol,
@@ -50,19 +53,19 @@ const NO_BODY: ReadonlySet<number> = new Set([204, 304]);
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 const CR = 0x0d;
 const LF = 0x0a;
-/** What ends a body in chunks (RFC 9112 section 7.1). */
+/** Ends a chunked body (RFC 9112 section 7.1). */
 const LAST_CHUNK: Uint8Array = Buffer.from("0\r\n\r\n");
-/** Longer pieces cost more to copy, and to collect, than Node's gathered write. */
+/** Above this, copying and garbage collection cost more than Node's gathered write. */
 const COPIED_BYTES_MAX = 1_024;
-/** With its head it is below the 16 KB up to which Node writes a text without allocating for it. */
+/** Together with its head, it stays below the 16 KB up to which Node writes a string without an allocation. */
 const ONE_PIECE_BYTES_MAX = 12_288;
-/** A client that takes less than this in `writeStallMs` does not read. */
+/** A client that takes less than this in `writeStallMs` counts as not reading. */
 const SLICE_BYTES = 65_536;
 
 export class Reply {
-  /** As printed in `x-request-id`. */
+  /** As in `x-request-id`. */
   readonly requestId: string;
-  /** Resolves when the answer has been handed to the operating system whole, or can no longer be. Never rejects. */
+  /** Resolves when the whole answer has been handed to the operating system, or can no longer be. Never rejects. */
   readonly finished: Promise<void>;
   readonly #res: ServerResponse;
   readonly #context: ReplyContext;
@@ -84,11 +87,11 @@ export class Reply {
     this.#resolveFinished = resolve;
     res.on("finish", () => this.#done());
     res.on("close", () => this.#closed());
-    // The close event follows and says it all; without a listener this would be an uncaught exception (row 78).
+    // The close event follows and is handled. Without a listener, this would be an uncaught exception (row 78).
     res.on("error", ignore);
   }
 
-  /** Whether the head has been given: from here on the status is final. */
+  /** Whether the head has been given. From then on, the status is final. */
   get opened(): boolean {
     return this.#opened;
   }
@@ -98,7 +101,7 @@ export class Reply {
     return this.#ended;
   }
 
-  /** Whether the client left before it had the whole answer. */
+  /** Whether the client disconnected before it had the whole answer. */
   get gone(): boolean {
     return this.#gone;
   }
@@ -108,7 +111,7 @@ export class Reply {
     return this.#writtenBytes;
   }
 
-  /** Answers in one piece. Once, and not after `open`. Without effect when the client is gone. */
+  /** Answers in one piece. Call it once, and not after `open`. No effect if the client is gone. */
   whole(status: number, headers: ReplyHeaders, body: Uint8Array): void {
     const bodyPending = this.#context.bodyPending();
     this.#writeHead(status, headers, NO_BODY.has(status) ? undefined : String(body.length), bodyPending);
@@ -122,8 +125,8 @@ export class Reply {
   }
 
   /**
-   * As the client takes it: of one write Node says nothing before the whole of it is taken, and who reads it slowly would look like
-   * one who does not read.
+   * Writes slice by slice, as the client takes them. Node reports nothing about one large write before all of it is
+   * taken, so a slow reader would look like a client that does not read.
    */
   #endInSlices(body: Uint8Array): void {
     let sent = 0;
@@ -144,15 +147,15 @@ export class Reply {
     feed();
   }
 
-  /** Node puts a head and a text into one write, and makes a gathered one of a head and bytes. */
+  /** Node sends a head and a string in one write, but a head and bytes in a gathered write. */
   #endInOnePiece(body: Uint8Array): void {
     if (body.length > ONE_PIECE_BYTES_MAX) this.#res.end(body);
     else this.#res.end(asBuffer(body).toString("latin1"), "latin1");
   }
 
   /**
-   * Begins a stream. Once, and not after `whole`. The head leaves with the first bytes.
-   * @param headers win over the ones of an event stream that nobody in between may buffer.
+   * Begins a stream. Call it once, and not after `whole`. The head is sent with the first bytes.
+   * @param headers override the default headers of an unbuffered event stream.
    */
   open(status: number, headers: ReplyHeaders): void {
     this.#watchDrain();
@@ -165,17 +168,17 @@ export class Reply {
   }
 
   /**
-   * Begins an answer that another server has made: none of our own headers is added. Once, and not after `whole`. Its
-   * head leaves at once.
-   * @param headers names and values in turn, no hop-by-hop ones.
+   * Begins an answer from another server: none of our own headers is added. Call it once, and not after `whole`. The
+   * head is sent at once.
+   * @param headers names and values alternating, without hop-by-hop headers.
    */
   openRelayed(status: number, headers: readonly string[]): void {
     this.#watchDrain();
     if (this.#openedBefore()) return;
     const close = this.#context.mustClose() || this.#context.bodyPending();
     this.#res.writeHead(status, close ? [...headers, "connection", "close"] : [...headers]);
-    // Not `flushHeaders`: that writes bytes beyond ASCII, which Node has read as Latin-1, as UTF-8. Node keeps what is
-    // written for the next turn, unless somebody else holds it back.
+    // Not `flushHeaders`, because that encodes non-ASCII bytes, which Node has read as Latin-1, as UTF-8. Node delays
+    // what is written to the next turn of the event loop unless the socket is already corked.
     const { socket } = this.#res;
     socket?.cork();
     this.#res.write(NO_BYTES);
@@ -183,8 +186,8 @@ export class Reply {
   }
 
   /**
-   * Leaves HTTP: after this answer, 101, the connection speaks another protocol and is the caller's.
-   * @param headers names and values in turn, no hop-by-hop ones.
+   * Leaves HTTP: after this answer, 101, the connection speaks another protocol and belongs to the caller.
+   * @param headers names and values alternating, without hop-by-hop headers.
    */
   switchProtocols(headers: readonly string[]): void {
     if (this.#openedBefore()) return;
@@ -198,8 +201,8 @@ export class Reply {
 
   /**
    * Sends bytes of a stream.
-   * @returns false when the caller must wait for `onDrain` before the next write. True when the client is gone: there
-   *   is nothing to wait for, and the bytes are thrown away.
+   * @returns false if the caller must wait for `onDrain` before the next write. True if the client is gone: the bytes
+   *   are discarded, and there is nothing to wait for.
    */
   write(bytes: Uint8Array): boolean {
     assert(this.#opened && !this.#ended, "write outside of an open stream");
@@ -223,16 +226,16 @@ export class Reply {
   }
 
   /**
-   * Whether a piece of a body in chunks is put into its chunk here. Node hands a chunk to the socket as four pieces and a gathered
-   * write: 6.4 us for one event, of which one buffer with the same bytes saves 1.1. Not where Node still holds earlier pieces of this
-   * turn, which would then come after it.
+   * Whether `bytes` of a chunked body are framed as a chunk here. Node hands a chunk to the socket as four pieces and a
+   * gathered write, 6.4 us for one event; one buffer with the same bytes saves 1.1. Not possible while Node still holds
+   * earlier pieces of this turn, because the chunk would be sent before them.
    */
   #mayChunk(bytes: Uint8Array): boolean {
     const { chunkedEncoding, writableLength, socket } = this.#res;
     return chunkedEncoding && bytes.length <= COPIED_BYTES_MAX && writableLength === socket?.writableLength;
   }
 
-  /** Node writes bytes as they are while its `chunkedEncoding` is off. */
+  /** Node writes bytes unchanged while `chunkedEncoding` is off. */
   #writeChunk(bytes: Uint8Array): boolean {
     this.#res.chunkedEncoding = false;
     const roomLeft = this.#res.write(chunkOf(bytes, NO_BYTES));
@@ -251,18 +254,18 @@ export class Reply {
     this.#res.destroy();
   }
 
-  /** Called each time that the socket takes bytes again after a `write` that gave false. */
+  /** Called each time the socket accepts bytes again after a `write` that returned false. */
   onDrain(callback: () => void): void {
     this.#res.on("drain", callback);
   }
 
-  /** Called once when the client leaves before it has the whole answer; at once if it has left already. */
+  /** Called once when the client disconnects before it has the whole answer; at once if it already has. */
   onGone(callback: () => void): void {
     if (this.#gone) callback();
     else this.#onGone.push(callback);
   }
 
-  /** All headers are put into one object: 0.3 us for the 0.9 that four spreads take. */
+  /** Puts all headers into one object: 0.3 us instead of 0.9 for four spreads. */
   #writeHead(status: number, headers: ReplyHeaders, length?: string, bodyPending = false): void {
     if (this.#openedBefore()) return;
     const all = this.#context.headers;
@@ -272,7 +275,7 @@ export class Reply {
     this.#res.writeHead(status, all);
   }
 
-  /** @returns whether the head has nobody to go to. */
+  /** Asserts that this is the first head. @returns whether the client is gone. */
   #openedBefore(): boolean {
     assert(!this.#opened, "a second head");
     this.#opened = true;
@@ -281,8 +284,8 @@ export class Reply {
 
   /**
    * Closing a socket that holds unread bytes sends a reset, which can destroy the answer before the client has read it
-   * (RFC 9112 section 9.6). So the rest of the request is drained for a while first, up to a number of bytes: after
-   * that its sender is made to wait, and may read.
+   * (RFC 9112 section 9.6). So the rest of the request is drained first, for `lingerMs` and up to `lingerBytesMax`.
+   * After that many bytes the sender is blocked, and can read.
    */
   #endAfterLinger(body: Uint8Array): void {
     this.#watchDrain();
@@ -308,15 +311,18 @@ export class Reply {
     req.resume();
   }
 
-  /** Small heartbeats never show that nobody reads any more; a socket that takes nothing for long does (row D3). */
+  /**
+   * Small heartbeats do not show that the client has stopped reading. A socket that accepts nothing for long does (row
+   * D3).
+   */
   #watchStall(): void {
     clearTimeout(this.#stallTimer);
-    // Mostly the kernel has taken everything at once.
+    // Usually the kernel has taken everything at once.
     if (this.#res.writableLength === 0) return;
     this.#stallTimer = setTimeout(() => this.#res.destroy(), this.#context.limits.writeStallMs).unref();
   }
 
-  /** Not for an answer in one write: Node says nothing of one that has been ended but that it has left. */
+  /** Not used for an answer in one write: after `end`, Node reports only that all of it was sent. */
   #watchDrain(): void {
     this.#res.on("drain", () => clearTimeout(this.#stallTimer));
   }
@@ -339,8 +345,8 @@ export class Reply {
 }
 
 /**
- * The bytes as one chunk (RFC 9112 section 7.1). No bytes make no chunk: an empty one would end the body.
- * @param after what follows it.
+ * The bytes as one chunk (RFC 9112 section 7.1). Empty input makes no chunk, because an empty chunk would end the body.
+ * @param after appended to the chunk.
  */
 function chunkOf(bytes: Uint8Array, after: Uint8Array): Uint8Array {
   if (bytes.length === 0) return after;

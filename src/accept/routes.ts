@@ -1,12 +1,12 @@
 /**
- * The request target, byte for byte, to what it names (docs/failure-model.md rows 16 to 18 and 42). A path that a
- * lenient server before or after us could read as `/v1...` is an API path: it matches exactly, or gets 404.
+ * Maps the request target, byte for byte, to a route (docs/failure-model.md rows 16 to 18 and 42). A path that a
+ * lenient server in front of or behind us could read as `/v1...` is an API path: it matches exactly, or gets 404.
  */
 import { type Refusal, refusal } from "../values/errors.ts";
 import { percentReadings } from "../values/key-search.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, protocolOfPath } from "../values/protocol.ts";
 
-/** The endpoints beside the three model paths. */
+/** The endpoints besides the three model paths. */
 export type SideName = "count_tokens" | "input_tokens" | "compact" | "stored_response" | "usage" | "explain";
 
 export type PathRoute =
@@ -27,7 +27,7 @@ interface SideRow {
   readonly protocol: Protocol;
 }
 
-/** The id of a response: a server's own, or one that was wrapped here (src/convert/responses/stored/stored.ts). */
+/** The id of a response: an upstream's own, or one that was wrapped here (src/convert/responses/stored/stored.ts). */
 const RESPONSE_ID = "(?:[A-Za-z0-9_-]{1,128}|[a-z]{1,16}_gw1\\.[A-Za-z0-9_.-]{1,1440})";
 
 const SIDE_ROWS: readonly SideRow[] = [
@@ -58,17 +58,17 @@ const SIDE_ROWS: readonly SideRow[] = [
 
 const MODELS_PATH = /^\/v1\/models(?:\/([A-Za-z0-9._~:@%+-]{1,384}))?$/;
 
-/** Splits a request target at its first `?`; the query carries no leading `?`. */
+/** Splits a request target at its first `?`; the returned query has no leading `?`. */
 export function splitTarget(target: string): { path: string; query: string } {
   const at = target.indexOf("?");
   return at === -1 ? { path: target, query: "" } : { path: target.slice(0, at), query: target.slice(at + 1) };
 }
 
 /**
- * Finds what a path names.
- * @param path the target without its query, undecoded.
- * @param wantsWebSocket whether the request asks to be upgraded to a WebSocket.
- * @param consolePath where the console's pages are; undefined: there are none.
+ * Finds the route of a path.
+ * @param path the target without its query, not decoded.
+ * @param wantsWebSocket whether the request asks for an upgrade to WebSocket.
+ * @param consolePath the path of the console's pages; undefined if there are none.
  * @returns the route; or a refusal: `unknown_path`, `doubled_prefix`, `method_not_allowed`, `upgrade_required`.
  */
 export function routeOf(
@@ -91,7 +91,7 @@ export function routeOf(
   return { kind: "site" };
 }
 
-/** Byte for byte: what a lenient server would read as one of its paths is none. */
+/** Compares byte for byte. A path that only a lenient server would read as below the root does not match. */
 function isBelow(path: string, root: string): boolean {
   return path === root || (path.startsWith(`${root}/`) && !climbs(path));
 }
@@ -117,7 +117,7 @@ function methodNotAllowed(methods: readonly string[]): Refusal {
   return refusal("method_not_allowed", {}, { headers: { allow: methods.join(", ") } });
 }
 
-/** 404 for an API path that is none of ours. Where `/v1` was written twice, the message gives the corrected path. */
+/** 404 for an unknown API path. If `/v1` was repeated, the message gives the corrected path. */
 function nothingHere(canonical: string): Refusal {
   const single = canonical.replace(/^(?:\/v1)+(?=\/)/, "/v1");
   const corrected = single === canonical ? undefined : protocolOfPath(single)?.path;
@@ -128,31 +128,34 @@ function nothingHere(canonical: string): Refusal {
   return refusal("unknown_path", {}, ending === undefined ? {} : { headers: hintHeader(ending) });
 }
 
-/** The header that tells a person, or a client that prints headers, which address was meant. */
+/** The header that shows which address was probably meant, to a person or to a client that prints headers. */
 export function hintHeader(path: string): Record<string, string> {
   return { "x-tollgate-hint": `use ${path}` };
 }
 
-/** The model path that a mistaken path most likely meant, by its ending; undefined when nothing suggests one. */
+/** The model path that a wrong path most likely meant, judged by its ending; undefined if nothing suggests one. */
 export function hintFor(path: string): string | undefined {
   const canonical = canonicalPath(path).replace(/\/$/, "");
   return PROTOCOL_NAMES.map((name) => PROTOCOLS[name]).find((facts) => canonical.endsWith(facts.upstreamPath))?.path;
 }
 
-/** Whether the most lenient server would take a path for the root. */
+/** Whether the most lenient server would read a path as the root. */
 export function isRoot(path: string): boolean {
   return canonicalPath(path) === "/";
 }
 
-/** What answers at the admin address and never here. */
+/** Paths that are answered at the admin address and never here. */
 const ADMIN_PATH = /^\/(?:healthz|readyz|metrics|admin(?:\/.*)?)$/;
 
-/** Whether a path is one of the admin listener's; a program that asks for it here must not be told that all is well. */
+/**
+ * Whether a path belongs to the admin listener. A program that asks for it here must not get a page that looks like
+ * success.
+ */
 export function isOfAdmin(path: string): boolean {
   return ADMIN_PATH.test(canonicalPath(path));
 }
 
-/** The protocol in whose shape an error about this path is written; works for paths that name nothing. */
+/** The protocol whose error format is used for this path; also works for unknown paths. */
 export function protocolOfTarget(path: string): Protocol {
   const exact = protocolOfPath(path);
   if (exact) return exact.name;
@@ -162,8 +165,8 @@ export function protocolOfTarget(path: string): Protocol {
 }
 
 /**
- * What the most lenient server would make of a path: decoded, lower-cased, backslashes turned, dot segments removed,
- * slashes merged. Only ever used to decide that a path is *not* harmless.
+ * What the most lenient server would make of a path: decoded, lowercase, backslashes turned to slashes, dot segments
+ * removed, slashes merged. Only used to decide that a path is *not* harmless.
  */
 function canonicalPath(path: string): string {
   const kept: string[] = [];
@@ -174,7 +177,7 @@ function canonicalPath(path: string): string {
   return `/${kept.join("/")}`;
 }
 
-/** Whether the most lenient server would take a segment of a path for its parent; with parameters (`..;a`) it is one, too. */
+/** Whether the most lenient server would read a segment as the parent; also one with parameters (`..;a`). */
 export function climbs(path: string): boolean {
   return lenientSegments(path).some((segment) => segment === ".." || segment.startsWith("..;"));
 }

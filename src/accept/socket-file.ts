@@ -1,15 +1,13 @@
-/**
- * The file of a unix socket: a stale one is in the way of the next start, a live one belongs to somebody.
- */
+/** The file of a unix socket: a stale file blocks the next start, a live one belongs to another process. */
 import { chmod, lstat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
 
-/** The front's user reaches the socket through the group; nobody else does. */
+/** The front's user reaches the socket through its group; nobody else can. */
 const SOCKET_MODE = 0o660;
 
 /**
- * Removes a socket file on which nobody listens. A file that is no socket stays, and the listen fails on it.
- * @throws Error with code EADDRINUSE when somebody does listen.
+ * Removes a socket file on which nothing listens. A file that is not a socket stays, and listening fails on it.
+ * @throws Error with code EADDRINUSE if a process listens on it.
  */
 export async function removeStaleSocket(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
@@ -20,7 +18,7 @@ export async function removeStaleSocket(path: string): Promise<void> {
   await unlink(path);
 }
 
-/** Sets the mode of a socket file that was just made. */
+/** Sets the mode of a new socket file. */
 export async function restrictSocket(path: string): Promise<void> {
   await chmod(path, SOCKET_MODE);
 }
@@ -32,7 +30,7 @@ function isAnswered(path: string): Promise<boolean> {
     probe.destroy();
     resolve(true);
   });
-  // Only a refusal proves that nobody is there; a full backlog or missing rights do not.
+  // Only a refused connection proves that nothing listens; a full backlog or missing permissions do not.
   probe.on("error", (error: NodeJS.ErrnoException) =>
     resolve(error.code !== "ECONNREFUSED" && error.code !== "ENOENT"),
   );

@@ -1,11 +1,11 @@
 /**
- * How work on large bodies shares the event loop: a reader goes on for a few milliseconds, then everything that has
- * come in meanwhile is served, then the next reader goes on. One turn of the loop runs one of them, with any number of
- * readers.
+ * Shares the event loop between readers of large bodies: a reader runs for a few milliseconds, then everything that has
+ * arrived in the meantime is served, then the next reader runs. One turn of the loop runs one reader, however many
+ * there are.
  */
 import type { Pause } from "../wire/json.ts";
 
-/** How long a reader may go on before others have their turn. */
+/** How long a reader may run before others have their turn. */
 const TURN_MS = 4;
 
 export class Turns {
@@ -17,7 +17,7 @@ export class Turns {
     this.#turnMs = turnMs;
   }
 
-  /** Resolves when it is the caller's turn, after those who have asked before. */
+  /** Resolves at the caller's turn, after those who asked earlier. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -26,8 +26,8 @@ export class Turns {
   }
 
   /**
-   * For one reader, from the beginning of its turn. The result gives undefined while the turn lasts, then a promise of
-   * the next turn.
+   * For one reader, from the start of its turn. The returned function gives undefined while the turn lasts, then a
+   * promise of the next turn.
    */
   pace(): Pause {
     let sinceMs = performance.now();
@@ -50,5 +50,5 @@ export class Turns {
   }
 }
 
-/** Those of this process, which has one event loop. */
+/** The turns of this process, which has one event loop. */
 export const TURNS = new Turns();

@@ -1,4 +1,4 @@
-/** Everything that the envelope must know of a conversation, gathered in one walk. */
+/** Everything that the envelope needs to know about a conversation, collected in one walk. */
 
 import type { Refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
@@ -9,27 +9,28 @@ import { type Met, member, type Visitor, visitConversation, visitUnder } from ".
 import { MEDIA_NAMES, MediaCount } from "./media.ts";
 import { ConversationNames } from "./names.ts";
 
-/** The image that a tool is to paint over. */
+/** The image that a tool paints over. */
 const MASK = "input_image_mask";
 
 export class ConversationFacts implements Visitor {
   readonly media = new MediaCount();
   readonly tools: HostedTools;
   /**
-   * Set when a name in it could mean one thing here and another at the model's server, or when it has an address that the server
-   * would open with rights of its own.
+   * Set if a name could mean one thing here and another to the model's server, or if the server would open an address
+   * with its own rights.
    */
   refused: Refusal | undefined;
   readonly #names = new ConversationNames();
-  /** Whether the object that is gone through has a member that may hold media. */
+  /** Whether the current object has a member that may hold media. */
   #mayWeigh = false;
-  /** Whether it has one that may be an address, and holds no media that is weighed. */
+  /** Whether the current object has a member that may be an address and does not hold media. */
   #mayName = false;
 
   constructor(protocol: Protocol, json: JsonObject) {
     this.tools = new HostedTools(protocol, json);
     visitConversation(protocol, json, this);
-    // Of the tools at the top this alone is made of the conversation's objects; those that an item offers have been gone through.
+    // Of the tools at the top level, only the mask consists of objects like those of the conversation. The tools of
+    // items have been visited already.
     for (const { [MASK]: mask } of toolsIn(json.tools)) visitUnder(mask, MASK, this);
   }
 
@@ -51,25 +52,25 @@ export class ConversationFacts implements Visitor {
   }
 }
 
-/** What `tool_choice` may say without naming a tool of the upstream's. */
+/** Types of `tool_choice` that do not name a hosted tool. */
 const OWN_CHOICES: Readonly<Record<Protocol, RegExp>> = {
   chat: /^(?:function|custom|allowed_tools)$/,
   messages: /^(?:auto|any|none|tool)$/,
   responses: /^(?:function|custom|allowed_tools|namespace|local_shell|shell|apply_patch|tool_search)$/,
 };
 
-/** Gathers the types of the hosted tools that one body asks for, each once. */
+/** Collects the types of the hosted tools that one body asks for, each once. */
 class HostedTools {
   readonly types = new Set<string>();
-  /** Those that the answer must use, or that stand where nothing can be left out. */
+  /** Tools that the answer must use, or whose position does not allow to leave them out. */
   readonly demanded = new Set<string>();
   hasOwn = false;
   readonly #protocol: Protocol;
   readonly #json: JsonObject;
-  /** The tools that items of the conversation offer at their top, once anybody has asked for them. */
+  /** The tools that the conversation's items offer at their top level; built on first use. */
   #inItems: ReadonlySet<JsonObject> | undefined;
 
-  /** Looks at the members at the top of a body. */
+  /** Looks at the top-level members of a body. */
   constructor(protocol: Protocol, json: JsonObject) {
     this.#protocol = protocol;
     this.#json = json;
@@ -83,7 +84,7 @@ class HostedTools {
     if (!isObject(choice)) return;
     const type = typeof choice.type === "string" ? choice.type : "";
     if (type !== "" && !OWN_CHOICES[this.#protocol].test(type)) this.#demand(type);
-    // Messages names a hosted tool as it names the client's own.
+    // In the messages protocol, `tool_choice` names a hosted tool in the same way as a client's own tool.
     if (this.#protocol === "messages" && type === "tool") {
       for (const tool of tools) {
         const hosted = tool.name === choice.name ? hostedType(this.#protocol, tool) : undefined;
@@ -97,7 +98,7 @@ class HostedTools {
     }
   }
 
-  /** Looks at one object of the conversation: some carry tools that are offered from there on. */
+  /** Looks at one object of the conversation; some carry tools that are offered from there on. */
   see({ node, under }: Met): void {
     if (under !== "tools" && under !== "definition") return;
     const type = this.#see(node);
@@ -115,7 +116,7 @@ class HostedTools {
     this.demanded.add(type);
   }
 
-  /** @returns the type of a hosted one. */
+  /** @returns the type of a hosted tool; undefined for a client's own tool. */
   #see(tool: JsonObject): string | undefined {
     const type = hostedType(this.#protocol, tool);
     if (type !== undefined) this.types.add(type);

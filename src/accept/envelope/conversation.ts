@@ -1,6 +1,6 @@
 /**
- * The objects that a conversation is made of, in every protocol: messages, items, content parts, sources, and the tools
- * that some of them carry. What is data (tool inputs, schemas, metadata) is not entered.
+ * The objects of a conversation in every protocol: messages, items, content parts, sources, and the tools that some of
+ * them carry. Data (tool inputs, schemas, metadata) is not entered.
  */
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import { HOLDERS } from "../../values/members/holders.ts";
@@ -15,22 +15,22 @@ const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
 
 const ENTERED: ReadonlySet<string> = new Set(HOLDERS);
 
-/** An object of the conversation, and the name of the member that holds it: one of its parent, or of the root. */
+/** An object of the conversation, and the name of the member that holds it, in its parent or at the root. */
 export interface Met {
   readonly node: JsonObject;
   readonly under: string;
 }
 
-/** Called for each object: with its names one by one, then with the object. */
+/** Called for each object: first with each of its names, then with the object. */
 export interface Visitor {
   name(name: string, under: string): void;
   object(met: Met): void;
 }
 
 /**
- * Shows the visitor every object of the conversation, each once. The walk is iterative, since the depth is the
- * client's; it trusts no shape. Names are gone through once, since objects of many shapes are slow to ask for members
- * that they lack.
+ * Shows the visitor every object of the conversation, each once. The walk is iterative, because the client chooses the
+ * depth, and it assumes no shape. It goes through the names once, because reading absent members of objects with many
+ * different shapes is slow.
  */
 export function visitConversation(protocol: Protocol, json: JsonObject, visitor: Visitor): void {
   for (const root of ROOTS[protocol]) visitUnder(json[root], root, visitor);
@@ -64,7 +64,7 @@ export function visitUnder(root: unknown, holder: string, visitor: Visitor): voi
   }
 }
 
-/** The member of a value that may not be an object. */
+/** A member of a value that may not be an object. */
 export function member(value: unknown, name: string): unknown {
   return isObject(value) ? value[name] : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * How large an image is, from its first bytes: PNG, JPEG, GIF and WebP. What has another form, or hides its size, has
- * none here; nothing that a client sends makes it throw, and each look is bounded by the bytes that it is given.
+ * The size of a PNG, JPEG, GIF or WebP image, read from its first bytes. An image of another format, or one that hides
+ * its size, has none here. No input makes this throw, and each call reads at most the bytes that it is given.
  */
 
 interface ImageSize {
@@ -8,10 +8,12 @@ interface ImageSize {
   readonly height: number;
 }
 
-/** Bytes that are looked at, more each time until a size is found; JPEGs with long profiles and previews need the most. */
+/**
+ * Numbers of bytes that are tried in turn until a size is found. JPEGs with long profiles and previews need the most.
+ */
 export const IMAGE_HEAD_BYTES = [4_096, 65_536, 1_048_576] as const;
 
-/** The size in pixels; undefined when it is not to be found in these bytes. */
+/** The size in pixels; undefined if these bytes do not contain it. */
 export function imageSize(head: Buffer): ImageSize | undefined {
   const size = readSize(head);
   return size && size.width > 0 && size.height > 0 ? size : undefined;
@@ -33,7 +35,9 @@ function pngSize(head: Buffer): ImageSize | undefined {
   return { width: head.readUInt32BE(16), height: head.readUInt32BE(20) };
 }
 
-/** Segments up to the frame header (ITU-T T.81, B.1.1); previews lie inside other segments and are stepped over. */
+/**
+ * Skips segments up to the frame header (ITU-T T.81, B.1.1). Previews are inside other segments and are skipped too.
+ */
 function jpegSize(head: Buffer): ImageSize | undefined {
   let at = 2;
   while (at + 9 <= head.length) {
@@ -52,7 +56,7 @@ function jpegSize(head: Buffer): ImageSize | undefined {
   return undefined;
 }
 
-/** The first frame may be larger than the screen that the header names, so it is looked for. */
+/** Reads the first frame as well, because it may be larger than the screen size in the header. */
 function gifSize(head: Buffer): ImageSize | undefined {
   const screen = { width: head.readUInt16LE(6), height: head.readUInt16LE(8) };
   const flags = head[10] as number;

@@ -1,7 +1,7 @@
 /**
- * What of a body is not text: images, files and sound, each with the tokens that it can cost at most by the rules that
- * vendors publish (docs/decisions/a-hold-follows-what-is-held.md has them). A size that the client chose, in a header or
- * in bytes, is believed only where the other of the two agrees.
+ * The parts of a body that are not text: images, files and audio. Each has the most tokens that it can cost by the
+ * rules that vendors publish (docs/decisions/a-hold-follows-what-is-held.md). The client controls both the size in the
+ * header and the number of bytes, so neither is trusted unless the other one agrees.
  */
 import { isUtf8 } from "node:buffer";
 import { isObject, type JsonObject, textOf } from "../../values/json-object.ts";
@@ -18,12 +18,14 @@ export const MEDIA_NAMES: ReadonlySet<string> = new Set(
   "image_url input_audio file file_data file_url source audio_url video_url image document_url result".split(" "),
 );
 
-/** Gathers the media of one body. */
+/** Collects the media of one body. */
 export class MediaCount {
   readonly pieces: MediaPiece[] = [];
-  /** Strings of the body that are media rather than text, in base64. */
+  /**
+   * Strings of the body that are base64 media and not text: by the object that holds them, the names of its members.
+   */
   readonly places = new Map<object, string[]>();
-  /** Bytes of these. */
+  /** Total length of these strings. */
   base64Bytes = 0;
   readonly #budget: ReadingBudget = readingBudget();
 
@@ -45,7 +47,7 @@ export class MediaCount {
       if (isObject(image)) this.#add("image", image, "url");
       else this.#add("image", node, "image_url");
     }
-    // What some servers have of their own, and what a server of images has made.
+    // Extensions of some servers, and the results of image generation.
     if (typeof node.image === "string") this.#add("image", node, "image");
     if (typeof node.document_url === "string") this.#add("file", node, "document_url");
     if (node.type === "image_generation_call" && typeof node.result === "string") this.#add("image", node, "result");
@@ -57,7 +59,7 @@ export class MediaCount {
     if (node.audio_url !== undefined || node.video_url !== undefined) this.#unknown("file");
   }
 
-  /** Text that calls itself a document is text, and what holds further parts is walked through. */
+  /** A source of type `text` is text. A source of type `content` holds parts that are visited separately. */
   #seeSource(node: JsonObject, source: JsonObject): void {
     if (source.type === "text" || source.type === "content") return;
     const kind = node.type === "image" ? "image" : "file";
@@ -69,7 +71,7 @@ export class MediaCount {
     this.pieces.push({ kind, tokens: undefined });
   }
 
-  /** Counts a member once, in however many words the body says what it is. */
+  /** Adds a piece. Its bytes are counted once, even if several types in the body describe the same member. */
   #add(kind: MediaPiece["kind"], holder: unknown, name: string, hint?: "audio"): void {
     const data = member(holder, name);
     const encoded = this.#budget.files-- > 0 ? base64Of(data, member(holder, "media_type")) : undefined;
@@ -89,13 +91,13 @@ export class MediaCount {
 interface Base64Text {
   readonly text: string;
   readonly bytes: number;
-  /** In which text is read where it is not read as UTF-8; undefined otherwise. */
+  /** The charset of the text if it is not read as UTF-8; undefined otherwise. */
   readonly charset: string | undefined;
 }
 
 /**
- * The base64 of a data URL, or bare base64; undefined for addresses and everything else. Every character is looked at:
- * otherwise text could be smuggled past the estimate as media.
+ * Bare base64, or that of a data URL; undefined for addresses and everything else. Every character is checked, because
+ * otherwise text could pass as media and bypass the estimate.
  */
 function base64Of(value: unknown, mediaType: unknown): Base64Text | undefined {
   if (typeof value !== "string" || value === "") return undefined;
@@ -115,12 +117,14 @@ function decoded({ text }: Base64Text, bytesMax: number): Buffer {
 }
 
 function decodedTail({ text }: Base64Text, bytesMax: number): Buffer {
-  // From a whole group of four characters on, so that the bytes are the file's.
+  // Starts at a complete group of four characters, so that the decoded bytes are those of the file.
   const from = Math.max(0, text.length - Math.ceil(bytesMax / 3) * 4 - 4);
   return Buffer.from(text.slice(from - (from % 4)), "base64");
 }
 
-/** Bytes of one token of a file's text: the default of `input_bytes_per_token`, which is the model's and not known here. */
+/**
+ * Bytes of a file's text per token: the default of `input_bytes_per_token`. The model's own value is not known here.
+ */
 const TEXT_BYTES_PER_TOKEN = 3;
 
 function pieceOf(
@@ -131,12 +135,12 @@ function pieceOf(
 ): MediaPiece {
   const piece = pieceByHead(kind, encoded, hint, budget);
   if (kind === "image" || piece.tokens === undefined || !endsAsZip(decodedTail(encoded, ZIP_END_BYTES))) return piece;
-  // What is read of it depends on the name that the client gave it.
+  // Servers decide by the file name from the client whether to read it as ZIP.
   const asZip = zipTokens(decoded(encoded, encoded.bytes), budget);
   return { kind: piece.kind, tokens: asZip === undefined ? undefined : Math.max(piece.tokens, asZip) };
 }
 
-/** By its first bytes. */
+/** Judges the piece by its first bytes. */
 function pieceByHead(
   kind: MediaPiece["kind"],
   encoded: Base64Text,
@@ -149,15 +153,15 @@ function pieceByHead(
   if (format !== undefined) return { kind: "image", tokens: imageTokens(encoded, format) };
   if (hint === "audio" || isSound(head)) return { kind: "file", tokens: soundTokens(encoded, head) };
   if (kind === "image") return { kind, tokens: undefined };
-  // 0: what is in it is counted by its end (pieceOf); without one it cannot be read.
+  // 0, because pieceOf counts the contents of a ZIP file from its end. Without that end it cannot be read.
   if (isZip(head)) return { kind, tokens: endsAsZip(decodedTail(encoded, ZIP_END_BYTES)) ? 0 : undefined };
-  // What is packed in another way may be a thousand times its size.
+  // Other compressed formats may expand to a thousand times their size.
   return { kind, tokens: isText(head) ? tokensOfText(encoded, budget) : undefined };
 }
 
 /**
- * As UTF-8, and in its charset if that is another one: who reads it how is the route's matter. A byte that its charset does not
- * have is read as one character of three bytes.
+ * Tokens as UTF-8 and, if the charset is another one, as that charset: how the text is decoded depends on the route.
+ * Takes the larger count. A byte that is invalid in its charset counts as one character of three bytes.
  */
 function tokensOfText(encoded: Base64Text, budget: ReadingBudget): number {
   const bytes = decoded(encoded, encoded.bytes);
@@ -168,8 +172,8 @@ function tokensOfText(encoded: Base64Text, budget: ReadingBudget): number {
 }
 
 /**
- * Text and picture of each page: the vendor that says most says 1,500 to 3,000 tokens of text and one image, which comes
- * to 1,600 tokens at the size in which pages are drawn.
+ * Text and image of each page. The highest published figures are 1,500 to 3,000 tokens of text and one image, which
+ * costs 1,600 tokens at the size at which pages are rendered.
  */
 const PAGE_TOKENS = 3_000 + 1_600;
 
@@ -178,16 +182,25 @@ function pdfTokens(pdf: Buffer, budget: ReadingBudget): number | undefined {
   return size && Math.max(size.pages * PAGE_TOKENS, Math.ceil(size.textBytes / TEXT_BYTES_PER_TOKEN));
 }
 
-/** Pixels on the edge of what costs one token: below each vendor's own (28; 32 at up to 1.4 tokens; 768 at 258). */
+/**
+ * Edge in pixels of the square that costs one token. Smaller than that of each vendor (28; 32 at up to 1.4 tokens; 768
+ * at 258).
+ */
 const PATCH_PX = 27;
-/** A JPEG of ordinary quality has a quarter of a byte for each pixel; what has more bytes may be larger than it says. */
+/**
+ * A JPEG of ordinary quality has a quarter of a byte per pixel. If there are more bytes, the image may be larger than
+ * its header says.
+ */
 const BYTES_PER_IMAGE_TOKEN = 200;
-/** The most that is deduced from bytes alone: more than 12 megapixels cost anywhere (14,364 at the dearest seen). */
+/**
+ * Maximum that is derived from the number of bytes alone: more than any vendor charges for 12 megapixels (14,364 is the
+ * most seen).
+ */
 const IMAGE_TOKENS_BY_BYTES_MAX = 16_384;
 
 type ImageFormat = "measured" | "unmeasured";
 
-/** Whether these are the first bytes of an image, and of a kind whose size can be read. */
+/** Whether these are the first bytes of an image, and whether its size can be read. */
 function imageFormat(head: Buffer): ImageFormat | undefined {
   const start = head.toString("latin1", 0, 16);
   if (/^(?:\x89PNG|\xff\xd8\xff|GIF8|RIFF[\s\S]{4}WEBP)/.test(start)) return "measured";
@@ -208,9 +221,9 @@ function imageTokens(encoded: Base64Text, format: ImageFormat): number | undefin
   return undefined;
 }
 
-/** The dearest rate that a vendor publishes for sound input. */
+/** The highest rate that a vendor publishes for audio input. */
 const SOUND_TOKENS_PER_S = 32;
-/** The least that a second takes in MP3 (8 kbit/s), and in plain samples of common quality at the most. */
+/** Lowest rate of MP3 (8 kbit/s), and highest rate of plain samples in common quality. */
 const MP3_BYTES_PER_S = 1_000;
 const SAMPLED_BYTES_PER_S = 192_000;
 
@@ -221,10 +234,11 @@ function isSound(head: Buffer): boolean {
 /** Undefined for codecs in which an hour of silence takes a few kilobytes (FLAC, Ogg, AAC, MP4, WebM). */
 function soundTokens(encoded: Base64Text, head: Buffer): number | undefined {
   const { bytes } = encoded;
-  // Its format stands first, but for files in which something else is to be skipped, and could be taken for it.
+  // The format chunk must come first. In other files, something would have to be skipped that could be mistaken for it.
   const isSampled = /^RIFF[\s\S]{4}WAVEfmt /.test(head.toString("latin1", 0, 16)) && head.length >= 36;
-  // Rate and samples by the header, which also says how many seconds the vendor hears; but not faster than any recording.
-  // Readers differ in which of the two say how large a sample is: the longer sound counts.
+  // Sample rate and size come from the header, from which vendors compute the seconds that they charge for. They are
+  // capped at the rate of real recordings. Decoders disagree on which field gives the sample size, so the longer
+  // duration counts.
   const frame = isSampled ? Math.min(head.readUInt16LE(32), (head.readUInt16LE(22) * head.readUInt16LE(34)) >> 3) : 0;
   const bySamples = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * frame : 0;
   const said = Math.min(bySamples, (isSampled && head.readUInt32LE(28)) || bySamples);
@@ -234,7 +248,7 @@ function soundTokens(encoded: Base64Text, head: Buffer): number | undefined {
 
 const TAG_BYTES = 10;
 
-/** Whether a frame of MP3 begins here, or after the tag with which many such files begin (ID3v2.4 section 3.1). */
+/** Whether an MP3 frame begins here, or after the tag with which many such files begin (ID3v2.4 section 3.1). */
 function isMp3(encoded: Base64Text, head: Buffer): boolean {
   const isTagged = head.toString("latin1", 0, 3) === "ID3" && head.length >= TAG_BYTES;
   if (!isTagged) return isMp3Frame(head, 0);
@@ -243,22 +257,22 @@ function isMp3(encoded: Base64Text, head: Buffer): boolean {
   return frame < encoded.bytes && isMp3Frame(decoded(encoded, frame + 2), frame);
 }
 
-/** Eleven bits of a frame, a version that exists, and layer III. */
+/** Checks the eleven sync bits of a frame, an existing version, and layer III. */
 function isMp3Frame(bytes: Buffer, at: number): boolean {
   const [first, second = 0] = bytes.subarray(at, at + 2);
   return first === 0xff && (second & 0xe6) === 0xe2 && (second & 0x18) !== 0x08;
 }
 
-/** Text has no control characters but those of lines; what is packed has many. */
+/** Text has no control characters except those of lines; compressed data has many. */
 function isText(head: Buffer): boolean {
   for (const byte of head) if (byte < 0x09 || (byte > 0x0d && byte < 0x20 && byte !== 0x1b)) return false;
   return head.length > 0;
 }
 
-/** The members whose objects are messages, items and parts; other members hold sources and tools. */
+/** Members whose objects are messages, items and parts. Other members hold sources and tools. */
 const PART_LISTS: ReadonlySet<string> = new Set(["messages", "system", "input", "content", "output"]);
 
-/** Types of messages, items, parts and blocks that are text, or that hold what is looked at by itself. */
+/** Types of messages, items, parts and blocks that are text, or whose contents are visited separately. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(
   `text input_text output_text refusal reasoning_text summary_text search_result thinking redacted_thinking reasoning
   tool_use tool_result server_tool_use web_search_tool_result web_fetch_tool_result web_fetch_result web_search_result
@@ -277,7 +291,7 @@ const TEXT_TYPES: ReadonlySet<string> = new Set(
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "image_url", "input_image", "computer_screenshot"]);
 
-/** What a part counts as when its members do not show it: nothing, an image, or a file, as every unknown kind does. */
+/** What a part counts as if its members do not show it: nothing, an image, or a file. Every unknown type is a file. */
 function unmeasured({ type, source }: JsonObject): MediaPiece["kind"] | undefined {
   if (typeof type !== "string" || TEXT_TYPES.has(type) || type.endsWith("_error")) return undefined;
   if (IMAGE_TYPES.has(type)) return "image";

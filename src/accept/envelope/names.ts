@@ -1,13 +1,13 @@
-/** Names of members that could mean one thing here and another at the model's server. */
+/** Member names that could mean one thing here and another to the model's server. */
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { ADDRESS_MEMBERS, HOLDERS } from "../../values/members/holders.ts";
 import { mistakenFor, shape } from "../../values/members/shape.ts";
 import { type NameFault, UNLISTED_MAX } from "../../values/members.ts";
 
-/** The refusal of a body for the name of a member. */
+/** The refusal of a body because of a member's name. */
 export function refusedName({ fault, path, known }: NameFault): Refusal {
   if (fault === "duplicate") {
-    return refusal("duplicate_field", { param: path, detail: `"${path}" stands twice.` });
+    return refusal("duplicate_field", { param: path, detail: `"${path}" appears twice.` });
   }
   if (fault === "many") {
     const detail = `The body has more than ${UNLISTED_MAX} members that are not listed.`;
@@ -16,20 +16,20 @@ export function refusedName({ fault, path, known }: NameFault): Refusal {
   const detail =
     fault === "escaped"
       ? `"${known}" must be written as it is, without escapes.`
-      : `Some servers read "${path}" as "${known}"; write it so, or leave it out.`;
+      : `Some servers read "${path}" as "${known}". Use "${known}", or remove it.`;
   return refusal("unsupported_parameter", { param: path, detail });
 }
 
 /**
- * The names inside a conversation by which it is billed, or by which it could reach what belongs to others. Every other
- * name is data for the model, and passes.
+ * Names inside a conversation that affect the bill or could reach the data of others. Every other name is data for the
+ * model and passes.
  */
 const BILLING = shape({
   plain: `${[...HOLDERS, ...ADDRESS_MEMBERS].join(" ")} type file_id url data execution container_id vector_store_ids file_ids
     skill_id memory_limit tunnel_id output_config id approval_request_id`,
 });
 
-/** Members that most messages and parts have; they are not looked at further. */
+/** Members that most messages and parts have; they need no further check. */
 const USUAL: ReadonlySet<string> = new Set(
   `role text id name call_id tool_call_id tool_use_id tool_calls arguments input status cache_control is_error
   function_call refusal reasoning_content summary encrypted_content signature thinking namespace annotations logprobs
@@ -37,15 +37,23 @@ const USUAL: ReadonlySet<string> = new Set(
   input_schema function custom reasoning_details`.split(/\s+/),
 );
 
-/** Looks at the names inside one body's conversation. */
+/** Checks the names inside one body's conversation. */
 export class ConversationNames {
-  /** Names that no protocol has, each once: a conversation repeats the few that it has, and many are nobody's. */
+  /**
+   * Names that no protocol has, each once. A conversation repeats the few that it has; many distinct ones are not
+   * normal.
+   */
   readonly #others = new Set<string>();
 
   /**
-   * Why a name must be refused: a server could take it for one that bills, or it holds a backslash, or there are very many that no protocol
-   * has, each of which is folded. None of the conversation's holds a backslash, and V8's JSON.parse can give such a name in the place of
-   * another one that was written with escapes (nodejs/node#63785), so that `type` would be hidden from us and from nobody else.
+   * Why a name must be refused, if it must:
+   *
+   * - A server could mistake it for one that affects the bill.
+   * - There are very many names that no protocol has; each of them costs a comparison.
+   * - It holds a backslash; no name of a conversation does. V8's JSON.parse can return such a name in place of another
+   *   one that was written with escapes (nodejs/node#63785). This would hide `type` from us, but not from the model's
+   *   server.
+   *
    * @param under the member that holds the object.
    */
   refused(name: string, under: string): Refusal | undefined {

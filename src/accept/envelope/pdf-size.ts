@@ -1,27 +1,30 @@
 /**
- * How much there is to read in a PDF: its pages and the text that it shows, as an upper estimate. Page objects and text
- * are in compressed streams as a rule, so these are unpacked, within a budget; a file that cannot be read is not
- * believed to be small. No interpreter: a file that is made to mislead (text drawn again and again by nested forms,
- * text that calls itself a picture) can still show more than is found here.
+ * Upper estimate of how much there is to read in a PDF: its pages and the text that it shows. Page objects and text are
+ * usually in compressed streams, so these are decompressed within a budget. A file that cannot be read never counts as
+ * small. This does not interpret the PDF: a file made to mislead (text drawn repeatedly by nested forms, text declared
+ * as an image) can show more than is found here.
  */
 import { constants, inflateSync } from "node:zlib";
 
 interface PdfSize {
   readonly pages: number;
-  /** Bytes of the strings in its streams: the text that can be shown, in any encoding. */
+  /** Bytes of the strings in its streams: the text that it can show, in any encoding. */
   readonly textBytes: number;
 }
 
-/** What all files of one request may cost to look at. Some 100 ms at most; what is beyond it is not looked at. */
+/** Limits on the work for all files of one request. At most some 100 ms; what exceeds it is not read. */
 export interface ReadingBudget {
-  /** Files, and images and sounds, that may be looked at; each costs some 20 us. */
+  /** Files, images and audio that may be read; each costs some 20 us. */
   files: number;
-  /** Bytes that may come out of compressed streams, or be looked through for the end of one. */
+  /** Bytes that decompression may produce, or that may be searched for the end of a stream. */
   bytes: number;
-  /** Marks of streams and names of pages that may be looked at; each costs some 20 us, or 1 us, however small it is. */
+  /**
+   * Occurrences of the word `stream` (some 20 us each) and of page names (some 1 us each) that may be examined, however
+   * small they are.
+   */
   streams: number;
   names: number;
-  /** Places of texts that may be looked at (text-density.ts); each costs some 2 us. */
+  /** Samples of text that may be examined (text-density.ts); each costs some 2 us. */
   windows: number;
 }
 
@@ -29,12 +32,12 @@ export function readingBudget(): ReadingBudget {
   return { files: 3_000, bytes: 8 * 1024 * 1024, streams: 2_000, names: 100_000, windows: 500 };
 }
 
-/** Whether these are the first bytes of a PDF; readers look for the mark within the first kilobyte. */
+/** Whether these are the first bytes of a PDF. PDF readers accept the signature anywhere in the first kilobyte. */
 export function isPdf(head: Buffer): boolean {
   return head.subarray(0, 1_024).includes("%PDF-");
 }
 
-/** Pages and text, or undefined when the file hides them: encrypted, packed in rare ways, or beyond the budget. */
+/** Pages and text; undefined if the file hides them: encrypted, compressed in a rare format, or beyond the budget. */
 export function pdfSize(pdf: Buffer, budget: ReadingBudget): PdfSize | undefined {
   const pages = countPages(pdf, budget);
   if (pages === undefined) return undefined;
@@ -53,10 +56,10 @@ export function pdfSize(pdf: Buffer, budget: ReadingBudget): PdfSize | undefined
   return found.pages > 0 ? found : undefined;
 }
 
-/** How far back a stream's dictionary is looked for. */
+/** How many bytes before a stream are searched for its dictionary. */
 const DICTIONARY_BYTES_MAX = 4_096;
 
-/** Every place of the word `stream`: where a stream begins, and `end` for all the others. */
+/** Every occurrence of the word `stream`: a dictionary and start where a stream begins, and `end` for all others. */
 function* streamsOf(pdf: Buffer): Generator<{ readonly dictionary: string; readonly start: number } | "end"> {
   for (let at = pdf.indexOf("stream"); at >= 0; at = pdf.indexOf("stream", at + 6)) {
     const next = at + 6;
@@ -77,12 +80,12 @@ function plainNames(text: string): string {
   return text.replace(/#([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-// A list has no list within: from each of many that are never closed it would be looked for an end.
+// Lists do not nest in this pattern: with nesting, each of many unclosed lists would be searched to the end.
 const FILTER = /\/(?:Filter|F)\s*(\[[^[\]]*\]|\/[^\s/<>[\]()%]+)/y;
-/** Names of a dictionary that begin as the filter's; no program writes as many. */
+/** Maximum of names in one dictionary that begin like the filter's name; no program writes this many. */
 const FILTERS_MAX = 64;
 
-/** The filters of a stream, empty where it has none; undefined when there is too much that looks like it. */
+/** The filters of a stream; empty if it has none, undefined if too many names look like a filter. */
 function filterOf(dictionary: string): string | undefined {
   let at = dictionary.indexOf("/F");
   for (let met = 0; at >= 0; at = dictionary.indexOf("/F", at + 2)) {
@@ -94,11 +97,11 @@ function filterOf(dictionary: string): string | undefined {
   return "";
 }
 
-/** Filters whose output is a picture: what follows them cannot be text. */
+/** Filters whose output is an image: what follows them cannot be text. */
 const PICTURES = /\/(?:DCTDecode|DCT|JPXDecode|CCITTFaxDecode|CCF|JBIG2Decode)\b/;
 const ASCII85 = /^\[?\s*\/(?:ASCII85Decode|A85)\b/;
 const FLATE = /^\[?\s*(?:\/(?:ASCII85Decode|A85)\s*)?\/(?:FlateDecode|Fl)\s*\]?$/;
-/** Marks by which a stream declares itself a picture, a font, a colour profile or a table of the file. */
+/** Marks that declare a stream an image, a font, a color profile or a table of the file. */
 const NO_TEXT =
   /\/Subtype\s*\/(?:Image|Type1C|CIDFontType0C|OpenType|XML)\b|\/Type\s*\/XRef\b|\/Length1\b|\/Alternate\b/;
 
@@ -106,7 +109,8 @@ function readStream(dictionary: string, data: Buffer, budget: ReadingBudget): Bu
   const filter = filterOf(dictionary);
   if (filter === undefined) return "hidden";
   const packed = ASCII85.test(filter) ? ascii85(data, budget) : data;
-  // What can be unpacked is unpacked, even against the dictionary: a comment in a dictionary may hide half of it.
+  // A stream that can be decompressed is decompressed even if the dictionary disagrees: a comment may hide half of a
+  // dictionary.
   const isFlate = FLATE.test(filter) || beginsDeflated(packed);
   const claimsNoText = PICTURES.test(filter) || NO_TEXT.test(dictionary);
   if (claimsNoText) {
@@ -126,7 +130,7 @@ function beginsDeflated(data: Buffer): boolean {
   return data.length > 2 && ((data[0] as number) & 0x0f) === 8 && data.readUInt16BE(0) % 31 === 0;
 }
 
-/** Where a word stands, within what may still be looked through; -1 when it does not. */
+/** Position of a word within the bytes that the budget allows to search; -1 if it is not there. */
 function endWithin(data: Buffer, word: string, budget: ReadingBudget): number {
   const within = data.subarray(0, Math.max(0, budget.bytes));
   const end = within.indexOf(word);
@@ -134,19 +138,20 @@ function endWithin(data: Buffer, word: string, budget: ReadingBudget): number {
   return end;
 }
 
-/** A stream's own end is where its compression ends; a word in the file may lie about it. */
+/** A stream ends where its compressed data ends; a length or end mark in the file may be false. */
 function unpacked(data: Buffer, budget: ReadingBudget): Buffer | undefined {
   const unpack = (maxOutputLength: number) =>
     inflateSync(data, { maxOutputLength, finishFlush: constants.Z_SYNC_FLUSH });
   return unpackedWithin(budget, data.length, unpack);
 }
 
-/** The most that Deflate makes of one byte (RFC 1951: 258 bytes of two bits). */
+/** The most bytes that Deflate can produce from one byte (RFC 1951: 258 bytes from two bits). */
 const UNPACKED_MAX = 1_032;
 
 /**
- * What comes out of a compressed stream; undefined when it is beyond the budget or damaged. How much came out until then nobody
- * tells, so that a failure takes all that may have: else a thousand streams could each be unpacked up to the budget.
+ * Decompresses a stream; undefined if it exceeds the budget or is damaged. A failure does not report how much it had
+ * produced, so it costs the most that is possible. Otherwise, each of a thousand streams could be decompressed up to
+ * the budget.
  */
 export function unpackedWithin(
   budget: ReadingBudget,
@@ -164,7 +169,7 @@ export function unpackedWithin(
   }
 }
 
-/** Base-85 as PostScript has it, up to its `~>`; other characters are skipped. */
+/** Decodes base-85 as in PostScript, up to its `~>`; other characters are skipped. */
 function ascii85(data: Buffer, budget: ReadingBudget): Buffer {
   const end = endWithin(data, "~>", budget);
   const digits = data.subarray(0, Math.max(0, end));
@@ -189,7 +194,7 @@ function ascii85(data: Buffer, budget: ReadingBudget): Buffer {
   return out.subarray(0, length);
 }
 
-/** Page descriptions are written in visible characters for the most part; pictures and fonts are not. */
+/** Page descriptions consist mostly of visible characters; images and fonts do not. */
 function looksLikeText(sample: Buffer): boolean {
   let visible = 0;
   for (const byte of sample) if ((byte >= 0x20 && byte < 0x7f) || byte === 0x0a || byte === 0x0d) visible++;
@@ -197,13 +202,13 @@ function looksLikeText(sample: Buffer): boolean {
 }
 
 /**
- * Pages by their own objects, and by what the page tree lists, since one object may be listed many times. Undefined for
- * a tree whose lists are elsewhere.
+ * The larger of the number of page objects and the number of entries in the page tree, because one object may be listed
+ * many times. Undefined if the lists of the tree are elsewhere.
  */
 function countPages(bytes: Buffer, budget: ReadingBudget): number | undefined {
   let objects = 0;
   let listed = 0;
-  // Byte by byte: a search for each of ten million slashes takes seconds, and a look at each byte 1 ns.
+  // Byte by byte, at 1 ns each: a search for each of ten million slashes takes seconds.
   for (let at = 0; at < bytes.length; at++) {
     if (bytes[at] !== SLASH || !mayBeCounted(bytes[at + 1], bytes[at + 2])) continue;
     if (budget.names-- <= 0) return undefined;
@@ -219,7 +224,7 @@ function countPages(bytes: Buffer, budget: ReadingBudget): number | undefined {
   return Math.max(objects, listed);
 }
 
-/** Whether a name begins like `Page` or `Kids`, or is spelled with #xx at its beginning. */
+/** Whether a name begins like `Page` or `Kids`, or has #xx at its beginning. */
 function mayBeCounted(first: number | undefined, second: number | undefined): boolean {
   if (first === HASH) return true;
   return (
@@ -230,11 +235,13 @@ function mayBeCounted(first: number | undefined, second: number | undefined): bo
 const SLASH = 0x2f;
 const LETTER_R = 0x52;
 const HASH = 0x23;
-/** Room for a name of four letters, each spelled as #xx, and for what follows it. */
+/** Room for a name of four letters, each written as #xx, and for what follows it. */
 const NAME_BYTES = 24;
 const NAME = /^[A-Za-z0-9]+/;
 
-/** Bytes inside `(...)` and, at two characters each, inside `<...>`: all that a page description can show as text. */
+/**
+ * Counts the bytes inside `(...)` and half of the characters inside `<...>`: all text that a page description can show.
+ */
 function stringBytes(content: Buffer): number {
   let shown = 0;
   let depth = 0;

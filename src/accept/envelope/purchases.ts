@@ -1,4 +1,4 @@
-/** What a request asks for beside tokens: extras, other models (ARCHITECTURE.md promise 14). */
+/** What a request buys in addition to tokens: extras and other models (ARCHITECTURE.md promise 14). */
 
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
@@ -16,7 +16,7 @@ export function optionsOf(protocol: Protocol, json: JsonObject): readonly string
   return options;
 }
 
-/** What says "no" in each: nothing, false, an empty list or object, and the numbers and words that change nothing. */
+/** Whether a value means "no": null, false, an empty list or object, or a number or word that changes nothing. */
 function isOff(name: string, value: unknown): boolean {
   if (!isGiven(value) || value === false) return true;
   if (name === "best_of" || name === "n" || name === "num_beams") return value === 1;
@@ -24,7 +24,7 @@ function isOff(name: string, value: unknown): boolean {
   if (name === "search_parameters") return member(value, "mode") === "off";
   if (name === "access_programs")
     return (isObject(value) || isEmptyList(value)) && Object.values(value).every((word) => word === "standard");
-  // An empty object switches a search on; an empty list names nothing.
+  // An empty object turns a search on; an empty list names nothing.
   return isEmptyList(value);
 }
 
@@ -32,7 +32,7 @@ function isEmptyList(value: unknown): value is readonly never[] {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** An output limit under a name that the hold does not follow. */
+/** The refusal of an output limit under a name that the hold does not take into account. */
 export function limitAlias(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   const { standings } = MEMBERS[facts.name];
   const param = Object.keys(json).find((name) => standings.get(name) === "limit" && isGiven(json[name]));

@@ -1,29 +1,30 @@
 /**
- * Most text has three bytes to a token or more; digits, signs and noise have one. Where a text is long enough for that to
- * matter, its tokens are reckoned from places of it that nobody can foresee (docs/decisions/a-hold-follows-what-is-held.md).
+ * Most text has at least three bytes per token; digits, punctuation and noise have one. If a text is long enough for
+ * this to matter, its tokens are estimated from samples at positions that nobody can predict
+ * (docs/decisions/a-hold-follows-what-is-held.md).
  */
 import { TextTokens } from "../../values/tokens/text.ts";
 import type { ReadingBudget } from "./pdf-size.ts";
 
-/** Shorter texts cost little however dense they are. */
+/** Shorter texts cost little at any density. */
 const TEXT_BYTES_MIN = 4_096;
-/** Looking at so many places of a body takes some 50 us. */
+/** Sampling a body at this many positions takes some 50 us. */
 const WINDOWS = 64;
 const WINDOW_CHARS = 256;
-/** Going through so many takes some milliseconds; long conversations with a hundred tools have 20,000. */
+/** Walking this many takes some milliseconds; long conversations with a hundred tools have 20,000. */
 const JSON_TOKENS_MAX = 50_000;
-/** What stands for a number, a word of JSON, or the signs around a value. */
+/** Characters counted for a number, a JSON literal, or the punctuation around a value. */
 const PLAIN_CHARS = 4;
 
 /** Strings of a body that are media: by the object that holds them, the names of its members. */
 type MediaPlaces = ReadonlyMap<object, readonly string[]>;
 
 /**
- * Tokens of the text of a body, reckoned from a sample of its characters.
+ * Tokens of the text of a body, estimated from a sample of its characters.
  * @param json the body, parsed.
- * @param size `textBytes`: bytes of it that are not media; `jsonTokens`: its names and values.
- * @param media what is not looked at.
- * @returns 0 where the text is short; a token a byte where it is in too many pieces to be looked at.
+ * @param size `textBytes`: bytes of it that are not media; `jsonTokens`: number of its names and values.
+ * @param media strings that are skipped.
+ * @returns 0 if the text is short; one token per byte if it has too many values to be sampled.
  */
 export function bodyTokens(
   json: object,
@@ -49,7 +50,7 @@ export function bodyTokens(
   return sample.tokens();
 }
 
-/** Characters that go by, of which some places are weighed: one in each stride, anywhere in it. */
+/** Counts the characters that pass by, and samples one window at a random position in each stride. */
 class Sample {
   readonly #stride: number;
   readonly #text = new TextTokens();
@@ -88,15 +89,15 @@ class Sample {
   }
 }
 
-/** The default of `input_bytes_per_token`, which is the model's and not known here. */
+/** The default of `input_bytes_per_token`. The model's own value is not known here. */
 const TEXT_BYTES_PER_TOKEN = 3;
-/** One place for each so many bytes of a file, and so many at the most. */
+/** One sample per this many bytes of a file, up to the maximum below. */
 const BYTES_PER_WINDOW = 2_048;
 const FILE_WINDOWS_MAX = 32;
 
 /**
- * Tokens of a file that is text, at least one for each three bytes, and more where a sample of it is dense. Where the budget is
- * used up, one for each byte.
+ * Tokens of a text file: at least one per three bytes, and more if a sample shows a higher density. One per byte once
+ * the budget is used up.
  */
 export function textTokens(text: Buffer, budget: ReadingBudget): number {
   const least = Math.ceil(text.length / TEXT_BYTES_PER_TOKEN);
@@ -110,7 +111,7 @@ export function textTokens(text: Buffer, budget: ReadingBudget): number {
   for (let i = 0; i < windows; i++) {
     const at = Math.floor((i + Math.random()) * stride);
     const window = text.subarray(at, at + WINDOW_CHARS);
-    // Half a character at an end is none.
+    // A character that is cut off at either end is dropped.
     tokens.add(window.toString("utf8").replace(/^\ufffd+|\ufffd+$/g, ""));
     weighed += window.length;
   }

@@ -1,6 +1,6 @@
 /**
- * One request to the site, on a connection of its own, and what becomes of it. node:http writes and reads; this file
- * knows when it is over.
+ * One request to the site, on its own connection, and its outcome. node:http writes and reads; this file decides when
+ * the call is over.
  */
 import { type LookupAddress, lookup } from "node:dns";
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
@@ -9,19 +9,19 @@ import { isIP, type LookupFunction, type Socket } from "node:net";
 import { isSoundAnswer, isWebSocketAnswer, type RawHead } from "./head.ts";
 import type { SiteLimits } from "./places.ts";
 
-/** Why a request has no answer: nobody there, nothing said in time, not HTTP, or given up by us. */
-export type SiteFailure = "away" | "silent" | "invalid" | "abandoned";
+/** Why a request has no answer: no connection, no answer in time, invalid HTTP, or abandoned by us. */
+export type SiteFailure = "unreachable" | "silent" | "invalid" | "abandoned";
 
 type SiteOutcome =
   | { readonly kind: "answer"; readonly answer: IncomingMessage }
   | { readonly kind: "upgraded"; readonly answer: IncomingMessage; readonly socket: Socket; readonly first: Buffer }
   | { readonly kind: "failed"; readonly failure: SiteFailure };
 
-/** Where the site is. */
+/** The address of the site. */
 export class SiteAddress {
   /** The `Host` header for it. */
   readonly host: string;
-  /** The path under which the site is served, without a final slash; empty when it has a whole origin. */
+  /** The path under which the site is served, without a final slash; empty if it has a whole origin. */
   readonly basePath: string;
   readonly #tls: boolean;
   readonly #hostname: string;
@@ -38,7 +38,7 @@ export class SiteAddress {
     this.#port = port === "" ? (this.#tls ? 443 : 80) : Number(port);
   }
 
-  /** Begins a request; its head is sent with its first bytes. */
+  /** Begins a request; its head is sent with the first bytes of the body. */
   request(method: string, target: string, head: RawHead, headBytesMax: number): ClientRequest {
     const options = {
       host: this.#hostname,
@@ -47,24 +47,24 @@ export class SiteAddress {
       method,
       path: this.basePath + target,
       headers: head,
-      // Nothing is added to that head, so that no method and no header changes how the body is framed.
+      // Node adds nothing to this head, so no method and no header changes how the body is framed.
       setDefaultHeaders: false,
       maxHeaderSize: headBytesMax,
       insecureHTTPParser: false,
     };
     if (!this.#tls) return httpRequest({ ...options, agent: HTTP_AGENT });
-    // The name that the certificate must have is the configured one, never the visitor's `Host`.
+    // The certificate must have the configured name, never the visitor's `Host`.
     const servername = isIP(this.#hostname) === 0 ? this.#hostname : "";
     return tlsRequest({ ...options, agent: TLS_AGENT, servername, rejectUnauthorized: true });
   }
 
-  /** The event at which a connection can be used. */
+  /** The event after which a connection can be used. */
   get connectedEvent(): "connect" | "secureConnect" {
     return this.#tls ? "secureConnect" : "connect";
   }
 }
 
-/** Agents that keep no connection; that of TLS remembers sessions, which saves most of a handshake. */
+/** These agents reuse no connections. The TLS agent caches sessions, which saves most of a handshake. */
 const HTTP_AGENT = new HttpAgent({ keepAlive: false });
 const TLS_AGENT = new TlsAgent({ keepAlive: false });
 const NO_BYTES = new Uint8Array(0);
@@ -76,12 +76,12 @@ interface CallOptions {
   readonly head: RawHead;
   readonly upgrade: boolean;
   readonly limits: SiteLimits;
-  /** The site asks for the body. */
+  /** Called when the site asks for the body. */
   readonly onContinue: () => void;
 }
 
 export class SiteCall {
-  /** Resolves once; never rejects. An answer that breaks off later closes without having ended. */
+  /** Resolves once; never rejects. If an answer breaks off later, it emits `close` without `end`. */
   readonly outcome: Promise<SiteOutcome>;
   readonly #request: ClientRequest;
   readonly #resolve: (outcome: SiteOutcome) => void;
@@ -95,20 +95,20 @@ export class SiteCall {
     this.#resolve = resolve;
     const request = address.request(method, target, head, limits.headBytesMax);
     this.#request = request;
-    // One more than is taken, so that too many are seen and none is left out in silence.
+    // One more than allowed, so that an excess is detected and no header is dropped silently.
     request.maxHeadersCount = limits.headersMax + 1;
-    const connecting = this.#failAfter(limits.connectMs, "away");
+    const connecting = this.#failAfter(limits.connectMs, "unreachable");
     this.#failAfter(upgrade ? limits.upgradeHeadMs : limits.headMs, "silent");
     request.on("socket", (socket) => socket.once(address.connectedEvent, () => clearTimeout(connecting)));
     request.on("continue", onContinue);
     request.on("response", (answer) => {
       if (!isSoundAnswer(answer, limits.headersMax)) return this.#fail("invalid");
       this.#answer = answer;
-      // Silence in the middle of an answer breaks it off.
+      // An idle timeout in the middle of an answer breaks it off.
       request.setTimeout(limits.idleMs, () => answer.destroy(new Error("silence")));
       this.#settle({ kind: "answer", answer });
     });
-    // Without a listener, a 101 that nobody asked for would end in silence.
+    // Without a listener, an unrequested 101 would end without any event.
     request.on("upgrade", (answer, stream, first) => {
       const socket = stream as Socket;
       socket.on("error", () => socket.destroy());
@@ -120,30 +120,30 @@ export class SiteCall {
       this.#fail("invalid");
     });
     request.on("error", (error: NodeJS.ErrnoException) => {
-      // Node takes the end of the connection for the end of a body that has no length, a reset included; an answer that was
-      // destroyed with an error does not end.
+      // For a body without a length, Node treats the end of the connection, even a reset, as the end of the body. An
+      // answer that is destroyed with an error does not end normally.
       if (this.#answer?.complete === false) this.#answer.destroy(error);
-      this.#fail(error.code?.startsWith("HPE_") ? "invalid" : "away");
+      this.#fail(error.code?.startsWith("HPE_") ? "invalid" : "unreachable");
     });
-    request.on("close", () => this.#fail("away"));
+    request.on("close", () => this.#fail("unreachable"));
   }
 
-  /** Sends the request: its head at once, then its body as it comes. */
+  /** Sends the request: the head at once, then the body as it arrives. */
   send(body: IncomingMessage | undefined): void {
     if (body === undefined) {
       this.#request.end();
       return;
     }
     this.#body = body;
-    // Not `flushHeaders`: that writes bytes beyond ASCII, which Node has read as Latin-1, as UTF-8.
+    // Not `flushHeaders`, because that encodes non-ASCII bytes, which Node has read as Latin-1, as UTF-8.
     this.#request.write(NO_BYTES);
     body.pipe(this.#request);
   }
 
-  /** Ends the call. The rest of the body is not sent, and no last chunk says that the body is complete. */
+  /** Ends the call. The rest of the body is not sent, and no last chunk marks the body as complete. */
   close(): void {
     this.#fail("abandoned");
-    // The rest is read and thrown away, as far as the listener lets it come.
+    // The rest is read and discarded, as far as the listener lets it arrive.
     this.#body?.unpipe(this.#request).resume();
     const { socket } = this.#request;
     this.#request.destroy();
@@ -159,7 +159,7 @@ export class SiteCall {
     return timer;
   }
 
-  /** Without effect after an answer. */
+  /** No effect after an answer. */
   #fail(failure: SiteFailure): void {
     this.#settle({ kind: "failed", failure });
   }
@@ -171,11 +171,11 @@ export class SiteCall {
 }
 
 /*
- * The site's name, looked up once for all requests of a while. The system's resolver works in the few threads that also
- * write files, the journal's among them: a slow name server and a crowd of visitors must not take them all.
+ * Caches the lookup of the site's name for all requests. The system's resolver runs in the few threads that also write
+ * files, including the journal: a slow name server and many visitors must not occupy them all.
  */
 
-/** How long an answer is used. */
+/** How long a lookup result is reused. */
 const REMEMBERED_MS = 10_000;
 
 type LookupCallback = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
@@ -185,7 +185,7 @@ export type AskSystem = (hostname: string, answer: LookupCallback) => void;
 
 const askSystem: AskSystem = (hostname, answer) => lookup(hostname, { all: true }, answer);
 
-/** Makes a look-up function for one name: one question at a time, its answer remembered unless it was an error. */
+/** Makes a lookup function for one name: one query at a time. Its result is cached unless it was an error. */
 export function sharedLookup(
   ask: AskSystem = askSystem,
   nowMs: () => number = () => performance.now(),
@@ -200,7 +200,7 @@ export function sharedLookup(
       else callback(error, first?.address ?? "", first?.family);
     };
     if (nowMs() < knownUntilMs) {
-      // Never before the caller has gone on, like the system's own answers.
+      // Calls back asynchronously, as the system's own lookup does.
       process.nextTick(give, null, known);
       return;
     }

@@ -1,6 +1,6 @@
 /**
- * What passes of a head, to the site and back: pure, and built afresh in both directions. What a message's end depends
- * on is never copied from the other side's word about it; it is written anew from what was read.
+ * Builds the heads of messages to and from the site; pure functions. A head is built anew in both directions. Framing
+ * headers are never copied: they are written from what was parsed.
  */
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { containsKey } from "../../values/key-search.ts";
@@ -9,29 +9,29 @@ import { framing } from "../framing.ts";
 import type { RequestHeaders } from "../headers.ts";
 import { climbs, splitTarget } from "../routes.ts";
 
-/** Names and values in turn, as node:http reads and writes them. */
+/** Names and values alternating, as node:http reads and writes them. */
 export type RawHead = readonly string[];
 
-/** A request for the site, as far as its head goes. */
+/** The head of a request for the site. */
 export interface VisitHead {
   readonly method: string;
-  /** As it came. */
+  /** As received. */
   readonly target: string;
   readonly headers: RequestHeaders;
-  /** The visitor's address as this gateway knows it; undefined when none can be trusted. */
+  /** The visitor's address as this gateway knows it; undefined if none can be trusted. */
   readonly clientAddress: string | undefined;
   /** Whether the client waits for 100 Continue before it sends its body. */
   readonly awaitsContinue: boolean;
 }
 
-/** Fields that we write anew, or that no visitor may send in our name. */
+/** Headers that we write ourselves, or that no visitor may send in our name. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
   "content-length",
   "expect",
   "forwarded",
   "host",
   "http2-settings",
-  // A server of CGI's kind would take it for its own setting HTTP_PROXY (CVE-2016-5385).
+  // CGI servers would map it to the environment variable HTTP_PROXY (CVE-2016-5385).
   "proxy",
   "transfer-encoding",
   "x-forwarded-for",
@@ -39,19 +39,21 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Fields by which a site could make a front serve a file of its own, change how it sends, or take this gateway for ill
- * (Envoy's x-envoy-immediate-health-check-fail), and those that say who answered.
+ * Headers with which a site could make a front serve a file, change how it sends, or consider this gateway unhealthy
+ * (Envoy's x-envoy-immediate-health-check-fail), and headers that say who answered.
  */
 const NOT_RETURNED = /^x-(?:accel-|sendfile$|envoy-|request-id$|tollgate-)/;
 
-/** Visible ASCII (RFC 9112 section 3.2, RFC 3986 section 2), less what starts a fragment, which no target has. */
+/**
+ * Visible ASCII (RFC 9112 section 3.2, RFC 3986 section 2), except what starts a fragment, because no target has one.
+ */
 const TARGET = /^[!"\x24-\x7e]+$/;
 
 /**
- * What is wrong with a target or host that would go out byte for byte.
+ * Checks a target and a host that would be sent byte for byte.
  *
- * A backslash is no character of a path, and is a slash to those who read paths as browsers do: the one such reading
- * that a front's own rule by path would not have foreseen.
+ * A backslash is not allowed in a path, but software that parses paths like a browser reads it as a slash. Of such
+ * readings, it is the only one that a path rule of a front would not have foreseen.
  * @param basePath the path under which the site is served; if it is not empty, a target must stay below it.
  */
 export function targetFault({ target, headers }: VisitHead, basePath: string): Refusal | undefined {
@@ -65,9 +67,9 @@ export function targetFault({ target, headers }: VisitHead, basePath: string): R
 }
 
 /**
- * The head that the site gets: the visitor's own fields, with no key of ours among them, no hop-by-hop field, the
- * client's address only as this gateway knows it, and the body framed as it was.
- * @param siteHost what HTTP/1.1 demands for a visitor whose HTTP/1.0 named no host.
+ * The head that the site gets: the visitor's own headers without our keys and hop-by-hop headers, the client's address
+ * only as this gateway knows it, and the original framing of the body.
+ * @param siteHost the Host header for HTTP/1.0 visitors that sent none; HTTP/1.1 requires one.
  */
 export function requestHead(visit: VisitHead, siteHost: string, upgrade: boolean): RawHead {
   const { headers, clientAddress } = visit;
@@ -91,17 +93,17 @@ export function hasBody(headers: RequestHeaders): boolean {
   return headers.has("transfer-encoding") || headers.has("content-length");
 }
 
-/** `framingFault` has let only these two forms pass, and never both. */
+/** `framingFault` allows only these two forms, and never both. */
 function framingHead(headers: RequestHeaders): RawHead {
   if (headers.has("transfer-encoding")) return ["transfer-encoding", "chunked"];
   const length = headers.get("content-length");
-  // As a number, since 010 is ten here and may be eight elsewhere.
+  // As a number, because 010 is ten here and may be eight elsewhere.
   return length === undefined ? [] : ["content-length", String(Number(length))];
 }
 
 /**
- * Whether a field ends here. Servers of CGI's kind take `_` for `-`, so a name that differs from one of these only in
- * that is treated as that one (no honest client sends `transfer_encoding`).
+ * Whether a header is dropped here. CGI servers treat `_` as `-`, so a name that differs from a dropped one only in
+ * this is dropped too (no honest client sends `transfer_encoding`).
  */
 function endsHere(name: string, hop: ReadonlySet<string>): boolean {
   const dashed = name.replaceAll("_", "-");
@@ -109,13 +111,13 @@ function endsHere(name: string, hop: ReadonlySet<string>): boolean {
   return hop.has(name) || hop.has(dashed) || NOT_FORWARDED.has(dashed) || disguised || LOWER_KEY.test(name);
 }
 
-/** A key that somebody wrote as a header's name, which is in lower case by now. */
+/** A key that somebody wrote as a header name, which is in lowercase at this point. */
 const LOWER_KEY = /(?:^|[^0-9a-z])sk-[0-9a-z]{48}(?![0-9a-z])/;
 
-/** Fields whose value is a list of parts that can do without one of them. */
+/** Headers whose value is a list; single items can be removed. */
 const LISTS: Readonly<Record<string, string>> = { cookie: ";", "sec-websocket-protocol": "," };
 
-/** @returns the value without keys of ours; undefined when nothing is left of it. */
+/** @returns the value without our keys; undefined if nothing is left. */
 function withoutKeys(name: string, value: string): string | undefined {
   const isMeant = (text: string) => MEANT_AS_KEY[name]?.test(text) === true || containsKey(text);
   if (!isMeant(value)) return value;
@@ -127,8 +129,8 @@ function withoutKeys(name: string, value: string): string | undefined {
 }
 
 /**
- * In the places for keys of ours, a text that begins like a key counts as one, even if mistyped. A cookie of the console opens it: ports
- * share cookies, so the operator's comes here, too.
+ * In headers for keys, a text that begins like a key counts as one, even if mistyped. A console cookie signs a user in,
+ * and because cookies are shared between ports, the operator's cookie arrives here, too.
  */
 const MEANT_AS_KEY: Readonly<Record<string, RegExp>> = {
   authorization: /^(?:bearer[ \t]+)?["']?sk-/i,
@@ -139,7 +141,7 @@ const MEANT_AS_KEY: Readonly<Record<string, RegExp>> = {
   "x-goog-api-key": /^["']?sk-/,
 };
 
-/** What an answer has to be before any of it is passed on. */
+/** The parts of an answer that are checked before any of it is passed on. */
 interface AnswerHead {
   readonly httpVersion: string;
   readonly statusCode?: number | undefined;
@@ -147,7 +149,7 @@ interface AnswerHead {
 }
 
 /**
- * Whether an answer's head is one that we can repeat without doubt about its end (RFC 9112 section 6.1; RFC 9110
+ * Whether an answer's head can be repeated without doubt about where the answer ends (RFC 9112 section 6.1; RFC 9110
  * section 15).
  */
 export function isSoundAnswer(answer: AnswerHead, headersMax: number): boolean {
@@ -158,24 +160,24 @@ export function isSoundAnswer(answer: AnswerHead, headersMax: number): boolean {
   return statusCode >= 200 && statusCode <= 599 && rawHeaders.length / 2 <= headersMax;
 }
 
-/** Whether a site that answered 101 speaks the protocol that it was asked for. */
+/** Whether a 101 answer of the site agrees to the requested protocol. */
 export function isWebSocketAnswer(answer: AnswerHead, headersMax: number): boolean {
   const [protocol, ...more] = valuesOf(answer.rawHeaders, "upgrade");
   const asked = protocol?.toLowerCase() === "websocket" && more.length === 0;
   return asked && answer.httpVersion === "1.1" && answer.rawHeaders.length / 2 <= headersMax;
 }
 
-/** The head that the visitor gets: the site's, without hop-by-hop fields and without commands to the front. */
+/** The head that the visitor gets: the site's, without hop-by-hop headers and without commands to the front. */
 export function answerHead({ statusCode, rawHeaders }: AnswerHead): RawHead {
   const hop = hopByHopNames(valuesOf(rawHeaders, "connection").join(","));
   const head: string[] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] as string).toLowerCase();
     if (hop.has(name) || NOT_RETURNED.test(name.replaceAll("_", "-"))) continue;
-    // RFC 9110 section 8.6: these have no length to speak of.
+    // RFC 9110 section 8.6: these answers have no content-length.
     if (name === "content-length" && (statusCode === 101 || statusCode === 204)) continue;
     const value = rawHeaders[at + 1] as string;
-    // As a number, since 010 is ten here and may be eight elsewhere.
+    // As a number, because 010 is ten here and may be eight elsewhere.
     head.push(name, name === "content-length" ? String(Number(value)) : value);
   }
   return head;

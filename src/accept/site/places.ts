@@ -1,9 +1,10 @@
 /**
- * Who may have a connection to the site now. Visitors need no key, so all that tells them apart is their address.
+ * Decides who may have a connection to the site. A place is a slot for one connection. Visitors have no key, so only
+ * their address tells them apart.
  *
- * An address takes a place only while it holds fewer than are free. Alone it gets half of all, two get a third each, and
- * whoever is new finds one, however many the others keep busy and however slowly they use them. The same holds for all
- * addresses of an IPv6 network together. The same rule shares out the line in front.
+ * An address gets another place only while it holds fewer places than are free. A single address gets half of all; two
+ * get a third each. A new address always finds one, however many places the others use and however slowly. The same
+ * rule applies to all addresses of an IPv6 network together, and to the queue.
  */
 
 import { addressBucket, networkOf } from "../../wire/address.ts";
@@ -15,7 +16,7 @@ interface PlaceLimits {
   readonly waitMs: number;
 }
 
-/** Gives a place back; further calls have no effect. */
+/** Returns a place; further calls have no effect. */
 export type Leave = () => void;
 
 interface PlaceWaiter {
@@ -25,8 +26,8 @@ interface PlaceWaiter {
 export class SitePlaces {
   readonly #limits: PlaceLimits;
   readonly #held = new Map<string, number>();
-  /** In the order in which their turns come. */
-  readonly #lines = new Map<string, PlaceWaiter[]>();
+  /** In the order of their turns. */
+  readonly #queues = new Map<string, PlaceWaiter[]>();
   #taken = 0;
   #waiting = 0;
 
@@ -34,33 +35,33 @@ export class SitePlaces {
     this.#limits = limits;
   }
 
-  /** Places taken and visitors waiting, for tests of what is given back. */
+  /** Places in use and visitors waiting, for tests that check that everything is returned. */
   get census(): { readonly taken: number; readonly waiting: number } {
     return { taken: this.#taken, waiting: this.#waiting };
   }
 
   /**
    * Takes a place, now or within `waitMs`.
-   * @param address the client's; those without a trustworthy one are all the same client.
-   * @param gone ends the waiting of a client that has left.
-   * @returns how to give it back; undefined when there was none in time or the line is full.
+   * @param address the client's; clients without a trusted address count as one client.
+   * @param gone ends the wait when the client disconnects.
+   * @returns the function that returns the place; undefined if none was free in time or the queue is full.
    */
   enter(address: string | undefined, gone: AbortSignal): Promise<Leave | undefined> {
     const owner = address === undefined ? "" : addressBucket(address);
     if (gone.aborted) return Promise.resolve(undefined);
     if (this.#mayTake(owner)) return Promise.resolve(this.#take(owner));
-    const line = this.#lines.get(owner) ?? [];
-    if (line.length >= this.#limits.waitingMax - this.#waiting) return Promise.resolve(undefined);
+    const queue = this.#queues.get(owner) ?? [];
+    if (queue.length >= this.#limits.waitingMax - this.#waiting) return Promise.resolve(undefined);
     const { promise, resolve } = Promise.withResolvers<Leave | undefined>();
     const waiting: PlaceWaiter = { resolve };
     const giveUp = () => {
-      this.#leaveLine(owner, waiting);
+      this.#leaveQueue(owner, waiting);
       resolve(undefined);
     };
     const timer = setTimeout(giveUp, this.#limits.waitMs);
     gone.addEventListener("abort", giveUp);
-    line.push(waiting);
-    this.#lines.set(owner, line);
+    queue.push(waiting);
+    this.#queues.set(owner, queue);
     this.#waiting += 1;
     return promise.finally(() => {
       clearTimeout(timer);
@@ -86,62 +87,60 @@ export class SitePlaces {
         if (held > 0) this.#held.set(holder, held);
         else this.#held.delete(holder);
       }
-      this.#serveLines();
+      this.#serveQueues();
     };
   }
 
-  /** Gives what is free to those whose turn it is, one for each address in a round. */
-  #serveLines(): void {
+  /** Hands out free places in turn, one for each address in a round. */
+  #serveQueues(): void {
     for (let served = true; served; ) {
       served = false;
-      for (const [owner, line] of [...this.#lines]) {
+      for (const [owner, queue] of [...this.#queues]) {
         if (!this.#mayTake(owner)) continue;
-        const [next] = line as [PlaceWaiter];
-        this.#leaveLine(owner, next);
-        // An owner that had a turn goes to the end of the round.
-        if (this.#lines.delete(owner)) this.#lines.set(owner, line);
+        const [next] = queue as [PlaceWaiter];
+        this.#leaveQueue(owner, next);
+        // An address that had its turn goes to the end of the round.
+        if (this.#queues.delete(owner)) this.#queues.set(owner, queue);
         next.resolve(this.#take(owner));
         served = true;
       }
     }
   }
 
-  #leaveLine(owner: string, waiting: PlaceWaiter): void {
-    const line = this.#lines.get(owner);
-    const at = line?.indexOf(waiting) ?? -1;
-    if (line === undefined || at === -1) return;
-    line.splice(at, 1);
+  #leaveQueue(owner: string, waiting: PlaceWaiter): void {
+    const queue = this.#queues.get(owner);
+    const at = queue?.indexOf(waiting) ?? -1;
+    if (queue === undefined || at === -1) return;
+    queue.splice(at, 1);
     this.#waiting -= 1;
-    if (line.length === 0) this.#lines.delete(owner);
+    if (queue.length === 0) this.#queues.delete(owner);
   }
 }
 
-/** Under which names a place is counted: the address's own, and its network's. */
+/** The names under which a place is counted: the address, and its network. */
 function holdersOf(owner: string): readonly string[] {
   const network = networkOf(owner);
   return network === undefined ? [owner] : [owner, network];
 }
 
-/*
- * What visitors, who need no key, may cost the site and this process.
- */
+/* Limits on what visitors, who need no key, may cost the site and this process. */
 
 export interface SiteLimits {
-  /** Requests to the site at once; each has a connection of its own. */
+  /** Concurrent requests to the site; each has its own connection. */
   readonly requestsMax: number;
-  /** Upgraded connections at once. */
+  /** Concurrent upgraded connections. */
   readonly upgradesMax: number;
-  /** Visitors of each of the two kinds who may wait for one of those to end, and how long. */
+  /** For requests and for upgrades each: visitors that may wait for a place, and how long. */
   readonly waitingMax: number;
   readonly waitMs: number;
   readonly connectMs: number;
-  /** Longest time until the head of the site's answer, the sending of the request included. */
+  /** Longest time to the head of the site's answer, including the time to send the request. */
   readonly headMs: number;
   /** The same for the answer to an upgrade, which needs no work of the site. */
   readonly upgradeHeadMs: number;
-  /** Longest silence of an answer, or of both sides of an upgraded connection. */
+  /** Idle timeout of an answer, and of both directions of an upgraded connection. */
   readonly idleMs: number;
-  /** Status line and headers of an answer together. As much as the front takes (deploy/nginx.conf). */
+  /** Status line and headers of an answer together. As much as the front accepts (deploy/nginx.conf). */
   readonly headBytesMax: number;
   readonly headersMax: number;
 }
@@ -159,7 +158,7 @@ export const SITE_LIMITS: SiteLimits = Object.freeze({
   headersMax: 200,
 });
 
-/** The limits on connections, lowered to what the system's limit on descriptors has room for: half for each kind. */
+/** The limits on connections, lowered to what the limit on file descriptors allows: half for each kind. */
 export function withinSiteShare(limits: SiteLimits, shares: DescriptorShares | undefined): SiteLimits {
   if (shares === undefined) return limits;
   const half = Math.max(1, Math.floor(shares.siteMax / 2));

@@ -1,9 +1,9 @@
 /**
- * Everything that is not the API's: the operator's own site where there is one, else the built-in page. The listener
- * hands requests and upgrades over here and keeps the model paths to itself.
+ * Everything outside the API: the operator's own site if there is one, else the built-in page. The listener passes
+ * requests and upgrades to it, except those for the model paths.
  *
- * A request goes to the site with its target byte for byte, its body framed as it was, and no key of ours in it. Each
- * has a connection of its own, so that no visitor's bytes can become part of another's request or answer.
+ * The site gets the target byte for byte, the body with its original framing, and none of our keys. Each request has
+ * its own connection, so no visitor's bytes can become part of another's request or answer.
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -21,11 +21,11 @@ import { SITE_LIMITS, type SiteLimits, SitePlaces, withinSiteShare } from "./pla
 import { type TunnelEnd, tunnel } from "./tunnel.ts";
 
 interface SiteParts {
-  /** The configured site, or undefined for the built-in page. */
+  /** The configured site; undefined for the built-in page. */
   readonly siteUrl: () => string | undefined;
   readonly limits: Partial<SiteLimits> | undefined;
   readonly shares: DescriptorShares | undefined;
-  /** How long a connection that has ended may still take what was said. */
+  /** How long a closed connection may still send what it has buffered. */
   readonly lingerMs: number;
   readonly refuse: (refused: Refusal, protocol: Protocol, reply: Reply) => void;
 }
@@ -34,7 +34,7 @@ interface SiteParts {
 export interface Visit extends VisitHead {
   readonly req: IncomingMessage;
   readonly body: RequestBody;
-  /** In whose shape a refusal is written. */
+  /** The protocol whose error format a refusal uses. */
   readonly protocol: Protocol;
 }
 
@@ -43,7 +43,7 @@ export class Site {
   readonly #limits: SiteLimits;
   readonly #requests: SitePlaces;
   readonly #upgrades: SitePlaces;
-  /** Connections that Node does not count among its own any more. */
+  /** Connections that Node no longer counts among its own. */
   readonly #upgraded = new Set<Socket>();
   #address: { readonly url: string; readonly parsed: SiteAddress } | undefined;
 
@@ -55,7 +55,7 @@ export class Site {
     this.#upgrades = new SitePlaces({ placesMax: upgradesMax, waitingMax, waitMs });
   }
 
-  /** Serves a visit. A request that was meant for the API never reaches the site: it gets a hint in its place. */
+  /** Serves a visit. A request that was meant for the API never reaches the site: it gets a hint instead. */
   async serve(visit: Visit, reply: Reply): Promise<void> {
     const { method, target, headers } = visit;
     const address = this.#addressNow();
@@ -71,8 +71,8 @@ export class Site {
   }
 
   /**
-   * Whether a request is an upgrade for the site; any other that names a protocol is served as if it did not (RFC 9110
-   * section 7.8). An upgrade has no body: a body before another protocol would need a framing of its own.
+   * Whether a request is an upgrade for the site. Requests for other protocols are served as if they had not asked (RFC
+   * 9110 section 7.8). An upgrade has no body, because a body before another protocol would need a framing of its own.
    */
   takesUpgrade(req: IncomingMessage): boolean {
     if (this.#parts.siteUrl() === undefined || req.method !== "GET" || req.httpVersion !== "1.1") return false;
@@ -82,7 +82,7 @@ export class Site {
     return !isRefusal(route) && route.kind === "site";
   }
 
-  /** Passes an upgrade on, from a connection that Node has released; `reply` answers on the bare connection. */
+  /** Passes an upgrade on, from a connection that Node has detached; `reply` answers on the bare connection. */
   async upgrade(visit: Visit, reply: Reply, upgrade: TunnelEnd): Promise<void> {
     const address = this.#addressNow();
     if (address === undefined) {
@@ -94,7 +94,7 @@ export class Site {
     await this.#pass(visit, address, reply, upgrade);
   }
 
-  /** Cuts the connections that Node does not count among its own. */
+  /** Closes the connections that Node no longer counts among its own. */
   destroy(): void {
     for (const socket of this.#upgraded) socket.destroy();
   }
@@ -123,9 +123,9 @@ export class Site {
   }
 
   /**
-   * Asks the site and gives what it says to the visitor; when this is over, so is the connection to the site.
-   * @param over aborted when the visitor has left or their body has broken off.
-   * @returns why the visitor has got no answer; undefined when there was one, whole or broken.
+   * Asks the site and passes its answer to the visitor. Then the connection to the site is closed.
+   * @param over aborted when the visitor disconnects or the body breaks off.
+   * @returns why the visitor has no answer; undefined if there was one, complete or broken.
    */
   async #ask(
     visit: Visit,
@@ -161,7 +161,7 @@ export class Site {
     }
   }
 
-  /** The address is parsed once for each configuration. */
+  /** The address is parsed once per configuration. */
   #addressNow(): SiteAddress | undefined {
     const url = this.#parts.siteUrl();
     if (url === undefined) return undefined;
@@ -172,7 +172,7 @@ export class Site {
 
 const FULL = refusal("overloaded", { detail: "The site has no free connection for this address." });
 
-/** Passes an answer on. One that breaks off, or is silent for too long, must look broken and never complete. */
+/** Passes an answer on. If it breaks off or times out, it must look broken and never complete. */
 function relay(answer: IncomingMessage, reply: Reply): Promise<void> {
   reply.openRelayed(answer.statusCode as number, answerHead(answer));
   answer.on("data", (bytes: Uint8Array) => {
@@ -197,13 +197,15 @@ function explain(failure: SiteFailure, reply: Reply): void {
 }
 
 /*
- * The answer at every path that is not the API's: one static page (docs/failure-model.md row 43). It repeats nothing of
- * the request. Where the operator has a site of their own, `site.ts` passes requests on to it; those that were meant
- * for the API get this page all the same. Without one, a request that was meant for the API or for the admin address gets
- * a 404, so that no program takes the page for its answer; the root alone is always the page.
+ * The answer for every path outside the API: one static page (docs/failure-model.md row 43). It repeats nothing of the
+ * request.
+ *
+ * With a site of the operator, `site.ts` passes requests on to it; requests that were meant for the API still get this
+ * page. Without a site, requests that were meant for the API or the admin address get a 404, so that no program
+ * mistakes the page for its answer. The root always gets the page.
  */
 
-/** What the site needs to know of a request; `meantForApi` when it carries a key or JSON. */
+/** What the built-in page needs to know about a request; `meantForApi` if it carries a key or JSON. */
 interface SiteRequest {
   readonly method: string;
   readonly path: string;
@@ -236,13 +238,13 @@ const PAGE_HEADERS: ReplyHeaders = Object.freeze({
   "referrer-policy": "no-referrer",
 });
 
-/** The page that needs no configuration. */
+/** The page if there is no configuration. */
 function builtInSite(request: SiteRequest, reply: Reply): void {
   const hint = request.meantForApi ? hintOf(request.path) : {};
   reply.whole(200, { ...PAGE_HEADERS, ...hint }, PAGE);
 }
 
-/** Why a request gets no page where there is no site; undefined when it gets the page. */
+/** Why a request gets no page when there is no site; undefined if it gets the page. */
 function nothingThere({ path, meantForApi }: SiteRequest): Refusal | undefined {
   if (isOfAdmin(path)) return refusal("unknown_path", { detail: "Health and metrics are at the admin address alone." });
   if (!meantForApi || isRoot(path)) return undefined;
@@ -254,7 +256,7 @@ function nothingThere({ path, meantForApi }: SiteRequest): Refusal | undefined {
 
 const hintOf = (path: string): Record<string, string> => hintHeader(hintFor(path) ?? PATHS.join(" or "));
 
-/** Whether a request for the site looks like one that missed the API: a POST with a key or JSON. */
+/** Whether a request for the site was probably meant for the API: a POST with a key or JSON. */
 function meantForApi(method: string, headers: RequestHeaders): boolean {
   const json = headers.get("content-type")?.toLowerCase().startsWith("application/json") === true;
   return method === "POST" && (json || carriesKey(headers));

@@ -1,19 +1,19 @@
 /**
- * An upgraded connection: bytes both ways until either side ends or both are silent. Neither side can fill our memory,
- * since what one does not take is not read from the other.
+ * An upgraded connection: copies bytes both ways until either side ends or both are idle. Memory is bounded: while one
+ * side accepts nothing, nothing is read from the other.
  */
 import type { Socket } from "node:net";
 
 interface TunnelLimits {
-  /** Longest silence of both sides. */
+  /** Idle timeout of both sides. */
   readonly idleMs: number;
-  /** After one side has ended: how long the other may still take what was said. */
+  /** After one side has ended: how long the other may still receive what was sent. */
   readonly lingerMs: number;
 }
 
 export interface TunnelEnd {
   readonly socket: Socket;
-  /** What it has said already. */
+  /** Bytes that it has already sent. */
   readonly first: Uint8Array;
 }
 
@@ -37,7 +37,7 @@ export async function tunnel(one: TunnelEnd, other: TunnelEnd, limits: TunnelLim
   }
   connect(one, other.socket);
   connect(other, one.socket);
-  // A side that was destroyed before emits nothing but its close.
+  // A side that was destroyed before this emits nothing except `close`.
   if (sockets.some((socket) => socket.destroyed)) cut();
   await Promise.all(closed);
   clearTimeout(lingering);
