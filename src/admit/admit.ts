@@ -1,6 +1,6 @@
 /**
- * Stage admit: may this request run, and who pays? One round trip to the store in the common case (ARCHITECTURE.md
- * promise 5). Reads facts, never content.
+ * Stage admit: decides whether a request may run, and who pays. Usually takes one round trip to the store
+ * (ARCHITECTURE.md promise 5). Reads facts, never content.
  */
 import type { AdmitAsk, AdmitRefusalCause, AdmitRefused, Admitted } from "../store/admission.ts";
 import { type Store, StoreError } from "../store/contract.ts";
@@ -26,22 +26,22 @@ export interface AdmitInput {
   readonly address: string;
   /** The body's facts, or its fault: a bad key is answered before a bad body. */
   readonly facts: Envelope | Refusal;
-  /** How long the hold must live: the request's deadline and a minute. */
+  /** How long the hold must live: the request's deadline plus a minute. */
   readonly holdTtlMs: number;
-  /** What has been read of the key for this very request, if anything has: it is not read again for a body's fault. */
+  /** The key as read earlier for this same request, if it was: a body's fault does not read it again. */
   readonly view?: KeyView | undefined;
-  /** Undefined when the client sent no key, or the operator has not switched it on. */
+  /** Undefined if the client sent no key, or if the operator has not enabled the feature. */
   readonly idempotency: Idempotency | undefined;
 }
 
 export interface AdmitParts extends RefusingParts {
   readonly store: Pick<Store, "admit" | "readKey">;
   readonly catalog: () => Catalog;
-  /** Resolves when the charges that this process has not settled yet for an account are; undefined when there are none. */
+  /** Resolves when this process has settled the account's pending charges; undefined if there are none. */
   readonly unsettled: (tag: AccountTag) => Promise<void> | undefined;
   /**
-   * Called for an admission whose outcome is unknown: the store may still carry it out later, so its hold must be
-   * voided once the store answers again (docs/failure-model.md invariant 34).
+   * Called for an admission whose outcome is unknown. The store may still execute it later, so its hold must be voided
+   * once the store answers again (docs/failure-model.md invariant 34).
    */
   readonly abandon: (
     requestId: RequestId,
@@ -51,7 +51,7 @@ export interface AdmitParts extends RefusingParts {
   ) => void;
 }
 
-/** Refusals that the account's own last request may have caused (promise 5). */
+/** Refusals that may be caused by the account's own previous request (promise 5). */
 const WORTH_ANOTHER_TRY: ReadonlySet<AdmitRefusalCause> = new Set<AdmitRefusalCause>([
   "insufficient_balance",
   "quota_used",
@@ -59,13 +59,13 @@ const WORTH_ANOTHER_TRY: ReadonlySet<AdmitRefusalCause> = new Set<AdmitRefusalCa
   "account_budget",
   "concurrency",
   "idempotency_in_progress",
-  // A key whose request failed is free, for whichever body, once that request's settlement has given it back.
+  // A key whose request failed is free again, for any body, once that request's settlement has released it.
   "idempotency_key",
 ]);
 
 /**
- * Decides a request. A refusal has no side effects but the place in the request bucket that the contract names. One function
- * from the question to the permit: each more that awaits takes 0.3 us of every request.
+ * Decides a request. A refusal has no side effect, except for the charge to the request bucket that the contract names.
+ * One function from question to permit, because each additional await costs 0.3 us per request.
  */
 export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permit | Refusal> {
   const bad = parts.seenKeys.bad(input.key.hash);
@@ -98,11 +98,11 @@ function quoteOf(facts: Envelope, catalog: Catalog): Quote | Refusal {
   return model ? measure(facts, model, catalog) : refusal("unknown_model", { model: facts.model });
 }
 
-/** The refusal of a request that fails anyway: a bad key comes first, then the other fault. */
+/** The refusal of a request that fails anyway. A bad key takes precedence over the other fault. */
 async function refuseUnasked(input: AdmitInput, refused: Refusal, parts: AdmitParts): Promise<Refusal> {
   const view = input.view ?? (await readKeyView(input.key, input.address, parts));
   if (isRefusal(view)) return view;
-  // A body that could not be read names no model that the key's group might lack.
+  // A body that could not be read names no model, so the key's group is irrelevant.
   return isRefusal(input.facts) ? refused : { ...refused, facts: { ...refused.facts, group: view.key.group } };
 }
 
@@ -123,7 +123,7 @@ function questionOf(input: AdmitInput, { terms, groups }: Quote): AdmitAsk {
   };
 }
 
-/** Asks once more where the refusal may be the echo of this account's last request. */
+/** Asks the store once more if this account's own previous request may have caused the refusal. */
 async function askAgain(
   question: AdmitAsk,
   refused: AdmitRefused,
@@ -132,7 +132,7 @@ async function askAgain(
   const pending = parts.unsettled(question.tag);
   if (!pending) return refused;
   await pending;
-  // Only a refusal for concurrency comes after the request bucket has been charged.
+  // Only a refusal for concurrency happens after the request bucket has been charged.
   const once = { ...question, again: refused.cause === "concurrency", fresh: false };
   try {
     return await parts.store.admit(once);
@@ -142,9 +142,9 @@ async function askAgain(
   }
 }
 
-/** A store that gives no answer may still act on the question, so what it may have held is given up. */
+/** If the store does not answer, it may still act on the question. What it may have held is then voided. */
 function giveUp(question: AdmitAsk, error: unknown, parts: AdmitParts): void {
-  // A store that was not asked, or that waits for its operator, holds nothing.
+  // If the store was not asked, or if it waits for its operator, it holds nothing.
   const isHeld = !(error instanceof StoreError && (error.outcome === "unsent" || error.kind === "older"));
   if (isHeld) parts.abandon(question.requestId, question.tag, question.inputTokens, question.idempotency);
 }

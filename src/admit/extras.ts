@@ -1,4 +1,4 @@
-/** What a request asks for beside tokens, and whether it has a price: hosted tools, extras, a tier. */
+/** What a request asks for in addition to tokens, and whether it has a price: hosted tools, extras, a tier. */
 import type { Model, Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { Envelope } from "../values/members/envelope.ts";
@@ -7,15 +7,18 @@ import type { Protocol } from "../values/protocol.ts";
 import { optionPriceName, reachesUpstream, toolPriceName } from "../values/tokens/tool-calls.ts";
 
 interface Extras {
-  /** Price names of the hosted tools asked for. */
+  /** Price names of the requested hosted tools. */
   readonly tools: readonly string[];
-  /** Price names of the extras asked for: each is charged once. */
+  /** Price names of the requested extras; each is charged once. */
   readonly options: readonly string[];
 }
 
 const NO_EXTRAS: Extras = { tools: [], options: [] };
 
-/** A member that asks for an extra is a hosted tool, whose calls the server counts, unless it has a price per request. */
+/**
+ * A member that asks for an extra counts as a hosted tool, whose calls the server counts, unless it has a price per
+ * request.
+ */
 export function extrasOf({ hostedTools, options }: Envelope, { tools, extras }: Price): Extras {
   if (hostedTools.length === 0 && options.length === 0) return NO_EXTRAS;
   const isExtra = (option: string) => extras?.has(option) === true;
@@ -27,7 +30,9 @@ export function extrasOf({ hostedTools, options }: Envelope, { tools, extras }: 
   };
 }
 
-/** Where every way to a model is a translation that leaves hosted tools out, they cost nothing: convert has the word. */
+/**
+ * If every route to the model is a translation that leaves hosted tools out, they cost nothing; convert decides this.
+ */
 function buysTools(route: Route, client: Protocol): boolean {
   return route.protocol === client || route.capabilities.openaiNative;
 }
@@ -36,18 +41,18 @@ function routeOf({ protocol, capabilities: { openaiNative } }: Route) {
   return { protocol, openaiNative };
 }
 
-/** Types of the hosted tools that are offered and have no price. */
+/** Types of the offered hosted tools that have no price. */
 export function unpricedTools({ hostedTools }: Envelope, { tools }: Price): readonly string[] {
   return hostedTools.length === 0 ? hostedTools : hostedTools.filter((type) => !tools.has(toolPriceName(type)));
 }
 
-/** What a person can do whose client asks for a tool by itself (docs/clients.md). */
+/** The remedy for users whose client adds the tool by itself (docs/clients.md). */
 const REMEDY_TOOLS =
   'Remove the tool, or switch it off in the client: web_search = "disabled" in Codex, WebSearch under permissions.deny in Claude Code.';
 
 /**
- * A hosted tool without a price that cannot be left out: it is demanded, or no other is offered, so that the answer would be
- * another one without it.
+ * A hosted tool without a price that cannot be left out: either it is required, or no other tool is offered, so the
+ * answer would be a different one without it.
  */
 function neededTool(facts: Envelope, price: Price): string | undefined {
   const unpriced = unpricedTools(facts, price);
@@ -56,7 +61,7 @@ function neededTool(facts: Envelope, price: Price): string | undefined {
   return unpriced.find((type) => demanded.has(toolPriceName(type)));
 }
 
-/** Why a request cannot be measured: what it asks for has no price (ARCHITECTURE.md, promise 14). */
+/** Refuses a request that asks for something without a price (ARCHITECTURE.md, promise 14). */
 export function findUnpriced(facts: Envelope, model: Model): Refusal | undefined {
   // Most requests ask for nothing that needs a price of its own.
   if (facts.serviceTier === undefined && facts.options.length === 0 && facts.hostedTools.length === 0) return undefined;

@@ -1,30 +1,32 @@
-/** How many tokens an input may have: at most, likely, and at the dearest. Never reads content. */
+/** How many tokens an input may have: the maximum, a likely figure, and the worst case. Never reads content. */
 import type { Model } from "../values/catalog.ts";
 import type { Envelope, MediaPiece } from "../values/members/envelope.ts";
 
 const ESTIMATE_BYTES_PER_TOKEN = 4;
 /** Code comes to 0.37. */
 const DENSE_TOKENS_PER_BYTE = 0.42;
-/** An image whose size nothing tells, such as one behind an address: more than 12 megapixels cost at the dearest rule seen. */
+/** An image of unknown size, such as one at a URL: more than 12 megapixels cost by the most expensive rule seen. */
 const IMAGE_UNKNOWN_TOKENS = 16_384;
 
 /** Tokens of an input. */
 export interface InputTokens {
-  /** At the most, within the context. */
+  /** The maximum, capped at the context. */
   readonly inputTokens: number;
-  /** What is held for: as many, or more where the input is larger than the context by all appearances. */
+  /** The number that the hold covers: the same, or more if the input is probably larger than the context. */
   readonly heldTokens: number;
   /** At 4 bytes each. */
   readonly inputEstimate: number;
 }
 
-/** The input with what the operator's rules may add to it: the model's and its routes', and `addedBytes` of a group's. */
+/**
+ * The input including what the operator's rules may add: the model's and its routes', and `addedBytes` of a group's.
+ */
 export function inputOf(facts: Envelope, model: Model, addedBytes: number): InputTokens {
   const { inputBytesPerToken, contextTokens } = model;
   const { textBytes, media } = facts;
   const added = model.addedInputBytes + addedBytes;
   const readings = facts.compacts ? 2 : 1;
-  // What a server reads beside the body may be its whole context, as a file of unknown size may.
+  // What a server reads in addition to the body may fill its whole context, and so may a file of unknown size.
   const stored = facts.readsStored ? contextTokens : 0;
   const text = Math.ceil((textBytes + added) / inputBytesPerToken);
   const dense = Math.ceil(denseTokens(facts) + added / inputBytesPerToken);
@@ -41,26 +43,31 @@ export function inputOf(facts: Envelope, model: Model, addedBytes: number): Inpu
 }
 
 /**
- * The most that one reading is held for: the context, unless the input is larger than that by all appearances. Most servers refuse it,
- * and it costs nothing; one that takes more than is configured, as one may by a beta of its own, bills all of it.
+ * The most that is held for one reading: the context, unless the input is probably larger. Most servers refuse such an
+ * input, and it costs nothing. A server that accepts more than the configured context, for example through a beta,
+ * bills all of it.
  */
 function mostTokens({ contextTokens }: Pick<Model, "contextTokens">, apparent: number): number {
   return Math.max(contextTokens, apparent);
 }
 
-/** What a text comes to by its sample, which escapes and blanks do not make larger; any number where it is too short for one. */
+/**
+ * Tokens of the text by its sample, which escapes and blanks do not increase. Infinity if the text is too short for a
+ * sample.
+ */
 function sampledTokens({ textTokens }: Envelope, addedBytes: number): number {
   return textTokens > 0 ? Math.ceil(textTokens + addedBytes / ESTIMATE_BYTES_PER_TOKEN) : Number.POSITIVE_INFINITY;
 }
 
-/** A sample counts where it shows a text that is far denser than prose and code are. */
+/** Tokens by the sample if the text is much denser than prose and code; otherwise 0. */
 function denseTokens({ textBytes, textTokens }: Envelope): number {
   return textTokens > textBytes * DENSE_TOKENS_PER_BYTE ? textTokens : 0;
 }
 
 /**
- * The most that the input can be, estimates aside: a token a byte, or the whole context where anything is no text.
- * @param toolCalls of hosted tools, at most: after each the model reads all again, and what the tool has found, up to its context.
+ * The worst case of the input, without estimates: one token per byte, or the whole context if any part is not text.
+ * @param toolCalls maximum of hosted tool calls. After each call, the model reads everything again together with the
+ *   call's result, up to its context.
  */
 export function dearestInput(facts: Envelope, model: Model, addedBytes: number, toolCalls: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
@@ -78,14 +85,14 @@ function sumOf(pieces: readonly MediaPiece[], tokensOf: (piece: MediaPiece) => n
   return sum;
 }
 
-/** The most that an image or a file costs; what hides its size is held at the dearest that makes sense. */
+/** The most that an image or a file can cost. If its size is hidden, the hold uses the largest plausible size. */
 function heldTokens({ kind, tokens }: MediaPiece, { mediaTokens, contextTokens }: MediaModel): number {
   const { image, imageMax, file, fileMax } = mediaTokens;
   if (kind === "image") return Math.min(Math.max(image, tokens ?? IMAGE_UNKNOWN_TOKENS), imageMax ?? contextTokens);
   return Math.min(Math.max(file, tokens ?? contextTokens), fileMax ?? contextTokens);
 }
 
-/** What it costs as a rule, for a bill when nobody counted: a hold covers twice what files mostly come to. */
+/** The typical cost, used for the bill if nothing was counted. A hold covers twice what files usually cost. */
 function likelyTokens(piece: MediaPiece, model: MediaModel): number {
   const { image, file } = model.mediaTokens;
   const figure = piece.kind === "image" ? image : file;

@@ -1,4 +1,4 @@
-/** What a key may see, or why it is refused: for callers that need to know that without admitting a request. */
+/** Reads what a key may see, or why it is refused, for callers that do not admit a request. */
 import type { Store } from "../store/contract.ts";
 import { addressBarredBy, keyBarredBy } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
@@ -13,9 +13,9 @@ interface KeyParts {
 }
 
 /**
- * Reads a key in one round trip to the store, or in none where it was refused a moment ago.
+ * Reads a key in one round trip to the store, or in none if it was refused a moment ago.
  * @param address of the client, as bits.
- * @returns a refusal: why the key is refused, or what `storeRefusal` makes of a store that does not answer.
+ * @returns a refusal: why the key is refused, or the result of `storeRefusal` if the store does not answer.
  */
 export async function readKeyView(
   key: WellFormedKey,

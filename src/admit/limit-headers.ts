@@ -4,8 +4,8 @@ import type { Protocol } from "../values/protocol.ts";
 import { utcDay } from "../values/time.ts";
 
 /**
- * The headers for the state of the buckets after a decision; nothing for a bucket that does not exist.
- * @param wallMs the time now; the messages protocol names an instant, the other two a duration.
+ * The headers for the state of the buckets after a decision. A bucket that does not exist adds none.
+ * @param wallMs the current time; the messages protocol gives an instant, the other two a duration.
  */
 export function limitHeaders(protocol: Protocol, states: LimitStates, wallMs: number): Record<string, string> {
   const headers: Record<string, string> = {};
@@ -52,7 +52,10 @@ const MESSAGES_NAMES = {
 
 const DAY_S = 86_400;
 
-/** Whole seconds, as an RFC 3339 date: 0.2 us for 2 with the text of a Date, which nearly always has the day of the one before. */
+/**
+ * Whole seconds, as an RFC 3339 date. 0.2 us instead of 2 for formatting a Date, because the day is nearly always the
+ * same as in the call before.
+ */
 function instant(epochMs: number): string {
   const second = Math.floor(epochMs / 1_000) % DAY_S;
   const minute = Math.floor(second / 60);
@@ -61,7 +64,7 @@ function instant(epochMs: number): string {
 
 const two = (value: number): string => (value < 10 ? `0${value}` : `${value}`);
 
-/** `6m0s`, `1.5s`, `250ms`: the way that these clients know durations. */
+/** `6m0s`, `1.5s`, `250ms`: the format that these clients parse. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${ms}ms`;
   const minutes = Math.floor(ms / 60_000);

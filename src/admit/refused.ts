@@ -1,4 +1,4 @@
-/** What admission refuses, and in which words. */
+/** What admission refuses, and the messages for it. */
 import { type AdmitRefusalCause, type AdmitRefused, isKeyRefusal, type KeyRefusalCause } from "../store/admission.ts";
 import { StoreError } from "../store/contract.ts";
 import type { BudgetSpan } from "../store/limits/limits.ts";
@@ -11,13 +11,16 @@ import { printRequestId } from "../values/request-id.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { SeenKeys } from "./seen-keys.ts";
 
-/** The refusal of a key, which is remembered where a key stays refused: one that is suspended may be resumed at any time. */
+/**
+ * The refusal of a key. It is remembered only for unknown and revoked keys, because a suspended key may be resumed at
+ * any time.
+ */
 export function refuseKey(cause: KeyRefusalCause, { hash }: Pick<WellFormedKey, "hash">, seenKeys: SeenKeys): Refusal {
   if (cause === "unknown_key" || cause === "revoked_key") seenKeys.noteBad(hash, cause);
   return refusal(cause);
 }
 
-/** The refusal for a store that gave no answer; any other error is thrown on. */
+/** The refusal if the store gave no answer; any other error is rethrown. */
 export function storeRefusal(error: unknown): Refusal {
   if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");
   throw error;
@@ -26,8 +29,8 @@ export function storeRefusal(error: unknown): Refusal {
 const MS_PER_S = 1_000;
 
 /**
- * What a store's refusal becomes. A key that is refused comes before all else; of one that is good is told why its request
- * is refused, and what is left of its limits.
+ * Turns a store's refusal into the client's. A refused key takes precedence over everything else. For a good key, the
+ * answer says why its request is refused and how much of its limits is left.
  */
 export function refusedBy(
   answer: AdmitRefused,
@@ -44,8 +47,8 @@ export function refusedBy(
 }
 
 /**
- * The refusal of a key that is above its requests per minute, where that is known: no part of a request can change it, so its
- * body need not be read. Undefined where the store is to be asked.
+ * The refusal of a key that is known to be above its requests per minute. No part of a request can change it, so the
+ * body need not be read. Undefined if the store must be asked.
  */
 export function knownLimit(
   { hash }: Pick<WellFormedKey, "hash">,
@@ -81,13 +84,13 @@ export interface RefusingParts {
 
 function keyHolder(cause: AdmitRefusalCause, first: string): string {
   if (cause === "idempotency_key") return `Request ${first} used this key with another path or body.`;
-  return `The request that has the key is ${first}.`;
+  return `The first request with this key is ${first}.`;
 }
 
-/** When a budget begins anew, to the second. */
+/** The time at which a budget resets, to the second. */
 const resetTime = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 
-/** No `retry-after`: nobody waits for a month. */
+/** No `retry-after`, because nobody waits for a month. */
 function budgetHeaders({ resetsAtMs }: AdmitRefused): Readonly<Record<string, string>> {
   return resetsAtMs === undefined ? {} : { "x-tollgate-budget-reset": resetTime(resetsAtMs) };
 }
@@ -101,18 +104,18 @@ const BUDGET_WORDS: Readonly<Record<BudgetSpan, string>> = {
 
 function budgetDetail({ cause, span, resetsAtMs }: AdmitRefused): string {
   const whose = cause === "key_budget" ? "key's" : "account's";
-  const left = `What is left of the ${whose} ${BUDGET_WORDS[span ?? "total"]} does not cover the least that this request can cost`;
-  return resetsAtMs === undefined ? `${left}.` : `${left}; it begins anew at ${resetTime(resetsAtMs)}.`;
+  const left = `The rest of the ${whose} ${BUDGET_WORDS[span ?? "total"]} does not cover the least that this request can cost`;
+  return resetsAtMs === undefined ? `${left}.` : `${left}; the budget resets at ${resetTime(resetsAtMs)}.`;
 }
 
-/** A limit in words: the key's own, where that is what refuses, or its group's. */
+/** A limit in words: the key's own limit if it caused the refusal, otherwise its group's. */
 function limitDetail(ofKey: number | undefined, ofGroup: number | undefined, what: string): string {
   return `The limit${ofKey === undefined ? "" : " of this key"} is ${ofKey ?? ofGroup ?? 0} ${what}.`;
 }
 
 function detailOf(answer: AdmitRefused, catalog: Catalog): string | undefined {
   const { cause, group: groupName, first, limitOfKey } = answer;
-  // A client that lost the answer finds what it cost in the ledger, under the first request's id.
+  // A client that lost the answer finds its cost in the ledger, under the first request's id.
   if (first !== undefined) return keyHolder(cause, printRequestId(first));
   const group = groupName === undefined ? undefined : catalog.groups.get(groupName);
   if (cause === "not_in_plan") return "The model exists, but not in the plan of this account.";

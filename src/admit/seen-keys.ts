@@ -1,8 +1,8 @@
 /**
- * What the store lately answered about keys. A key that it refused just now is not asked about again, and neither is one above
- * its requests per minute that a flood of requests comes with: that costs the store nothing. One that was good
- * lately is asked about with each request, as ARCHITECTURE.md promise 4 demands, and only need not share the look-ups
- * that an address full of bad keys has left (failed-keys.ts of accept).
+ * Recent answers of the store about keys. They cost the store nothing in two cases: a key that was just refused is not
+ * looked up again, and neither is a key above its requests per minute that sends a flood. A key that was good recently
+ * is still looked up with each request, as ARCHITECTURE.md promise 4 demands. It only does not compete for the lookups
+ * that an address with many bad keys has left (failed-keys.ts of accept).
  */
 import type { AdmitRefused, BucketState } from "../store/admission.ts";
 import { createRecent } from "../values/collections/recent.ts";
@@ -12,30 +12,30 @@ import type { Clock } from "../values/time.ts";
 
 type BadKey = Extract<Refusal["cause"], "unknown_key" | "revoked_key">;
 
-/** How long a refused key stays so: a key created in between is refused for this long at most. */
+/** How long a refusal is remembered: a key created in between is refused for at most this long. */
 const BAD_TTL_MS = 1_000;
-/** How often the store is asked about a key above its requests per minute that a flood comes with. */
+/** How often the store is asked about a flooding key above its requests per minute. */
 const LIMITED_WINDOW_MS = 250;
 /**
- * Refusals in such a time that are a flood: a client that is told to wait and does not. Below it the store is asked each time, so
- * that a key whose group or limits were changed works with its next request (promise 4).
+ * This many refusals in one window are a flood: a client that ignores `retry-after`. Below it the store is asked each
+ * time, so that a key whose group or limits were changed works with its next request (promise 4).
  */
 const LIMITED_FLOOD = 20;
-/** A body of this size costs as much until it is refused as a whole small request: twenty of them are one body of 640 KiB. */
+/** Reading a body of this size costs as much as refusing a small request: twenty of them are one body of 640 KiB. */
 const LIMITED_BYTES = 32 * 1024;
-/** Refused keys remembered at once; a flood beyond it costs the store, never memory. */
+/** Refused keys remembered at once; a larger flood costs the store, never memory. */
 const BAD_KEYS_MAX = 10_000;
-/** Good keys remembered at once, those seen least recently forgotten first: some 150 bytes each. */
+/** Good keys remembered at once, some 150 bytes each; those seen least recently are evicted first. */
 const GOOD_KEYS_MAX = 50_000;
 
 /** A key above its requests per minute. */
 interface LimitedKey {
-  /** What the store said last, and when. */
+  /** The store's last answer, and when it was given. */
   refused: AdmitRefused;
   askedAtMs: number;
-  /** When the quarter of a second began in which its refusals are counted. */
+  /** Start of the quarter of a second in which refusals are counted. */
   readonly windowAtMs: number;
-  /** Refusals since that began, the store's and those that it was not asked for; one of a large body is many. */
+  /** Refusals in this window, from the store and from memory; one with a large body counts as many. */
   refusals: number;
   isFlood: boolean;
 }
@@ -43,20 +43,20 @@ interface LimitedKey {
 export interface SeenKeys {
   /** Why the store refused a key within the last second. */
   bad(hash: KeyHash): BadKey | undefined;
-  /** Whether the key was good when the store was last asked about it, as far as that is remembered. */
+  /** Whether the key was good when the store was last asked, as far as this is remembered. */
   wasGood(hash: KeyHash): boolean;
-  /** The refusal of a key that comes in a flood and is known to be above its requests per minute, with what is left to wait. */
+  /** The refusal of a key that floods and is known to be above its requests per minute, with the remaining wait. */
   limited(hash: KeyHash): AdmitRefused | undefined;
   noteBad(hash: KeyHash, cause: BadKey): void;
   /**
-   * Takes a refusal by requests per minute; others depend on the request, and are not taken.
-   * @param bodyBytes what had to be read first
+   * Records a refusal by requests per minute. Others depend on the request and are ignored.
+   * @param bodyBytes size of the body that had to be read before the refusal.
    */
   noteLimited(hash: KeyHash, refused: AdmitRefused, bodyBytes: number): void;
   noteGood(hash: KeyHash): void;
 }
 
-/** Remembers nothing: each key is asked about. */
+/** Remembers nothing: each key is looked up. */
 export const FORGETFUL: SeenKeys = {
   bad: () => undefined,
   wasGood: () => false,
@@ -66,7 +66,7 @@ export const FORGETFUL: SeenKeys = {
   noteGood: () => {},
 };
 
-/** A bounded memory; bad keys apart from good ones, so that a flood of the former pushes out none of the latter. */
+/** Bounded memory. Bad and good keys are kept apart, so a flood of bad keys evicts no good ones. */
 export function createSeenKeys(clock: Pick<Clock, "monotonicMs">, goodMax = GOOD_KEYS_MAX): SeenKeys {
   const bad = createRecent<BadKey>({ max: BAD_KEYS_MAX, ttlMs: BAD_TTL_MS, clock });
   const good = createRecent<true>({ max: goodMax, clock });
@@ -106,7 +106,7 @@ export function createSeenKeys(clock: Pick<Clock, "monotonicMs">, goodMax = GOOD
   };
 }
 
-/** The refusal as the store would give it now; undefined when the key may have a request again. */
+/** The refusal as the store would give it now; undefined if the key may send a request again. */
 function waitedFor({ refused, askedAtMs }: LimitedKey, nowMs: number): AdmitRefused | undefined {
   const waitedMs = nowMs - askedAtMs;
   const retryAfterMs = (refused.retryAfterMs ?? 0) - waitedMs;

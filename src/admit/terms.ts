@@ -1,6 +1,6 @@
 /**
- * What a request would cost at most, in the terms of every group that could pay: the envelope in, integers out.
- * Never reads content.
+ * What a request would cost at most in every group that could pay: takes the envelope, gives integers. Never reads
+ * content.
  */
 import type { AdmitAsk, Admitted, GroupTerms } from "../store/admission.ts";
 import type { ChargeTerms } from "../store/charge-terms.ts";
@@ -15,65 +15,67 @@ import { extrasOf, findUnpriced, unpricedTools } from "./extras.ts";
 import { dearestInput, type InputTokens, inputOf } from "./input.ts";
 import { type CostClass, servingOf } from "./serving.ts";
 
-/** The request measured against the catalog. A permit has it with the input as the group that pays makes it. */
+/** The request measured against the catalog. In a permit, the input is that of the paying group. */
 export interface Terms {
   readonly model: Model;
   /** The protocol that the client speaks. */
   readonly client: Protocol;
   /**
-   * Input tokens at most: what the token bucket counts. The most text that the rules of any group add is among them, so they may
-   * be more than the hold in the key's own group is made for (OfferedTerms.inputTokens).
+   * Maximum input tokens, as the token bucket counts them. Includes the most text that the rules of any group add, so
+   * it may exceed what the key's own group holds (OfferedTerms.inputTokens).
    */
   readonly inputTokens: number;
-  /** Input tokens at 4 bytes each, for a bill when the upstream counts nothing (ARCHITECTURE.md promise 3). */
+  /** Input tokens at 4 bytes each, for a bill if the upstream counts nothing (ARCHITECTURE.md promise 3). */
   readonly inputEstimate: number;
   /** Whether it has a file, whose tokens only the upstream knows. */
   readonly hasFiles: boolean;
-  /** Output tokens of each choice that are held: the client's limit within the model's maximum, or the default. */
+  /**
+   * Output tokens per choice that the hold covers: the client's limit capped at the model's maximum, or the default.
+   */
   readonly outputLimit: number;
-  /** Tokens of thinking of each choice that may come beside the limit. */
+  /** Thinking tokens per choice that may come in addition to the limit. */
   readonly thinkingBeside: number;
-  /** Tokens of each choice's prediction: as many as are rejected of it are billed beside what is written. */
+  /** Tokens of each choice's prediction. Rejected ones are billed in addition to the output. */
   readonly predictedTokens: number;
   readonly choices: number;
   readonly tier: string | undefined;
-  /** Every tier that it may be charged at: a translation may leave out what asks for this one. */
+  /** Every tier at which it may be charged: a translation may leave out the member that asks for this one. */
   readonly tiers: readonly (string | undefined)[];
-  /** Types of the hosted tools that are offered and have no price: no upstream gets them. */
+  /** Types of the offered hosted tools that have no price: no upstream gets them. */
   readonly unpricedTools: readonly string[];
-  /** Price names of the hosted tools asked for. */
+  /** Price names of the requested hosted tools. */
   readonly tools: readonly string[];
-  /** Price names of the extras asked for: each is charged once. */
+  /** Price names of the requested extras; each is charged once. */
   readonly options: readonly string[];
   readonly plans: AdmitAsk["plans"];
 }
 
-/** A request measured, and what it would cost in each group that serves its model. */
+/** A measured request, and its cost in each group that serves its model. */
 export interface Quote {
   readonly terms: Terms;
   readonly groups: readonly OfferedTerms[];
 }
 
-/** What the request would cost in one group: its rules may add text that only its own keys pay for. */
+/** What the request would cost in one group, whose rules may add text that only its own keys pay for. */
 export interface OfferedTerms extends GroupTerms, WorstCase {
-  /** Input tokens that are held for; more than `inputTokens` where the input is larger than the context by all appearances. */
+  /** Input tokens that the hold covers; more than `inputTokens` if the input is probably larger than the context. */
   readonly heldTokens: number;
   readonly inputEstimate: number;
   readonly dear: WorstCase;
 }
 
-/** What the request costs at most in one group with so much input, by its output. */
+/** The most that the request can cost in one group with this input, by its output. */
 interface WorstCase {
   readonly inputTokens: number;
-  /** Without what is beside the tokens; one for each tier that the request may be charged at. */
+  /** Cost of the tokens alone; one entry for each tier at which the request may be charged. */
   readonly ceilings: readonly Ceiling[];
-  /** What its hosted tools and its extras come to. */
+  /** The cost of its hosted tools and its extras. */
   readonly toolsHold: bigint;
   readonly holdFull: NanoUsd;
   readonly holdMin: NanoUsd;
 }
 
-/** Least output worth paying the input for (promise 1). */
+/** Minimum output that is worth paying the input for (promise 1). */
 const USEFUL_OUTPUT_MIN = 16;
 
 /** Measures a request, or refuses what has no price (promise 14). */
@@ -81,7 +83,7 @@ export function measure(facts: Envelope, model: Model, catalog: Catalog): Quote 
   const unpriced = findUnpriced(facts, model);
   if (unpriced) return unpriced;
   const { groups, classes, classOf, addedInputBytesMost } = servingOf(catalog, model);
-  // One figure for the token bucket, for any payer; settlement corrects it.
+  // One figure for the token bucket, whichever group pays; settlement corrects it.
   const most = inputOf(facts, model, addedInputBytesMost);
   const asked = facts.limit?.value ?? model.defaultOutputTokens;
   const outputLimit = Math.max(Math.min(asked, model.maxOutputTokens), leastSent(model, facts.protocol));
@@ -111,8 +113,8 @@ export function measure(facts: Envelope, model: Model, catalog: Catalog): Quote 
 }
 
 /**
- * A budget above the limit is for a server that counts thinking beside it (Model Studio's `max_tokens` is for the answer
- * alone). A stream without a limit needs no more: its hold grows.
+ * A budget above the limit is for a server that counts thinking in addition to it (Model Studio's `max_tokens` limits
+ * only the answer). A stream without a limit needs no more, because its hold grows.
  */
 function thinkingBeside({ thinkingBudget, limit, stream }: Envelope, outputLimit: number, model: Model): number {
   if (limit === undefined && stream) return 0;
@@ -120,14 +122,16 @@ function thinkingBeside({ thinkingBudget, limit, stream }: Envelope, outputLimit
   return Math.min(thinkingBudget, model.maxOutputTokens);
 }
 
-/** Held as the rest of the body is: at the operator's figure, or at the body's sample where that is dense. */
+/**
+ * Held like the rest of the body: at the operator's figure, or at the density of the body's sample if that is higher.
+ */
 function predictedTokens({ predictedBytes = 0, textBytes, textTokens }: Envelope, model: Model): number {
   if (predictedBytes === 0) return 0;
   const sampled = textBytes > 0 ? textTokens / textBytes : 0;
   return Math.ceil(predictedBytes * Math.max(1 / model.inputBytesPerToken, sampled));
 }
 
-/** Translations raise a limit to the least that the upstream's protocol takes, so that is held for. */
+/** Translations raise a limit to the minimum of the upstream's protocol, so the hold covers that. */
 function leastSent(model: Model, client: Protocol): number {
   let least = 0;
   for (const { protocol } of model.routes) {
@@ -144,7 +148,7 @@ function tiersOf({ serviceTier, protocol }: Envelope, { price, routes }: Model):
   return [undefined, ...[...price.tiers.keys()].filter((name) => isPartOfTier(name, serviceTier))];
 }
 
-/** What the request costs in every group of one class. */
+/** The cost of the request in every group of one class. */
 interface GroupCost extends WorstCase {
   readonly heldTokens: number;
   readonly inputEstimate: number;
@@ -161,14 +165,14 @@ function costIn(
   const { held, max } = model.toolCalls;
   const toolsHold = toolsHoldOf(terms, multiplier, held);
   const { ceilings, holdFull, holdMin } = worstCase(terms, { multiplier, toolsHold }, heldTokens, outputLimit);
-  // As many calls as are charged at most, each of them read.
+  // The maximum number of calls that is charged, with the result of each read as input.
   const dearTools = { multiplier, toolsHold: toolsHoldOf(terms, multiplier, max) };
   const dearest = Math.max(dearestInput(facts, model, addedInputBytes, terms.tools.length * max), heldTokens);
   const dear = worstCase(terms, dearTools, dearest, Math.max(outputLimit, model.maxOutputTokens));
   return { inputTokens, heldTokens, inputEstimate, ceilings, toolsHold, holdFull, holdMin, dear };
 }
 
-/** Member by member, since a spread takes 0.15 us more. */
+/** Member by member, because a spread takes 0.15 us more. */
 function offeredTo({ name, kind, limits, fallback }: Group, cost: GroupCost): OfferedTerms {
   return {
     group: name,
@@ -189,7 +193,7 @@ function offeredTo({ name, kind, limits, fallback }: Group, cost: GroupCost): Of
   };
 }
 
-/** @param outputMost output tokens of each choice that are held. */
+/** @param outputMost output tokens per choice that the hold covers. */
 function worstCase(
   terms: Terms,
   { multiplier, toolsHold }: { readonly multiplier: Multiplier; readonly toolsHold: bigint },
@@ -212,7 +216,7 @@ function toolsHoldOf(terms: Terms, multiplier: Multiplier, calls: number): bigin
   return (sum * multiplier + 999_999n) / 1_000_000n;
 }
 
-/** Output tokens of each choice that may come beside its limit. */
+/** Output tokens per choice that may come in addition to its limit. */
 export function besideLimit({
   thinkingBeside,
   predictedTokens,
@@ -222,7 +226,7 @@ export function besideLimit({
 
 type Ceilings = Pick<WorstCase, "ceilings" | "toolsHold">;
 
-/** The most that a request costs with so many output tokens of each choice. */
+/** The most that a request costs with this many output tokens per choice. */
 function holdOf(terms: Terms, { ceilings, toolsHold }: Ceilings, outputPerChoice: number): NanoUsd {
   const output = (outputPerChoice + besideLimit(terms)) * terms.choices;
   let most = holdFor(ceilings[0] as Ceiling, output);
@@ -230,13 +234,13 @@ function holdOf(terms: Terms, { ceilings, toolsHold }: Ceilings, outputPerChoice
     const amount = holdFor(ceilings[i] as Ceiling, output);
     if (amount > most) most = amount;
   }
-  // No balance can cover more than the maximum, and the store takes nothing above it.
+  // No balance can cover more than the maximum, and the store accepts nothing above it.
   return leastNano(toolsHold === 0n ? most : nanoUsd(most + toolsHold), NANO_USD_MAX);
 }
 
 /**
- * The output tokens of each choice that so much money pays for (the clamp of promise 1).
- * @param funds what admission set aside, which is at least the group's holdMin, or that and what is free beside it.
+ * The output tokens per choice that this amount pays for (the clamp of promise 1).
+ * @param funds the hold, which is at least the group's holdMin; or the hold plus the free funds.
  */
 export function affordableLimit(terms: Terms, { ceilings, toolsHold }: Ceilings, funds: NanoUsd): number {
   const left = nanoUsd(funds - toolsHold);
@@ -248,35 +252,35 @@ export function affordableLimit(terms: Terms, { ceilings, toolsHold }: Ceilings,
 
 /** How much an admitted request may write. */
 export interface PermittedOutput extends Pick<ChargeTerms, "outputMost"> {
-  /** The output limit to send upstream; undefined: the client's own is kept. */
+  /** The output limit to send upstream; undefined: keep the client's own. */
   readonly outputLimit: number | undefined;
-  /** Tokens of thinking of each choice that may be asked for; undefined: the body has no limits. */
+  /** Thinking tokens per choice that may be requested; undefined: the body has no limits. */
   readonly thinkingMost: number | undefined;
-  /** A stream whose client named no output limit, and for which funds have not set one. */
+  /** A stream whose client set no output limit, and for which funds have not set one either. */
   readonly openEnded: boolean;
-  /** How its hold may grow; undefined where nothing is held, or all that the request can cost. */
+  /** How its hold may grow; undefined if nothing is held, or if the hold covers all that the request can cost. */
   readonly growth: Growth | undefined;
   /**
-   * `field=value` when the client's limit or its thinking budget was lowered: to what the model can give, or to what funds
-   * cover. Both are joined by a comma.
+   * `field=value` if the client's limit or its thinking budget was lowered, to what the model can produce or to what
+   * the funds cover. If both were lowered, they are joined by a comma.
    */
   readonly clamped: string | undefined;
 }
 
-/** How the hold of a stream may grow whose client named no output limit (ARCHITECTURE.md promise 1). */
+/** How the hold of a stream may grow whose client set no output limit (ARCHITECTURE.md promise 1). */
 export interface Growth {
-  /** Output tokens of each choice that the first hold covers, and each step adds. */
+  /** Output tokens per choice that the first hold covers and that each step adds. */
   readonly stepTokens: number;
   /**
-   * Output tokens of each choice that model and context allow: no hold need cover more. The upstream is asked for fewer where
-   * funds do not reach so far at admission (`Permit.outputMost`).
+   * Output tokens per choice that model and context allow: no hold needs to cover more. The upstream is asked for fewer
+   * if the funds at admission do not cover them (`Permit.outputMost`).
    */
   readonly outputTokensMax: number;
-  /** What is held for so many output tokens of each choice. */
+  /** The hold for this many output tokens per choice. */
   holdFor(outputTokens: number): NanoUsd;
 }
 
-/** How much an admitted request may write: what its client and its model allow, as far as funds reach. */
+/** How much an admitted request may write: what client and model allow, as far as the funds cover it. */
 export function outputOf(
   protocol: Protocol,
   facts: Envelope,
@@ -291,7 +295,8 @@ export function outputOf(
     : terms.outputLimit;
   const short = affordable < terms.outputLimit;
   const openEnded = facts.stream && facts.limit === undefined && !short;
-  // Where the dearest is held whole, neither need the hold grow nor does its input say what room the context leaves.
+  // If the whole worst case is held, the hold need not grow, and its input does not show how much of the context is
+  // left.
   const whole = answer.dear === true && !partial;
   const { inputTokens } = whole ? offered : worst;
   const { model, outputLimit } = terms;
@@ -299,10 +304,10 @@ export function outputOf(
     ? openLimit({ model, outputLimit, inputTokens, inputEstimate: offered.inputEstimate })
     : affordable;
   const limitMost = openEnded ? Math.min(room, fundedLimit(terms, worst, answer)) : affordable;
-  // What no member of the body limits cannot be lowered, but where funds are short.
+  // If no member of the body limits the output, it can be lowered only when funds are short.
   const own = facts.limit?.implied ? affordable : facts.limit?.value;
   const lowered = short || limitMost < room || (own !== undefined && affordable < own);
-  // A budget that is not held beside the limit must fit in it.
+  // A budget that is not held in addition to the limit must fit into it.
   const thinkingMost = facts.limit?.implied ? undefined : terms.thinkingBeside || limitMost;
   const lessThinking = thinkingMost !== undefined && facts.thinkingBudget > thinkingMost;
   const field = facts.limit?.field ?? (PROTOCOLS[protocol].limitFields[0] as string);
@@ -310,7 +315,7 @@ export function outputOf(
   if (lowered) clamped.push(`${field}=${limitMost}`);
   if (lessThinking) clamped.push(`${facts.budgetParam}=${thinkingMost}`);
   return {
-    // What is sent is what is held: also where the client named no limit, or one above what the model can give.
+    // The upstream gets the limit that the hold covers, also if the client set none or one above the model's maximum.
     outputLimit: lowered || facts.limit === undefined ? limitMost : undefined,
     outputMost: limitMost + besideLimit(terms),
     thinkingMost,
@@ -322,13 +327,13 @@ export function outputOf(
 
 type OpenTerms = Pick<Terms, "model" | "inputTokens" | "inputEstimate" | "outputLimit">;
 
-/** If estimates say that a prompt fills its context, this part is still left to the answer. */
+/** If estimates say that a prompt fills its context, the answer still gets this part. */
 const CONTEXT_PER_ROOM = 32;
 
 /**
- * The output limit that an upstream gets where the client has named none: all that the model can give and the context has
- * room for, since servers refuse a sum above the context. The input is counted at its upper bound; where that leaves less
- * than the default, half of what is likely left is asked for, up to the default.
+ * The output limit that an upstream gets if the client set none: all that the model can produce and the context has
+ * room for, because servers refuse a sum above the context. The input counts at its upper bound. If that leaves less
+ * than the default, half of the likely rest is requested, up to the default.
  */
 export function openLimit({ model, inputTokens, inputEstimate, outputLimit }: OpenTerms): number {
   const { contextTokens, maxOutputTokens } = model;
@@ -338,15 +343,15 @@ export function openLimit({ model, inputTokens, inputEstimate, outputLimit }: Op
 }
 
 /**
- * What all that the payer has free can pay for: an upstream that is asked for more may think past it unseen. What runs beside
- * it may free more, or take it first; the hold is extended as far as there is something when it is needed.
+ * What all free funds of the payer can pay for: an upstream that is asked for more may think beyond it unseen. Other
+ * requests may release funds, or use them first; the hold is extended as far as there are funds when it is needed.
  */
 function fundedLimit(terms: Terms, worst: WorstCase, { unmetered, hold, free }: Admitted): number {
   if (unmetered || free === undefined) return Number.MAX_SAFE_INTEGER;
   return Math.max(terms.outputLimit, affordableLimit(terms, worst, nanoUsd(hold + free)));
 }
 
-/** How far a hold may grow, or undefined when it covers all that may come from the beginning. */
+/** How far a hold may grow; undefined if it covers all possible output from the beginning. */
 function growthOf(terms: Terms, worst: WorstCase, outputTokensMax: number): Growth | undefined {
   const { outputLimit: stepTokens } = terms;
   const holdFor = (outputTokens: number) => holdOf(terms, worst, Math.min(outputTokens, outputTokensMax));

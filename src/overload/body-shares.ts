@@ -1,19 +1,20 @@
 /**
- * What the large bodies of this process take up, by account, from their first byte until they are let go of. No account may have
- * more than what would then still be free: one alone gets half of the room, two a third each, and there is always some left for the
- * next one (docs/decisions/large-bodies-leave-as-much-room-as-they-take.md).
+ * Memory used by the large bodies of this process, by account, from their first byte until they are released. No
+ * account may have more than what would still be free then: a single account gets half of the room, two get a third
+ * each, and there is always some left for the next one
+ * (docs/decisions/large-bodies-leave-as-much-room-as-they-take.md).
  */
 import type { BodyRoom } from "../accept/body.ts";
 import { TransientMap } from "../values/collections/transient.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { AccountTag } from "../values/key.ts";
 
-/** Share of the process's memory that is room for bodies: what is read from one and made of it takes two or three times as much. */
+/** Share of the process's memory for bodies. What is parsed and built from a body takes two or three times its size. */
 const ROOM_RATIO = 0.25;
-/** Times the largest body that there is room for in any case: half of it for one account is one body. */
+/** Minimum room in units of the largest body: with half of it, one account can send one such body. */
 const LARGEST_BODIES = 2;
 
-/** @returns bytes that all large bodies of a process may take up together. */
+/** @returns the bytes that all large bodies of a process may use together. */
 export function bodyRoomBytes(memoryBytes: number, bodyBytesMax: number): number {
   return Math.max(ROOM_RATIO * memoryBytes, LARGEST_BODIES * bodyBytesMax);
 }
@@ -29,7 +30,7 @@ export class BodyShares {
     this.#onRefused = onRefused;
   }
 
-  /** Room for one body of an account, which the store has vouched for before any of it is held. */
+  /** Room for one body of an account. The store has confirmed the account before any of it is held. */
   roomFor(tag: AccountTag): BodyRoom {
     let held = 0;
     return {
@@ -56,11 +57,14 @@ export class BodyShares {
     else this.#byAccount.set(tag, own);
   }
 
-  /** @param others bytes of the account's other bodies: where it has any, their end makes room, and nobody else is to blame. */
+  /**
+   * @param others bytes of the account's other bodies. If it has any, room becomes free when they end, and no other
+   *   account is the cause.
+   */
   #refused(others: number): Refusal {
     this.#onRefused();
     if (others === 0) return refusal("overloaded", { detail: "There is no room for a body of this size." });
-    const detail = `The large bodies of your account that are under way have ${others} bytes, which leaves it no room for this one.`;
+    const detail = `The large bodies of your account's running requests use ${others} bytes, which leaves no room for this one.`;
     return refusal("concurrency", { detail });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The overload manager: the pressure of this process, and who is turned away for it at which point of a request's path. First
- * the numbers are brought together; who goes for them is decided at the end of the file (`shedAt`), from numbers alone.
+ * The overload manager: the pressure of this process, and who is refused at which point of a request's path. It first
+ * collects the numbers. The decision itself is at the end of the file (`shedAt`) and depends on numbers alone.
  */
 import { totalmem } from "node:os";
 import process from "node:process";
@@ -17,32 +17,38 @@ import type { Settings } from "../values/settings.ts";
 import { afterTurn, type Clock } from "../values/time.ts";
 import { BodyShares, bodyRoomBytes } from "./body-shares.ts";
 
-/** Requests in flight that a process carries at least, even if its upstreams take fewer. */
+/** Minimum of requests in flight that a process carries, even if its upstreams take fewer. */
 const IN_FLIGHT_LEAST = 1_000;
-/** Times what its upstreams take at once: as many again may wait for one, or for their clients. */
+/** Multiple of what its upstreams take at once: as many again may wait for an upstream or for their clients. */
 const IN_FLIGHT_FACTOR = 2;
 
 const NO_LOAD = { inFlight: 0, journal: 0 };
 
 export interface Overload {
-  /** Whether a request may go on at this point; the account is known by its key once that has other requests running. */
+  /**
+   * Whether a request may go on at this point. The account of a key is known only while the key has other requests
+   * running.
+   */
   at(point: "headers" | "body", key: WellFormedKey): Refusal | undefined;
-  /** Takes a request into flight: an admitted one, or a count. @returns what takes it out again, or why it may not go on. */
+  /**
+   * Takes a request into flight: an admitted one, or a token count. @returns the function that removes it, or a
+   * refusal.
+   */
   enter(key: WellFormedKey): (() => void) | Refusal;
-  /** Room for a request's body, which is held once the store has vouched for its account. */
+  /** Room for a request's body; held once the store has confirmed its account. */
   roomFor(tag: AccountTag): BodyRoom;
-  /** What the listener asks of every connection and answer. */
+  /** Consulted by the listener for every connection and answer. */
   readonly connectionGuard: {
-    /** How many connections the limit on descriptors leaves room for; undefined where the system does not say. */
+    /** How many connections the limit on file descriptors allows; undefined if the system does not report it. */
     readonly shares: DescriptorShares | undefined;
     refusesConnections(): boolean;
     closesConnections(): boolean;
-    /** A connection has been refused, for want of room or under pressure. */
+    /** A connection has been refused, for lack of room or under pressure. */
     refused(): void;
   };
-  /** Whether memory is what the process is about to run out of: some of it may be what nobody uses any more. */
+  /** Whether the process is about to run out of memory; some of it may be garbage that can be released. */
   isShortOfMemory(): boolean;
-  /** Brings the gauge up to date. */
+  /** Updates the gauge. */
   measure(): void;
   stop(): void;
 }
@@ -70,7 +76,7 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
   });
   let inForce = settings();
   let limits = limitsOf(inForce);
-  // A request asks four times, and only what is in flight changes within a turn: 0.2 us for each time.
+  // A request asks four times, and within one turn only the requests in flight change: 0.2 us for each time.
   const see = onceATurn(clock, () => {
     if (settings() !== inForce) {
       inForce = settings();
@@ -106,7 +112,8 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
     roomFor: (tag) => bodies.roomFor(tag),
     connectionGuard: {
       shares,
-      // Where only requests are too many, each is refused in its protocol's shape, the busiest accounts first.
+      // If only the number of requests is too high, each is refused in its protocol's format, the busiest accounts
+      // first.
       refusesConnections: () => pressureOf(see().vitals, NO_LOAD, limits) >= REFUSE_CONNECTIONS_FROM,
       closesConnections: () => loaded() >= CLOSE_FROM,
       refused: () => metrics.shed.inc({ point: "accept" }),
@@ -120,7 +127,7 @@ export function createOverload({ settings, journalFill, clock, metrics }: Overlo
   };
 }
 
-/** What `take` gives, for all who ask in the same turn of the event loop. */
+/** Calls `take` once per turn of the event loop, and gives its result to every caller in that turn. */
 function onceATurn<T>(clock: Clock, take: () => T): () => T {
   let taken: { readonly value: T } | undefined;
   return () => {
@@ -133,7 +140,7 @@ function onceATurn<T>(clock: Clock, take: () => T): () => T {
   };
 }
 
-/** Requests that a process carries at once when the operator names no number. */
+/** The requests that a process carries at once if the operator sets no number. */
 function derivedInFlightMax(
   upstreams: readonly { readonly maxConcurrency: number }[],
   upstreamMax = Number.POSITIVE_INFINITY,
@@ -142,22 +149,25 @@ function derivedInFlightMax(
   return Math.min(Math.max(IN_FLIGHT_LEAST, taken * IN_FLIGHT_FACTOR), upstreamMax);
 }
 
-/** Up to the first share the journal only keeps history, which gives way by itself; at the second it takes nothing new. */
+/**
+ * Up to PRESSURE_RATIO, the journal keeps only history, which is dropped as needed. At FULL_RATIO, it accepts nothing
+ * new.
+ */
 function journalPressure(fill: number): number {
   return Math.max(0, (fill - PRESSURE_RATIO) / (FULL_RATIO - PRESSURE_RATIO));
 }
 
-/** What the container, else the machine, has. */
+/** The memory of the container, or else of the machine. */
 function machineMemoryBytes(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 && constrained < totalmem() ? constrained : totalmem();
 }
 
 function heavyDetail(own: number): string {
-  return `This gateway is short of room, and your account has ${own} requests running, the largest part of it.`;
+  return `This gateway is short of resources, and your account has ${own} requests running, the largest part of the load.`;
 }
 
-/* The requests of this process whose bodies are being worked on, by account; what shedding goes by. */
+/* The requests of this process whose bodies are being worked on, by account. Shedding decides by these numbers. */
 
 interface AccountLoad {
   count: number;
@@ -169,13 +179,13 @@ interface KeyLoad {
 }
 
 /**
- * Counts what is in flight. An account is known by a key only while that key has requests running, that is, after the
- * store has vouched for it: a forged key with another account's tag learns nothing and blames nobody.
+ * Counts requests in flight. A key's account is known only while the key has requests running, that is, after the store
+ * has confirmed it. So a forged key with another account's tag learns nothing, and does not count against that account.
  */
 export class InFlight {
   readonly #byAccount = new TransientMap<AccountTag, AccountLoad>();
   readonly #byKey = new TransientMap<KeyHash, KeyLoad>();
-  /** How many accounts have each number of requests, so that the most is at hand without a walk. */
+  /** How many accounts have each number of requests, so that the maximum is known without a walk. */
   readonly #accountsByCount: number[] = [];
   #total = 0;
   #most = 0;
@@ -192,12 +202,12 @@ export class InFlight {
     return this.#byAccount.get(tag)?.count ?? 0;
   }
 
-  /** Requests of the account that a key belongs to; 0 while none of the key runs. */
+  /** Requests of the account that a key belongs to; 0 if the key has no running request. */
   ofKey(hash: KeyHash): number {
     return this.#byKey.get(hash)?.account.count ?? 0;
   }
 
-  /** Takes a request in. @returns what takes it out; once. */
+  /** Adds a request. @returns the function that removes it; further calls have no effect. */
   enter(tag: AccountTag, hash: KeyHash): () => void {
     const load = this.#byKey.get(hash) ?? this.#comes(tag, hash);
     load.count += 1;
@@ -213,7 +223,7 @@ export class InFlight {
     };
   }
 
-  /** A key has its first request. */
+  /** The first running request of a key. */
   #comes(tag: AccountTag, hash: KeyHash): KeyLoad {
     const known = this.#byAccount.get(tag);
     const account = known ?? { count: 0 };
@@ -230,7 +240,7 @@ export class InFlight {
     account.count = now;
     this.#rank(before, -1);
     this.#rank(now, 1);
-    // A count changes by one, so the most does, too.
+    // A count changes by one, so the maximum does, too.
     if (now > this.#most) this.#most = now;
     else if (before === this.#most && this.#accountsByCount[before] === 0) this.#most = now;
   }
@@ -242,54 +252,59 @@ export class InFlight {
 }
 
 /*
- * Decides who is refused while the process is short of something, decided from numbers alone (ARCHITECTURE.md promise
- * 10). First the accounts that have most of what runs, with 429: one client's flood must neither cost the others their
- * answers nor show the front a 5xx. Only where there is no such account, or the process is still full, everybody with
- * 503.
+ * Decides from numbers alone who is refused while the process is short of something (ARCHITECTURE.md promise 10).
+ * First, the accounts with most of the running requests get 429: the flood of one client must neither cost the others
+ * their answers nor show the front a 5xx. Everybody gets 503 only if there is no such account, or if the process is
+ * still full.
  */
 
-/** Where on its path a request can be turned away; each one costs more than the one before. */
+/** Points on its path at which a request can be refused; each costs more than the one before. */
 const SHED_POINTS = ["accept", "headers", "body", "upstream"] as const;
 type ShedPoint = (typeof SHED_POINTS)[number];
 
-/** Pressure from which on answers close their connections, so that the front spreads its next requests anew. */
+/** Pressure from which answers close their connections, so that the front distributes its next requests anew. */
 const CLOSE_FROM = 0.9;
-/** Pressure of the process itself, its loop and memory, from which on new connections are answered 503 and closed. */
+/** Pressure of the event loop and memory from which new connections are answered 503 and closed. */
 const REFUSE_CONNECTIONS_FROM = 1;
 
-/** Share of the memory, or of the heap, from which on it is looked for what can be given back; below where all are turned away. */
+/**
+ * Share of the memory or the heap from which the process tries to release memory; below the point at which all are
+ * refused.
+ */
 const SHORT_OF_MEMORY_FROM = 0.9;
 
 interface Threshold {
-  /** From here on the accounts with most of the requests get 429. */
+  /** From here on, the accounts with most of the requests get 429. */
   readonly heavy: number;
-  /** From here on everybody gets 503; while there is a heavy account, only at 1. */
+  /** From here on, everybody gets 503; while there is a heavy account, only at 1. */
   readonly all: number;
 }
 
-/** The further a request has come, the more it has cost already, so the higher the pressure at which it is refused. */
+/** The further a request has come, the more it has cost already, so it is refused at a higher pressure. */
 const THRESHOLDS: Readonly<Record<Exclude<ShedPoint, "accept">, Threshold>> = {
   headers: { heavy: 0.8, all: 0.95 },
   body: { heavy: 0.85, all: 0.97 },
   upstream: { heavy: 0.9, all: 1 },
 };
 
-/** Below this many requests in flight no account is blamed. */
+/** Below this many requests in flight, no account counts as heavy. */
 const HEAVY_MIN = 8;
-/** Times its equal share that an account may have. */
+/** Multiple of its equal share that an account may have. */
 const HEAVY_FACTOR = 2;
 
-/** What is in flight in this process, without the request that is decided. */
+/** Requests in flight in this process, without the one that is being decided. */
 interface Census {
   /** Requests of all accounts. */
   readonly total: number;
   /** Accounts that have any. */
   readonly accounts: number;
-  /** Requests of the account that has most. */
+  /** Requests of the account that has the most. */
   readonly most: number;
 }
 
-/** Whether an account with so many requests has an outsized part of what runs: half of it, or twice an equal share. */
+/**
+ * Whether an account with this many requests has an outsized part of what runs: half of it, or twice an equal share.
+ */
 export function isHeavy(own: number, { total, accounts }: Census): boolean {
   if (own < HEAVY_MIN) return false;
   return own * 2 > total || own * accounts > total * HEAVY_FACTOR;
@@ -297,8 +312,8 @@ export function isHeavy(own: number, { total, accounts }: Census): boolean {
 
 /**
  * Decides one request.
- * @param own requests in flight of its account; 0 while the account is not known.
- * @returns the cause of its refusal, or undefined when it may go on.
+ * @param own requests in flight of its account; 0 if the account is not known.
+ * @returns the cause of its refusal, or undefined if it may go on.
  */
 export function shedAt(
   point: Exclude<ShedPoint, "accept">,

@@ -19,7 +19,7 @@ const NO_ROUTES: readonly Route[] = [];
 /** A hold outlives its request by this much, so that a slow settlement still finds it. */
 const HOLD_GRACE_MS = 60_000;
 
-/** Asks whether the request may run, and who pays. No async function of its own: one more takes 0.4 us. */
+/** Asks whether the request may run, and who pays. Not an async function, because one more takes 0.4 us. */
 export function admitRequest(
   run: Run,
   key: WellFormedKey,
@@ -30,7 +30,7 @@ export function admitRequest(
   const idempotency = isRefusal(read) ? undefined : idempotencyOf(run, read, parts);
   const facts: Envelope | Refusal = isRefusal(read) ? read : isRefusal(idempotency) ? idempotency : read.envelope;
   if (!isRefusal(facts)) run.record.asked(facts.model);
-  // What could not be recorded is not begun (docs/failure-model.md invariant 29).
+  // A request that could not be recorded is not started (docs/failure-model.md invariant 29).
   if (!parts.journal.health().usable) return refusal("journal_full");
   return admit(
     {
@@ -57,7 +57,9 @@ export function openHold(run: Run, permit: Permit, parts: PipelineParts): void {
   parts.journal.open({ voided: voidOf(permit), hold: permit.hold });
 }
 
-/** What recognises the request when its client sends it again; undefined unless switched on and asked for. */
+/**
+ * Identifies a repetition of the request by its client; undefined unless the feature is enabled and the client uses it.
+ */
 function idempotencyOf(run: Run, read: ReadBody, parts: PipelineParts): Idempotency | Refusal | undefined {
   const { enabled, keepMs } = parts.settings().idempotency;
   const key = enabled ? idempotencyKeyOf(run.request.headers) : undefined;
@@ -66,7 +68,7 @@ function idempotencyOf(run: Run, read: ReadBody, parts: PipelineParts): Idempote
   return { ...idempotentRequest(key, endpoint, read.body), streamed: read.envelope.stream, keepMs };
 }
 
-/** The largest `total` among the model's routes: the request's whole life. */
+/** The largest `total` among the model's routes: the maximum lifetime of the request. */
 function longestTotalMs(parts: PipelineParts, { model }: Envelope): number {
   const settings = parts.settings();
   let longest = 0;

@@ -1,4 +1,4 @@
-/** The last step of a request: the answer is brought to its client, and is settled before its end. */
+/** The last step of a request: its answer is delivered to the client, and settled before it ends. */
 
 import { limitHeaders } from "../admit/limit-headers.ts";
 import type { Permit } from "../admit/permit.ts";
@@ -12,7 +12,7 @@ import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { StreamBill, settleRequest, tierSent } from "./settlement.ts";
 
-/** A whole reply waits entirely for its charge to be durable. */
+/** A whole reply is sent only after its charge is durable. */
 export async function relayWhole(
   run: Run,
   permit: Permit,
@@ -35,8 +35,9 @@ export async function relayWhole(
 }
 
 /**
- * A stream: frames as they complete, the end once its charge is durable. What it takes to ask an upstream is let go of with its
- * beginning: nothing that lives as long as the stream may hold the request's body, nor what was read from it.
+ * A stream: frames are sent as they complete, the end once the charge is durable. What was needed to ask an upstream is
+ * released when the stream begins: nothing that lives as long as the stream may hold the request's body or what was
+ * read from it.
  */
 export function relayStreamed(
   run: Run,

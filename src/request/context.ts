@@ -1,20 +1,21 @@
-/** What conversion is given of time, chance and secrets. */
+/** The time, random numbers and secrets for conversion. */
 import { randomBytes } from "node:crypto";
 import type { Permit } from "../admit/permit.ts";
 import type { ConvertContext } from "../convert/exchange.ts";
 import { pooled, randomBase62 } from "../values/key.ts";
 import type { PipelineParts } from "./run.ts";
 
-/** For ids in replies, which are no secrets. */
+/** For ids in replies, which are not secret. */
 const RANDOM = pooled(randomBytes);
 
 /**
- * So many envelopes of a request that do not open are tried, 5 us each and key; the others of it, then, are taken for such at once. A whole
- * conversation's do not open where its key is gone; a stranger can write sixty thousand for nothing.
+ * After this many envelopes of a request could not be opened, at 5 us per envelope and key, its other envelopes count
+ * as foreign without a try. In an old conversation none may open, because its key was removed; and anybody can send
+ * sixty thousand invalid ones at no cost.
  */
 const FOREIGN_MAX = 1_000;
 
-/** Envelopes are bound to the account: one that another tenant brings is a stranger's (ARCHITECTURE.md promise 14). */
+/** Envelopes are bound to the account: an envelope of another tenant does not open (ARCHITECTURE.md promise 14). */
 export function contextOf(
   { clock, sealing }: Pick<PipelineParts, "clock" | "sealing">,
   { tag }: Pick<Permit, "tag">,

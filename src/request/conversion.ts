@@ -1,6 +1,6 @@
 /**
- * What one attempt carries through dispatch: the conversion for its route, and what inspecting the reply has completed
- * so far. Dispatch holds it as a token and understands none of it.
+ * What one attempt carries through dispatch: the conversion for its route, and what the inspection of the reply has
+ * completed so far. For dispatch, it is an opaque token.
  */
 import type { RequestHeaders } from "../accept/headers.ts";
 import { countedFault } from "../convert/counted-fault.ts";
@@ -39,7 +39,7 @@ export class AttemptConversion {
     this.exchange = exchange;
   }
 
-  /** The stream's conversion; made with the first byte of a streamed reply. */
+  /** The stream's conversion, created with the first byte of a streamed reply. */
   get converter(): StreamConverter {
     this.#converter ??= this.exchange.stream();
     return this.#converter;
@@ -48,7 +48,7 @@ export class AttemptConversion {
 
 const NO_EDITS: readonly HeaderEdits[] = [];
 
-/** Gives dispatch the encoder of a request: the conversion for a route, then the operator's rules on what it gave. */
+/** The encoder of a request for dispatch: the conversion for a route, then the operator's rules on its result. */
 export function encoderFor(
   open: OpenExchange,
   request: ClientRequest,
@@ -69,7 +69,7 @@ export function encoderFor(
   };
 }
 
-/** The same, for a request whose reasoning an upstream has refused: without it, and the answer says so. */
+/** The same for a request whose reasoning an upstream has refused: without the reasoning, and the answer says so. */
 export function encoderWithoutReasoning(
   open: OpenExchange,
   request: ClientRequest,
@@ -88,7 +88,7 @@ export function encoderWithoutReasoning(
   };
 }
 
-/** An exchange whose answer names one thing more that was left out. */
+/** An exchange whose answer lists one more member that was left out. */
 function leaving(exchange: Exchange, name: string): Exchange {
   const dropped = [name, ...exchange.request.dropped.filter((one) => one !== name)];
   return {
@@ -99,14 +99,14 @@ function leaving(exchange: Exchange, name: string): Exchange {
   };
 }
 
-/** The body as the operator's rules want it; one that conversion did not touch has been scanned before. */
+/** The body after the operator's rules. If conversion did not change the body, its existing scan is reused. */
 function ruled(body: Uint8Array, request: ClientRequest, route: Route, actions: readonly RuleAction[]): Uint8Array {
   const { protocol, capabilities } = route;
   const scan = body === request.body ? request.scan : undefined;
   return rewriteBody(body, { protocol, systemRole: capabilities.systemRole }, actions, scan);
 }
 
-/** The tier that the body asks for in the end: a rule may have taken its member out. */
+/** The tier that the final body asks for: a rule may have removed the member. */
 function tierSent({ body: converted, tier }: EncodedRequest, body: Uint8Array): string | undefined {
   if (tier === undefined || body === converted) return tier;
   return tierOf(JSON.parse(Buffer.from(body).toString()))?.name;
@@ -127,8 +127,8 @@ function routeFacts(route: Route, model: Model): RouteFacts {
 }
 
 /**
- * Looks at a reply before it counts as an answer: a stream is accepted with its first event, so that one that begins
- * with an error can still be tried elsewhere.
+ * Inspects a reply before it counts as an answer. A stream is accepted with its first event, so that a stream that
+ * begins with an error can still be retried elsewhere.
  */
 export const inspector: Inspector<AttemptConversion> = {
   chunk(attempt, bytes) {
@@ -148,17 +148,19 @@ export const inspector: Inspector<AttemptConversion> = {
   },
 };
 
-/* The client's headers that mean something to an upstream of its own protocol. Dispatch has the last word on names. */
+/*
+ * The client's headers that are passed to an upstream of the same protocol. Dispatch decides which names are allowed.
+ */
 
 /**
- * The form of a beta's name. Any name of this form passes, known or not: clients use new ones before we hear of them,
- * and an upstream ignores what it does not know. What has another form is left out silently.
+ * The form of a beta's name. Any name of this form passes, known or not: clients use new ones before we know them, and
+ * an upstream ignores those that it does not know. Names of another form are dropped silently.
  */
 const BETA_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /**
- * What goes upstream of a request's head: on messages the version, unchanged, and the betas. An upstream of another
- * protocol gets neither, and a messages upstream of a translated route gets dispatch's own version.
+ * The request headers that go upstream: for messages, the version, unchanged, and the betas. An upstream of another
+ * protocol gets neither, and a messages upstream on a translated route gets dispatch's own version.
  */
 export function forwardedHeaders(protocol: Protocol, headers: RequestHeaders): [string, string][] {
   if (protocol !== "messages") return [];
@@ -170,7 +172,7 @@ export function forwardedHeaders(protocol: Protocol, headers: RequestHeaders): [
   return forwarded;
 }
 
-/** One list of the header's lines, each a list of its own, in order and without repetitions. */
+/** Merges the header's lines, each a list of its own, into one list, in order and without repetitions. */
 function betaList(lines: readonly string[]): string {
   const names = new Set(
     lines
@@ -181,7 +183,7 @@ function betaList(lines: readonly string[]): string {
   let list = "";
   for (const name of names) {
     const longer = list === "" ? name : `${list},${name}`;
-    // Names beyond are left out, so that a long list is shortened and not lost whole.
+    // Further names are dropped, so that a long list is shortened instead of lost.
     if (longer.length > FORWARDED_VALUE_LENGTH_MAX) break;
     list = longer;
   }

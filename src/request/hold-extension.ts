@@ -1,11 +1,11 @@
 /**
- * Watches what an open-ended stream costs while it runs (ARCHITECTURE.md promise 1). Near the edge of its hold the
- * store is asked to raise it by another step, while the stream flows on; where the hold can grow no more, the stream is
- * ended at its edge.
+ * Watches the cost of an open-ended stream while it runs (ARCHITECTURE.md promise 1). Near the edge of its hold, it
+ * asks the store to raise the hold by another step, while the stream continues. If the hold cannot grow any more, the
+ * stream ends at the edge.
  *
- * What it goes by is the estimate of a cut stream's bill: the upstream's count where there is one, else what was shown and,
- * where the model is known to think out of sight, what may have been hidden in the time that was silent. What the last
- * count says beyond that is settled as every charge above its hold: free funds first, the rest absorbed.
+ * The cost is the estimate for the bill of a cut stream: the upstream's count if there is one, else what was shown. If
+ * the model is known to hide its thinking, it includes what may have been written in the silent time. If the last count
+ * exceeds this, the rest is settled like every charge above its hold: from free funds first, then absorbed.
  */
 import type { Growth } from "../admit/terms.ts";
 import type { ExtendAnswer } from "../store/extension.ts";
@@ -14,30 +14,30 @@ import type { Clock } from "../values/time.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import type { SeenCounts } from "./silence.ts";
 
-/** The store is asked when less than this part of a step is left of the hold: a fifth, so at 80 % of the first. */
+/** The store is asked when less than this part of a step is left of the hold: a fifth, so at 80 % of the first hold. */
 const EDGE_PER_STEP = 5n;
-/** How long after the store gave no answer it is asked again, while the hold lasts. */
+/** If the store gave no answer, it is asked again after this time, while the hold lasts. */
 const RETRY_MS = 1_000;
 
-/** What became of an ask: a whole step, what was left of the funds, a hold that is gone, no answer. */
+/** Result of asking: a whole step, the rest of the funds, no increase, a hold that no longer exists, no answer. */
 export type ExtensionOutcome = "extended" | "part" | "refused" | "gone" | "unavailable";
 
 /** Whether the stream may go on, must wait for the store, or ends here. */
 type FlowVerdict = "go" | "wait" | "stop";
 
-/** What the stream owes, and for whom. */
+/** The bill of the stream. */
 interface GrowingBill {
-  /** Asks the store for a hold of this much; rejects when it gives no answer. */
+  /** Asks the store for a hold of this much; rejects if it gives no answer. */
   extend(target: NanoUsd): Promise<ExtendAnswer>;
-  /** What the stream would be billed for if it were cut with these counts. */
+  /** What the stream would be billed if it were cut with these counts. */
   costOf(counts: SeenCounts): { readonly usage: Usage; readonly cost: NanoUsd };
-  /** Called with each answer, and what is held from now on. */
+  /** Called with the outcome of each answer, and the hold from now on. */
   extended(outcome: ExtensionOutcome, hold: NanoUsd): void;
 }
 
 interface HoldExtensionParts {
   readonly growth: Growth;
-  /** What admission set aside. */
+  /** The hold at admission. */
   readonly hold: NanoUsd;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly bill: GrowingBill;
@@ -45,12 +45,12 @@ interface HoldExtensionParts {
 
 export class HoldExtension {
   readonly #parts: HoldExtensionParts;
-  /** Less than this left, and the store is asked. */
+  /** The store is asked when less than this is left. */
   readonly #edge: bigint;
   readonly #step: bigint;
   readonly #most: NanoUsd;
   #hold: NanoUsd;
-  /** Output tokens of each choice that the last granted step covers. */
+  /** Output tokens per choice that the last granted step covers. */
   #outputTokens: number;
   #asking = false;
   /** True once the hold cannot grow any more. */
@@ -68,19 +68,19 @@ export class HoldExtension {
     this.#outputTokens = growth.stepTokens;
   }
 
-  /** @param wake called when an answer has come and `look` may say something else. */
+  /** @param wake called after an answer, because `look` may now return another verdict. */
   onAnswer(wake: () => void): void {
     this.#wake = wake;
   }
 
-  /** The usage that the client is sent when the stream is ended here. */
+  /** The usage that is sent to the client if the stream is ended here. */
   usageOf(counts: SeenCounts): Usage {
     return this.#parts.bill.costOf(counts).usage;
   }
 
-  /** Looks at what has been produced; may ask the store on the way. */
+  /** Checks what has been produced, and asks the store if needed. */
   look(counts: SeenCounts): FlowVerdict {
-    // A hold for all that the model can give is never exceeded, even if an estimate says more.
+    // A hold for all that the model can produce is never exceeded, even if an estimate says more.
     if (this.#hold >= this.#most || counts.final) return "go";
     const { cost } = this.#parts.bill.costOf(counts);
     const rest = this.#hold - cost;
@@ -107,7 +107,7 @@ export class HoldExtension {
     );
   }
 
-  /** One step more, or as many as what has been produced meanwhile takes to be off the edge again. */
+  /** One more step, or as many as needed to get away from the edge again. */
   #nextTokens(cost: NanoUsd): number {
     const { stepTokens, outputTokensMax, holdFor } = this.#parts.growth;
     const missing = cost + this.#edge - holdFor(this.#outputTokens + stepTokens);
@@ -121,7 +121,7 @@ export class HoldExtension {
       return "gone";
     }
     const before = this.#hold;
-    // A store that lost its last second may hold less than it said before: what it says now counts.
+    // A store that lost its last second may hold less than it said before: its current answer counts.
     this.#hold = answer.hold;
     this.#outputTokens = outputTokens;
     if (answer.hold >= target) return "extended";

@@ -1,9 +1,10 @@
 /**
- * Calls when a stream has been silent for so long, again and again, until it is stopped (ARCHITECTURE.md promise 8).
+ * An idle timer: calls back whenever a stream has been silent for an interval, until it is stopped (ARCHITECTURE.md
+ * promise 8).
  */
 import type { Clock } from "../values/time.ts";
 
-/** One timer for many frames: it looks at the last frame's time when it fires, and sleeps for the rest. */
+/** One timer for many frames: when it fires, it checks the time of the last frame and sleeps for the rest. */
 export class IdleTimer {
   readonly #clock: Clock;
   readonly #everyMs: number;
@@ -20,7 +21,7 @@ export class IdleTimer {
     this.#cancel = this.#after(everyMs);
   }
 
-  /** The client has been given something. */
+  /** The client has received something. */
   touch(nowMs: number): void {
     this.#lastMs = nowMs;
   }

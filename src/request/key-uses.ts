@@ -1,6 +1,6 @@
 /**
- * When each key was last used, from where and by which program: noted in memory with each request, and given to the store now
- * and then, so that no request waits for it. What a crash takes is a minute of it.
+ * When each key was last used, from which address and by which program. Recorded in memory with each request, and
+ * written to the store once a minute, so that no request waits for it. A crash loses up to a minute of it.
  */
 import { type Store, StoreAwayError } from "../store/contract.ts";
 import type { KeyUse } from "../store/records.ts";
@@ -9,11 +9,11 @@ import type { AccountTag } from "../values/key.ts";
 import { containsKey } from "../values/key-search.ts";
 import type { Clock } from "../values/time.ts";
 
-/** How long a use waits for the others. */
+/** Interval at which uses are written. */
 const GATHER_MS = 60_000;
-/** Keys whose use waits at once; the use of others is not noted before these are given to the store. */
+/** Keys with a pending use; uses of further keys are dropped until these have been written. */
 const KEYS_MAX = 10_000;
-/** A program's name and version, as the first word of its `user-agent` says it. */
+/** A program's name and version: the first word of its `user-agent`. */
 const PROGRAM = /^[\w.@/+-]{1,64}/;
 const FIRST_WORD = /^\S*/;
 
@@ -29,7 +29,7 @@ interface KeyUsesParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly store: Pick<Store, "noteKeyUses">;
-  /** Whom an address stands for: of IPv6 its network. */
+  /** The group to which an address belongs: for IPv6, its network. */
   readonly bucketOf: (address: string) => string;
 }
 
@@ -42,7 +42,7 @@ export class KeyUses {
     this.#parts = parts;
   }
 
-  /** Notes an admitted request; the latest of a key counts. */
+  /** Records an admitted request; only the latest use of a key counts. */
   note(use: Noted): void {
     if (this.#waiting.size >= KEYS_MAX && !this.#waiting.has(use.keyId)) return;
     this.#waiting.set(use.keyId, use);
@@ -52,7 +52,7 @@ export class KeyUses {
     });
   }
 
-  /** Gives what is noted to the store; where the store is away the rest waits for the next time. Never rejects. */
+  /** Writes pending uses to the store. If the store is unavailable, the rest waits for the next time. Never rejects. */
   async flush(): Promise<void> {
     for (const [tag, uses] of Map.groupBy(this.#waiting.values(), (use) => use.tag)) {
       try {
@@ -62,7 +62,7 @@ export class KeyUses {
         );
       } catch (error) {
         if (error instanceof StoreAwayError) return;
-        // One account's own trouble keeps no other waiting, and ends no process.
+        // An error of one account must not delay the others, and must not end the process.
         this.#parts.log.warn({ reason: String(error) }, "the last use of an account's keys was not noted");
       }
       for (const use of uses) if (this.#waiting.get(use.keyId) === use) this.#waiting.delete(use.keyId);
@@ -74,14 +74,17 @@ export class KeyUses {
     await this.flush();
   }
 
-  /** No more than is of use. */
+  /** Only the information that is needed. */
   #shown({ keyId, atMs, address, userAgent }: Noted): KeyUse {
     const from = address === undefined ? "" : this.#parts.bucketOf(address);
     return { keyId, atMs, from, by: programOf(userAgent ?? "") };
   }
 }
 
-/** Some clients put their key there, and who may look at the uses of a key must not get it: the word is searched before it is cut. */
+/**
+ * Some clients send their key in this header, and users who can see the uses of a key must not get it. The word is
+ * searched for a key before it is cut.
+ */
 function programOf(userAgent: string): string {
   const [word = ""] = FIRST_WORD.exec(userAgent) ?? [];
   return containsKey(word) ? "" : (PROGRAM.exec(word)?.[0] ?? "");

@@ -1,5 +1,5 @@
 /**
- * What is known of a model that writes out of sight, and what becomes of its upstream when the client leaves
+ * Decides what happens to an upstream when its client disconnects, by what is known of a model that thinks unseen
  * (docs/decisions/what-leaving-costs.md).
  */
 import type { Permit } from "../admit/permit.ts";
@@ -17,12 +17,12 @@ import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
 
 const MS_PER_S = 1_000;
 
-/** How the model writes that answers, as far as is known now. */
+/** How the answering model writes, as far as is known now. */
 export function paceOf(run: Run, route: Route, { observed }: Pick<PipelineParts, "observed">): Pace {
   return observed.paceOf(route, run.asksToThink || route.capabilities.thinking !== "none");
 }
 
-/** A reply whose output its upstream has counted says how its model writes; half a count says nothing of it. */
+/** Learns how the model writes from a reply whose output its upstream has counted; a partial count shows nothing. */
 export function learn(
   route: Route,
   { usage, final, produced, silentMs }: MeasuredReply,
@@ -31,15 +31,15 @@ export function learn(
   if (usage && final && isOutputCounted(usage)) observed.note(route, { usage, produced, silentMs });
 }
 
-/** An output of 0 is that of a server that does not count it, or of a reply that says nothing of its model. */
+/** An output of 0 comes from a server that does not count it, or from a reply that shows nothing about its model. */
 function isOutputCounted({ output, outputUncounted, unsplit }: Usage): boolean {
   return output > 0 && !outputUncounted && !unsplit;
 }
 
 /**
- * The tries of a request. A try that its client left, that timed out or that broke off gets an estimate of the tokens
- * written unseen in its time: in a whole reply that can be everything, in a stream only what the model may think before its
- * first visible token. Either may have called the tools of its server by then.
+ * The attempts of a request. If the client disconnected during an attempt, or if it timed out or broke off, it gets an
+ * estimate of the tokens written unseen in its time. In a whole reply that can be everything; in a stream, only what
+ * the model may think before its first visible token. Either may also have called tools of the server by then.
  */
 export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
   return run.attempts.map((attempt) => {
@@ -49,7 +49,7 @@ export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "ob
     const pace = paceOf(run, route, parts);
     const waitedMs = Math.max(0, endedAtMs - startedAtMs - EXPECTED_MS);
     const { terms, model: asked } = permit;
-    // A stream whose protocol shows calls would have begun before the first of them.
+    // If the protocol shows calls, a stream would have begun before the first of them.
     const shown = run.streamed ? route.protocol : undefined;
     const calls = waitedMs > 0 ? unseenCalls(terms.tools, asked.toolCalls.held, shown) : undefined;
     if (run.streamed && pace.thinks === "no") return { ...attempt, unseenCalls: calls };
@@ -57,41 +57,41 @@ export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "ob
   });
 }
 
-/** Whether its upstream was at work when a try was given up, and has not said how much it did. */
+/** Whether the upstream was working when the attempt was given up, and has not reported how much it did. */
 function mayHaveWritten({ outcome, sentToUpstream, refusedByUpstream, usage }: AttemptFacts): boolean {
   return outcome !== "ok" && sentToUpstream && !refusedByUpstream && usage === undefined;
 }
 
 /**
- * Whether the upstream keeps the answer: a server may write it to its end for nobody, and who has its id can read it then,
- * for nothing (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ * Whether the upstream keeps the answer. Its server may complete the answer without a reader, and a client that has its
+ * id can then read it at no cost (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 export function isKept({ readsAgain }: Pick<Run, "readsAgain">, { stateful }: Route): boolean {
   return readsAgain && stateful === true;
 }
 
-/** A stream that its client leaves. */
+/** A stream whose client disconnects. */
 interface LeftStream {
   readonly route: Route;
-  /** The tier that it was asked for. */
+  /** The requested tier. */
   readonly tier: string | undefined;
-  /** What is known of it now. */
+  /** The counts at this time. */
   readonly counts: SeenCounts;
   readonly delivered: boolean;
-  /** Undefined where the hold covers the most. */
+  /** Undefined if the hold covers the maximum. */
   readonly holdExtension: Pick<HoldExtension, "look"> | undefined;
 }
 
-/** Held input above the likely one for which a count is worth waiting for. */
+/** If held input exceeds the likely input by more than this, it is worth waiting for a count. */
 const INPUT_DOUBT_TOKENS = 10_000;
-/** Bytes that an upstream may spend on a token that nobody reads: a frame of its own, with probabilities. */
+/** Bytes that an upstream may use for a token that nobody reads: a frame of its own, with probabilities. */
 const BYTES_PER_TOKEN = 4_096;
 
 /**
- * A client that leaves does not save what it has caused (ARCHITECTURE.md promise 3): where its model may have thought
- * out of sight, the upstream is read on for its count. A stream of which the client got nothing costs it nothing and is
- * stopped at once.
- * @returns undefined where the upstream is to be stopped.
+ * Disconnecting does not save a client what it has caused (ARCHITECTURE.md promise 3). If its model may have thought
+ * unseen, the gateway keeps reading the upstream until its count. A stream of which the client got nothing costs
+ * nothing and is stopped at once.
+ * @returns undefined if the upstream is to be stopped.
  */
 export function leavingOf(
   run: Run,
@@ -103,12 +103,12 @@ export function leavingOf(
   const drains = upstream?.onClientGone === "drain";
   const graceMs = upstream?.clientGoneGraceMs ?? 0;
   const pace = paceOf(run, route, parts);
-  // A server's own tools are billed by the call, and what they find as input, which is seldom shown: the count tells.
+  // A server's own tools are billed per call, and their results as input, which is seldom shown: only the count tells.
   const hidesTools = admitted.terms.tools.length > 0;
-  // Nor is it of an input that may be much longer than it looks, until the upstream has counted it.
+  // The same applies to an input that may be much longer than it looks, until the upstream has counted it.
   const { inputTokens, inputEstimate, hasFiles } = admitted.terms;
   const isCounted = (counts.usage?.input ?? 0) > 0;
-  // Where nobody is charged there is nothing to learn from it.
+  // If nobody is charged, the count is not needed.
   const hidesFile = hasFiles && !isCounted && !admitted.unmetered;
   const hidesInput = hidesFile || (inputTokens - inputEstimate > INPUT_DOUBT_TOKENS && !isCounted);
   const isReadLater = isKept(run, route) && !admitted.unmetered;
@@ -116,10 +116,10 @@ export function leavingOf(
   const hides = pace.thinks !== "no" || hidesTools || hidesInput || isReadLater || drawCheck();
   if (!drains && (!delivered || graceMs === 0 || !hides)) return undefined;
   return {
-    // A file can be made to look small, and what is kept can be read later: who leaves these is charged by the count, however
-    // long the answer is.
+    // A file can be made to look small, and a kept answer can be read later. So these are charged by the count, however
+    // long the answer takes.
     forMs: drains || hidesFile || isReadLater ? Number.POSITIVE_INFINITY : graceMs,
-    // Nor however large: pictures and what tools have found are no tokens of its limit.
+    // And however large it is: images and tool results are not tokens of its limit.
     bytesMax: isReadLater ? Number.POSITIVE_INFINITY : BYTES_PER_TOKEN * admitted.outputMost * admitted.terms.choices,
     doubt:
       drains || hidesTools || hidesInput || isReadLater
@@ -128,44 +128,47 @@ export function leavingOf(
     covers(seen) {
       const permit = run.permit ?? admitted;
       if (permit.unmetered) return true;
-      // Its client gets all of it, so its hold grows as that of a stream whose client stays.
+      // The client can read all of it later, so its hold grows like that of a stream whose client stays.
       if (isReadLater && holdExtension) return holdExtension.look(seen) !== "stop";
-      // Calls that were seen, and what they found, are owed whether it is read on or not.
+      // Calls that were seen, and their results, are owed whether the reading continues or not.
       const { served: _, ...produced } = seen.produced;
       return costSoFar(permit, { ...seen, produced }, { cause: "client_gone", pace, tier }).cost < permit.hold;
     },
-    // Nothing is free once one that can be read later has ended: it costs what is set aside, however little of it was seen.
+    // Ending a stream that can be read later would release no funds: it costs the whole hold, however little of it was seen.
     begun: (end) => (isReadLater ? () => {} : parts.left.add(admitted.tag, end)),
   };
 }
 
-/** What becomes of the upstream when the client leaves. */
+/** How the upstream is read after the client has disconnected. */
 export interface Leaving {
-  /** How long it is read on at most; Infinity: until it ends. */
+  /** Longest time for which it is read; Infinity: until it ends. */
   readonly forMs: number;
-  /** How much it may say meanwhile. */
+  /** How many bytes it may send in that time. */
   readonly bytesMax: number;
-  /** What reading on may cost: so many tokens, and how many of them a second of silence may hide. */
+  /**
+   * The tokens in doubt, and how many a second of silence may hide. Reading ends when it has cost as much as is in
+   * doubt.
+   */
   readonly doubt: { readonly tokens: number; readonly perS: number } | undefined;
-  /** Whether what has been set aside still covers the reply. */
+  /** Whether the hold still covers the reply. */
   covers(counts: SeenCounts): boolean;
-  /** Called when the stream is read on, with a function that ends that. @returns to be called when it has ended. */
+  /** Called when the reading begins, with a function that ends it. @returns a function to call when it has ended. */
   begun(end: () => void): () => void;
 }
 
-/** How often a silent upstream is looked at. */
+/** How often a silent upstream is checked. */
 const LOOK_MS = 250;
 
 /**
- * A stream whose client has left, read on for its upstream's count: as long as that costs less than what is in doubt, and
- * never beyond what was set aside.
+ * Keeps reading a stream after its client has disconnected, to get the upstream's count: as long as this costs less
+ * than what is in doubt, and never beyond the hold.
  */
 export class ReadOn {
   readonly #leaving: Leaving;
   readonly #clock: Pick<Clock, "after" | "monotonicMs">;
   readonly #end: () => void;
   readonly #done: () => void;
-  /** What was known when the client left. */
+  /** The counts when the client disconnected. */
   readonly #left: SeenCounts;
   readonly #leftAtMs: number;
   #tokens: number;
@@ -173,7 +176,7 @@ export class ReadOn {
   #bytes = 0;
   #cancelLook = () => {};
 
-  /** @param end called when it has gone on for long enough. */
+  /** @param end called when the reading has lasted long enough. */
   constructor(leaving: Leaving, left: SeenCounts, clock: Pick<Clock, "after" | "monotonicMs">, end: () => void) {
     this.#leaving = leaving;
     this.#left = left;
@@ -193,7 +196,7 @@ export class ReadOn {
     });
   }
 
-  /** Whether reading on may end, after so many more bytes and in the stream's present state. */
+  /** Whether the reading may end, after this many more bytes and in the stream's present state. */
   isOver(bytes: number, { ended, fault }: Pick<StreamConverter, "ended" | "fault">, counts: SeenCounts): boolean {
     this.#bytes += bytes;
     if (counts.produced.tokens > this.#tokens) this.#shownAtMs = this.#clock.monotonicMs();
@@ -202,7 +205,7 @@ export class ReadOn {
     return this.#bytes > this.#leaving.bytesMax || !this.#leaving.covers(counts) || this.#isEnough(this.#tokens);
   }
 
-  /** Whether it costs as much by now as it could save. */
+  /** Whether the reading has cost as much as it could save. */
   #isEnough(tokens: number): boolean {
     const nowMs = this.#clock.monotonicMs();
     const { doubt, forMs } = this.#leaving;

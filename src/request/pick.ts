@@ -1,4 +1,7 @@
-/** The third step of a request: it enters flight and is converted for one route after another, until an upstream answers. */
+/**
+ * The third step of a request: it enters flight, and is converted for one route after another until an upstream
+ * answers.
+ */
 
 import type { ReadBody } from "../accept/envelope.ts";
 import type { Permit } from "../admit/permit.ts";
@@ -20,7 +23,7 @@ import {
 import { refusedBesideStored, routesFor } from "./references.ts";
 import type { PipelineParts, Run } from "./run.ts";
 
-/** Takes the request into flight. @returns why it may not go upstream. */
+/** Counts the request as in flight. @returns why it may not go upstream. */
 export function enterFlight(run: Run, key: WellFormedKey, permit: Permit, parts: PipelineParts): Refusal | undefined {
   const leave = parts.overload.enter(key);
   if (isRefusal(leave)) return { ...leave, facts: { ...leave.facts, group: permit.group.name } };
@@ -28,10 +31,10 @@ export function enterFlight(run: Run, key: WellFormedKey, permit: Permit, parts:
   return undefined;
 }
 
-/** Makes the body for a route, in its upstream's protocol, or says why that route cannot be given the request. */
+/** Makes the body for a route, in its upstream's protocol, or returns why that route cannot carry the request. */
 interface Convert {
   readonly first: (route: Route) => AttemptRequest<AttemptConversion> | Refusal;
-  /** Without the reasoning that the upstream has refused; undefined where it has none. */
+  /** The same without the reasoning that the upstream has refused; undefined if the request has none. */
   readonly withoutReasoning: (route: Route) => AttemptRequest<AttemptConversion> | Refusal | undefined;
 }
 
@@ -58,7 +61,7 @@ export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: Pi
   };
 }
 
-/** Picks routes until an upstream answers; undefined when the client left meanwhile. */
+/** Tries routes until an upstream answers; undefined if the client disconnected in the meantime. */
 export async function pickUpstream(
   run: Run,
   permit: Permit,
@@ -95,7 +98,7 @@ export async function pickUpstream(
   return { ...refused, facts: { model, group: permit.group.name, ...refused.facts } };
 }
 
-/** Only a choice between upstreams needs to know which conversation it is; an endpoint beside the model path has none. */
+/** The conversation matters only for a choice between upstreams; endpoints other than the model path have none. */
 function conversationOf({ protocol, request, endpoint }: Run, { tag, model }: Permit, { json }: ReadBody) {
   if (model.routes.length < 2 || endpoint.pathSuffix !== undefined) return undefined;
   const header = SESSION_HEADERS.find((name) => request.headers.get(name) !== undefined);
@@ -103,7 +106,7 @@ function conversationOf({ protocol, request, endpoint }: Run, { tag, model }: Pe
   return conversationHash(protocol, json, session, [tag, model.name]);
 }
 
-/** The attempt gets its place in the trace, and its upstream the address of that place where it may know. */
+/** Adds the attempt to the trace. Its upstream gets the `traceparent` if it is configured to. */
 function traced(
   encoded: AttemptRequest<AttemptConversion>,
   route: Route,

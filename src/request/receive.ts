@@ -1,4 +1,4 @@
-/** The first step of a request: its body is read, with what it refers to in its place. */
+/** The first step of a request: its body is read, and what it refers to is put in its place. */
 
 import type { BodyGate } from "../accept/body.ts";
 import type { ReadBody } from "../accept/envelope.ts";
@@ -14,27 +14,28 @@ import type { PipelineParts, Run } from "./run.ts";
 
 /** What a client has sent, as far as it was read. */
 export interface RequestRead {
-  /** The request, or the fault of its body, which the client learns only once its key is known to be good. */
+  /** The request, or the fault of its body. The client gets this fault only once its key is known to be good. */
   readonly read: ReadBody | Refusal;
   /**
-   * What the key may see, where it has been read already: it may be remembered for this request, and for no other
-   * (ARCHITECTURE.md promise 4).
+   * What the key may see, if it has been read already. It may be reused for this request only (ARCHITECTURE.md promise
+   * 4).
    */
   readonly view: KeyView | undefined;
-  /** The client's address as bits, for keys that may be used from some only. */
+  /** The client's address as bits, for keys that are limited to certain addresses. */
   readonly address: string;
 }
 
 /**
- * Reads the body. A body larger than anybody may send unproven, or than it may become by what it refers to, is read only
- * after a look at its key. That costs such requests one more round trip, which reads one record; admission still decides.
- * @returns the refusal of the key, of a flood above its limit, or of a request that there is no room for.
+ * Reads the body. If the body is larger than UNPROVEN_BYTES_MAX, or may become so by what it refers to, its key is read
+ * first. This costs such requests one more round trip, which reads one record; admission still decides.
+ * @returns the refusal of the key, of a flood above its limit, or of a request for which there is no room.
  */
 export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineParts): Promise<RequestRead | Refusal> {
   const { request, record, endpoint, protocol } = run;
   const shed = parts.overload.at("headers", key);
   if (shed) return shed;
-  // One with an idempotency key may have been answered before, and is told so; where nobody heeds them it says nothing.
+  // A request with an idempotency key may have been answered before, and must get that answer. If the feature is
+  // disabled, the key means nothing.
   const isNamed = parts.settings().idempotency.enabled && idempotencyKeyOf(request.headers) !== undefined;
   const limited = isNamed ? undefined : knownLimit(key, protocol, parts.admit.catalog(), parts.admit);
   if (limited) return limited;
@@ -55,12 +56,12 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   if (refused) return refused;
   const shown = isRefusal(body) ? body : await endpoint.read(protocol, body);
   const unproven = view === undefined ? gate : undefined;
-  // Only responses clients refer to anything.
+  // Only clients of the responses protocol refer to anything.
   const isWhole = isRefusal(shown) || protocol !== "responses";
   const read = isWhole ? shown : await withReferences(shown, key.tag, endpoint.read, parts, unproven);
   if (refused) return refused;
   if (isRefusal(body) || isRefusal(read)) return { read, view, address };
-  // What it refers to has come beside it; of a key that nobody has asked about both are small.
+  // The items that it refers to exist in addition to the body. If the key was not checked, both are small.
   const noRoom = read.body === body || view === undefined ? undefined : room.hold(body.length + read.body.length);
   return noRoom ?? parts.overload.at("body", key) ?? { read, view, address };
 }

@@ -1,6 +1,6 @@
 /**
- * What is remembered of one request while it runs, and what becomes of it at the end: one log line and the metrics.
- * Labels come from the configuration only; prompts and keys never come near.
+ * What is recorded about one request while it runs, and at its end: one log line and the metrics. Labels come only from
+ * the configuration; prompts and keys are never recorded.
  */
 import type { PresentedKey } from "../accept/key.ts";
 import type { Permit } from "../admit/permit.ts";
@@ -24,7 +24,7 @@ import { RequestTrace } from "./record/trace.ts";
 const MS_PER_S = 1_000;
 /** The label for every member that no protocol lists. */
 const UNLISTED = "unlisted";
-/** The client left before it had an answer: nginx's own number for it. */
+/** The client disconnected before it had an answer: nginx's status for it. */
 const CLIENT_GONE_STATUS = 499;
 
 /** Makes the records of one process's requests. */
@@ -32,11 +32,11 @@ export interface Recorder {
   begin(facts: RecordFacts): RequestRecord;
 }
 
-/** What is known of a request from its head. */
+/** What the headers of a request show. */
 interface RecordFacts {
-  /** As printed in `x-request-id`. */
+  /** As in `x-request-id`. */
   readonly requestId: string;
-  /** The protocol of a model path, or `side`: the label that keeps cheap endpoints out of a protocol's latencies. */
+  /** The protocol of a model path, or `side`, which keeps cheap endpoints out of a protocol's latencies. */
   readonly protocol: string;
   /** Which of the side endpoints; for the log. */
   readonly endpoint?: string;
@@ -57,7 +57,7 @@ interface RecorderParts {
 }
 
 interface RecordParts extends RecorderParts {
-  /** Models of the catalog as lines show them: no more than the configurations have had. */
+  /** The catalog's models as shown in log lines; no more than the configurations have had. */
   readonly shownModels: Map<string, string>;
 }
 
@@ -79,7 +79,7 @@ export class RequestRecord {
   #group: string | undefined;
   #accountId: string | undefined;
   #keyId: string | undefined;
-  /** Put together once for the six places that need them; undefined again where one of them becomes known. */
+  /** Computed once for the six uses; reset to undefined when one of the labels becomes known. */
   #labelled: RequestLabels | undefined;
   #bodyAtMs: number;
   #status = 0;
@@ -104,12 +104,12 @@ export class RequestRecord {
     this.#trace = ids && new RequestTrace(tracing, ids, clock.wallMs() - clock.monotonicMs());
   }
 
-  /** The last byte of the request has come in: the first token is timed from here. */
+  /** The last byte of the request has arrived: the time to the first token starts here. */
   bodyRead(): void {
     this.#bodyAtMs = this.#parts.clock.monotonicMs();
   }
 
-  /** @param model as the client typed it; becomes a label only when the catalog has it. */
+  /** @param model as the client typed it; becomes a label only if the catalog has it. */
   asked(model: string): void {
     this.#model = model;
     this.#labelled = undefined;
@@ -127,13 +127,13 @@ export class RequestRecord {
     this.held(hold);
   }
 
-  /** So much is set aside for the request from now on. */
+  /** The amount held for the request from now on. */
   held(hold: NanoUsd): void {
     this.#parts.metrics.moveHolds(hold - this.#holdNano);
     this.#holdNano = hold;
   }
 
-  /** Time since `sinceMs` that the gateway itself added. */
+  /** Observes the latency since `sinceMs`, which the gateway itself added. */
   #phase(phase: string, sinceMs: number): void {
     const addedMs = this.#parts.clock.monotonicMs() - sinceMs;
     this.#parts.metrics.addedLatency.observe({ phase }, addedMs / MS_PER_S);
@@ -143,9 +143,7 @@ export class RequestRecord {
     this.#phase("convert", sinceMs);
   }
 
-  /**
-   * An attempt is about to be made. @returns the `traceparent` that its upstream may be sent, if the request is traced.
-   */
+  /** An attempt is about to start. @returns the `traceparent` that its upstream may get, if the request is traced. */
   attempting(route: Route): string | undefined {
     return this.#trace?.attempting(route);
   }
@@ -162,8 +160,9 @@ export class RequestRecord {
   }
 
   /**
-   * Fields of the client's request that the answer's translation left out (ARCHITECTURE.md promise 9).
-   * @param unlisted how many of the last ones no protocol lists: their names are the client's, and become no label.
+   * Records the members of the client's request that the translation left out (ARCHITECTURE.md promise 9).
+   * @param unlisted how many of the last ones no protocol lists: their names are chosen by the client, and become no
+   *   label.
    */
   translated(to: string, dropped: readonly string[], unlisted: number): void {
     if (dropped.length === 0) return;
@@ -191,7 +190,7 @@ export class RequestRecord {
     this.#status = status;
   }
 
-  /** @param status as sent; a protocol may know the answer's status by another number. */
+  /** @param status as sent; some protocols use another status than the answer's. */
   refused(answer: ErrorAnswer, status: number): void {
     this.#status = status;
     this.#cause = answer.cause;
@@ -201,8 +200,8 @@ export class RequestRecord {
   }
 
   /**
-   * A refusal names the group of a key that there is, and of no other.
-   * @param key as it was presented: its account is told of only where there is such a key, since a stranger may make one up.
+   * Records the group of a refused request; only existing keys have one.
+   * @param key as presented. Its account is recorded only for a real key, because anybody can make up a key.
    */
   groupKnown(group: string | undefined, key: PresentedKey | Refusal): void {
     if (group === undefined) return;
@@ -211,7 +210,7 @@ export class RequestRecord {
     if (key !== "noise" && !isRefusal(key)) this.#accountId ??= accountId(key.tag);
   }
 
-  /** The key of a request that is not admitted, since it costs nothing. */
+  /** The key of a request that costs nothing and is therefore not admitted. */
   keyKnown({ id, group }: { readonly id: string; readonly group: string }, key: PresentedKey | Refusal): void {
     this.groupKnown(group, key);
     this.#keyId = id;
@@ -227,13 +226,13 @@ export class RequestRecord {
     metrics.leftStreams.inc({ upstream, model: this.#labels().model, counted });
   }
 
-  /** The store was asked for more, for a stream that nears the edge of its hold. */
+  /** The store was asked to raise the hold of a stream near its edge. */
   extended(outcome: string): void {
     this.#extensions++;
     this.#parts.metrics.holdExtensions.inc({ group: this.#labels().group, outcome });
   }
 
-  /** @param name of the model that has answered by the upstream's own word, where it is another than was asked for. */
+  /** @param name of the model that answered according to the upstream, if it is not the requested one. */
   answeredBy(name: string | undefined, { upstream }: Route): void {
     if (name === undefined) return;
     this.#answeredBy = name;
@@ -249,13 +248,13 @@ export class RequestRecord {
     if (charge.metered && !charge.ask.voided) this.#pace(charge.metered.usage.output, this.#settlingSinceMs);
   }
 
-  /** The charge is durable, which is what the end of the client's answer has waited for. */
+  /** The charge is durable; the end of the client's answer has waited for this. */
   settled(): void {
     this.#phase("relay", this.#settlingSinceMs);
     this.#trace?.part("settle", this.#settlingSinceMs, this.#parts.clock.monotonicMs());
   }
 
-  /** How fast the upstream wrote: output tokens over the time from the first semantic event to the end of a stream. */
+  /** Output speed of the upstream: output tokens over the time from the first semantic event to the end of a stream. */
   #pace(outputTokens: number, nowMs: number): void {
     if (this.#firstTokenMs === undefined || outputTokens === 0) return;
     const writingMs = nowMs - this.#bodyAtMs - this.#firstTokenMs;
@@ -266,7 +265,7 @@ export class RequestRecord {
     }
   }
 
-  /** A defect of ours: logged with its stack, answered without. */
+  /** A defect of the gateway: logged with its stack, answered without it. */
   crashed(error: unknown): void {
     const { log } = this.#parts;
     log.error({ request: this.#facts.requestId, err: describe(error) }, "a request failed on a defect of the gateway");
@@ -330,7 +329,7 @@ export class RequestRecord {
     return reasons;
   }
 
-  /** The look for a key in a model's name takes 1 us, and one of the catalog is the same each time. */
+  /** Searching a model's name for a key takes 1 us, and the result for a model of the catalog is always the same. */
   #shownModel(): string | undefined {
     const model = this.#model;
     if (model === undefined) return undefined;
@@ -342,7 +341,7 @@ export class RequestRecord {
     return shown;
   }
 
-  /** Reasons of attempts are for the log: they may hold an address. */
+  /** Reasons of attempts are only logged, because they may contain an address. */
   #finishTrace(trace: RequestTrace, { trace: _, attempt_reasons: __, ...line }: RequestLine): void {
     const nowMs = this.#parts.clock.monotonicMs();
     const usage = this.#charge?.metered?.usage;
@@ -372,10 +371,10 @@ export class RequestRecord {
 
 const NOTHING: readonly string[] = [];
 
-/** More of a name than is ever shown, with room for a key that is percent-encoded. */
+/** More characters than are ever shown, with room for a key that is percent-encoded. */
 const SEARCHED_CHARS = 1_024;
 
-/** A model as its client typed it: some have typed their key there, and the reader of a log must not get it. */
+/** The model as its client typed it. Some clients send their key as the model, and it must not reach the log. */
 function shownModel(model: string): string {
   return containsKey(model.slice(0, SEARCHED_CHARS)) ? "***" : quoted(model);
 }

@@ -1,6 +1,6 @@
 /**
- * Items that a request refers to, put in their place before anything is decided about it: what is held, limited, converted
- * and explained is what the model will read (docs/decisions/references-carry-what-they-name.md).
+ * Puts the items that a request refers to in their place before any decision about it. So what is held, limited,
+ * converted and explained is what the model will read (docs/decisions/references-carry-what-they-name.md).
  */
 import { type BodyGate, UNPROVEN_BYTES_MAX } from "../accept/body.ts";
 import type { ReadBody } from "../accept/envelope.ts";
@@ -18,24 +18,26 @@ import { contextOf } from "./context.ts";
 import type { PipelineParts } from "./run.ts";
 
 /**
- * How many times as large as its body a request may become by what it refers to: sealed items are a third to a half of what
- * they hold, and words that repeat themselves could be a thousandth.
+ * How many times larger than its body a request may become by what it refers to. Sealed items are a third to a half of
+ * their contents; repetitive text could be a thousandth.
  */
 const EXPANSION_MAX = 8;
-/** What a short body may refer to in any case. */
+/** A short body may become at least this large. */
 const EXPANDED_BYTES_MIN = 1024 * 1024;
 
-/** Reads a body, which has the form that its path demands. */
+/** Reads a body that has the form that its path requires. */
 type ReadAgain = (protocol: Protocol, body: Uint8Array) => Promise<ReadBody | Refusal>;
 
 /**
  * The request as if its client had sent the items that it refers to.
- * @param tag of the account whose key was presented: only what was sealed for it is opened. The key need not be proven yet,
- *   since nothing is said of what was opened before it is.
- * @param gate asked once, before more than UNPROVEN_BYTES_MAX are opened or put in place; undefined: the key is proven.
+ * @param tag of the account whose key was presented: only what was sealed for this account is opened. The key need not
+ *   have been checked yet, because nothing that was opened is revealed before that.
+ * @param gate called once, before more than UNPROVEN_BYTES_MAX are opened or put in place; undefined if the key was
+ *   checked.
  * @param again reads the body that has the items in it.
- * @returns the request itself where it refers to nothing, or to something that cannot be opened, which its route refuses; a
- *   refusal where the items are together larger than a body may be, or than they may be beside this one; the gate's own.
+ * @returns the request itself if it refers to nothing, or to something that cannot be opened, which its route refuses;
+ *   a refusal if the items together exceed the maximum size of a body or of an expansion of this one; or the gate's
+ *   refusal.
  */
 export function withReferences(
   read: ReadBody,
@@ -44,7 +46,7 @@ export function withReferences(
   parts: Pick<PipelineParts, "clock" | "sealing" | "settings">,
   gate?: BodyGate,
 ): ReadBody | Promise<ReadBody | Refusal> {
-  // Nearly all: no promise is made for these.
+  // Nearly all requests: no promise is created for these.
   if (read.envelope.protocol !== "responses" || !mayRefer(read.body)) return read;
   return referring(read, tag, again, parts, gate);
 }
@@ -66,8 +68,8 @@ async function referring(
   if (isRefusal(placed)) return placed;
   if (placed !== "too_large" && placed.body === read.body) return naming(read, context);
   if (placed === "too_large" || placed.body.length > bodyBytesMax) {
-    const detail = `The items that it refers to have more than ${placed === "too_large" ? bytesMax : bodyBytesMax} bytes.`;
-    const remedy = "Send the items themselves in place of the references, or less of them.";
+    const detail = `The items that it refers to are larger than ${placed === "too_large" ? bytesMax : bodyBytesMax} bytes.`;
+    const remedy = "Send the items themselves instead of the references, or fewer of them.";
     return refusal("body_too_large", { param: "input", detail, remedy });
   }
   const { body, lost: lostReferences } = placed;
@@ -75,14 +77,14 @@ async function referring(
   return isRefusal(reread) ? reread : naming({ ...reread, lostReferences }, context);
 }
 
-/** The request with what its wrapped ids name: it is held for what its server reads beside it. */
+/** The request with what its wrapped ids name. Its hold covers what its server reads in addition to it. */
 async function naming(read: ReadBody, context: ConvertContext): Promise<ReadBody> {
   const stored = mayNameStored(read.body) ? await storedNamesOf(read.json, context, TURNS.pace()) : undefined;
   if (!stored) return read;
   return { ...read, stored, envelope: { ...read.envelope, readsStored: stored.needed !== undefined } };
 }
 
-/** The routes that a request may take: what it needs of a server's memory is at that server only. */
+/** The routes that a request may take: what a server keeps for it exists only at that server. */
 export function routesFor(routes: readonly Route[], { stored }: Pick<ReadBody, "stored">): readonly Route[] {
   const needed = stored?.needed;
   if (!needed) return routes;
@@ -90,7 +92,7 @@ export function routesFor(routes: readonly Route[], { stored }: Pick<ReadBody, "
   return keeping.length > 0 ? keeping : routes;
 }
 
-/** Why a request that needs a server's memory was not answered: no other server can take its place. */
+/** Why a request that needs a server's stored data was not answered: no other server can replace that one. */
 export function refusedBesideStored(
   refused: Refusal,
   attempts: readonly AttemptRecord[],
@@ -100,16 +102,16 @@ export function refusedBesideStored(
   if (!stored?.needed || last === undefined) return refused;
   if (last.status === 404) {
     const param = json.previous_response_id === undefined ? "input" : "previous_response_id";
-    const detail = "The server that was to keep what it refers to has nothing of this id.";
-    const remedy = "Send the whole conversation in place of the reference.";
+    const detail = "The server that should have kept what it refers to has nothing with this id.";
+    const remedy = "Send the whole conversation instead of the reference.";
     return refusal("unsupported_parameter", { param, detail, remedy });
   }
-  const detail = "It refers to what one server keeps, which no other can answer for.";
+  const detail = "It refers to data that one server keeps, so no other server can answer.";
   if (refused.cause === "upstream_rejected") return inClientsIds(refused, stored);
   return { ...refused, facts: { ...refused.facts, detail } };
 }
 
-/** What a server says of an id, with the one that the client knows: it was never told the server's own. */
+/** A server's message with the id that the client knows; the client never sees the server's own. */
 function inClientsIds(refused: Refusal, { names }: StoredNames): Refusal {
   let { upstreamMessage } = refused;
   for (const [wrapped, name] of names) if (name) upstreamMessage = upstreamMessage?.replaceAll(name.id, () => wrapped);

@@ -1,4 +1,4 @@
-/** What every endpoint does about keys: which are looked up, and what a refused one is answered with. */
+/** What every endpoint does about keys: which are looked up, and how a bad one is refused. */
 import type { FailedKeys } from "../accept/failed-keys.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
 import type { SeenKeys } from "../admit/seen-keys.ts";
@@ -7,18 +7,18 @@ import { answerOf, type Cause, type ErrorAnswer, isRefusal, type Refusal, refusa
 import type { WellFormedKey } from "../values/key.ts";
 import type { Protocol } from "../values/protocol.ts";
 
-/** Failures that a guesser of keys would cause; a missing key is only a misconfigured client. */
+/** Failures that guessing keys would cause; a missing key is only a misconfigured client. */
 const GUESSES: ReadonlySet<Cause> = new Set<Cause>(["unknown_key", "malformed_key", "conflicting_keys"]);
 
-/** Nobody guesses a key that was good once: some program still has it, and others at its address do not. */
+/** A key that was good once is not a guess: some program at the address still has it, and others there do not. */
 const ONCE_GOOD: ReadonlySet<Cause> = new Set<Cause>(["revoked_key", "suspended", "expired_key"]);
 
-/** Look-ups are counted by the second, so that the next one has others. */
+/** Lookups are limited per second, so the next second has new ones. */
 const LOOK_UP_WAIT_S = 1;
 
 /**
- * The key as accept read it, or why it is not looked up. A flood of keys from an address that others share costs them
- * nothing: theirs have been good before, and only those that have not compete for the address's look-ups.
+ * The key as accept read it, or why it is not looked up. If an address sends a flood of bad keys, others at the address
+ * are not affected: their keys have been good before, and only other keys compete for the lookups of the address.
  */
 export function presentedKey(
   { key, clientAddress }: Pick<AcceptedRequest, "key" | "clientAddress">,
@@ -29,11 +29,11 @@ export function presentedKey(
   const bad = admit.seenKeys.bad(key.hash);
   if (bad) return refusal(bad);
   if (admit.seenKeys.wasGood(key.hash) || failedKeys.mayLookUp(clientAddress)) return key;
-  const detail = "This key has not been looked up, because so many others of the address were bad.";
+  const detail = "This key was not looked up, because too many other keys from this address were bad.";
   return refusal("bad_keys", { detail }, { retryAfterS: LOOK_UP_WAIT_S });
 }
 
-/** An address with too many bad keys gets 429 in place of its 401s (docs/failure-model.md row 30). */
+/** An address with too many bad keys gets 429 instead of its 401s (docs/failure-model.md row 30). */
 export function refuseBadKey(
   refused: Refusal,
   request: { readonly clientAddress: string | undefined },
@@ -48,7 +48,7 @@ function waitOf(cause: Cause, address: string | undefined, failedKeys: FailedKey
   return ONCE_GOOD.has(cause) ? failedKeys.waitS(address) : undefined;
 }
 
-/* From a refusal to the bytes and headers that a client of a protocol gets: the same way for every stage. */
+/* Turns a refusal into the bytes and headers that a client of a protocol gets, in the same way for every stage. */
 
 interface RenderedRefusal {
   readonly answer: ErrorAnswer;
@@ -63,7 +63,7 @@ const CHALLENGE = 'Bearer realm="tollgate"';
 
 /**
  * Renders a refusal.
- * @param requestId as printed in `x-request-id`.
+ * @param requestId as in `x-request-id`.
  * @param unavailableStatus the setting `upstream_unavailable_status`.
  */
 export function render(

@@ -1,6 +1,7 @@
 /**
- * Brings one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure both ways, one
- * proper end (ARCHITECTURE.md promise 8), and the charge made durable before the client gets the end of its answer.
+ * Delivers one accepted reply to the client: frames as they complete, heartbeats in silence, backpressure in both
+ * directions, and exactly one proper end (ARCHITECTURE.md promise 8). The charge is made durable before the client gets
+ * the end of its answer.
  */
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
@@ -23,7 +24,7 @@ interface StreamReply {
   onGone(task: () => void): void;
 }
 
-/** How a stream ended, for the money and the metrics. */
+/** How a stream ended, for the charge and the metrics. */
 export interface StreamEnd {
   /** `complete`, `client_gone`, `brake`, `draining`, `internal`, or the cause of the upstream's fault. */
   readonly reason: string;
@@ -34,20 +35,22 @@ export interface StreamEnd {
   readonly delivered: boolean;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
   readonly stopped?: boolean;
-  /** Whether the client can have brought the failure about by what it asked for. */
+  /** Whether the client can have caused the failure by its request. */
   readonly askedFor?: boolean;
   readonly counts: SeenCounts;
 }
 
-/** What the stream owes. */
+/** The bill of the stream. */
 interface RelayedBill {
-  /** Watches the cost of a stream that no output limit bounds; undefined where the hold covers the most. */
+  /** Watches the cost of a stream without an output limit; undefined if the hold covers the maximum. */
   readonly holdExtension: HoldExtension | undefined;
-  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
+  /** Whether the model may think unseen, so that a silent stream costs more and more. */
   readonly thinks: boolean;
   /** Called whenever more has been handed over and the stream goes on. */
   checkpoint(counts: SeenCounts): void;
-  /** Asked once, when the client leaves: whether and how the upstream is read on; undefined: it is stopped. */
+  /**
+   * Called once, when the client disconnects. @returns how the upstream is read from then on; undefined: it is stopped.
+   */
   leaving(counts: SeenCounts, delivered: boolean): Leaving | undefined;
   /** Makes the charge durable and sends it to the store. */
   settle(end: StreamEnd): Promise<void>;
@@ -61,7 +64,7 @@ interface StreamParts {
   readonly reply: StreamReply;
   readonly converter: StreamConverter;
   readonly body: UpstreamBody;
-  /** Whether the upstream keeps the answer under the id that its first event has. */
+  /** Whether the upstream keeps the answer under the id in its first event. */
   readonly kept?: boolean;
   readonly bill: RelayedBill;
   /** The bytes that end the client's stream as failed. */
@@ -72,23 +75,25 @@ interface StreamParts {
   readonly onFirstToken: () => void;
 }
 
-/** What a stream begins with. It is not kept: the frames are pieces of the read that they came in, up to 64 KB. */
+/** The beginning of a stream. It is not kept: the frames are slices of the chunk in which they arrived, up to 64 KB. */
 interface StreamBeginning {
   readonly headers: Record<string, string>;
-  /** Frames that were completed while the reply was inspected. */
+  /** Frames that were completed during inspection. */
   readonly first: readonly ClientFrames[];
 }
 
-/** How long an upstream may go on for its usage once the answer is complete (docs/translation-rules.md rule 25). */
+/**
+ * How long an upstream may go on to send its usage after the answer is complete (docs/translation-rules.md rule 25).
+ */
 const DRAIN_MS_MAX = 10_000;
 
 /**
- * How long an upstream's terminal marker is waited for once it has said why it ended and what it counted: some never send
- * one and keep the connection.
+ * How long to wait for an upstream's terminal marker after its stop reason and its counts: some never send one and keep
+ * the connection open.
  */
 const MARKER_MS_MAX = 2_000;
 
-/** Relays until the stream has ended for the client and for the money. Never rejects but for a defect of ours. */
+/** Relays until the stream has ended for the client and has been settled. Rejects only for a defect of ours. */
 export function relayStream({ headers, first, ...parts }: StreamParts & StreamBeginning): Promise<StreamEnd> {
   return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start({ headers, first }));
 }
@@ -101,13 +106,13 @@ class StreamRelay {
   /** Whether any frame was handed to a socket not known to be closed. */
   #handed = false;
   #ending = false;
-  /** What was known of the stream when the last frames were handed over. */
+  /** The counts when the last frames were handed over. */
   #seen: SeenCounts | undefined;
-  /** Set when the client has brought the end about: by a stop string after which the upstream went on for too long. */
+  /** Set if the client caused the end: by a stop string after which the upstream went on for too long. */
   #stopped = false;
-  /** Set when the client can have brought a failure about. */
+  /** Set if the client can have caused a failure. */
   #askedFor = false;
-  /** Set once the client has left and the upstream is read on. */
+  /** Set once the client has disconnected and the upstream is still read. */
   #left: ReadOn | undefined;
   readonly #watch: StreamWatch;
   #idleTimer: IdleTimer | undefined;
@@ -140,7 +145,7 @@ class StreamRelay {
     reply.onDrain(() => this.#guard(() => this.#watch.pause(false)));
     this.#idleTimer = new IdleTimer(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
     cut.addEventListener("abort", this.#onCut);
-    // One that begins after the deadline hears of it no more.
+    // A stream that begins after the deadline gets no abort event any more.
     if (cut.aborted) {
       this.#onCut();
       return;
@@ -162,19 +167,19 @@ class StreamRelay {
     });
   }
 
-  /** The client's answer is cut here, as by an output limit of its own. */
+  /** Cuts the client's answer here, as an output limit of its own would. */
   #truncate(holdExtension: HoldExtension): void {
     const { body, converter } = this.#parts;
     body.abort();
     const counts = { ...this.#watch.counts(), final: false };
     const frames = converter.truncate(holdExtension.usageOf(counts));
-    // An end by the limit is an answer, before its first word too: the upstream's input alone may be more than the account has,
-    // and who is charged nothing for that could ask again without end.
+    // An end by the limit is an answer, even before its first token: the upstream's input alone may cost more than the
+    // account has. If that were free, the client could repeat it endlessly.
     this.#delivered = true;
     this.#end(BRAKE, false, bytesOf(frames), counts);
   }
 
-  /** A defect in a callback must end this request and no other. */
+  /** A defect in a callback must end only this request. */
   #guard(step: () => void): void {
     if (this.#ending) return;
     try {
@@ -184,7 +189,7 @@ class StreamRelay {
     }
   }
 
-  /** `#guard` for a piece of the upstream's bytes, without a closure for each. */
+  /** `#guard` for a chunk of the upstream's bytes, without a closure for each. */
   #take(chunk: Uint8Array): void {
     if (this.#ending) return;
     try {
@@ -194,7 +199,7 @@ class StreamRelay {
     }
   }
 
-  /** The client pays for what it was given before the defect, as for any cut stream (promise 3). */
+  /** The client pays for what it got before the defect, as for any cut stream (promise 3). */
   #defect(error: unknown): void {
     if (this.#ending) {
       this.#reject(error);
@@ -212,7 +217,7 @@ class StreamRelay {
     bill.settle({ reason: "internal", complete: false, delivered: this.#delivered, counts }).then(reject, reject);
   }
 
-  /** The counts of a stream that met a defect: they may be what has it. */
+  /** The counts of a stream with a defect: the defect may be in the counting. */
   #countsOrSeen(): SeenCounts | undefined {
     try {
       return this.#watch.counts();
@@ -242,7 +247,8 @@ class StreamRelay {
   }
 
   /**
-   * After a stop string that we found ourselves, the upstream may go on for a while, as only it knows the final count.
+   * After a stop string that the gateway found, the upstream may go on for a while, because only it knows the final
+   * count.
    */
   #boundDrain(): void {
     if (!this.#parts.converter.draining || this.#cancelDrain) return;
@@ -256,7 +262,7 @@ class StreamRelay {
     this.#cancelMarker = this.#parts.clock.after(MARKER_MS_MAX, () =>
       this.#guard(() => {
         this.#cancelMarker = undefined;
-        if (!this.#parts.converter.counts().final) return; // It went on, after all.
+        if (!this.#parts.converter.counts().final) return; // It went on after all.
         this.#parts.body.abort();
         this.#upstreamEnded();
       }),
@@ -269,7 +275,10 @@ class StreamRelay {
     this.#upstreamEnded();
   }
 
-  /** The upstream is done, one way or another: with its stop reason seen it is still a proper end (docs/translation-rules.md rule 49). */
+  /**
+   * The upstream has ended in some way. If its stop reason was seen, it is still a proper end
+   * (docs/translation-rules.md rule 49).
+   */
   #upstreamEnded(fault?: UpstreamFault): void {
     const { converter } = this.#parts;
     const frames = converter.end();
@@ -281,7 +290,10 @@ class StreamRelay {
     this.#fail(fault ?? converter.fault ?? { cause: "upstream_invalid", code: "server_error", reason: "no end" });
   }
 
-  /** Hands frames to the socket; true when they held the terminal frame. @param counts what is known of the stream with them. */
+  /**
+   * Hands frames to the socket; returns true if they included the terminal frame. @param counts of the stream including
+   * them.
+   */
   #send(frames: readonly ClientFrames[], counts: SeenCounts, nowMs = this.#parts.clock.monotonicMs()): boolean {
     this.#seen = counts;
     for (const frame of frames) {
@@ -312,11 +324,11 @@ class StreamRelay {
     const frames = [terminal, ...rest];
     this.#noteDelivered(frames);
     this.#noteDeliveredEnd();
-    this.#parts.body.letGo(); // Whatever an upstream says after its terminal frame is nobody's (docs/translation-rules.md rule 48).
+    this.#parts.body.letGo(); // What an upstream sends after its terminal frame is discarded (docs/translation-rules.md rule 48).
     this.#end(COMPLETE, true, bytesOf(frames));
   }
 
-  /** The last frames wait for the charge, which must know whether anything of the model's is in them. */
+  /** The last frames wait for the charge, which must know whether they contain any output of the model. */
   #noteDelivered(last: readonly ClientFrames[]): void {
     if (this.#delivered || this.#parts.reply.gone || !last.some((frame) => frame.semantic)) return;
     this.#delivered = true;
@@ -334,7 +346,9 @@ class StreamRelay {
     this.#end(fault.cause, false, this.#parts.failure(fault.cause));
   }
 
-  /** The deadline of a drain: a proper end, and the bill of a cut stream (promise 12), estimated where nobody counted. */
+  /**
+   * The deadline of a drain: a proper end, and the bill of a cut stream (promise 12), estimated if nothing was counted.
+   */
   readonly #onCut = (): void =>
     this.#guard(() => {
       this.#parts.body.abort();
@@ -343,7 +357,7 @@ class StreamRelay {
     });
 
   #clientGone(): void {
-    // Clients that close right after the last chunk had all of it.
+    // Clients that close right after the last chunk have received all of it.
     if (this.#parts.converter.counts().final) {
       this.#parts.body.abort();
       this.#delivered ||= this.#handed;
@@ -352,12 +366,12 @@ class StreamRelay {
     }
     const counts = this.#watch.counts();
     const leaving = this.#parts.bill.leaving(counts, this.#delivered || this.#hasId);
-    if (leaving?.covers(counts)) this.#beginReadOn(leaving, counts);
+    if (leaving?.covers(counts)) this.#keepReading(leaving, counts);
     else this.#endGone();
   }
 
-  /** Nobody reads any more, but the upstream knows the bill. */
-  #beginReadOn(leaving: Leaving, counts: SeenCounts): void {
+  /** Keeps reading the upstream without a client, because only the upstream knows the bill. */
+  #keepReading(leaving: Leaving, counts: SeenCounts): void {
     this.#left = new ReadOn(leaving, counts, this.#parts.clock, () => this.#guard(() => this.#endGone()));
     this.#idleTimer?.stop();
     this.#cancelDrain?.();
@@ -370,11 +384,11 @@ class StreamRelay {
     return this.#parts.kept === true && this.#handed;
   }
 
-  /** By the upstream's count where it has given it meanwhile, else by what is known. */
+  /** Ends with the upstream's count if it has arrived in the meantime, else with what is known. */
   #endGone(): void {
     const { body, converter } = this.#parts;
     body.abort();
-    // Of an answer that its server has broken off there is nothing to read.
+    // An answer that its server broke off cannot be read later.
     if (converter.fault === undefined) this.#delivered ||= this.#hasId;
     this.#end(CLIENT_GONE, false, undefined);
   }
@@ -404,7 +418,7 @@ class StreamRelay {
     this.#parts.cut.removeEventListener("abort", this.#onCut);
   }
 
-  /** After a while of silence the client gets a sign of life in its own protocol. */
+  /** After a silence, the client gets a heartbeat in its own protocol. */
   #beat(): void {
     const { converter, reply } = this.#parts;
     const bytes = this.#watch.paused ? undefined : converter.heartbeat();
@@ -417,8 +431,8 @@ function bytesOf(frames: readonly ClientFrames[]): Uint8Array {
 }
 
 /**
- * Whether the end of a stream is a delivery (ARCHITECTURE.md promise 3): it has a count, even if it is empty, or its model has
- * produced something, even if that has no place in the client's protocol.
+ * Whether the end of a stream is a delivery (ARCHITECTURE.md promise 3): it has a count, even if the answer is empty,
+ * or its model has produced something, even if the client's protocol cannot show it.
  */
 function isAnswer({ usage, final, produced }: AttemptCounts): boolean {
   return (final && usage !== undefined) || produced.bytes > 0;

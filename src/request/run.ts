@@ -35,18 +35,18 @@ export interface PipelineParts {
   readonly sealing: Sealing;
   readonly recorder: Recorder;
   readonly overload: Overload;
-  /** Requests that come in, and answers that have left, of one turn of the event loop. */
+  /** Groups arriving requests and sent answers by turn of the event loop. */
   readonly cohort: Cohort;
   readonly keyUses: KeyUses;
-  /** What completed replies have taught. */
+  /** What was learned from completed replies. */
   readonly observed: Observed;
-  /** Streams that are read on for a client that has left. */
+  /** Streams that are still read after their client has disconnected. */
   readonly left: LeftStreams;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
 }
 
-/** What an endpoint that asks a model for something brings of its own. */
+/** What is specific to an endpoint that sends requests to a model. */
 export interface ModelEndpoint {
   /** Appended to the path of the upstream's protocol; undefined for the model path itself. */
   readonly pathSuffix: string | undefined;
@@ -66,15 +66,15 @@ export interface Run {
   permit: Permit | undefined;
   /** Whether the request asks for reasoning, by any of the members that do so. */
   asksToThink: boolean;
-  /** Whether the client may read its answer again, by the answer's id, where the upstream keeps responses. */
+  /** Whether the client may read its answer again by its id, if the upstream keeps responses. */
   readsAgain: boolean;
-  /** The longest that it may take, by the settings at its admission. */
+  /** Maximum duration by the settings at its admission. */
   totalMs: number;
   /** Whether the client asks for a stream. */
   streamed: boolean;
-  /** Tries at upstreams so far, for the bill. */
+  /** Attempts so far, for the bill. */
   attempts: readonly AttemptRecord[];
   settled: boolean;
-  /** Takes the request out of what is in flight, once it is in. */
+  /** Removes the request from those in flight, once it is among them. */
   leave: (() => void) | undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * Envelopes for what a client must bring back unread (docs/translation-rules.md rule 38): AES-256-GCM, bound to the
- * context that made them. The first key seals, all open, so that keys can be changed without a cut.
+ * Envelopes for data that a client must return without reading it (docs/translation-rules.md rule 38): AES-256-GCM,
+ * bound to the context in which they were sealed. The first key seals, all keys open, so that keys can be rotated
+ * without an interruption.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import { SEALED_PREFIX } from "../values/sealed.ts";
@@ -13,8 +14,8 @@ const DIGEST_CHARS = 32;
 export interface Sealing {
   seal(content: Uint8Array, context: string): string;
   /**
-   * The same content in the same context gives the same envelope: the nonce is its HMAC, so that none is used for two contents.
-   * For what is no secret in itself, since it shows who holds two envelopes that they are alike.
+   * The same content in the same context gives the same envelope: the nonce is its HMAC, so none is used for two
+   * contents. Not for secrets, because whoever has two envelopes can see that their contents are equal.
    */
   sealAlike(content: Uint8Array, context: string): string;
   open(envelope: string, context: string): Uint8Array | undefined;
@@ -63,6 +64,6 @@ function tryOpen(key: Buffer, sealed: Buffer, context: string): Uint8Array | und
   try {
     return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
   } catch {
-    return undefined; // Another key's, another context's, or tampered with.
+    return undefined; // Sealed with another key or context, or tampered with.
   }
 }

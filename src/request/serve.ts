@@ -1,6 +1,6 @@
 /**
- * The way of a request: read, admit, open, pick, convert, relay, and in every case settle. Read this file first; the files
- * that its steps come from say what each does.
+ * The path of a request: read, admit, open, pick, convert, relay, and in every case settle. Read this file first; the
+ * files of its steps explain each of them.
  */
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
@@ -35,7 +35,10 @@ const NOTHING_HAPPENED: Ending = {
   measured: { usage: undefined, final: false, produced: NOTHING_PRODUCED, silentMs: 0 },
 };
 
-/** Serves one request on a model path. Never rejects: a defect becomes a 500, or a broken connection once bytes are out. */
+/**
+ * Serves one request on a model path. Never rejects: a defect becomes a 500, or a broken connection once bytes were
+ * sent.
+ */
 export async function serveModel(
   protocol: Protocol,
   request: AcceptedRequest,
@@ -78,7 +81,7 @@ export async function serveModel(
   }
 }
 
-/** The steps in order, up to the settlement; what comes back is the refusal to send, if any. */
+/** The steps in order, up to the settlement. @returns the refusal to send, if any. */
 async function takeSteps(run: Run, parts: PipelineParts): Promise<Refusal | undefined> {
   const key = presentedKey(run.request, parts);
   if (isRefusal(key)) return key;
@@ -97,7 +100,8 @@ async function takeSteps(run: Run, parts: PipelineParts): Promise<Refusal | unde
   const convert = conversionOf(run, permit, read, parts);
   const answered = await pickUpstream(run, permit, read, convert, parts);
   if (isRefusal(answered) || answered === undefined) return answered;
-  // What waits here keeps all of the above, so nothing may that lives as long as a stream. A promise that is returned takes two more steps.
+  // While this waits, all of the above stays in memory, so nothing may wait here for as long as a stream lasts.
+  // Returning a promise takes two more microtasks.
   if (run.streamed) return relayStreamed(run, permit, answered, parts);
   return await relayWhole(run, permit, answered, parts);
 }

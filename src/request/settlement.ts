@@ -1,4 +1,4 @@
-/** What a request owes: while it streams, and at its end. */
+/** The bill of a request: while it streams, and at its end. */
 
 import type { Permit } from "../admit/permit.ts";
 import type { Answered } from "../dispatch/ask.ts";
@@ -17,12 +17,12 @@ import type { SeenCounts } from "./silence.ts";
 
 type AnsweredBy = Pick<Answered<unknown>, "route" | "attempts">;
 
-/** The tier that the upstream was asked for which answered. */
+/** The tier that was requested from the upstream that answered. */
 export function tierSent({ attempts }: Pick<AnsweredBy, "attempts">): string | undefined {
   return attempts.at(-1)?.tier;
 }
 
-/** What a stream owes while it runs, and what is done about it; at the prices and the pace that were known at its beginning. */
+/** The bill of a running stream, at the prices and the pace that were known when it began. */
 export class StreamBill {
   readonly #run: Run;
   readonly #admitted: Permit;
@@ -31,7 +31,7 @@ export class StreamBill {
   readonly #tier: string | undefined;
   readonly #pace: Pace;
   readonly #due = new CheckpointPace();
-  /** Watches the cost of a stream that no output limit bounds; undefined where the hold covers the most. */
+  /** Watches the cost of a stream without an output limit; undefined if the hold covers the maximum. */
   readonly holdExtension: HoldExtension | undefined;
 
   constructor(run: Run, admitted: Permit, answered: AnsweredBy, parts: PipelineParts) {
@@ -45,33 +45,33 @@ export class StreamBill {
     this.holdExtension = growth && new HoldExtension({ growth, hold, clock: parts.clock, bill: this });
   }
 
-  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
+  /** Whether the model may think unseen, so that a silent stream costs more and more. */
   get thinks(): boolean {
     return this.#pace.thinks === "yes";
   }
 
-  /** What the stream would be billed for if it were cut with these counts. */
+  /** What the stream would be billed if it were cut with these counts. */
   costOf(counts: SeenCounts): { readonly usage: Usage; readonly cost: NanoUsd } {
     return costSoFar(this.#admitted, counts, { cause: BRAKE, pace: this.#pace, tier: this.#tier });
   }
 
-  /** Asks the store for a hold of this much; rejects when it gives no answer. */
+  /** Asks the store for a hold of this much; rejects if it gives no answer. */
   extend(target: NanoUsd): Promise<ExtendAnswer> {
     const { requestId, tag } = this.#admitted;
     return this.#parts.store.extend({ requestId, tag, target });
   }
 
-  /** The store has answered. What it adds to the hold is the permit's from then on. */
+  /** The store has answered. What it adds to the hold belongs to the permit from then on. */
   extended(outcome: ExtensionOutcome, hold: NanoUsd): void {
     const { record, settled } = this.#run;
     record.extended(outcome);
-    // An answer that comes after the end finds its charge made.
+    // An answer after the end comes too late: the charge is already made.
     if (settled) return;
     this.#run.permit = { ...this.#admitted, hold };
     record.held(hold);
   }
 
-  /** Notes what has been produced, now and then: what it is charged for should this process die. */
+  /** Writes a checkpoint now and then: the amount that is charged if this process dies. */
   checkpoint(measured: SeenCounts): void {
     const { journal, clock } = this.#parts;
     if (!this.#due.isDue(clock.monotonicMs(), measured.produced.bytes)) return;
@@ -81,7 +81,7 @@ export class StreamBill {
     journal.checkpoint(settlementOf(this.#run.permit ?? this.#admitted, ending).ask);
   }
 
-  /** The client leaves. @returns how the upstream is read on; undefined: it is stopped. */
+  /** The client disconnects. @returns how the upstream is read from then on; undefined: it is stopped. */
   leaving(counts: SeenCounts, delivered: boolean): Leaving | undefined {
     const { route } = this.#answered;
     const { holdExtension } = this;
@@ -102,12 +102,13 @@ export async function settleRequest(run: Run, ending: Ending, parts: PipelinePar
   run.settled = true;
   const { route } = ending;
   const pace = route && paceOf(run, route, parts);
-  // Of what was given to nobody. A drain that cuts what still runs closes connections too, and that is not the client's doing.
+  // The allowance is for what was delivered to nobody. A drain that cuts running streams closes connections too, and
+  // the client did not cause that.
   const mayBeLeft = !ending.delivered && !parts.cut.aborted;
   const leftAllowance = mayBeLeft ? nanoUsd(BigInt(parts.settings().leftAllowanceNano)) : undefined;
   const attempts = triesOf(run, run.permit, parts);
   const charge = settlementOf(run.permit, { ...ending, pace, attempts, leftAllowance });
-  // The money first: a defect in what is told of it must not keep it here.
+  // The money first: a defect in reporting the charge must not block it.
   const settled = parts.settler.settle(charge.ask);
   if (route) run.record.answeredBy(ending.measured.answeredBy, route);
   run.record.charged(charge);

@@ -1,31 +1,31 @@
 /**
- * How long a stream has shown nothing: where a model thinks out of sight, that time is what is known of its work until
- * the upstream's count comes.
+ * How long a stream has shown nothing. If a model thinks unseen, this time is all that is known of its work until the
+ * upstream's count arrives.
  */
 import type { AttemptCounts } from "../convert/exchange.ts";
 
 /** What is known of a running stream. */
 export interface SeenCounts extends AttemptCounts {
-  /** Time in which nothing was shown since the last count, the first second of each silence left out. */
+  /** Time in which nothing was shown since the last count, without the first second of each silence. */
   readonly silentMs: number;
 }
 
 /**
- * What is known of a stream that nobody waits for any more: what its model thinks from then on is not the client's doing,
- * and a count that has grown since holds what was hidden before.
- * @param then what was known at that time.
+ * The counts of a stream that the client no longer waits for. What the model thinks from then on is not caused by the
+ * client, and a count that has grown since includes what was hidden before.
+ * @param then the counts at that time.
  */
 export function endedSilence(then: SeenCounts, now: SeenCounts): SeenCounts {
   const counted = (now.usage?.output ?? 0) > (then.usage?.output ?? 0);
   return withSilence(now, counted ? 0 : then.silentMs);
 }
 
-/** Member by member, since it is made for each piece of a stream: a spread takes half of the time of all that is done here. */
+/** Member by member, because this runs for each chunk of a stream: a spread takes half of the total time here. */
 export function withSilence({ usage, final, produced, answeredBy }: AttemptCounts, silentMs: number): SeenCounts {
   return { usage, final, produced, answeredBy, silentMs };
 }
 
-/** So long the network, a line and the prompt take without a token being written. */
+/** The time that the network, a queue and the prompt take without a token being written. */
 export const EXPECTED_MS = 1_000;
 
 export class Silence {
@@ -33,7 +33,7 @@ export class Silence {
   #totalMs = 0;
   #deltas = 0;
   #counted = 0;
-  /** Set while nobody reads: what has been written meanwhile waits unseen. */
+  /** Set while reading is paused: what is written in that time waits unread. */
   #heldBack = false;
 
   /** @param sinceMs when the upstream was asked. */
@@ -41,10 +41,10 @@ export class Silence {
     this.#sinceMs = sinceMs;
   }
 
-  /** The upstream has said something. */
+  /** The upstream has sent something. */
   saw({ produced, usage }: AttemptCounts, nowMs: number): void {
     const counted = usage?.output ?? 0;
-    // A count that has grown holds what was hidden before it.
+    // A count that has grown includes what was hidden before it.
     if (counted > this.#counted) {
       this.#counted = counted;
       this.#begin(0, nowMs);
@@ -59,7 +59,7 @@ export class Silence {
     this.#sinceMs = nowMs;
   }
 
-  /** Reading stops, or goes on. */
+  /** Reading is paused, or resumes. */
   holdBack(heldBack: boolean, nowMs: number): void {
     if (heldBack === this.#heldBack) return;
     this.#begin(this.ms(nowMs), nowMs);

@@ -1,7 +1,6 @@
 /**
- * Watches a running stream for its cost: what has gone by, how long nothing was shown, and whether the upstream may go on,
- * waits for a client that reads slowly or for the store, or has reached the edge of what is set aside (ARCHITECTURE.md
- * promise 1).
+ * Watches the cost of a running stream: what was relayed, and how long nothing was shown. Decides whether the upstream
+ * may go on, waits for a slow client or for the store, or has reached the edge of the hold (ARCHITECTURE.md promise 1).
  */
 
 import type { AttemptCounts, StreamConverter } from "../convert/exchange.ts";
@@ -16,19 +15,19 @@ interface StreamWatchParts {
   readonly askedAtMs: number;
   readonly converter: StreamConverter;
   readonly body: Pick<UpstreamBody, "pause" | "resume">;
-  /** Undefined where the hold covers the most. */
+  /** Undefined if the hold covers the maximum. */
   readonly holdExtension: HoldExtension | undefined;
-  /** Whether the model may think out of sight, so that a silent stream costs more and more. */
+  /** Whether the model may think unseen, so that a silent stream costs more and more. */
   readonly thinks: boolean;
-  /** Runs a step that an answer or a timer has caused; a defect in it must end this request and no other. */
+  /** Runs a step caused by an answer or a timer; a defect in it must end only this request. */
   readonly guard: (step: () => void) => void;
-  /** The hold can grow no more, and the stream has reached its edge. */
+  /** The hold cannot grow any more, and the stream has reached its edge. */
   readonly onEdge: (holdExtension: HoldExtension) => void;
   /** Time has passed without a byte. */
   readonly onLook: (counts: SeenCounts) => void;
 }
 
-/** How often the cost of a silent stream is looked at. */
+/** How often the cost of a silent stream is checked. */
 const LOOK_MS = 1_000;
 
 export class StreamWatch {
@@ -36,10 +35,10 @@ export class StreamWatch {
   readonly #silence: Silence;
   /** Whether the upstream waits for the client. */
   #paused = false;
-  /** Whether it waits for the store's word on the hold. */
+  /** Whether it waits for the store's answer about the hold. */
   #awaitsStore = false;
   #over = false;
-  /** What was known when the client waited no more. */
+  /** The counts when the client stopped waiting. */
   #then: SeenCounts | undefined;
   #cancelLook: () => void = () => {};
 
@@ -63,19 +62,19 @@ export class StreamWatch {
     return this.#then ? endedSilence(this.#then, now) : now;
   }
 
-  /** The client waits for nothing more: it has left, or its stop string has come. */
+  /** The client waits for nothing more: it has disconnected, or its stop string has come. */
   endSilence(): void {
     this.#then ??= this.counts();
   }
 
-  /** The upstream has said something. @returns what is known of the stream now. */
+  /** The upstream has sent something. @returns the counts of the stream now. */
   saw(nowMs = this.#parts.clock.monotonicMs()): SeenCounts {
     const counts = this.#parts.converter.counts();
     this.#silence.saw(counts, nowMs);
     return this.#withSilence(counts, nowMs);
   }
 
-  /** Begins to look by itself: when the store has answered and, where a model thinks, when time has passed. */
+  /** Starts to check by itself: after an answer of the store and, if the model thinks, at intervals. */
   start(): void {
     const { holdExtension, guard, thinks } = this.#parts;
     holdExtension?.onAnswer(() => guard(() => this.look()));
@@ -96,8 +95,8 @@ export class StreamWatch {
   }
 
   /**
-   * At the edge of its hold a stream waits for the store's answer, and ends where there is no more.
-   * @param counts what is known of it; undefined: nobody has looked just now.
+   * At the edge of its hold, a stream waits for the store's answer, and ends if there is no more.
+   * @param counts of the stream; undefined if they were not read just now.
    */
   look(counts?: SeenCounts): void {
     const { holdExtension, converter, onEdge } = this.#parts;
@@ -113,7 +112,7 @@ export class StreamWatch {
     this.#flow();
   }
 
-  /** The client cannot take more just now, or can again. */
+  /** The client cannot accept more at the moment, or can again. */
   pause(paused: boolean): void {
     if (paused === this.#paused) return;
     this.#paused = paused;
@@ -124,12 +123,12 @@ export class StreamWatch {
     const { body, clock } = this.#parts;
     const held = this.#paused || this.#awaitsStore;
     this.#silence.holdBack(held, clock.monotonicMs());
-    // A client that does not read must not keep its bill open; what the store has not granted yet must not flow.
+    // A client that does not read must not keep its bill open. What the store has not granted yet must not flow.
     if (held) body.pause(this.#awaitsStore);
     else body.resume();
   }
 
-  /** Nobody reads any more: the upstream flows, and the hold stays as it is. */
+  /** The client has stopped reading: the upstream flows, and the hold stays as it is. */
   letFlow(): void {
     this.stop();
     this.endSilence();

@@ -1,15 +1,15 @@
-/** Reports a charge once it is known: metrics for what was counted, and a log line for each count that is impossible. */
+/** Reports a charge once it is known: metrics for the counts, and a log line for each impossible count. */
 import type { Charge } from "../../settle/charge.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import { totalInput } from "../../values/tokens/usage.ts";
 
-/** Whose charge it is; names from the configuration, so that they may be labels. */
+/** The request that was charged; its names come from the configuration, so they may be labels. */
 interface ChargedRequest {
   readonly requestId: string;
   readonly group: string;
   readonly model: string;
-  /** The upstream of the last try, or `none`. */
+  /** The upstream of the last attempt, or `none`. */
   readonly upstream: string;
 }
 
@@ -18,7 +18,7 @@ interface ReportParts {
   readonly log: Log;
 }
 
-/** Reports a charge; one that is voided only where its counts are impossible. */
+/** Reports a charge; of a voided one, only impossible counts. */
 export function reportCharge(charge: Charge, request: ChargedRequest, parts: ReportParts): void {
   const { metered, ask, unpaidCalls } = charge;
   const { metrics } = parts;
@@ -37,7 +37,7 @@ export function reportCharge(charge: Charge, request: ChargedRequest, parts: Rep
   countTokens("reasoning", reasoning);
 }
 
-/** Counts that are impossible by the catalog: either the catalog or the upstream is wrong. */
+/** Reports counts that are impossible by the catalog: either the catalog or the upstream is wrong. */
 function reportSurprises(
   { surprises, ask, metered }: Charge,
   { requestId, model }: ChargedRequest,

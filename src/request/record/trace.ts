@@ -1,8 +1,8 @@
 /**
- * The spans of one sampled request, collected as facts while it runs: the request, admission, each attempt at an
- * upstream, the wait for the first token, settlement. Names follow the OpenTelemetry conventions for HTTP and for
- * generative AI; what has no convention is `tollgate.*`, under the same word as in the log line. No prompt, no key, no
- * script argument is ever an attribute (docs/failure-model.md row 73).
+ * The spans of one sampled request, collected while it runs: the request, admission, each attempt at an upstream, the
+ * wait for the first token, settlement. Names follow the OpenTelemetry conventions for HTTP and for generative AI.
+ * Attributes without a convention are `tollgate.*`, with the same name as in the log line. Prompts, keys and script
+ * arguments are never attributes (docs/failure-model.md row 73).
  */
 import type { AttemptRecord } from "../../dispatch/ask.ts";
 import {
@@ -16,9 +16,7 @@ import {
 import type { Route } from "../../values/catalog.ts";
 import type { Protocol } from "../../values/protocol.ts";
 
-/**
- * The value of `gen_ai.provider.name` for each protocol: the conventions ask for the API's flavour, not for the vendor.
- */
+/** The value of `gen_ai.provider.name` for each protocol: the conventions want the API's flavor, not the vendor. */
 const PROVIDER: Readonly<Record<Protocol, string>> = { chat: "openai", responses: "openai", messages: "anthropic" };
 
 interface Try {
@@ -30,7 +28,7 @@ interface Try {
 export class RequestTrace {
   readonly #tracing: Tracing;
   readonly #ids: TraceIds;
-  /** Wall clock less monotonic clock, as the request began. */
+  /** Wall clock minus monotonic clock when the request began. */
   readonly #epochMs: number;
   readonly #spans: SpanFacts[] = [];
   readonly #tries: Try[] = [];
@@ -45,12 +43,12 @@ export class RequestTrace {
     return this.#ids.traceId;
   }
 
-  /** A part of the request with a beginning and an end. */
+  /** Adds a span for a part of the request. */
   part(name: string, fromMs: number, toMs: number, attributes: Attributes = {}): void {
     this.#add({ name, kind: "internal", spanId: newSpanId(), fromMs, toMs, attributes });
   }
 
-  /** An attempt is about to be made. @returns the `traceparent` that its upstream may be sent. */
+  /** An attempt is about to start. @returns the `traceparent` that its upstream may get. */
   attempting(route: Route): string {
     const spanId = newSpanId();
     this.#tries.push({ spanId, route });
@@ -58,7 +56,8 @@ export class RequestTrace {
   }
 
   /**
-   * The attempts that were really made, in order. One that answered ends with the request, since its stream goes on.
+   * Adds the attempts that were actually made, in order. An answered one ends with the request, because its stream goes
+   * on.
    * @param untilMs when the request ended
    */
   attempts(records: readonly AttemptRecord[], untilMs: number, answered: Attributes): void {
@@ -95,7 +94,7 @@ export class RequestTrace {
     });
   }
 
-  /** The request is over: all spans are handed on. */
+  /** The request is over: emits all spans. */
   finish(
     fromMs: number,
     toMs: number,

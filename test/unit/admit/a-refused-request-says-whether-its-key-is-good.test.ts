@@ -88,5 +88,5 @@ test("who has the idempotency key is told, and whether it asked for something el
   const first = "0".repeat(32) as RequestId;
   const id = printRequestId(first);
   assert.equal(told("idempotency_key", { first }).detail, `Request ${id} used this key with another path or body.`);
-  assert.equal(told("idempotency_in_progress", { first }).detail, `The request that has the key is ${id}.`);
+  assert.equal(told("idempotency_in_progress", { first }).detail, `The first request with this key is ${id}.`);
 });

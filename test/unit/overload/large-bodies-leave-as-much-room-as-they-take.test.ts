@@ -33,7 +33,7 @@ test("an account that has other bodies under way is told to wait for their end, 
   assert.equal(bodies.roomFor(tag).hold(41), undefined);
   const refused = bodies.roomFor(tag).hold(41);
   assert.equal(refused?.cause, "concurrency");
-  assert.match(refused.facts.detail ?? "", /under way have 41 bytes/);
+  assert.match(refused.facts.detail ?? "", /running requests use 41 bytes/);
 });
 
 test("one that has none is not blamed", () => {

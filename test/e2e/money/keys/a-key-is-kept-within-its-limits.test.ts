@@ -54,7 +54,7 @@ test("a budget lowers the output limit to its rest, is never overrun, and says w
   assert.equal(reply.headers.get("retry-after"), null);
   const error = await errorOf(reply);
   assert.equal(error.cause, "key_budget");
-  assert.ok(error.message.startsWith("What is left of the key's daily budget does not cover"), error.message);
+  assert.ok(error.message.startsWith("The rest of the key's daily budget does not cover"), error.message);
   assert.ok(error.message.includes(midnight));
   await assertAtRest(here, account);
   const charged = await chargedTo(account);

@@ -54,7 +54,7 @@ test("one account announces more bodies than there is room for", async (t) => {
       else {
         const { status, cause, message } = await refusedOf(next);
         assert.deepEqual([status, cause], [429, "concurrency"]);
-        assert.match(message, new RegExp(`under way have ${waiting.length * LARGE} bytes`));
+        assert.match(message, new RegExp(`running requests use ${waiting.length * LARGE} bytes`));
         return waiting;
       }
     }
