@@ -1,6 +1,6 @@
 /**
- * What dispatch is asked and what it gives back. Dispatch moves bytes and understands none: the caller brings the
- * encoder of each route and an inspector that says whether the first bytes of a reply are an answer.
+ * The request to dispatch, and its result. Dispatch moves bytes and does not interpret them: the caller supplies the
+ * encoder of each route, and an inspector that decides whether the first bytes of a reply are an answer.
  */
 import type { Route } from "../values/catalog.ts";
 import type { Cause, Refusal } from "../values/errors.ts";
@@ -8,7 +8,7 @@ import type { HeaderEdits } from "../values/rules.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import type { Owner } from "./upstream/fair-queue.ts";
 
-/** Causes that speak of an upstream. */
+/** Causes that concern an upstream. */
 export type UpstreamCause = Extract<Cause, `upstream_${string}`>;
 
 /** Why an upstream's reply is not, or no longer, an answer. The same shape as convert's `UpstreamFault`. */
@@ -18,32 +18,32 @@ export interface ReplyFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
-  /** What the upstream says of a request that it rejects, not yet cleaned. */
+  /** The upstream's message about a request that it rejects, not yet cleaned. */
   readonly words?: string | undefined;
   /** What the upstream counted for a reply that is a failure. */
   readonly usage?: Usage | undefined;
-  /** Whether a client can bring it about by what it asks for. */
+  /** Whether a client can cause it by its request. */
   readonly canBeAskedFor?: boolean | undefined;
   /** Whether the model has failed, and not its server. */
   readonly ofModel?: boolean | undefined;
 }
 
-/** A request made for one route. `token` is the asker's own (its conversion); dispatch only carries it. */
+/** A request encoded for one route. `token` belongs to the caller (its conversion); dispatch only carries it. */
 export interface AttemptRequest<T> {
   readonly body: Uint8Array;
-  /** The operator's rules for the head, in their order; they are not held to `FORWARDED_HEADERS`. */
+  /** The operator's header rules, in order; they may go beyond `FORWARDED_HEADERS`. */
   readonly headers?: readonly HeaderEdits[];
-  /** The tier that `body` asks for, for the bill; undefined for the standard one. */
+  /** The tier that `body` asks for, for the bill; undefined for the standard tier. */
   readonly tier?: string | undefined;
   readonly token: T;
 }
 
 /**
- * Looks at a reply before it is accepted, so that a reply that begins with an error can still be failed over. Bytes
- * that were inspected are not given again: the token has consumed them.
+ * Inspects a reply before it is accepted, so that a reply that begins with an error can still fail over. Inspected
+ * bytes are not delivered again: the token has consumed them.
  */
 export interface Inspector<T> {
-  /** The next bytes of a stream; `more` keeps the attempt open to failover. */
+  /** The next bytes of a stream; after `more`, the attempt can still fail over. */
   chunk(token: T, bytes: Uint8Array): "more" | "accept" | ReplyFault;
   /** The stream ended before anything was accepted. */
   end(token: T): "accept" | ReplyFault;
@@ -57,62 +57,65 @@ export interface DispatchAsk<T> {
   readonly stream: boolean;
   /** Appended to the path of the upstream's protocol, for its side endpoints (`/count_tokens`, `/compact`). */
   readonly pathSuffix?: string | undefined;
-  /** For side endpoints that are asked without a body; `POST` unless given. */
+  /** For side endpoints that are called without a body; default `POST`. */
   readonly method?: "POST" | "GET" | "DELETE" | undefined;
   /** The query without its `?`; undefined: none. */
   readonly query?: string | undefined;
   /** Client headers that may go upstream; names outside `FORWARDED_HEADERS` are dropped anyway. */
   readonly headers: readonly (readonly [string, string])[];
-  /** End of the request's life on the clock's `monotonicMs`, retries and the whole stream included. */
+  /** End of the request's lifetime on the clock's `monotonicMs`, including retries and the whole stream. */
   readonly deadlineMs: number;
   /**
-   * Aborts when the client is gone. Heeded until `run` resolves; from there on `UpstreamBody.abort` is the way, and
-   * the asker looks at the signal once when it takes the body over.
+   * Aborts when the client disconnects. Observed until `run` resolves; after that, the caller uses
+   * `UpstreamBody.abort`, and checks the signal once when it takes over the body.
    */
   readonly signal: AbortSignal;
-  /** Whose turn it is while upstreams are full; undefined: it does not wait. */
+  /** Who queues while upstreams are full; undefined: the request does not wait. */
   readonly owner?: Owner;
-  /** A hash that stays the same through a conversation, so that its turns go to the same upstream where they can. */
+  /** A hash that is constant through a conversation, so that its turns go to the same upstream if possible. */
   readonly conversation?: string | undefined;
-  /** The upstream that a conversation comes from, where that is known better than by what was remembered of it. */
+  /** The upstream of the conversation, if it is known more reliably than from what was remembered. */
   readonly prefers?: string | undefined;
-  /** Encodes for a route; a refusal says that this route cannot carry the request. */
+  /** Encodes for a route; a refusal means that this route cannot carry the request. */
   encodeFor(route: Route): AttemptRequest<T> | Refusal;
   /**
-   * Encodes for a route without the reasoning of earlier turns, which its upstream has just refused; undefined where that would
-   * be the same request again, or where nothing may be left out.
+   * Encodes for a route without the reasoning of earlier turns, which its upstream has just refused. Undefined if the
+   * request would be the same, or if nothing may be left out.
    */
   withoutReasoning?(route: Route): AttemptRequest<T> | Refusal | undefined;
   readonly inspector: Inspector<T>;
 }
 
-/** One try at one upstream, for metrics, spans and absorbed costs. Times are on the clock's `monotonicMs`. */
+/** One attempt at one upstream, for metrics, spans and absorbed costs. Times are on the clock's `monotonicMs`. */
 export interface AttemptRecord {
   readonly upstream: string;
   /** The model's name at the upstream. */
   readonly model: string;
   readonly outcome: "ok" | "client_gone" | Cause;
   readonly status: number | undefined;
-  /** For operators: our own words, or an inspector's; never shown to a client. */
+  /** For operators: our own text, or an inspector's; never shown to a client. */
   readonly reason: string;
   readonly startedAtMs: number;
   readonly headersMs: number | undefined;
   readonly firstByteMs: number | undefined;
-  /** When it was decided. */
+  /** When the attempt was decided. */
   readonly endedAtMs: number;
   /** Decoded body bytes until the attempt was decided. */
   readonly bytesReceived: number;
-  /** Whether any byte of the request was written to a connection: what it may have cost is absorbed. */
+  /** Whether any byte of the request was written to a connection: if so, its possible cost is absorbed. */
   readonly sentToUpstream: boolean;
-  /** The tier that it was asked for, as `AttemptRequest` says it. */
+  /** The requested tier, as in `AttemptRequest`. */
   readonly tier?: string | undefined;
-  /** Whether the upstream itself said no, by status or by an error in the place of an answer: nobody bills that. */
+  /** Whether the upstream itself refused, by status or by an error instead of an answer: nobody bills that. */
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;
-  /** Whether a client can ask for its failure: an answer larger than can be held here, a call that its model could not write. */
+  /**
+   * Whether a client can cause its failure: by an answer larger than can be buffered, or a call that the model could
+   * not write.
+   */
   readonly askedFor?: boolean | undefined;
-  /** Whether it was refused for reasoning that its upstream did not make. */
+  /** Whether it was refused because of reasoning that its upstream did not produce. */
   readonly reasoningRefused?: boolean | undefined;
 }
 
@@ -123,19 +126,21 @@ export interface BodySink {
   error(fault: ReplyFault): void;
 }
 
-/** The rest of a streamed reply, after what was inspected. */
+/** The rest of a streamed reply, after the inspected part. */
 export interface UpstreamBody {
   /** Starts the flow; once only. */
   consume(sink: BodySink): void;
   /**
-   * Stops the flow, and the upstream with it once BUFFERED_BYTES_MAX wait here. When the upstream is over these are given all the
-   * same, unless the pause is firm.
+   * Stops the flow, and also the upstream once BUFFERED_BYTES_MAX are buffered here. When the upstream has ended, the
+   * buffered bytes are delivered anyway, unless the pause is firm.
    */
   pause(firmly?: boolean): void;
   resume(): void;
-  /** Destroys the upstream's connection in this very tick; the sink is not called again. */
+  /** Destroys the upstream's connection in this same tick; the sink is not called again. */
   abort(): void;
-  /** The answer is complete: what the upstream still says is thrown away, and its connection kept where that is little. */
+  /**
+   * The answer is complete: what the upstream still sends is discarded, and its connection is kept if that is little.
+   */
   letGo(): void;
   /** Decoded body bytes so far, the inspected ones included. */
   readonly bytesReceived: number;
@@ -147,16 +152,16 @@ export interface Answered<T> {
   readonly token: T;
   readonly status: number;
   /**
-   * `content-type` only: nothing else of an upstream's head is believed or passed on (docs/failure-model.md rows 61 and
-   * 62).
+   * `content-type` only: nothing else of an upstream's headers is trusted or passed on (docs/failure-model.md rows 61
+   * and 62).
    */
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined for whole replies: the inspector has had it. */
+  /** Undefined for whole replies: the inspector has received them. */
   readonly body: UpstreamBody | undefined;
   readonly attempts: readonly AttemptRecord[];
 }
 
-/** No upstream answered; there is a refusal to send unless the client is gone. */
+/** No upstream answered. There is a refusal to send, unless the client has disconnected. */
 export type Unanswered =
   | {
       readonly answered: false;
@@ -171,7 +176,7 @@ export type Unanswered =
       readonly attempts: readonly AttemptRecord[];
     };
 
-/** Something that an operator should hear of: a credential refused, a model name that an upstream does not know. */
+/** Something that needs the operator: a refused credential, a model name that an upstream does not know. */
 export interface DispatchWarning {
   readonly kind: "forbidden" | "model_not_found" | "tls" | "unexpected_status" | "unreachable" | "local";
   readonly upstream: string;

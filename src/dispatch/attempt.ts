@@ -1,6 +1,6 @@
 /**
- * One attempt: sends the request to one upstream and decides whether what comes back is an answer. Until then the
- * request can still go elsewhere; from the moment of acceptance the bytes belong to the asker.
+ * One attempt: sends the request to one upstream and decides whether the reply is an answer. Until then, the request
+ * can still fail over; from acceptance on, the bytes belong to the caller.
  */
 
 import type { Clock, Cohort } from "../values/time.ts";
@@ -27,17 +27,17 @@ import { readUpstreamWords } from "./upstream/words.ts";
 /** The longest whole reply that is read. */
 export const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Bytes of a stream that may pass the inspector undecided (docs/failure-model.md row C5). */
+/** Bytes of a stream that the inspector may leave undecided (docs/failure-model.md row C5). */
 const INSPECTED_BYTES_MAX = 4 * 1024 * 1024;
 
 /** How much of a refusal's body is read, and for how long: it is for a message, and a failover waits for it. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
 const ERROR_BODY_MS = 1_000;
 
-/** Statuses that can carry an answer; 202, 204, 205, 206 have none or a part of one. */
+/** Statuses that can carry an answer; 202, 204, 205 and 206 have no body or only a part. */
 const ANSWER_STATUSES: ReadonlySet<number> = new Set([200, 201, 203]);
 
-/** What a stream is called; the bytes then say whether it is one. */
+/** Content types of streams; the bytes then show whether the body is one. */
 const STREAM_TYPES: ReadonlySet<string> = new Set(["text/event-stream", "text/plain"]);
 
 const TOO_LARGE = failure("too_large", `a whole reply over ${WHOLE_BYTES_MAX} bytes`);
@@ -55,8 +55,8 @@ export type AttemptResult =
   | { readonly kind: "client_gone"; readonly record: AttemptRecord };
 
 /**
- * Runs one attempt: gives the choice's slot back when the upstream is done, and notes the outcome in its health.
- * @param cohort takes what upstreams say in one turn of the event loop.
+ * Runs one attempt. Releases the choice's slot when the upstream is done, and reports the outcome to its health.
+ * @param cohort groups what upstreams send in one turn of the event loop.
  * @returns how it ended; rejects only when the inspector throws, which is a defect of ours.
  */
 export function runAttempt<T>(
@@ -94,7 +94,8 @@ class Attempt<T> implements CallListener {
     this.#clock = clock;
     this.#resolve = resolve;
     this.#reject = reject;
-    // Not `once`, which costs 0.2 us: it is removed when the attempt is decided, as it is when the client leaves.
+    // Not `once`, which costs 0.2 us: the listener is removed when the attempt is decided, also when the client
+    // disconnects.
     ask.signal.addEventListener("abort", this.#clientGone);
     const { stream, headers, deadlineMs, pathSuffix = "", method = "POST", query } = ask;
     const { upstream, slot, encoded } = choice;
@@ -107,7 +108,7 @@ class Attempt<T> implements CallListener {
   head(head: ReplyHead): void {
     this.#head = head;
     const isWhole = isJsonType(head.mediaType);
-    // Some servers call a stream plain text, and some give one object whatever was asked for.
+    // Some servers label a stream as plain text, and some send one object whatever was requested.
     const isNamed = head.mediaType !== "";
     const fitting = this.#ask.stream ? STREAM_TYPES.has(head.mediaType) || (isWhole && isNamed) : isWhole;
     if (!ANSWER_STATUSES.has(head.status)) this.#startRefusal();
@@ -138,7 +139,7 @@ class Attempt<T> implements CallListener {
     this.#reject(error);
   }
 
-  /** @returns false when the body has become longer than it may be. */
+  /** @returns false if the body has become too long. */
   #keep(chunk: Uint8Array, bytesMax: number): boolean {
     this.#bytes += chunk.length;
     if (this.#bytes > bytesMax) return false;
@@ -153,7 +154,7 @@ class Attempt<T> implements CallListener {
   }
 
   /**
-   * Asks the inspector. If it throws, that is a defect: this request fails and its call to the upstream is aborted.
+   * Asks the inspector. If it throws, that is a defect: this request fails, and its call to the upstream is aborted.
    * @param chunk of a stream; undefined at the end of a reply.
    */
   #judge(chunk: Uint8Array | undefined): void {
@@ -191,10 +192,13 @@ class Attempt<T> implements CallListener {
     });
   }
 
-  /** What takes the stream from here on. It holds nothing of the request, which is not sent again. */
+  /** The body that takes over the stream. It holds nothing of the request, which is not retried any more. */
   #handed(): HandedBody {
     this.#noteFirstByte();
-    const body = new HandedBody(this.#call, teller(this.#choice, this.#call, this.#ask.pathSuffix === undefined));
+    const body = new HandedBody(
+      this.#call,
+      reportBreakOf(this.#choice, this.#call, this.#ask.pathSuffix === undefined),
+    );
     this.#call.handTo(body);
     return body;
   }
@@ -215,7 +219,7 @@ class Attempt<T> implements CallListener {
     const { status } = head;
     const words = readUpstreamWords(this.#joined(), this.#choice.upstream.settings);
     const unknownModel = words.modelUnknown && (status === 400 || status === 422);
-    // A 404 is about the model or the path, as a rule.
+    // Usually, a 404 is about the model or the path.
     const ofItem = words.itemUnknown && status === 404;
     const plain = unknownModel ? "model_not_found" : ofItem ? "rejected" : kindOfRefusal(status, words.meaning);
     const kind = plain === "rejected" && words.reasoningRefused ? "reasoning_refused" : plain;
@@ -243,7 +247,7 @@ class Attempt<T> implements CallListener {
   }
 
   readonly #clientGone = (): void => {
-    // An answer that has been read is billed by its own count.
+    // An answer that was already read is billed by its own count.
     this.#call.catchUp();
     if (this.#phase === "decided") return;
     const decidedMs = this.#decide("none");
@@ -252,7 +256,7 @@ class Attempt<T> implements CallListener {
     this.#resolve({ kind: "client_gone", record });
   };
 
-  /** @returns when, on the clock's `monotonicMs`. */
+  /** @returns the time of the decision, on the clock's `monotonicMs`. */
   #decide(kind: HealthVerdict["kind"], retryAfterS?: number): number {
     this.#phase = "decided";
     const { probe, route, upstream } = this.#choice;
@@ -278,7 +282,7 @@ class Attempt<T> implements CallListener {
     said: Pick<AttemptRecord, "refusedByUpstream" | "usage" | "askedFor" | "reasoningRefused"> = NOTHING_SAID,
   ): AttemptRecord {
     const { refusedByUpstream, usage, askedFor, reasoningRefused } = said;
-    // Member by member: a spread costs as much as all the rest of it.
+    // Member by member: a spread costs as much as all the rest.
     return {
       upstream: this.#choice.upstream.settings.name,
       model: this.#choice.route.upstreamModel,
@@ -308,10 +312,14 @@ const NOTHING_SAID = {
 } as const;
 
 /**
- * Notes in the health of the upstream that a stream has broken off. Its probe was decided with its beginning. Side endpoints say
- * nothing about the model path: an upstream may well have none of them.
+ * Reports to the upstream's health that a stream has broken off. A probe was already decided when the stream began.
+ * Side endpoints say nothing about the model path: an upstream may not have them.
  */
-function teller({ upstream, route }: Choice<unknown>, call: Call, isModelPath: boolean): (failed: Failure) => void {
+function reportBreakOf(
+  { upstream, route }: Choice<unknown>,
+  call: Call,
+  isModelPath: boolean,
+): (failed: Failure) => void {
   const model = route.upstreamModel;
   return (failed) => {
     const kind = isModelPath ? rowOf(failed).health : "none";
@@ -320,7 +328,7 @@ function teller({ upstream, route }: Choice<unknown>, call: Call, isModelPath: b
   };
 }
 
-/** Failures that are an error in the place of an answer. */
+/** Failures that are an error instead of an answer. */
 const SAID_NO: ReadonlySet<FailureKind> = new Set<FailureKind>([
   ...(["fault_unavailable", "fault_timeout", "rejected", "reasoning_refused"] as const),
   ...(["rate_limited", "beyond_rate", "forbidden", "denied", "model_not_found"] as const),

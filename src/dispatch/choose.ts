@@ -1,6 +1,6 @@
 /**
- * Picks among ordered routes: the first that is well, has room and can carry the request. What is passed over for its
- * health is asked when nothing else is left, so that no model ever loses its last route to our own judgement.
+ * Picks the first of the ordered routes that is healthy, has a free slot and can carry the request. Ejected upstreams
+ * are used when nothing else is left, so that a model never loses its last route to our own judgment.
  */
 import { hash } from "node:crypto";
 import type { Route } from "../values/catalog.ts";
@@ -13,7 +13,7 @@ import type { UpstreamPool } from "./upstream/pool.ts";
 import type { Slot } from "./upstream/slots.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
-/** A route that could carry the request. */
+/** A route that can carry the request. */
 export interface Candidate<T> {
   readonly route: Route;
   readonly upstream: Upstream;
@@ -23,29 +23,30 @@ export interface Candidate<T> {
 /** A route with a slot taken and its attempt begun: the caller must run it, or `release` it. */
 export interface Choice<T> extends Candidate<T> {
   readonly slot: Slot;
-  /** Whether this attempt decides on the upstream's return. */
+  /** Whether this attempt is the probe that decides on the upstream's return. */
   readonly probe: boolean;
 }
 
 export type Chosen<T> =
   | { readonly kind: "chosen"; readonly choice: Choice<T> }
-  /** All that could carry it are full. */
+  /** All upstreams that could carry the request are full. */
   | { readonly kind: "full"; readonly candidates: readonly Candidate<T>[] }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
-/** Chooses for a request that has not been tried yet. */
+/** Chooses for the first attempt of a request. */
 export function choose<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: UpstreamPool): Chosen<T> {
   const well = wellAmong(routes, pool);
   const found = firstWithRoom(ask, well, pool);
   if (found.kind !== "refused" || well.length === routes.length) return found;
   const last = firstWithRoom(ask, soonestFirst(routes, well, pool), pool);
-  // A route that is well and cannot carry the request explains more than one that is not there.
+  // A healthy route that cannot carry the request explains more than an upstream that is down.
   return last.kind === "refused" && well.length > 0 ? found : last;
 }
 
 /**
- * Chooses again after a failure; undefined when the failure is the answer. Who has failed once does not queue. An
- * upstream that we merely doubt is asked before nobody is: our judgement never costs an answer that could be had.
+ * Chooses again after a failure; undefined if the failure is the answer. A request that has failed once does not queue.
+ * If nothing else is left, an upstream that is ejected only by our own judgment is tried: it never costs a possible
+ * answer.
  */
 export function chooseNext<T>(
   ask: DispatchAsk<T>,
@@ -66,24 +67,24 @@ export function chooseNext<T>(
   return last.kind === "chosen" ? last.choice : undefined;
 }
 
-/** Begins the attempt at a candidate whose slot has been granted. */
+/** Begins the attempt at a candidate whose slot was granted. */
 export function begun<T>(candidate: Candidate<T>, slot: Slot): Choice<T> {
   const { route, upstream, encoded } = candidate;
   return { route, upstream, encoded, slot, probe: upstream.health.begin(route.upstreamModel) };
 }
 
-/** Whether a candidate's upstream has fallen ill since it was one. */
+/** Whether a candidate's upstream was ejected after it became one. */
 export function isEjected<T>({ route, upstream }: Candidate<T>): boolean {
   return upstream.health.standing(route.upstreamModel) === "ejected";
 }
 
-/** Gives a choice up that was not run. */
+/** Releases a choice that was not run. */
 export function release<T>({ route, upstream, slot, probe }: Choice<T>): void {
   slot.release();
   upstream.health.tell({ kind: "none", model: route.upstreamModel, retryAfterS: undefined, startedAtMs: 0, probe });
 }
 
-/** Mostly all are, and no list is made. */
+/** Usually all are healthy, and no list is created. */
 function wellAmong(routes: readonly Route[], pool: UpstreamPool): readonly Route[] {
   return routes.every((route) => isWell(route, pool)) ? routes : routes.filter((route) => isWell(route, pool));
 }
@@ -112,7 +113,7 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
     if (isRefusal(encoded)) refusedBy ??= encoded;
     else return { kind: "chosen", choice: begun({ route, upstream, encoded }, upstream.slots.take()) };
   }
-  // A request that no full route can carry is refused at once and not after a wait.
+  // A request that none of the full routes can carry is refused at once, not after a wait.
   const candidates: Candidate<T>[] = [];
   for (const route of full ?? []) {
     const encoded = ask.encodeFor(route);
@@ -123,25 +124,23 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
   return { kind: "refused", refusal: refusedBy ?? refusal("upstream_unavailable") };
 }
 
-/** The routes that a failure leaves open, best first. */
+/** The routes that remain after a failure, best first. */
 function routesAfter(routes: readonly Route[], tried: Route, failed: Failure): readonly Route[] {
   const { next } = rowOf(failed);
   if (next === "nowhere" || next === "without_reasoning") return [];
   const elsewhere = routes.filter((route) => route.upstream !== tried.upstream);
   if (next === "other_upstream") return elsewhere;
   if (next === "other_route") return routes.filter((route) => route !== tried);
-  // The same upstream is only asked again when there is no other, and when it has not asked to be left alone.
+  // The same upstream is tried again only if there is no other, and if it has not asked for a pause.
   const beside = routes.filter((route) => route.upstream === tried.upstream && route !== tried);
   return elsewhere.length > 0 ? elsewhere : [...beside, ...((failed.retryAfterS ?? 0) === 0 ? [tried] : [])];
 }
 
-/*
- * The order in which a model's routes are tried, before anything is known of room.
- */
+/* The order in which a model's routes are tried, before free slots are considered. */
 
 /**
- * Orders by priority (lower first); among equals by weighted chance without replacement.
- * @param draw a number in [0, 1), drawn once per route.
+ * Orders by priority (lower first); equal priorities by weighted random order without replacement.
+ * @param draw gives a number in [0, 1); called once per route.
  */
 export function orderRoutes(routes: readonly Route[], draw: (route: Route) => number): readonly Route[] {
   if (routes.length < 2) return routes;
@@ -152,15 +151,15 @@ export function orderRoutes(routes: readonly Route[], draw: (route: Route) => nu
     .map(({ route }) => route);
 }
 
-/** A first byte that comes within this is fast enough for anybody. */
+/** An upstream with a first byte within this time never counts as slow. */
 const SLOW_MS_MIN = 5_000;
-/** Beyond it, so many times slower than another upstream is slow. */
+/** Above it, an upstream is slow if it is this many times slower than another one. */
 const SLOW_FACTOR = 3;
 
 /**
- * Moves the upstream that a conversation comes from to the front: of its own priority, or of all where only its account
- * can read what the conversation carries (`account_bound_thinking`). A slow one is not gone back to while another of its
- * priority is fast: an upstream that answers late but well would keep its conversations for ever.
+ * Moves the upstream of a conversation to the front: of its own priority, or of all routes if only its account can read
+ * what the conversation carries (`account_bound_thinking`). A slow upstream is not preferred while another of its
+ * priority is fast; otherwise it would keep its conversations forever.
  */
 export function preferUpstream(
   routes: readonly Route[],
@@ -178,7 +177,7 @@ export function preferUpstream(
   return [...before, wanted, ...rest.slice(before.length)];
 }
 
-/** After the others of its priority. */
+/** Moves it behind the others of its priority. */
 function demoted(slow: Route, routes: readonly Route[]): readonly Route[] {
   const rest = routes.filter((route) => route !== slow);
   const before = rest.filter((route) => route.priority <= slow.priority);
@@ -201,16 +200,16 @@ function firstByteMs({ upstream, upstreamModel }: Route, pool: UpstreamPool): nu
 }
 
 /*
- * Where conversations were answered last, so that their next turn finds a warm prompt cache there, and sealed reasoning
- * the account that can open it (docs/translation-rules.md rule 8).
+ * Remembers which upstream last answered each conversation. Its next turn then finds a warm prompt cache there, and the
+ * account that can open its sealed reasoning (docs/translation-rules.md rule 8).
  *
- * It is a wish, never a rule: health, room and failover come first. What is forgotten costs little, since
- * the first choice for a conversation is drawn from its own hash: every replica draws the same.
+ * This is a preference, not a rule: health, free slots and failover come first. Forgetting costs little, because the
+ * first choice for a conversation is derived from its own hash, which is the same on every replica.
  */
 
-/** A conversation that pauses for longer finds no warm cache anyway. */
+/** After a longer pause, the cache is cold anyway. */
 const CONVERSATION_TTL_MS = 3_600_000;
-/** Conversations remembered at once; those that paused for longest are drawn anew. */
+/** Conversations remembered at once; those that paused longest are evicted. */
 const CONVERSATIONS_MAX = 100_000;
 
 export class Affinity {
@@ -221,14 +220,14 @@ export class Affinity {
   }
 
   /**
-   * @param conversation a hash that stays the same from turn to turn; of the text nothing comes here.
+   * @param conversation a hash that is constant from turn to turn; never the text.
    * @returns the name of the upstream that answered it last.
    */
   recall(conversation: string): string | undefined {
     return this.#upstreams.get(conversation);
   }
 
-  /** An upstream has answered: the next turn should come back to it. */
+  /** Records the upstream that has answered, so that the next turn goes to it. */
   remember(conversation: string, upstream: string): void {
     this.#upstreams.set(conversation, upstream);
   }
@@ -236,7 +235,7 @@ export class Affinity {
 
 const DRAW_BYTES = 6;
 
-/** A number in [0, 1) that is the same for the same conversation and route, and evenly spread over conversations. */
+/** A number in [0, 1) that is constant for a conversation and route, and uniform over conversations. */
 export function drawOf(conversation: string, route: Route): number {
   const digest = hash("sha256", `${conversation}\n${route.upstream}\n${route.upstreamModel}`, "buffer");
   return digest.readUIntBE(0, DRAW_BYTES) / 2 ** (8 * DRAW_BYTES);

@@ -1,5 +1,5 @@
 /**
- * The attempt loop: picks routes in order, one attempt at a time, and fails over while nothing has been accepted.
+ * The attempt loop: picks routes in order, makes one attempt at a time, and fails over until an answer is accepted.
  * What happens once per request is here; what happens once per attempt is in `attempt.ts`.
  */
 
@@ -29,17 +29,17 @@ import { waitForSlot } from "./slot-wait.ts";
 import type { Ejection } from "./upstream/health.ts";
 import { UpstreamPool, type UpstreamReport } from "./upstream/pool.ts";
 
-/** Tries per request, the first one included. */
+/** Attempts per request, including the first. */
 const ATTEMPTS_MAX = 2;
 
 export interface DispatcherOptions {
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
   readonly clock: Clock;
   onWarning(warning: DispatchWarning): void;
-  /** An upstream is passed over from now on, or was found to answer again. */
+  /** An upstream was ejected, or has returned. */
   onEjected?(upstream: string, ejection: Ejection): void;
   onReturned?(upstream: string): void;
-  /** A request has waited for a slot, here or in vain. */
+  /** A request has waited for a slot, successfully or not. */
   onWaited?(upstream: string, waitedMs: number): void;
   /** A number in [0, 1). */
   random(): number;
@@ -48,24 +48,24 @@ export interface DispatcherOptions {
 export interface Dispatcher {
   /**
    * Finds an upstream that answers.
-   * @returns the answer, or the refusal to send; rejects only on a defect of the asker's encoder or inspector.
+   * @returns the answer, or the refusal to send; rejects only on a defect of the caller's encoder or inspector.
    */
   run<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered>;
   /**
-   * Takes new settings: unchanged upstreams keep their connections, the others get new ones, and what runs on the old
-   * finishes there.
-   * @throws when the settings cannot be taken (a certificate that is none); then nothing has changed.
+   * Applies new settings: unchanged upstreams keep their connections, the others get new ones, and running attempts
+   * finish on the old ones.
+   * @throws if the settings cannot be used (an invalid certificate); then nothing has changed.
    */
   replace(upstreams: ReadonlyMap<string, UpstreamSettings>): void;
-  /** Attempts running now by upstream name, bodies still flowing and upstreams already replaced included. */
+  /** Running attempts by upstream name, including bodies that are still flowing and replaced upstreams. */
   inFlight(): ReadonlyMap<string, number>;
-  /** The state of every upstream that is configured. */
+  /** The state of every configured upstream. */
   report(): readonly UpstreamReport[];
   /** Lets running attempts finish, then closes all connections. */
   close(): Promise<void>;
 }
 
-/** Makes the dispatcher of one process. */
+/** Creates the dispatcher of one process. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return new RoutingDispatcher(options);
 }
@@ -76,7 +76,7 @@ class RoutingDispatcher implements Dispatcher {
   readonly #affinity: Affinity;
   readonly #cohort: Cohort;
   readonly #pool: UpstreamPool;
-  /** What was last said to the operator, by upstream, kind and model: each of their requests would say it again. */
+  /** Rate-limited warnings by upstream, kind and model: without it, each request would repeat them. */
   readonly #said = new Map<string, (reason: string) => void>();
 
   constructor(options: DispatcherOptions) {
@@ -139,7 +139,10 @@ class RoutingDispatcher implements Dispatcher {
     await this.#pool.close();
   }
 
-  /** Chance decides among equals; a conversation's is its own, and where it was answered last comes first. */
+  /**
+   * The order is random; for a conversation it is derived from its hash, and the upstream that answered it last comes
+   * first.
+   */
   #ordered<T>({ routes, conversation, prefers }: DispatchAsk<T>): readonly Route[] {
     if (routes.length < 2) return routes;
     if (conversation === undefined) return orderRoutes(routes, this.#options.random);
@@ -147,7 +150,7 @@ class RoutingDispatcher implements Dispatcher {
     return preferUpstream(ordered, prefers ?? this.#affinity.recall(conversation), this.#pool);
   }
 
-  /** A route with a slot taken, once there is one. */
+  /** Waits until a slot at one of the routes is taken. */
   async #waitedFor<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
@@ -161,7 +164,7 @@ class RoutingDispatcher implements Dispatcher {
     return found;
   }
 
-  /** Whom an upstream's illness or a reload sends out of its queue looks again, and its wait runs on. */
+  /** If an ejection or a reload dissolves the queue, the request chooses again, and its waiting time continues. */
   async #queued<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
@@ -179,7 +182,7 @@ class RoutingDispatcher implements Dispatcher {
       if (waited.kind === "granted") {
         const candidate = candidates.find(({ upstream }) => upstream.slots === waited.at) as Candidate<T>;
         if (!isEjected(candidate)) return begun(candidate, waited.slot);
-        // The slot came free because the upstream has just failed for the last time.
+        // The slot was released because the upstream's last failure has ejected it.
         waited.slot.release();
       }
       const chosen = choose(ask, routes, this.#pool);
@@ -190,11 +193,11 @@ class RoutingDispatcher implements Dispatcher {
 
   #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, inBudget: boolean): Promise<AttemptResult> {
     const result = runAttempt(ask, choice, this.#options.clock, this.#cohort);
-    // Only a retry is in the budget: a promise more for each request costs 0.3 us.
+    // Only retries count in the budget: one more promise per request costs 0.3 us.
     return inBudget ? result.finally(() => this.#budget.giveBack()) : result;
   }
 
-  /** Where to go after a failure, with a slot in the retry budget taken; undefined when the failure is the answer. */
+  /** Where to go after a failure, with a slot in the retry budget taken; undefined if the failure is the answer. */
   #next<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
@@ -211,10 +214,10 @@ class RoutingDispatcher implements Dispatcher {
   }
 
   /**
-   * The same route once more, without the reasoning that its upstream has refused: another one would most likely refuse it as
-   * well, and has no warm cache. It is not a retry of something that is broken, so the budget does not count it, and it waits
-   * for a slot as a request does: an agent whose session has come to this would end.
-   * @returns undefined, or a refusal, where the upstream's own is the answer.
+   * Tries the same route once more, without the reasoning that its upstream has refused: another upstream would most
+   * likely refuse it as well, and has no warm cache. This is not a retry of something broken, so the budget does not
+   * count it. It waits for a slot like a new request, because otherwise the agent's session would end here.
+   * @returns undefined, or a refusal, if the upstream's own refusal is the answer.
    */
   async #withoutReasoning<T>(
     ask: DispatchAsk<T>,
@@ -242,7 +245,7 @@ class RoutingDispatcher implements Dispatcher {
   #warn<T>(ask: DispatchAsk<T>, choice: Choice<T>, failed: Failure): void {
     const kind = rowOf(failed).warning;
     if (kind === undefined) return;
-    // A 404 or 405 of a side endpoint says that the upstream has none, not that it was asked for a wrong model.
+    // A 404 or 405 of a side endpoint means that the upstream does not have it, not that the model name is wrong.
     if (ask.pathSuffix !== undefined && (kind === "model_not_found" || kind === "unexpected_status")) return;
     const { upstream, upstreamModel: model } = choice.route;
     const { status } = failed;
@@ -274,14 +277,12 @@ function gone(attempts: readonly AttemptRecord[]): Unanswered {
   return { answered: false, clientGone: true, refusal: undefined, attempts };
 }
 
-/*
- * Keeps retries from multiplying an outage: at any time at most a share of the running requests are retries.
- */
+/* Keeps retries from multiplying an outage: at any time, at most a share of the running requests are retries. */
 
-/** Share of the requests in flight that may be retries at once. */
+/** Share of the requests in flight that may be retries. */
 const RETRY_SHARE = 0.2;
 
-/** Retries that may run at once however few requests there are. */
+/** Concurrent retries that are always allowed. */
 const RETRIES_MIN = 3;
 
 export class RetryBudget {
@@ -290,7 +291,7 @@ export class RetryBudget {
   /**
    * Takes a slot for one retry.
    * @param inFlight attempts running now, over all upstreams.
-   * @returns false when the budget is used up; else `giveBack` must follow once.
+   * @returns false if the budget is used up; else `giveBack` must follow once.
    */
   take(inFlight: number): boolean {
     if (this.#running >= Math.max(RETRIES_MIN, Math.floor(inFlight * RETRY_SHARE))) return false;

@@ -1,6 +1,6 @@
 /**
- * The one table of what can go wrong with an attempt: which cause it is to the caller, where the request may go next,
- * and how it reflects on the upstream's health (docs/failure-model.md rows C1 to C11).
+ * The table of everything that can go wrong with an attempt: its cause for the caller, where the request may go next,
+ * and its effect on the upstream's health (docs/failure-model.md rows C1 to C11).
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
@@ -17,9 +17,13 @@ import type { HealthVerdict } from "./upstream/health.ts";
 import { cleanedWords } from "./upstream/words.ts";
 
 /**
- * Where a request may be tried after a failure, while nothing has been accepted:
- * `nowhere`; `other_upstream`; `other_route` (the same upstream under another model name will do); `anywhere` (another
- * upstream first, else once more the same); `without_reasoning`: the same route, with less of the request.
+ * Where a request may be tried after a failure, if nothing has been accepted:
+ *
+ * - `nowhere`
+ * - `without_reasoning`: the same route, with less of the request.
+ * - `other_upstream`
+ * - `other_route`: the same upstream under another model name is acceptable.
+ * - `anywhere`: another upstream first, else the same one once more.
  */
 type Next = "nowhere" | "without_reasoning" | "other_upstream" | "other_route" | "anywhere";
 
@@ -27,8 +31,8 @@ interface FailureRow {
   readonly cause: Cause;
   readonly next: Next;
   /**
-   * `none`: the caller's own doing, or this machine's trouble: no evidence about the upstream. `alive`: it answered, and
-   * found the caller at fault. `not_found`: counted, and no evidence either, since it may be about one model's name.
+   * `none`: caused by the caller or by this machine; no evidence about the upstream. `alive`: it answered that the
+   * caller is at fault. `not_found`: counted, but no evidence either, because it may be about one model's name.
    */
   readonly health: HealthVerdict["kind"];
   readonly warning?: DispatchWarning["kind"];
@@ -48,57 +52,60 @@ const FAILURES = {
   first_byte_timeout: row("upstream_timeout", "other_upstream", "local"),
   whole_timeout: row("upstream_timeout", "other_upstream", "local"),
   idle_timeout: row("upstream_timeout", "other_upstream", "local"),
-  /** The request's whole life is over: no try can follow. */
+  /** The lifetime of the request is over: no further attempt can follow. */
   deadline: row("upstream_timeout", "nowhere", "none"),
   bad_headers: row("upstream_invalid", "other_upstream", "remote"),
   bad_content_type: row("upstream_invalid", "other_upstream", "remote"),
   bad_encoding: row("upstream_invalid", "other_upstream", "remote"),
-  /** Asking again would cost again and give the same. */
+  /** Another attempt would cost again and give the same result. */
   too_large: row("upstream_invalid", "nowhere", "none"),
   /** 400, 413, 422: the caller's own fault, which any upstream would find. */
   rejected: row("upstream_rejected", "nowhere", "alive"),
-  /** The same, for reasoning that it did not make: it is asked once more without, if that is another request. */
+  /**
+   * The same because of reasoning that it did not produce: it is asked once more without it, if that changes the
+   * request.
+   */
   reasoning_refused: row("upstream_rejected", "without_reasoning", "alive"),
   forbidden: row("upstream_forbidden", "other_upstream", "forbidden", "forbidden"),
-  /** 403: servers say it of a credential, and of what one request holds. */
+  /** 403: servers use it both for a credential and for the contents of one request. */
   denied: row("upstream_forbidden", "other_upstream", "denied", "forbidden"),
   model_not_found: row("upstream_unavailable", "other_route", "not_found", "model_not_found"),
-  /** 405: it has something else, or nothing, where we ask. */
+  /** 405: there is something else, or nothing, at our path. */
   method_refused: row("upstream_unavailable", "other_upstream", "not_found", "unexpected_status"),
   request_timeout: row("upstream_timeout", "other_upstream", "remote"),
   rate_limited: row("upstream_rate_limit", "other_upstream", "rate_limited"),
-  /** 429 for a request that is too large for the account's limit by itself: smaller ones are not meant. */
+  /** 429 for a request that alone exceeds the account's limit: it does not apply to smaller requests. */
   beyond_rate: row("upstream_rate_limit", "other_upstream", "alive"),
   /** 5xx, 529, and what counts as such: 3xx, 409, 425, and successes without an answer in them. */
   server_error: row("upstream_unavailable", "anywhere", "remote"),
-  /** A 4xx that is about our own way of asking (406, 411, 415, ...), not the caller's. */
+  /** A 4xx about how the gateway asks (406, 411, 415, ...), not about the caller's request. */
   unexpected_status: row("upstream_unavailable", "other_upstream", "none", "unexpected_status"),
-  /** The reply's first event, or the whole reply, is an error; one row for each cause that an inspector may name. */
+  /** The reply's first event, or the whole reply, is an error. One row for each cause that an inspector may give. */
   fault_unavailable: row("upstream_unavailable", "anywhere", "remote"),
   fault_timeout: row("upstream_timeout", "other_upstream", "remote"),
   fault_invalid: row("upstream_invalid", "other_upstream", "remote"),
-  /** The model has failed and said so in a reply: its server is well. */
+  /** The model has failed and said so in a reply: its server is healthy. */
   model_failed: row("upstream_unavailable", "anywhere", "alive"),
-  /** The same, by what was asked of it: it would cost again and give the same. */
+  /** The same, caused by the request: another attempt would cost again and give the same result. */
   model_failed_at_it: row("upstream_invalid", "nowhere", "alive"),
-  /** No descriptors, ports or memory here: another upstream would need them too. */
+  /** No descriptors, ports or memory on this machine: another upstream would need them, too. */
   out_of_resources: row("overloaded", "nowhere", "none", "local"),
-  /** We could not even write the request: configured headers or address that undici refuses. */
+  /** The request could not even be written: undici rejects the configured headers or address. */
   unsendable: row("upstream_unavailable", "other_upstream", "none", "local"),
 } as const satisfies Record<string, FailureRow>;
 
 export type FailureKind = keyof typeof FAILURES;
 
-/** One failed attempt; all members are set at birth. */
+/** One failed attempt; all members are always present. */
 export interface Failure {
   readonly kind: FailureKind;
   readonly reason: string;
   readonly status: number | undefined;
-  /** Seconds, perhaps with thousandths. */
+  /** Seconds, possibly with milliseconds. */
   readonly retryAfterS: number | undefined;
-  /** The upstream's cleaned words (`rejected` only). */
+  /** The upstream's cleaned message (`rejected` only). */
   readonly upstreamMessage: string | undefined;
-  /** What it refused the request for, in the clients' code (`rejected` only). */
+  /** Why it refused the request, as a code that clients know (`rejected` only). */
   readonly upstreamCode: RefusalCode | undefined;
   /** What the upstream counted in spite of the failure. */
   readonly usage?: Usage | undefined;
@@ -135,12 +142,12 @@ const CODES: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>([
   ...codes("unsendable", "UND_ERR_INVALID_ARG UND_ERR_REQ_CONTENT_LENGTH_MISMATCH ERR_INVALID_ARG_TYPE"),
 ]);
 
-/** OpenSSL's names for a chain or a certificate that it does not accept. */
+/** OpenSSL's codes for a chain or a certificate that it does not accept. */
 const CERTIFICATE = /^(?:CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|HOSTNAME_|ERR_TLS_|ERR_SSL_|EPROTO$)/;
 
 /**
- * What undici refuses to read although it is HTTP, by its own words, because all of it has one code. A 100 is among it:
- * we never ask for one (`docs/decisions/an-unasked-100-continue-is-no-answer.md`).
+ * HTTP that undici refuses to read, by its message, because all of it has the same code. This includes a 100, which we
+ * never ask for (`docs/decisions/an-unasked-100-continue-is-no-answer.md`).
  */
 const UNDICI_REFUSALS: ReadonlyMap<unknown, string> = new Map([
   ["bad response", "100 Continue that nobody asked for"],
@@ -152,12 +159,12 @@ function codes(kind: FailureKind, names: string): [string, FailureKind][] {
 }
 
 /**
- * Names the failure for an error of undici, node:net or node:tls. The error's message is left out: it can hold
- * addresses, and a proxy's can hold credentials.
+ * Classifies an error of undici, node:net or node:tls. The error's message is left out: it can contain addresses, and a
+ * proxy's message can contain credentials.
  */
 export function failureOfError(error: unknown): Failure {
   const { name, code, message } = error as { name?: unknown; code?: unknown; message?: unknown };
-  // undici's parser errors have no code where llhttp gives a number only.
+  // undici's parser errors have no code if llhttp gives only a number.
   if (name === "HTTPParserError") return failure("bad_framing", name);
   const odd = code === "UND_ERR_SOCKET" ? UNDICI_REFUSALS.get(message) : undefined;
   if (odd !== undefined) return failure("bad_framing", odd);
@@ -165,7 +172,7 @@ export function failureOfError(error: unknown): Failure {
   return failure(CODES.get(code) ?? (CERTIFICATE.test(code) ? "tls_failed" : "connection_cut"), code);
 }
 
-/** What a status other than an answer's 200 means, before the body of the reply has been looked at. */
+/** What a status other than an answer's means, before the body has been read. */
 function kindOfStatus(status: number): FailureKind {
   if (status === 400 || status === 413 || status === 422) return "rejected";
   if (status === 401 || status === 402) return "forbidden";
@@ -179,8 +186,8 @@ function kindOfStatus(status: number): FailureKind {
 }
 
 /**
- * The same, by what the refusal says. An account at the vendor that has no quota left is the operator's matter; what the request
- * holds is the caller's, also where a server says it with 403.
+ * The same, by what the refusal says. An exhausted quota of the account at the vendor concerns the operator. A problem
+ * with the contents of the request concerns the caller, even if the server answers 403.
  */
 export function kindOfRefusal(status: number, meaning: RefusalMeaning | undefined): FailureKind {
   if (meaning === "quota" && status >= 400 && status < 500) return "forbidden";
@@ -197,7 +204,7 @@ const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
   upstream_invalid: "fault_invalid",
 };
 
-/** What an inspector's fault means for the attempt. @param settings the upstream's, whose secrets its words may hold. */
+/** Turns an inspector's fault into a failure. @param settings the upstream's, whose secrets its message may contain. */
 export function failureOfFault(fault: ReplyFault, settings: UpstreamSettings): Failure {
   const upstreamCode = fault.cause === "upstream_rejected" ? refusalCode(fault.code) : undefined;
   const upstreamMessage = fault.words === undefined ? undefined : cleanedWords(fault.words, settings);
@@ -211,7 +218,7 @@ function kindOfFault({ cause, code, canBeAskedFor, ofModel }: ReplyFault): Failu
   return code === "model_not_found" ? "model_not_found" : FAULT_KINDS[cause];
 }
 
-/** The fault that ends a stream already handed over. */
+/** The fault that ends a stream that was already handed over. */
 export function faultOf(failed: Failure): ReplyFault {
   const cause: Cause = rowOf(failed).cause;
   return {
@@ -221,27 +228,30 @@ export function faultOf(failed: Failure): ReplyFault {
   };
 }
 
-/** What an overloaded server asks its clients to wait, at most, so that they still try again by themselves. */
+/** Maximum `retry-after` that is passed on from an overloaded server, so that SDKs still retry by themselves. */
 const OVERLOAD_RETRY_AFTER_S_MAX = 60;
 
-/** The upstream's own word, where it has one: a 429's whole, an overload's within bounds. */
+/** The upstream's own `retry-after`, if any: of a 429 unchanged, of an overload capped. */
 function retryAfterOf({ kind, retryAfterS }: Failure): number | undefined {
   if (kind === "rate_limited" || kind === "beyond_rate") return retryAfterS;
   if (kind !== "server_error" || retryAfterS === undefined) return undefined;
   return Math.min(retryAfterS, OVERLOAD_RETRY_AFTER_S_MAX);
 }
 
-/** Whether the upstream found fault with the caller's request, and its words are the caller's. */
+/** Whether the upstream found the caller's request at fault; then its message goes to the caller. */
 export function isRejection(kind: FailureKind): boolean {
   return kind === "rejected" || kind === "reasoning_refused";
 }
 
-/** Whether a client can have brought the failure about by what it asked for: what it costs is the client's as if it had left. */
+/**
+ * Whether a client can have caused the failure by its request: its cost is then charged as if the client had
+ * disconnected.
+ */
 export function canBeAskedFor(kind: FailureKind): boolean {
   return kind === "too_large" || kind === "model_failed_at_it";
 }
 
-/** The answer to the caller when this failure is the last word. */
+/** The answer to the caller if this failure is final. */
 export function refusalOf(failed: Failure): Refusal {
   return refusal(
     rowOf(failed).cause,

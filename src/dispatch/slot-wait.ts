@@ -1,11 +1,12 @@
-/** A request that waits for a slot at any of several full upstreams: the first that is free has it. */
+/** A request that waits for a slot at any of several full upstreams; it takes the first free one. */
 import type { Clock } from "../values/time.ts";
 import type { Owner } from "./upstream/fair-queue.ts";
 import type { Slot, Slots, SlotWaiter } from "./upstream/slots.ts";
 
 /**
- * `granted`: the slot is the caller's. `again`: an upstream of the queue is not to be waited for any more, look again.
- * `refused`: no room in any queue, or waited long enough; the seconds say when to try again. `gone`: the client left.
+ * `granted`: the slot is the caller's. `again`: one of the upstreams is no longer worth waiting for, choose again.
+ * `refused`: no room in any queue, or waited too long; the seconds say when to retry. `gone`: the client has
+ * disconnected.
  */
 type Waited =
   | { readonly kind: "granted"; readonly at: Slots; readonly slot: Slot }
@@ -21,7 +22,7 @@ interface WaitOptions {
   readonly clock: Clock;
 }
 
-/** Waits in the queues of all these, none of which has room. Never rejects. */
+/** Waits in the queues of all these upstreams, none of which has a free slot. Never rejects. */
 export function waitForSlot(queues: readonly Slots[], options: WaitOptions): Promise<Waited> {
   return new Promise((resolve) => new Wait(queues, options, resolve).start());
 }
@@ -73,7 +74,7 @@ class Wait implements SlotWaiter {
   }
 
   #refuse(): void {
-    // The request's own place must not count as one more in front of it.
+    // The request's own queue position must not count as one more in front of it.
     this.#leaveQueues();
     this.#end({ kind: "refused", retryAfterS: Math.min(...this.#all.map((slots) => slots.retryAfterS())) });
   }

@@ -1,7 +1,7 @@
 /**
- * How long a call may take: for a connection, a first byte, a whole answer, silence inside one, and all of it together. One timer
- * is for all of these. A limit that is further away than the timer leaves it alone: it looks when it fires, and sleeps for the
- * rest. Mostly a whole answer has come before its connection would have been given up, and a call sets one timer in place of two.
+ * The timeouts of a call: for a connection, a first byte, a whole answer, silence inside it, and the total. One timer
+ * serves all of them. A limit later than the timer does not move it: when the timer fires, it checks and sleeps for the
+ * rest. Most whole answers arrive before the connect timeout, so a call sets one timer instead of two.
  */
 import type { UpstreamSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
@@ -10,9 +10,9 @@ import { type Failure, failure } from "../failure.ts";
 /** The call that is limited. */
 interface Limited {
   readonly over: boolean;
-  /** Whether it is us who do not read. */
+  /** Whether the gateway has paused reading. */
   readonly held: boolean;
-  /** Looks at what has been said before a limit ends the call. */
+  /** Processes what has arrived before a limit ends the call. */
   catchUp(): void;
   timedOut(failed: Failure): void;
 }
@@ -26,13 +26,16 @@ export class CallLimits {
   readonly #clock: Clock;
   readonly #call: Limited;
   #deadlineMs = Number.POSITIVE_INFINITY;
-  /** What is waited for; "deadline" where the request's own end comes before that step's, or where no step is left. */
+  /** The current step; "deadline" if the request's own end comes first, or if no step is left. */
   #step: LimitedStep = "connect";
   #stepUntilMs = Number.POSITIVE_INFINITY;
   #lastByteMs = 0;
-  /** When silence is looked for. */
+  /** When silence is checked. */
   #idleAtMs = Number.POSITIVE_INFINITY;
-  /** Never after the earliest limit: one that moves away leaves the timer alone, and one that comes nearer sets it anew. */
+  /**
+   * Never later than the earliest limit: a limit that moves later leaves the timer alone, one that moves earlier resets
+   * it.
+   */
   #firesAtMs = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined = undefined;
 
@@ -42,20 +45,20 @@ export class CallLimits {
     this.#call = call;
   }
 
-  /** All times are on the clock's `monotonicMs`. @param deadlineMs the end of the request's life. */
+  /** All times are on the clock's `monotonicMs`. @param deadlineMs the end of the request's lifetime. */
   connecting(deadlineMs: number, nowMs: number): void {
     this.#deadlineMs = deadlineMs;
     this.#limitStep("connect", this.#timeouts.connectMs, nowMs);
   }
 
-  /** The request is on a connection. */
+  /** The request has been put on a connection. */
   sent(isStream: boolean, deadlineMs: number, nowMs: number): void {
     this.#deadlineMs = deadlineMs;
     if (isStream) this.#limitStep("first_byte", this.#timeouts.firstByteMs, nowMs);
     else this.#limitStep("whole", this.#timeouts.wholeMs, nowMs);
   }
 
-  /** One step in place of the one before it: the request's own end comes with it, where that is earlier. */
+  /** Replaces the current step; its limit is the request's own end if that is earlier. */
   #limitStep(step: LimitedStep, ms: number, nowMs: number): void {
     const untilMs = nowMs + ms;
     this.#step = this.#deadlineMs <= untilMs ? "deadline" : step;
@@ -63,24 +66,24 @@ export class CallLimits {
     this.#lookWhenDue(nowMs);
   }
 
-  /** A stream has begun: from here on only the request's own end and silence limit it. */
+  /** A stream has begun: from here on, only the request's own end and silence limit it. */
   streaming(): void {
     this.#step = "deadline";
     this.#stepUntilMs = this.#deadlineMs;
   }
 
-  /** A byte has come, or a silence that was ours has ended. */
+  /** A byte has arrived, or a pause of our own has ended. */
   heard(nowMs: number): void {
     this.#lastByteMs = nowMs;
   }
 
-  /** A body goes on: silence is looked for from now on. */
+  /** A body continues: silence is checked from now on. */
   watchSilence(nowMs: number, waitMs = this.#timeouts.idleMs): void {
     this.#idleAtMs = nowMs + waitMs;
     this.#lookWhenDue(nowMs);
   }
 
-  /** The last byte has come, and may still have to be unpacked. */
+  /** The last byte has arrived; it may still have to be decompressed. */
   bodyEnded(): void {
     this.#idleAtMs = Number.POSITIVE_INFINITY;
   }
@@ -124,7 +127,7 @@ export class CallLimits {
     }
   }
 
-  /** One look for many chunks: at the time of the last byte. */
+  /** One check for many chunks, by the time of the last byte. */
   #lookForSilence(nowMs: number): void {
     const { idleMs } = this.#timeouts;
     const restMs = this.#lastByteMs + idleMs - nowMs;

@@ -1,8 +1,9 @@
 /**
- * One HTTP exchange with an upstream: undici's events put in order, timed and unpacked. For anything that the upstream
- * does, the listener gets at most one head, then data, then exactly one end or failure, then nothing. What undici reads in a turn of
- * the event loop is looked at when it has read everything there was, for all calls one after another; before a timer or a client
- * that leaves ends the call, it is looked at then.
+ * One HTTP exchange with an upstream: puts undici's events in order, applies the timeouts and decompresses. Whatever
+ * the upstream does, the listener gets at most one head, then data, then exactly one end or failure, then nothing.
+ *
+ * What undici reads in a turn of the event loop is processed at the end of the turn, for all calls one after another.
+ * Before a timer or a disconnected client ends the call, pending events are processed first.
  */
 import assert from "node:assert/strict";
 import type { HeaderEdits } from "../../values/rules.ts";
@@ -19,7 +20,7 @@ export interface CallListener {
   data(chunk: Uint8Array): void;
   end(): void;
   failed(failed: Failure): void;
-  /** Something of the above has thrown; the call has been aborted. */
+  /** One of the methods above has thrown; the call has been aborted. */
   defect(error: unknown): void;
 }
 
@@ -29,7 +30,7 @@ interface CallRequest {
   readonly pathSuffix: string;
   readonly method: "POST" | "GET" | "DELETE";
   readonly query: string | undefined;
-  /** Without a byte: the request has none. */
+  /** Empty: the request has no body. */
   readonly body: Uint8Array;
   readonly headers: readonly (readonly [string, string])[];
   readonly headerEdits: readonly HeaderEdits[];
@@ -39,26 +40,28 @@ interface CallRequest {
 
 const ABORTED = new Error("aborted by the gateway");
 
-/** How much, and for how long, an upstream may still say after the end of an answer before its connection is closed. */
+/**
+ * How much, and for how long, an upstream may still send after the end of an answer before its connection is closed.
+ */
 const DISCARD_BYTES_MAX = 64 * 1024;
 const DISCARD_MS_MAX = 1_000;
 
-/** So much of what an upstream says in one turn waits for its end; more is looked at at once. */
+/** Up to this size, data of one turn waits for its end; beyond it, data is processed at once. */
 const WAITING_BYTES_MAX = 64 * 1024;
 
-/** Pieces of one turn up to this size together are looked at as one: longer ones cost more to copy than that saves. */
+/** Chunks of one turn are joined up to this total; beyond it, copying costs more than it saves. */
 const JOINED_BYTES_MAX = 2 * 1024;
 
-/** What an upstream has said: bytes of a body, or another part of an answer, whose head is kept beside it. */
+/** An event from the upstream: bytes of a body, or another part of an answer. The head itself is stored separately. */
 type Said = Buffer | "head" | "end" | Error;
 
 export class Call implements UpstreamHandler {
   startedAtMs = 0;
   headersMs: number | undefined = undefined;
   firstByteMs: number | undefined = undefined;
-  /** Decoded body bytes given to the listener. */
+  /** Decoded body bytes delivered to the listener. */
   bytesReceived = 0;
-  /** Whether the request went onto a connection. */
+  /** Whether the request was put on a connection. */
   sent = false;
 
   readonly #upstream: Upstream;
@@ -70,12 +73,12 @@ export class Call implements UpstreamHandler {
   #controller: UpstreamController | undefined = undefined;
   #cancelDiscard: () => void = () => {};
   #discardedBytes = 0;
-  /** What the upstream has said in a turn that is not over. */
+  /** Bytes received in the current turn that are not processed yet. */
   #waitingBytes = 0;
   #waiting: Said[] | undefined;
   #status = 0;
   #fields: ReplyFields | undefined = undefined;
-  /** Made once: each turn in which the upstream says something needs it. */
+  /** Created once, because it is needed in each turn in which the upstream sends something. */
   readonly #look = () => this.catchUp();
   #isCatchingUp = false;
   #decoder: Decoder | undefined = undefined;
@@ -84,10 +87,13 @@ export class Call implements UpstreamHandler {
   #choked = false;
   #deadlineMs = 0;
   readonly #limits: CallLimits;
-  /** Whether a body has begun, and nobody watches yet whether it goes on. */
+  /** Whether a body has begun and is not yet checked for silence. */
   #isUnwatched = false;
 
-  /** @param slot the call's slot at the upstream, given back when the upstream has said all, or the call is over. */
+  /**
+   * @param slot the call's slot at the upstream, released when the upstream has sent everything, or when the call is
+   *   over.
+   */
   constructor(upstream: Upstream, slot: Slot, clock: Clock, cohort: Cohort, listener: CallListener) {
     this.#upstream = upstream;
     this.#slot = slot;
@@ -97,7 +103,7 @@ export class Call implements UpstreamHandler {
     this.#limits = new CallLimits(upstream.settings.timeouts, clock, this);
   }
 
-  /** Sends; once only. The request is not kept: what is read of it in answer may take long, and it can be large. */
+  /** Sends the request; once only. The request is not kept: it can be large, and reading the answer may take long. */
   start(request: CallRequest): void {
     this.#isStream = request.stream;
     this.startedAtMs = this.#clock.monotonicMs();
@@ -107,7 +113,7 @@ export class Call implements UpstreamHandler {
     } catch (error) {
       this.#fail(failureOfError(error));
     }
-    // Mostly so: undici looks once more at a connection that it has kept before the request is on it (`onRequestStart`).
+    // Usually true: undici checks a kept connection once more before it puts the request on it (`onRequestStart`).
     if (this.#phase === "connecting") this.#limits.connecting(this.#deadlineMs, this.startedAtMs);
   }
 
@@ -116,17 +122,17 @@ export class Call implements UpstreamHandler {
     return this.#phase === "over";
   }
 
-  /** Whether it is us who do not read. */
+  /** Whether the gateway has paused reading. */
   get held(): boolean {
     return this.#paused || this.#choked;
   }
 
-  /** From now on another one listens, and nothing of who did before is kept. */
+  /** Replaces the listener; no reference to the previous one is kept. */
   handTo(listener: CallListener): void {
     this.#listener = listener;
   }
 
-  /** Ends the call in this very tick: the connection is destroyed, and the listener is not called again. */
+  /** Ends the call in this same tick: the connection is destroyed, and the listener is not called again. */
   abort(): void {
     if (this.#phase === "over") return;
     this.#finish();
@@ -135,7 +141,7 @@ export class Call implements UpstreamHandler {
   }
 
   /**
-   * Nobody needs the rest: it is read and thrown away, so that the connection can serve the next request, but only a
+   * The rest is not needed. It is read and discarded, so that the connection can serve the next request, but only a
    * little and not for long. The listener is not called again.
    */
   letGo(): void {
@@ -153,7 +159,10 @@ export class Call implements UpstreamHandler {
     this.#controller?.abort(ABORTED);
   }
 
-  /** Stops the flow; what undici has already read may still arrive: a socket buffer, and what waits for the end of the turn. */
+  /**
+   * Stops the flow. What undici has already read may still arrive: a socket buffer, and what waits for the end of the
+   * turn.
+   */
   pause(): void {
     if (this.#phase === "over" || this.#paused) return;
     this.#paused = true;
@@ -164,7 +173,7 @@ export class Call implements UpstreamHandler {
   resume(): void {
     if (this.#phase === "over" || !this.#paused) return;
     this.#paused = false;
-    // The silence while we were not reading was ours.
+    // The silence while reading was paused is not the upstream's.
     this.#limits.heard(this.#clock.monotonicMs());
     this.#decoder?.resume();
     if (!this.#choked) this.#controller?.resume();
@@ -173,7 +182,7 @@ export class Call implements UpstreamHandler {
   onRequestStart(controller: UpstreamController): void {
     this.#controller = controller;
     if (this.#phase === "over") {
-      // Given up while connecting: undici writes nothing of a request that is aborted here.
+      // Aborted while connecting: undici writes nothing of a request that is aborted here.
       controller.abort(ABORTED);
       return;
     }
@@ -184,9 +193,11 @@ export class Call implements UpstreamHandler {
   }
 
   onResponseStart(controller: UpstreamController, status: number, fields: ReplyFields): void {
-    // They are pieces of the whole read that they came in, up to 64 KB, and undici keeps them until the end.
+    // The raw headers are slices of the whole chunk in which they arrived, up to 64 KB, and undici keeps them until the
+    // end.
     controller.rawHeaders = null;
-    // 1xx come before the head of an answer (RFC 9110 section 15.2); of heads there is one, so that it needs no place in the list.
+    // 1xx come before the head of an answer (RFC 9110 section 15.2). There is only one head, so it needs no place in
+    // the list.
     if (status < 200) return;
     this.#status = status;
     this.#fields = fields;
@@ -196,7 +207,7 @@ export class Call implements UpstreamHandler {
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     this.#waitingBytes += chunk.length;
     this.#atEndOfTurn(chunk);
-    // What an upstream sends at once has no bound of its own.
+    // What an upstream sends in one turn has no limit of its own.
     if (this.#waitingBytes >= WAITING_BYTES_MAX) this.catchUp();
   }
 
@@ -217,14 +228,14 @@ export class Call implements UpstreamHandler {
     this.#cohort.add(this.#look);
   }
 
-  /** Looks now at what the upstream has said in this turn: whoever ends the call for another reason must know of it. */
+  /** Processes what the upstream has sent in this turn. Must be called before the call is ended for another reason. */
   catchUp(): void {
-    // What undici gives while an event is looked at comes after it.
+    // Events that undici emits while one is processed come after it.
     if (this.#isCatchingUp || !this.#waiting) return;
     const all = this.#waiting;
     this.#waiting = undefined;
     this.#isCatchingUp = true;
-    // All of it was here when the turn ended: the clock is read once.
+    // All of it had arrived when the turn ended, so the clock is read once.
     const nowMs = this.#clock.monotonicMs();
     try {
       for (let next = 0; next < all.length; ) next = this.#lookAt(all, next, nowMs);
@@ -234,13 +245,13 @@ export class Call implements UpstreamHandler {
     } finally {
       this.#isCatchingUp = false;
     }
-    // Mostly a whole answer comes in one turn: only what goes on is watched for silence.
+    // Usually a whole answer arrives in one turn: only a body that continues is checked for silence.
     if (!this.#isUnwatched || this.#phase !== "body") return;
     this.#isUnwatched = false;
     this.#limits.watchSilence(nowMs);
   }
 
-  /** @returns what is next: small pieces that came one after another cost the listener as much as one. */
+  /** Processes one event; small consecutive chunks are joined into one. @returns the index of the next event. */
   #lookAt(all: readonly Said[], from: number, nowMs: number): number {
     const said = all[from] as Said;
     if (!Buffer.isBuffer(said)) {
@@ -259,7 +270,7 @@ export class Call implements UpstreamHandler {
     return end;
   }
 
-  /** A limit is over: the call ends as failed. */
+  /** A limit has expired: the call ends as failed. */
   timedOut(failed: Failure): void {
     this.#fail(failed);
   }
@@ -310,7 +321,7 @@ export class Call implements UpstreamHandler {
       this.#end(nowMs);
       return;
     }
-    // What is still to be unpacked may wait for a slow client, and the upstream has nothing more to do with it.
+    // Decompression of the rest may wait for a slow client; the upstream is no longer involved.
     this.#slot.release(nowMs);
     this.#decoder.end();
   }

@@ -1,17 +1,17 @@
 /**
- * Unpacks a body that an upstream packed although we asked for identity (docs/failure-model.md row C7). Its listener
- * bounds what it gives: `pause` stops it within one zlib chunk, and a bomb ends at DECODED_BYTES_MAX.
+ * Decompresses a body that an upstream compressed although we asked for identity (docs/failure-model.md row C7). The
+ * output is bounded: `pause` stops it within one zlib chunk, and a decompression bomb ends at DECODED_BYTES_MAX.
  */
 import type { Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import type { Encoding } from "./reply-head.ts";
 
-/** Decoded bytes of one body; a packed stream beyond it is a bomb, not an answer. */
+/** Maximum of decoded bytes of one body; a larger compressed stream is a decompression bomb. */
 const DECODED_BYTES_MAX = 256 * 1024 * 1024;
 
 interface DecoderEvents {
   data(chunk: Uint8Array): void;
-  /** There is room again after `write` gave false. */
+  /** `write` may be called again after it returned false. */
   drained(): void;
   end(): void;
   failed(reason: string): void;
@@ -36,7 +36,7 @@ export class Decoder {
         events.data(chunk);
       } else {
         this.destroy();
-        events.failed("the unpacked body is too large");
+        events.failed("the decompressed body is too large");
       }
     });
     this.#stream.on("drain", () => events.drained());
@@ -44,7 +44,7 @@ export class Decoder {
     this.#stream.on("error", () => events.failed(`the body is not ${encoding}`));
   }
 
-  /** @returns false when the upstream should wait for `drained`. */
+  /** @returns false if the upstream should wait for `drained`. */
   write(chunk: Uint8Array): boolean {
     return this.#stream.write(chunk);
   }

@@ -1,9 +1,9 @@
 /**
- * The queue in front of one upstream: round robin over accounts, inside an account over its keys, inside a key first
- * come first served. So a caller with many requests delays nobody but itself.
+ * The queue of one upstream: round robin over accounts, within an account over its keys, within a key first come, first
+ * served. So a caller with many requests delays only itself.
  */
 
-/** Whose turn it is: requests of one key wait for each other. */
+/** Who queues: requests of one key wait for each other. */
 export interface Owner {
   readonly account: string;
   readonly key: string;
@@ -11,11 +11,11 @@ export interface Owner {
 
 export class FairQueue<T extends { readonly owner: Owner }> {
   readonly #max: number;
-  /** Accounts, and the keys of each, in the order in which they have their turns. */
+  /** Accounts, and the keys of each, in the order of their turns. */
   readonly #turns = new Map<string, Map<string, T[]>>();
   #length = 0;
 
-  /** @param max how many may wait here; 0: nobody. */
+  /** @param max how many may wait here; 0: none. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -25,9 +25,9 @@ export class FairQueue<T extends { readonly owner: Owner }> {
   }
 
   /**
-   * Lines up at the end of its owner's own requests. In a full queue the newcomer takes the last slot of the owner who
-   * has clearly more than it has: so nobody can keep others out by filling the queue.
-   * @returns the one that had to leave: the newcomer itself, somebody else, or nobody.
+   * Adds a request at the end of its owner's own requests. If the queue is full, the new request takes the last
+   * position of an owner with clearly more requests, so nobody can keep others out by filling the queue.
+   * @returns the request that had to leave: the new one, another one, or none.
    */
   enter(one: T): T | undefined {
     if (this.#length < this.#max) {
@@ -41,7 +41,7 @@ export class FairQueue<T extends { readonly owner: Owner }> {
     return put;
   }
 
-  /** Takes out whose turn it is. */
+  /** Removes and returns the request whose turn it is. */
   next(): T | undefined {
     const [account] = this.#turns.keys();
     if (account === undefined) return undefined;
@@ -50,7 +50,7 @@ export class FairQueue<T extends { readonly owner: Owner }> {
     const waiting = keys.get(key as string) as T[];
     const one = waiting.shift() as T;
     this.#length -= 1;
-    // A key or an account that had a turn goes to the end of the round.
+    // A key or an account that had its turn goes to the end of the round.
     keys.delete(key as string);
     if (waiting.length > 0) keys.set(key as string, waiting);
     this.#turns.delete(account);
@@ -58,7 +58,7 @@ export class FairQueue<T extends { readonly owner: Owner }> {
     return one;
   }
 
-  /** Takes one out before its turn; harmless when it is not here. */
+  /** Removes a request before its turn; no effect if it is not here. */
   leave(one: T): void {
     const keys = this.#turns.get(one.owner.account);
     const waiting = keys?.get(one.owner.key);
@@ -79,7 +79,10 @@ export class FairQueue<T extends { readonly owner: Owner }> {
     this.#length += 1;
   }
 
-  /** The newest request of the account, and in it of the key, that has at least two more here than the newcomer's. */
+  /**
+   * The newest request of the longest account, and in it of the longest key; it must have at least two more requests
+   * here than the new request's owner.
+   */
   #lastOfLongest({ account, key }: Owner): T | undefined {
     let longest = account;
     for (const name of this.#turns.keys()) {

@@ -1,14 +1,14 @@
 /**
- * The rest of a stream after it was accepted: a small buffer between the upstream and the reader. Order is kept here
- * and nowhere else: data, then exactly one end or error, then nothing. Of the request it has nothing: that may be long, and is
- * not sent again.
+ * The rest of a stream after it was accepted: a small buffer between the upstream and the reader. It guarantees the
+ * order: data, then exactly one end or error, then nothing. It holds nothing of the request, which may be large and is
+ * not retried any more.
  */
 import assert from "node:assert/strict";
 import type { BodySink, ReplyFault, UpstreamBody } from "../ask.ts";
 import { type Failure, failureOfError, faultOf } from "../failure.ts";
 import type { Call, CallListener } from "./call.ts";
 
-/** Bytes that wait here before the upstream is stopped; undici's socket buffer (64 KiB) can come on top. */
+/** Bytes that are buffered here before the upstream is stopped, in addition to undici's socket buffer (64 KiB). */
 export const BUFFERED_BYTES_MAX = 64 * 1024;
 
 export class HandedBody implements UpstreamBody, CallListener {
@@ -20,11 +20,11 @@ export class HandedBody implements UpstreamBody, CallListener {
   #paused = false;
   #firmly = false;
   #flushing = false;
-  /** What is owed once the buffer is empty. */
+  /** What is delivered once the buffer is empty. */
   #ending: "end" | ReplyFault | undefined = undefined;
   #over = false;
 
-  /** @param onBroken called when a stream that had begun well has broken off. */
+  /** @param onBroken called when an accepted stream has broken off. */
   constructor(call: Call, onBroken: (failed: Failure) => void) {
     this.#call = call;
     this.#onBroken = onBroken;
@@ -70,7 +70,7 @@ export class HandedBody implements UpstreamBody, CallListener {
   /** It came before the first byte. */
   head(): void {}
 
-  /** From the upstream: more bytes. */
+  /** More bytes from the upstream. */
   data(chunk: Uint8Array): void {
     if (this.#over) return;
     assert(this.#ending === undefined, "no data after the end");
@@ -83,7 +83,7 @@ export class HandedBody implements UpstreamBody, CallListener {
     if (this.#waitingBytes >= BUFFERED_BYTES_MAX) this.#call.pause();
   }
 
-  /** From the upstream: its last byte has come. */
+  /** The upstream's last byte has arrived. */
   end(): void {
     this.#finish("end");
   }
@@ -98,8 +98,8 @@ export class HandedBody implements UpstreamBody, CallListener {
   }
 
   /**
-   * The body is over. What waits is given at once, even to a sink that has paused but not firmly, since
-   * nothing comes after it: a client that does not read must not keep its own bill open.
+   * The body is over. Buffered bytes are delivered at once, even if the sink has paused (unless firmly), because
+   * nothing comes after them: a client that does not read must not keep its own bill open.
    */
   #finish(ending: "end" | ReplyFault): void {
     assert(this.#ending === undefined, "one end only");
@@ -115,7 +115,7 @@ export class HandedBody implements UpstreamBody, CallListener {
     return this.#paused && (this.#firmly || this.#ending === undefined);
   }
 
-  /** Gives what waits, for as long as the sink does not pause; then starts the upstream again, or ends. */
+  /** Delivers buffered bytes until the sink pauses; then resumes the upstream, or ends. */
   #flush(): void {
     if (!this.#open()) return;
     this.#flushing = true;

@@ -1,40 +1,43 @@
 /**
- * Whether one upstream is to be asked (after Envoy's outlier detection): it is passed over after
- * failures in a row or too large a share of them, for a time that doubles with each repetition; then one real request is
- * the probe, another after each `cool_down` in which none is answered, and only an answer brings the others back. An upstream's own
- * `retry-after` is obeyed likewise.
+ * The health of one upstream, similar to Envoy's outlier detection. An upstream is ejected after consecutive failures
+ * or too large a share of failures, for a time that doubles with each repetition. Then one real request is the probe,
+ * and another one after each `cool_down` without an answer. Only an answer returns the upstream to service. Its own
+ * `retry-after` is honored in the same way.
  *
- * Health only says what should be preferred. Where a model has nothing else left, it is asked all the same: `choose.ts`.
+ * Health is only a preference. If a model has no other upstream left, an ejected one is still used: `choose.ts`.
  */
 import type { HealthSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { type OutcomeCounts, type OutcomeKind, Outcomes } from "./outcomes.ts";
 
-/** `probe`: it may be asked by one request, to see. */
+/** `probe`: one request may try it. */
 type UpstreamStanding = "healthy" | "probe" | "ejected";
 
-/** `failures`: in a row; `failure_rate`: too many of all; `forbidden`: our credential was refused, or 403 was all that it said. */
+/**
+ * `failures`: consecutive; `failure_rate`: too large a share; `forbidden`: our credential was refused, or it only
+ * answered 403.
+ */
 type EjectionReason = "failures" | "failure_rate" | "forbidden";
 
 export interface Ejection {
   readonly reason: EjectionReason;
   readonly restMs: number;
-  /** How many times in short succession, this one included. */
+  /** Number of ejections in short succession, including this one. */
   readonly repeated: number;
 }
 
 /** The outcome of one attempt. */
 export interface HealthVerdict {
   /**
-   * `denied`: it refused with 403, be it our credential or what one request holds; `alive`: it answered, and found the caller at fault;
-   * `none`: no evidence about the upstream.
+   * `denied`: it refused with 403, because of our credential or of the contents of one request. `alive`: it answered
+   * that the caller is at fault. `none`: no evidence about the upstream.
    */
   readonly kind: OutcomeKind | "denied" | "alive" | "none";
   /** The model's name at the upstream: rate limits are per model. */
   readonly model: string;
   readonly retryAfterS: number | undefined;
   readonly startedAtMs: number;
-  /** Whether `begin` said that this attempt is the probe. */
+  /** Whether `begin` returned that this attempt is the probe. */
   readonly probe: boolean;
 }
 
@@ -42,9 +45,11 @@ export interface HealthState {
   readonly standing: UpstreamStanding;
   readonly reason: EjectionReason | "retry_after" | undefined;
   readonly restMs: number;
-  /** Whether a probe is awaited for longer than any rest: nobody asks, and nothing is known to be wrong. */
+  /**
+   * Whether a probe is overdue for longer than any ejection: there are no requests, and nothing is known to be wrong.
+   */
   readonly isForgotten: boolean;
-  /** Models that the upstream has asked us to leave alone for a while (429). */
+  /** Models for which the upstream has asked for a pause (429). */
   readonly limitedModels: ReadonlyMap<string, number>;
   readonly outcomes: OutcomeCounts;
 }
@@ -57,10 +62,10 @@ interface HealthParts {
   readonly onReturned: () => void;
 }
 
-/** Cool-downs differ by up to this share either way, so that replicas do not come back in one step. */
+/** Cool-downs vary by up to this share in both directions, so that replicas do not return at the same time. */
 const JITTER = 0.2;
 
-/** Doubling more often than this would overflow before it meets any maximum. */
+/** More doublings would overflow before they reach any maximum. */
 const DOUBLINGS_MAX = 20;
 
 export class Health {
@@ -68,19 +73,23 @@ export class Health {
   readonly #parts: HealthParts;
   readonly #outcomes: Outcomes;
   /**
-   * Failures in a row, of each side: a server that answers 500 can at least be reached. Those with 403 are counted, too: one alone may be
-   * about what it was asked, and whoever knows how to bring it about would take the upstream from everybody.
+   * Consecutive failures by kind: a server that answers 500 is at least reachable. 403 answers are counted as well: a
+   * single one may be caused by the contents of a request, and a client that can cause it must not be able to eject the
+   * upstream for all.
    */
   readonly #inARow = { local: 0, remote: 0, denied: 0 };
-  /** Passed over until `#restUntilMs`, and then until a probe has been answered. */
+  /** Ejected until `#restUntilMs`, and then until a probe has been answered. */
   #ejected: EjectionReason | undefined = undefined;
   #ejectedAtMs = 0;
   #returnedAtMs = Number.NEGATIVE_INFINITY;
   #repeated = 0;
   #restUntilMs = Number.NEGATIVE_INFINITY;
-  /** Until when a probe is waited for: one that takes its time, or whose client reads slowly, keeps nobody else from asking. */
+  /**
+   * Until when to wait for the probe. A slow probe, or one whose client reads slowly, does not block others longer than
+   * this.
+   */
   #probingUntilMs = Number.NEGATIVE_INFINITY;
-  /** Until when the upstream has asked to be left alone. */
+  /** Until when the upstream has asked for a pause. */
   #askedUntilMs = Number.NEGATIVE_INFINITY;
   readonly #limitedUntilMs = new Map<string, number>();
 
@@ -99,14 +108,14 @@ export class Health {
     return nowMs < this.#probingUntilMs ? "ejected" : "probe";
   }
 
-  /** Mostly nothing is against it, and no clock is needed to see that. */
+  /** Usually there is nothing against it, and no clock is needed to see that. */
   #isUntroubled(): boolean {
     return (
       this.#ejected === undefined && this.#limitedUntilMs.size === 0 && this.#restUntilMs === Number.NEGATIVE_INFINITY
     );
   }
 
-  /** Whether only our own judgement keeps requests away: what an upstream asked for itself is always kept. */
+  /** Whether only our own judgment keeps requests away. A pause that the upstream asked for is always respected. */
   isOnlyDoubted(model: string): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     return (
@@ -114,7 +123,7 @@ export class Health {
     );
   }
 
-  /** How long it should still be left alone, in milliseconds; 0 while only a probe is awaited. */
+  /** Remaining pause in milliseconds; 0 if it only waits for a probe. */
   restMs(model: string): number {
     const untilMs = Math.max(this.#restUntilMs, this.#limitedUntilMs.get(model) ?? 0);
     return Math.max(0, untilMs - this.#parts.clock.monotonicMs());
@@ -131,8 +140,8 @@ export class Health {
   }
 
   /**
-   * An attempt has been decided; or, without having been begun again, a stream has broken after its beginning.
-   * @param nowMs by the clock's `monotonicMs`, where it has just been read.
+   * Reports the outcome of an attempt; or, without another `begin`, that a stream has broken off after its beginning.
+   * @param nowMs by the clock's `monotonicMs`, if it has just been read.
    */
   tell(verdict: HealthVerdict, nowMs = this.#parts.clock.monotonicMs()): void {
     const { kind, probe } = verdict;
@@ -164,7 +173,7 @@ export class Health {
     };
   }
 
-  /** Only an answer to what was asked after the ejection speaks for it: others were under way before. */
+  /** Only an answer to an attempt that began after the ejection ends it: others were already running. */
   #answered({ startedAtMs, probe }: HealthVerdict, nowMs: number): void {
     this.#endRow();
     if (this.#ejected === undefined || !(probe || startedAtMs > this.#ejectedAtMs)) return;
@@ -175,7 +184,7 @@ export class Health {
     this.#parts.onReturned();
   }
 
-  /** 429 is not an illness, and limits are per model: only this model is left alone, for as long as it was asked. */
+  /** 429 is not a failure, and limits are per model: only this model is paused, for as long as the upstream asks. */
   #limited({ model, retryAfterS, probe }: HealthVerdict, nowMs: number): void {
     const restMs = this.#bounded(retryAfterS) ?? this.#settings.coolDownMs;
     this.#limitedUntilMs.set(model, Math.max(this.#limitedUntilMs.get(model) ?? 0, nowMs + restMs));
@@ -188,7 +197,7 @@ export class Health {
     const askedMs = this.#bounded(verdict.retryAfterS);
     if (askedMs !== undefined) this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + askedMs);
     if (this.#ejected !== undefined) {
-      // Those that were under way when it was ejected, or had nowhere else to go, do not make it worse; the probe does.
+      // Attempts that were running at the ejection, or had no other upstream, do not prolong it; the probe does.
       if (verdict.probe) this.#eject(this.#ejected, nowMs, askedMs);
       return;
     }
@@ -219,7 +228,7 @@ export class Health {
 
   #eject(reason: EjectionReason, nowMs: number, askedMs: number | undefined): void {
     const { coolDownMs, coolDownMaxMs } = this.#settings;
-    // An upstream that has been well for longer than the longest cool-down begins anew.
+    // After being healthy for longer than the longest cool-down, an upstream starts at the shortest one again.
     if (this.#ejected === undefined && nowMs - this.#returnedAtMs > coolDownMaxMs) this.#repeated = 0;
     const doubled = Math.min(coolDownMaxMs, coolDownMs * 2 ** Math.min(this.#repeated, DOUBLINGS_MAX));
     const jittered = doubled * (1 + JITTER * (2 * this.#parts.random() - 1));
@@ -232,7 +241,7 @@ export class Health {
     this.#parts.onEjected({ reason, restMs, repeated: this.#repeated });
   }
 
-  /** An upstream's wish in milliseconds, within what the operator lets it have. */
+  /** The upstream's requested pause in milliseconds, capped at the operator's limit. */
   #bounded(retryAfterS: number | undefined): number | undefined {
     return retryAfterS === undefined
       ? undefined

@@ -1,21 +1,21 @@
-/** What has lately come of the attempts at one upstream, counted by kind in a window that slides in six steps. */
+/** Recent outcomes of the attempts at one upstream, counted by kind in a sliding window of six steps. */
 
 /**
- * How an attempt reflects on its upstream: `local` was felt on our side of the wire (connect, reset, timeout), `remote`
- * was said or done by the server (5xx, 529, a broken reply); 429, refused credentials, and a path or model that it does
- * not have (404, 405) are neither.
+ * The effect of an attempt on its upstream's health. `local`: observed on our side (connect, reset, timeout). `remote`:
+ * reported or caused by the server (5xx, 529, a broken reply). 429, refused credentials, and a path or model that it
+ * does not have (404, 405) are neither.
  */
 const OUTCOME_KINDS = ["ok", "local", "remote", "rate_limited", "forbidden", "not_found"] as const;
 export type OutcomeKind = (typeof OUTCOME_KINDS)[number];
 export type OutcomeCounts = Readonly<Record<OutcomeKind, number>>;
 
-/** Of one window. */
+/** Steps in one window. */
 const STEPS = 6;
 
 export class Outcomes {
   readonly #stepMs: number;
   readonly #counts = OUTCOME_KINDS.map(() => new Uint32Array(STEPS));
-  /** The step that is being counted, in steps since the clock's start. */
+  /** The current step, in steps since the clock's start. */
   #step = 0;
 
   constructor(windowMs: number) {
@@ -34,7 +34,7 @@ export class Outcomes {
     return Object.fromEntries(OUTCOME_KINDS.map((kind, index) => [kind, sums[index]])) as OutcomeCounts;
   }
 
-  /** A new window: what was before it does not count against an upstream that has just come back. */
+  /** Starts a new window: earlier outcomes do not count against an upstream that has just returned. */
   clear(): void {
     for (const counts of this.#counts) counts.fill(0);
   }

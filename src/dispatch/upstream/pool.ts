@@ -1,4 +1,6 @@
-/** The upstreams of this process: those that are configured, and those that a reload has replaced and that still run. */
+/**
+ * The upstreams of this process: the configured ones, and those that a reload has replaced and that are still running.
+ */
 import type { UpstreamSettings } from "../../values/settings.ts";
 import type { HealthState } from "./health.ts";
 import type { Slots } from "./slots.ts";
@@ -17,7 +19,7 @@ export class UpstreamPool {
   readonly #retired = new Set<Upstream>();
   #upstreams: ReadonlyMap<string, Upstream>;
 
-  /** @throws when the settings cannot be taken. */
+  /** @throws if the settings cannot be used. */
   constructor(settings: ReadonlyMap<string, UpstreamSettings>, parts: UpstreamParts) {
     this.#parts = parts;
     this.#upstreams = this.#open(settings, new Map());
@@ -28,10 +30,11 @@ export class UpstreamPool {
   }
 
   /**
-   * Unchanged upstreams keep their connections, queue and health; the others begin anew. What still runs at a replaced
-   * one counts at its successor, also where it was gone in between: `max_concurrency` is what its server is asked at once.
-   * At another address it does not: what hangs at a server that was given up must not keep requests from the next.
-   * @throws when the settings cannot be taken; then nothing has changed.
+   * Unchanged upstreams keep their connections, queue and health; the others start anew. Attempts that still run at a
+   * replaced upstream count at its successor, even if it was not configured in between: `max_concurrency` limits the
+   * concurrent requests to its server. With another address they do not count: attempts that hang at the old server
+   * must not take slots from the new one.
+   * @throws if the settings cannot be used; then nothing has changed.
    */
   replace(settings: ReadonlyMap<string, UpstreamSettings>): void {
     const before = this.#upstreams;
@@ -45,7 +48,7 @@ export class UpstreamPool {
     }
   }
 
-  /** Attempts running now by upstream name, those at replaced upstreams included. */
+  /** Running attempts by upstream name, including those at replaced upstreams. */
   inFlight(): ReadonlyMap<string, number> {
     const counts = new Map([...this.#upstreams.keys()].map((name) => [name, 0]));
     for (const [slots, name] of this.#slots()) {
@@ -60,7 +63,10 @@ export class UpstreamPool {
     return total;
   }
 
-  /** Each once, with the name of its upstream: some are of an upstream and of those that it has replaced. */
+  /**
+   * All slots, each once, with the name of the upstream. An upstream may share its slots with those that it has
+   * replaced.
+   */
   #slots(): ReadonlyMap<Slots, string> {
     return new Map(
       [...this.#upstreams.values(), ...this.#retired].map(({ slots, settings }) => [slots, settings.name]),

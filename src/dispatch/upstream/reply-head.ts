@@ -1,6 +1,6 @@
 /**
- * Reads the head of an upstream's reply, as from a stranger: what is not plainly well-formed is a failure, and of what
- * is, five facts are taken and the rest forgotten (docs/failure-model.md rows C7 and 61 to 63).
+ * Reads the head of an upstream's reply without trusting it: anything malformed is a failure, and of a valid head only
+ * five facts are kept (docs/failure-model.md rows C7 and 61 to 63).
  */
 import { parseRetryAfterMs, parseRetryAfterS, safeHeaderValue } from "../../wire/header.ts";
 import { type Failure, failure } from "../failure.ts";
@@ -12,28 +12,28 @@ export interface ReplyHead {
   readonly status: number;
   /** As sent: printable ASCII. */
   readonly contentType: string | undefined;
-  /** The media type alone, in lower case; empty when none was sent. */
+  /** The media type alone, in lowercase; empty if none was sent. */
   readonly mediaType: string;
-  /** How the body is packed, undefined for not at all. */
+  /** The compression of the body; undefined for none. */
   readonly encoding: Encoding | undefined;
   readonly retryAfter: string | undefined;
   /** The same in milliseconds, from servers that send both. */
   readonly retryAfterMs: string | undefined;
 }
 
-/** Fields in one head; real upstreams send 15 to 40. */
+/** Header fields in one head; real upstreams send 15 to 40. */
 const FIELDS_MAX = 128;
 
-/** The fields as undici has read them: names in lower case, one character per byte, a list where a field came more than once. */
+/** The fields as undici gives them: names in lowercase, one character per byte, a list if a field was repeated. */
 export type ReplyFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** @returns what is known of a reply by its head, or how it is ill-formed. */
+/** @returns the facts of a reply's head, or how it is malformed. */
 export function readReplyHead(status: number, fields: ReplyFields): ReplyHead | Failure {
   if (status < 200 || status > 599) return failure("bad_headers", `status ${status}`, { status });
   let count = 0;
   for (const name in fields) {
     const value = fields[name] as string | readonly string[];
-    // Mostly a field comes once; no list is made of it.
+    // Usually a field occurs once, and no list is created.
     const isOne = typeof value === "string";
     count += isOne ? 1 : value.length;
     if (!(isOne ? safeHeaderValue(value) : value.every(safeHeaderValue))) {
@@ -57,7 +57,7 @@ export function readReplyHead(status: number, fields: ReplyFields): ReplyHead | 
   };
 }
 
-/** What was read last: an upstream says the same each time. */
+/** The last result: an upstream always sends the same type. */
 let lastRead = { contentType: "", mediaType: "" };
 
 function mediaTypeIn(contentType: string): string {
@@ -101,9 +101,9 @@ function readEncoding(values: readonly string[]): Encoding | undefined | "unknow
 }
 
 /**
- * How long the upstream asks to be left alone: by the finer of its two words, where that is one.
+ * The pause that the upstream asks for; by the value in milliseconds if that is valid.
  * @param nowMs milliseconds since the epoch.
- * @returns seconds, within 0 and an hour; undefined when it asks for nothing sane.
+ * @returns seconds, from 0 to an hour; undefined if it asks for nothing valid.
  */
 export function askedPauseS({ retryAfter, retryAfterMs }: ReplyHead, nowMs: number): number | undefined {
   const ms = retryAfterMs === undefined ? undefined : parseRetryAfterMs(retryAfterMs);
@@ -111,7 +111,7 @@ export function askedPauseS({ retryAfter, retryAfterMs }: ReplyHead, nowMs: numb
   return retryAfter === undefined ? undefined : parseRetryAfterS(retryAfter, nowMs);
 }
 
-/** Whether a media type may hold the JSON of a whole reply; a missing one is left to the parser. */
+/** Whether a media type may hold the JSON of a whole reply; a missing type is left to the parser. */
 export function isJsonType(mediaType: string): boolean {
   return (
     mediaType === "" || mediaType === "application/json" || mediaType === "text/json" || mediaType.endsWith("+json")

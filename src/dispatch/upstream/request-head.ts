@@ -1,14 +1,14 @@
 /**
- * The head of a request to an upstream, built afresh from an allow-list in lower case: nothing of the client's head is
- * copied, so neither its key nor a hop-by-hop header can slip through, also with `Expect: 100-continue`.
+ * The head of a request to an upstream, built anew from an allow-list in lowercase. Nothing of the client's head is
+ * copied, so neither its key nor a hop-by-hop header can pass, even in a request with `Expect: 100-continue`.
  */
 import type { Protocol } from "../../values/protocol.ts";
 import type { HeaderEdits } from "../../values/rules.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
 
 /**
- * Client headers that mean something to an upstream and nothing to us. Baggage is not among them (docs/failure-model.md
- * row 74).
+ * Client headers that mean something to an upstream and nothing to the gateway. Baggage is not one of them
+ * (docs/failure-model.md row 74).
  */
 const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
   "anthropic-beta",
@@ -18,7 +18,7 @@ const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
   "tracestate",
 ]);
 
-/** Framing belongs to undici, the host to the base URL; a configured header cannot take them over. */
+/** Framing belongs to undici, the host to the base URL; configured headers cannot override them. */
 const NEVER_CONFIGURED: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -32,20 +32,20 @@ const NEVER_CONFIGURED: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** The version that a messages upstream is spoken to in when the client named none. */
+/** The version for a messages upstream if the client sent none. */
 const MESSAGES_VERSION = "2023-06-01";
 
-/** Visible ASCII and spaces: what any server reads the same way. */
+/** Visible ASCII and spaces, which every server reads in the same way. */
 const PLAIN_VALUE = /^[\x20-\x7e]*$/;
 
-/** The longest value of a client's header that goes on, in characters; a longer one stays here. */
+/** The longest value of a client's header that is forwarded, in characters; longer ones are dropped. */
 export const FORWARDED_VALUE_LENGTH_MAX = 1024;
 
 /**
- * Compiles what every request to an upstream carries: our own headers, then the client's, then the operator's rules of
- * the request, last the upstream's `headers`: what is nearer to the wire has the last word.
- * @returns a function that gives the flat name-value list of one request, as undici takes it. Mostly it is the same for all
- * requests, so that nobody may change it.
+ * Compiles the headers of every request to an upstream: our own, then the client's, then the operator's rules for the
+ * request, last the upstream's `headers`. Later ones override earlier ones.
+ * @returns a function that gives the flat name-value list of one request, as undici takes it. Usually it is shared by
+ *   all requests, so it must not be modified.
  */
 export function compileRequestHead(
   settings: UpstreamSettings,
@@ -88,7 +88,7 @@ function applyEdit(head: Map<string, string>, { remove, add }: HeaderEdits): voi
   for (const { name, value } of add) if (!NEVER_CONFIGURED.has(name)) head.set(name, value.reveal());
 }
 
-/** Versions and betas of the messages protocol mean nothing to an upstream of another. */
+/** Versions and betas of the messages protocol mean nothing to an upstream of another protocol. */
 function mayForward(protocol: Protocol, name: string, value: string): boolean {
   if (name.startsWith("anthropic-") && protocol !== "messages") return false;
   return FORWARDED_HEADERS.has(name) && value.length <= FORWARDED_VALUE_LENGTH_MAX && PLAIN_VALUE.test(value);

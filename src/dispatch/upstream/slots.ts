@@ -1,6 +1,6 @@
 /**
- * The slots of one upstream (`max_concurrency`, per process) and who waits for one. A slot that is given back goes to
- * the queue in the same tick, so that a newcomer can never overtake it. Nothing polls.
+ * The slots of one upstream (`max_concurrency`, per process) and the requests that wait for one. A released slot goes
+ * to the queue in the same tick, so that a new request can never overtake it. Nothing polls.
  */
 import type { QueueSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
@@ -9,21 +9,21 @@ import { FairQueue, type Owner } from "./fair-queue.ts";
 /** A queued request; it may be in the queues of several upstreams. */
 export interface SlotWaiter {
   readonly owner: Owner;
-  /** A slot is free, and is this waiter's from now on. It must leave its other queues in the same tick. */
+  /** This waiter gets a slot. It must leave its other queues in the same tick. */
   granted(slots: Slots, slot: Slot): void;
-  /** A newcomer whose owner has fewer requests waiting has taken its place in this queue. */
+  /** A new request whose owner has fewer requests waiting has taken its position in this queue. */
   displaced(slots: Slots): void;
-  /** The upstream of this queue is not to be waited for any more: it was found ill, or replaced. */
+  /** The upstream of this queue is no longer worth waiting for: it was ejected, or replaced. */
   dissolved(): void;
 }
 
 /** One request in flight. */
 export interface Slot {
-  /** Gives the slot back; once. @param nowMs the time by the clock's `monotonicMs`, where it has just been read. */
+  /** Releases the slot; once. @param nowMs the time by the clock's `monotonicMs`, if it has just been read. */
   release(nowMs?: number): void;
 }
 
-/** How much the newest service time counts in the average. */
+/** Weight of the newest service time in the average. */
 const NEWEST_SHARE = 0.2;
 
 /** The range of `retry-after`, in seconds, that all SDKs obey. */
@@ -36,7 +36,7 @@ export class Slots {
   #queue: FairQueue<SlotWaiter>;
   #waitMs: number;
   #running = 0;
-  /** Sum of the times at which the running ones took their slots: the mean age in one subtraction. */
+  /** Sum of the times at which the running requests took their slots: gives the mean age with one subtraction. */
   #takenAtSumMs = 0;
   #serviceMs: number | undefined = undefined;
 
@@ -47,7 +47,7 @@ export class Slots {
     this.#waitMs = queue.waitMs;
   }
 
-  /** Takes other bounds: what runs goes on to count, and everybody in the queue looks again. */
+  /** Applies new limits: running requests still count, and all queued requests choose again. */
   change(max: number, queue: QueueSettings): void {
     const before = this.#queue;
     this.#max = max;
@@ -65,7 +65,7 @@ export class Slots {
     return this.#queue.length;
   }
 
-  /** How long one may wait here. */
+  /** How long a request may wait here. */
   get waitMs(): number {
     return this.#waitMs;
   }
@@ -74,7 +74,7 @@ export class Slots {
     return this.#running < this.#max;
   }
 
-  /** Takes a slot; the caller has looked at `hasRoom` in this very tick. */
+  /** Takes a slot; the caller has checked `hasRoom` in this same tick. */
   take(): Slot {
     const takenAtMs = this.#clock.monotonicMs();
     this.#running += 1;
@@ -82,7 +82,7 @@ export class Slots {
     return new HeldSlot(takenAtMs, this);
   }
 
-  /** @returns false when there is no room in the queue for this waiter. */
+  /** @returns false if there is no room in the queue for this waiter. */
   enqueue(waiter: SlotWaiter): boolean {
     const out = this.#queue.enter(waiter);
     if (out !== undefined && out !== waiter) out.displaced(this);
@@ -93,14 +93,14 @@ export class Slots {
     this.#queue.leave(waiter);
   }
 
-  /** Sends everybody in the queue away to look again, in the order of their turns. */
+  /** Makes all queued requests choose again, in the order of their turns. */
   dissolveQueue(): void {
     dissolve(this.#queue);
   }
 
   /**
-   * When one more could have a slot, were it to queue up after those that wait now: from the time that requests have
-   * taken here, those still running included. From 1 to 60 seconds.
+   * When one more request could have a slot if it queued now: estimated from the service times here, including requests
+   * that are still running. From 1 to 60 seconds.
    */
   retryAfterS(): number {
     const turnMs = this.#meanServiceMs() / this.#max;
@@ -113,7 +113,7 @@ export class Slots {
     return Math.max(this.#serviceMs ?? 0, ageMs);
   }
 
-  /** One of them is free again: called by the slot itself. */
+  /** A slot is free again; called by the slot itself. */
   released(takenAtMs: number, nowMs = this.#clock.monotonicMs()): void {
     const tookMs = nowMs - takenAtMs;
     this.#serviceMs =
@@ -127,7 +127,7 @@ export class Slots {
 }
 
 function dissolve(queue: FairQueue<SlotWaiter>): void {
-  // All are taken out first: some of them may queue up here again at once.
+  // All are removed first, because some of them may queue here again at once.
   const all: SlotWaiter[] = [];
   for (let one = queue.next(); one !== undefined; one = queue.next()) all.push(one);
   for (const one of all) one.dissolved();
@@ -135,7 +135,7 @@ function dissolve(queue: FairQueue<SlotWaiter>): void {
 
 class HeldSlot implements Slot {
   readonly #takenAtMs: number;
-  /** Undefined once it has been given back. */
+  /** Undefined once it has been released. */
   #slots: Slots | undefined;
 
   constructor(takenAtMs: number, slots: Slots) {

@@ -1,17 +1,20 @@
 /**
- * One upstream as this process holds it: its connections, its slots, its health. The only file that knows undici.
+ * One upstream in this process: its connections, its slots, its health. The only file that uses undici.
  *
- * SECURITY: one pool per upstream, so that neither a connection nor a TLS session is ever shared between two
- * identities (docs/failure-model.md row 70). `pipelining: 1` means one request at a time on a connection; undici
- * destroys a connection on which anything arrives that no request asked for, so a connection that is used again is a
- * clean one (invariant 19, rows C9 and 71). So nothing is ever `blocking`, which would only make undici look at each head of an
- * answer whether others may now follow on its connection (0.25 % of a whole reply). HTTP/2 is off: there, one peer's reset touches many requests.
+ * SECURITY: There is one pool per upstream, so that neither a connection nor a TLS session is ever shared between two
+ * identities (docs/failure-model.md row 70). `pipelining: 1` means one request at a time on a connection. undici
+ * destroys a connection on which anything arrives that no request asked for, so a reused connection is clean (invariant
+ * 19, rows C9 and 71). HTTP/2 is off, because there, one reset of a peer affects many requests.
+ *
+ * For these reasons `blocking` is always false. With true, undici would check each head of an answer to decide whether
+ * other requests may follow on its connection (0.25 % of the time of a whole reply).
  */
 import type { Readable } from "node:stream";
 import { type ConnectionOptions, createSecureContext } from "node:tls";
 import { isDeepStrictEqual } from "node:util";
 import type { Dispatcher as Undici } from "undici";
-// Not by the package's own name, which reads fetch, caches, mocks and WebSockets too: 4 MB of heap and 11 MB of the process.
+// Not by the package's own name, which also loads fetch, caches, mocks and WebSockets: 4 MB of heap, 11 MB of the
+// process.
 import Pool from "undici/lib/dispatcher/pool.js";
 import { PROTOCOLS } from "../../values/protocol.ts";
 import type { HeaderEdits } from "../../values/rules.ts";
@@ -25,20 +28,20 @@ export type UpstreamHandler = Undici.DispatchHandler;
 export type UpstreamController = Undici.DispatchController;
 type ConnectOptions = Pick<ConnectionOptions, "secureContext" | "servername">;
 
-/** How long an unused connection is kept. Short, since a server that closes first would cut a fresh request. */
+/** How long an unused connection is kept. Short, because a server that closes first would cut a new request. */
 const KEEP_ALIVE_MS = 4_000;
 
-/** The most that a server's own keep-alive hint can ask for. */
+/** Cap on a server's own keep-alive hint. */
 const KEEP_ALIVE_HINT_MS_MAX = 60_000;
 
 /** Names and values of a reply's head together; undici's error for more is UND_ERR_HEADERS_OVERFLOW. */
 const REPLY_HEAD_BYTES_MAX = 16_384;
 
-/** A longer body is written piece by piece, each when the kernel has taken the one before. */
+/** A longer body is written in pieces, each after the kernel has accepted the one before. */
 const BODY_PIECE_BYTES = 65_536;
 /**
- * undici keeps a body that it was given whole until the answer has ended, and a stream may last for minutes: a longer body of a stream
- * is given in pieces, which it lets go of once they are written. That takes 5 us more.
+ * undici keeps a body that it gets in one piece until the answer has ended, and a stream may last for minutes. A longer
+ * body of a stream is given in pieces, which undici releases once they are written. This takes 5 us more.
  */
 const KEPT_BYTES_MAX = 16_384;
 const NO_BYTES = new Uint8Array(0);
@@ -63,8 +66,8 @@ export class Upstream {
   readonly #head: ReturnType<typeof compileRequestHead>;
 
   /**
-   * @param slots those of an upstream that this one replaces; without, it has its own.
-   * @throws when TLS cannot work with the PEM texts or the base URL is none: a configuration that must not be taken.
+   * @param slots of an upstream that this one replaces; by default it has its own.
+   * @throws if the PEM texts or the base URL are invalid: such a configuration must not be accepted.
    */
   constructor(settings: UpstreamSettings, parts: UpstreamParts, slots?: Slots) {
     const base = new URL(settings.baseUrl);
@@ -75,7 +78,7 @@ export class Upstream {
       random: parts.random,
       onEjected: (ejection) => {
         parts.onEjected(settings.name, ejection);
-        // Requests that wait for a slot here may find a better one elsewhere.
+        // Requests that wait for a slot here may find a better upstream.
         this.slots.dissolveQueue();
       },
       onReturned: () => parts.onReturned(settings.name),
@@ -88,7 +91,7 @@ export class Upstream {
       connections: settings.maxConcurrency,
       pipelining: 1,
       allowH2: false,
-      // Tidies up the socket; the timer that answers is `Call`'s, which counts from the request and is exact.
+      // Cleans up the socket. The effective timer is in `Call`: it starts with the request and is exact.
       connectTimeout: settings.timeouts.connectMs,
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -96,19 +99,19 @@ export class Upstream {
       keepAliveMaxTimeout: KEEP_ALIVE_HINT_MS_MAX,
       maxHeaderSize: REPLY_HEAD_BYTES_MAX,
       connect: {
-        // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in somebody's environment does not reach here.
+        // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect here.
         rejectUnauthorized: true,
         ...tlsOptions(settings.tls),
       },
     });
   }
 
-  /** What is asked of it, for its operator: method and address, without a query. */
+  /** Method and address without a query, for messages to the operator. */
   get asked(): string {
     return `POST ${this.#origin}${this.#path}`;
   }
 
-  /** Sends one request. What happens to it, refusals of undici included, goes to the handler only. */
+  /** Sends one request. Every outcome, including undici's own refusals, goes only to the handler. */
   send(
     request: {
       stream: boolean;
@@ -147,25 +150,28 @@ export class Upstream {
     return this.#path + suffix + this.#query + added;
   }
 
-  /** Without a body nothing may say what it is: some servers then wait for one, or refuse its absence. */
+  /**
+   * Without a body, no header may describe one: some servers would wait for a body, or refuse because it is missing.
+   */
   #sendBare(method: "POST" | "GET" | "DELETE", path: string, head: string[], handler: UpstreamHandler): void {
     const at = head.indexOf("content-type");
     const headers = at < 0 ? head : [...head.slice(0, at), ...head.slice(at + 2)];
     this.#pool.dispatch({ method, path, headers, blocking: false, idempotent: false }, handler);
   }
 
-  /** Takes no new request, lets the running ones finish, then closes every connection. */
+  /** Accepts no new request, lets the running ones finish, then closes every connection. */
   async close(): Promise<void> {
     if (!this.#pool.closed) await this.#pool.close();
   }
 }
 
 /**
- * A body in one piece counts as written the moment that it is queued: an answer that comes before the server has read it
- * would leave the rest of it in front of the next request. In pieces, undici knows, and destroys the connection (row C9).
+ * A body in one piece counts as written as soon as it is queued. If the answer came before the server had read it, the
+ * rest would remain in front of the next request. With pieces, undici notices this, and destroys the connection (row
+ * C9).
  */
 function piecesOf(body: Uint8Array): Readable {
-  // The iterable is kept until the answer has ended: what has been taken must not be in it.
+  // The iterable is kept until the answer has ended, so it must not hold what has been taken.
   let rest = body;
   function* pieces(): Generator<Uint8Array> {
     while (rest.length > 0) {
@@ -174,11 +180,11 @@ function piecesOf(body: Uint8Array): Readable {
       yield piece;
     }
   }
-  // undici takes iterables (https://undici.nodejs.org/#/docs/api/Dispatcher), which its types do not say.
+  // undici accepts iterables (https://undici.nodejs.org/#/docs/api/Dispatcher), but its types do not say so.
   return pieces() as unknown as Readable;
 }
 
-/** One context for all connections of the pool, so that PEM texts are parsed once, and complained about at once. */
+/** One context for all connections of the pool: PEM texts are parsed once, and errors appear at once. */
 function tlsOptions({ ca, identity, serverName }: TlsSettings): ConnectOptions {
   if (ca === undefined && identity === undefined) return serverName === undefined ? {} : { servername: serverName };
   const secureContext = createSecureContext({
@@ -188,7 +194,10 @@ function tlsOptions({ ca, identity, serverName }: TlsSettings): ConnectOptions {
   return { secureContext, ...(serverName === undefined ? {} : { servername: serverName }) };
 }
 
-/** Whether two settings are of one model server, under one name: whatever else differs, its slots are the same ones. */
+/**
+ * Whether two settings are for the same model server under the same name: then they share the slots, whatever else
+ * differs.
+ */
 export function sameServer(left: UpstreamSettings, right: UpstreamSettings): boolean {
   return left.name === right.name && new URL(left.baseUrl).origin === new URL(right.baseUrl).origin;
 }
@@ -204,9 +213,9 @@ export function sameUpstream(left: UpstreamSettings, right: UpstreamSettings): b
   return isDeepStrictEqual(plain(left), plain(right));
 }
 
-/* How long one upstream's models lately took to their first byte: a moving average, to compare slow and fast ones. */
+/* Recent times to the first byte by model: a moving average, to compare slow and fast upstreams. */
 
-/** How much the newest one counts. */
+/** Weight of the newest time. */
 const NEWEST_SHARE = 0.2;
 
 class FirstByteTimes {
@@ -218,7 +227,7 @@ class FirstByteTimes {
     this.#meanMs.set(model, before === undefined ? ms : before + NEWEST_SHARE * (ms - before));
   }
 
-  /** In milliseconds; undefined while none has been seen. */
+  /** In milliseconds; undefined if none has been measured. */
   meanMs(model: string): number | undefined {
     return this.#meanMs.get(model);
   }

@@ -1,4 +1,4 @@
-/** Logs and measures the upstreams: which are passed over, and how many requests wait. */
+/** Logs and measures the upstreams: which are ejected, and how many requests wait. */
 
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
@@ -13,13 +13,13 @@ type Listening = Pick<Required<DispatcherOptions>, "onWarning" | "onEjected" | "
 interface Watching {
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Tells who wants to be told of it (docs/notices.md). */
+  /** Sends a notice to the configured webhook (docs/notices.md). */
   readonly tell?: (kind: "upstream_out" | "upstream_back", data: Readonly<Record<string, string>>) => void;
 }
 
-/** The dispatcher's listeners. */
+/** Creates the dispatcher's listeners. */
 export function watchUpstreams({ metrics, log, tell }: Watching): Listening {
-  /** Those that are out and told of: a probe that fails is no news. */
+  /** Upstreams that are out and were reported: a probe that fails is not reported again. */
   const out = new Set<string>();
   return {
     onWarning: (warning) => log.warn({ ...warning, ...lookAt(warning) }, "an upstream needs the operator"),
@@ -38,7 +38,7 @@ export function watchUpstreams({ metrics, log, tell }: Watching): Listening {
   };
 }
 
-/** Where the mistake is as a rule, when an upstream has nothing where it is asked, nobody is there, or it is not recognised. */
+/** Where the mistake usually is if an upstream answers 404 or 405, is unreachable, or fails the TLS check. */
 function lookAt({ kind, status }: DispatchWarning): { readonly look_at?: string } {
   if (kind === "unreachable") return { look_at: "whether the upstream runs, then host and port of its base_url" };
   if (kind === "tls") {
@@ -51,13 +51,14 @@ function lookAt({ kind, status }: DispatchWarning): { readonly look_at?: string 
   return { look_at: "base_url of the upstream (most end in /v1), then model of the route" };
 }
 
-/** Sets the gauges when somebody looks: an upstream's rest ends by time alone, and no event says so. */
+/** Sets the gauges when they are read: an ejection ends by time alone, without an event. */
 export function measureUpstreams(upstreams: readonly UpstreamReport[], metrics: Metrics): void {
-  // An upstream that is no longer configured goes from the page.
+  // An upstream that is no longer configured is removed.
   metrics.upstreamHealthy.reset();
   metrics.queued.reset();
   for (const { name, standing, isForgotten, queued } of upstreams) {
-    // Between two rests of one that is down it is out all the same; without traffic it would be for ever.
+    // An upstream that is down stays unhealthy between two ejections. Without traffic, it would otherwise stay so
+    // forever.
     metrics.upstreamHealthy.set({ upstream: name }, standing === "healthy" || isForgotten ? 1 : 0);
     metrics.queued.set({ upstream: name }, queued);
   }

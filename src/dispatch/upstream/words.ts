@@ -1,6 +1,6 @@
 /**
- * What an upstream says in the body of a refusal, made safe to repeat. Its wording of a 400 is kept because clients
- * match on it ("prompt is too long"); what could reveal whose account it is, or where the upstream is, is taken out
+ * The upstream's message in the body of a refusal, made safe to repeat. Its wording of a 400 is kept, because clients
+ * match on it ("prompt is too long"). What could reveal the account or the address of the upstream is removed
  * (docs/translation-rules.md rule 47; docs/failure-model.md row 60).
  */
 
@@ -10,30 +10,30 @@ import { type RefusalMeaning, refusalMeaning, refusesReasoning } from "../../val
 import { quoted } from "../../values/words/shown.ts";
 
 interface UpstreamWords {
-  /** For the client, cleaned; undefined when the upstream said nothing that can be read. */
+  /** For the client, cleaned; undefined if the upstream gave no readable message. */
   readonly message: string | undefined;
   /** Whether this is about a model name that the upstream does not know. */
   readonly modelUnknown: boolean;
-  /** Whether it is about an item that the client has named and the upstream does not keep. */
+  /** Whether it is about an item that the client refers to and the upstream does not keep. */
   readonly itemUnknown: boolean;
-  /** Whether it is about reasoning that another account, conversation or server has made. */
+  /** Whether it is about reasoning from another account, conversation or server. */
   readonly reasoningRefused: boolean;
-  /** What it refused the request for, where that is known by a code or a sentence. */
+  /** Why it refused the request, if a code or a sentence shows it. */
   readonly meaning: RefusalMeaning | undefined;
 }
 
 const MESSAGE_LENGTH_MAX = 2_000;
-/** Most characters that are searched for what must not be told. */
+/** Maximum of characters that are searched for text to remove. */
 const SEARCHED_LENGTH_MAX = 2 * MESSAGE_LENGTH_MAX;
-/** Longer than what names an account, a place or a key. */
+/** Longer than any name of an account, an address or a key. */
 const IDENTIFYING_LENGTH_MAX = 500;
 
 const REMOVED = "[removed]";
 
-/** Shorter configured values are words like `true`, which would take holes into ordinary text. */
+/** Shorter configured values are words like `true`, whose removal would damage ordinary text. */
 const SECRET_LENGTH_MIN = 6;
 
-/** Account, organisation, project and request ids; keys; values of credentials; addresses. */
+/** Account, organization, project and request ids; keys; values of credentials; addresses. */
 const IDENTIFYING: readonly RegExp[] = [
   /\bbearer\s+[^\s"',;]+/gi,
   /\bauthorization:\s*basic\s+[^\s"',;]+/gi,
@@ -46,7 +46,7 @@ const IDENTIFYING: readonly RegExp[] = [
   /\b(?:org|organization|req|request|acct|account|proj|project|user|team|workspace|wrkspc|cf-ray)[-_][\w-]{4,}/gi,
   /\b[a-z][a-z0-9+.-]{1,15}:\/\/[^\s"'<>)]+/gi,
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
-  // IPv6, written out or with `::` and a digit; hosts with a port.
+  // IPv6, in full or with `::` and a digit; hosts with a port.
   /(?<![\w:])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?=[0-9a-f:]*\d)(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6})(?![\w:])/gi,
   /\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}:\d{2,5}\b/gi,
 ];
@@ -59,9 +59,7 @@ const NO_WORDS: UpstreamWords = {
   meaning: undefined,
 };
 
-/**
- * @param body the refusal's body, at most some tens of KiB; need not be JSON.
- */
+/** @param body the refusal's body, at most some tens of KiB; need not be JSON. */
 export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings): UpstreamWords {
   const outer = readJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
   if (outer === undefined) return NO_WORDS;
@@ -77,7 +75,7 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
   };
 }
 
-/** An object, or the first of a list of them: Gemini's OpenAI form wraps its errors so. */
+/** An object, or the first of a list of objects: Gemini's OpenAI format wraps its errors in a list. */
 function readJson(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -110,7 +108,9 @@ function firstFinding(detail: unknown): unknown {
 /** OpenAI's and Azure's sentence, also with a 404. */
 const ITEM_UNKNOWN = /^item with id '[^']{1,200}' not found/i;
 
-/** Only a message that begins with the model, and quotes one name at most, is about it: what is quoted may say anything. */
+/**
+ * Only a message that begins with the model, and quotes at most one name, is about it: quoted text may say anything.
+ */
 function saysModelUnknown(error: Record<string, unknown>, text: string): boolean {
   if (error.code === "model_not_found" || error.type === "model_not_found") return true;
   return MODEL_UNKNOWN.test(text);
@@ -119,10 +119,10 @@ function saysModelUnknown(error: Record<string, unknown>, text: string): boolean
 const MODEL_UNKNOWN =
   /^(?:the )?(?:requested )?model\b[^"'`]{0,160}(?:(["'`])[^"'`\s]{1,160}\1[^"'`]{0,80})?\b(?:does not exist|not found|could not be found)/i;
 
-/** Text of an upstream without what could reveal whose account it is, or where it is; undefined: nothing is left. */
+/** An upstream's text without what could reveal its account or address; undefined if nothing is left. */
 export function cleanedWords(text: string, settings: UpstreamSettings): string | undefined {
-  // Longer text is cut before it is searched. A secret on the border is not found whole: what may be a part of one is not shown,
-  // however short the text before it has become.
+  // Longer text is cut before the search, and the cut may split a secret so that it is not found. So the end of the
+  // text, which could be part of a secret, is not shown, however short the rest has become.
   let rest = text.slice(0, SEARCHED_LENGTH_MAX);
   const secrets = secretsOf(settings);
   for (const secret of secrets) rest = withoutEach(rest, secret);
@@ -147,7 +147,7 @@ function secretsOf(settings: UpstreamSettings): string[] {
     .sort((left, right) => right.length - left.length);
 }
 
-/** Without regard to case, since hosts have none. */
+/** Ignores case, because host names do. */
 function withoutEach(text: string, secret: string): string {
   return text.replace(new RegExp(secret.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), "gi"), REMOVED);
 }
