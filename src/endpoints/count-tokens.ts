@@ -1,7 +1,7 @@
 /**
- * `POST /v1/messages/count_tokens` and `POST /v1/responses/input_tokens`: the upstream's own count where a route speaks
- * the client's protocol, else an estimate. Never charged, no hold, outside of limits and funds; an upstream
- * that cannot count is no error.
+ * `POST /v1/messages/count_tokens` and `POST /v1/responses/input_tokens`: the upstream's own count if a route speaks
+ * the client's protocol, else an estimate. Counts are never charged, need no hold, and do not depend on limits or
+ * funds. An upstream that cannot count is not an error.
  */
 import { type ReadBody, readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
@@ -38,19 +38,19 @@ export interface Counted {
   readonly body: Uint8Array;
 }
 
-/** An upstream's count is waited for this long; a client that shows a context meter waits for all of them. */
+/** How long to wait for an upstream's count; a client that shows a context meter waits for all of its counts. */
 const NATIVE_COUNT_MS_MAX = 5_000;
 
-/** What counting adds to the path of the model endpoint, at upstreams as here. */
+/** What counting appends to the path of the model endpoint, here and at upstreams. */
 const PATH_SUFFIXES: Readonly<Record<CountedProtocol, string>> = {
   messages: "/count_tokens",
   responses: "/input_tokens",
 };
 
 /**
- * Counts the input of a request whose key is good.
- * @returns the reply's body; a refusal in the order of the model endpoint's, from the body's faults to the group's;
- *   undefined when the client left.
+ * Counts the input of a request whose key is valid.
+ * @returns the reply's body; a refusal in the order of the model endpoint, from the body's faults to the group's;
+ *   undefined if the client disconnected.
  */
 export async function countTokens(
   protocol: CountedProtocol,
@@ -76,7 +76,7 @@ export async function countTokens(
   const native = await nativeCount(request, asked, { protocol, model, group }, record, parts);
   if (native !== "none") return native;
   if (needed) {
-    const detail = "It refers to what its server keeps, and that server does not count.";
+    const detail = "It refers to data that its server keeps, and that server cannot count tokens.";
     return refusal("unsupported_parameter", { model: model.name, param: "previous_response_id", detail });
   }
   const tokens = estimateInput(protocol, asked.json, model.mediaTokens);
@@ -87,7 +87,7 @@ function clientRequest(protocol: CountedProtocol, { envelope, ...read }: ReadBod
   return { protocol, model: envelope.model, stream: false, ...read };
 }
 
-/** The upstream's count; its refusal of the caller's body; or `none`, for any other reason. */
+/** The upstream's count; its refusal of the caller's body; or `none` for any other reason. */
 async function nativeCount(
   request: AcceptedRequest,
   asked: ClientRequest,
@@ -121,8 +121,8 @@ async function nativeCount(
 }
 
 /**
- * The operator's rules that count here: what they take away and what they have the model read. Those that set a member
- * are for the model path; an endpoint that only counts refuses most members.
+ * The operator's rules that apply to a count: what they remove, and what they add for the model to read. Rules that set
+ * a member are only for the model path, because a count endpoint refuses most members.
  */
 const COUNTED_RULES: ReadonlySet<RuleAction["kind"]> = new Set(["drop", "system", "strip_attribution"]);
 
@@ -135,7 +135,7 @@ function encoded(asked: ClientRequest, route: Route, actions: readonly RuleActio
   return { body, headers: headerEdits(actions), token: { body: undefined } };
 }
 
-/** Outcomes that the next count of the same route would most likely meet as well. */
+/** Outcomes that the next count on the same route would most likely have as well. */
 function isLasting(outcome: string): boolean {
   return outcome !== "ok" && outcome !== "client_gone" && outcome !== "upstream_rejected";
 }
@@ -143,7 +143,8 @@ function isLasting(outcome: string): boolean {
 function resultOf(result: Answered<Token> | Unanswered): Counted | Refusal | undefined | "none" {
   if (result.answered) return result.token.body ? { origin: "upstream", body: result.token.body } : "none";
   if (result.clientGone) return undefined;
-  // What an upstream refuses in this body it would refuse in the request itself: the client should hear it.
+  // What an upstream refuses in this body, it would also refuse in the request itself, so the client should get the
+  // refusal.
   return result.refusal.cause === "upstream_rejected" ? result.refusal : "none";
 }
 
@@ -168,20 +169,20 @@ const inspector: Inspector<Token> = {
 };
 
 /*
- * Which counts are worth asking an upstream for. A client sends 25 of them at once and waits for all, so
- * only so many go out at a time, and a route that could not count is left alone for a while: the estimate is always there.
+ * Decides which counts are worth asking an upstream for. A client sends 25 of them at once and waits for all. So only a
+ * few run at the same time, and a route that could not count is skipped for a while: the estimate is always available.
  */
 
-/** Counts at upstreams at one time, per process: they take places that model requests need more. */
+/** Concurrent counts at upstreams, per process: they use slots that model requests need more. */
 export const NATIVE_COUNTS_MAX = 8;
 
-/** How long a route that could not count is not asked again. */
+/** How long a route that could not count is skipped. */
 export const COUNT_REST_MS = 30_000;
 
-/** Routes remembered as ones to leave alone for a while; there are fewer unless a configuration is reloaded again and again. */
+/** Maximum of skipped routes; there are fewer unless the configuration is reloaded again and again. */
 const PAUSED_MAX = 1_000;
 
-/** What can be paused: a route, by the names that both sides of dispatch know. */
+/** A route, by the names that both sides of dispatch know. */
 interface CountedRoute {
   readonly upstream: string;
   readonly upstreamModel: string;
@@ -196,7 +197,7 @@ export class NativeCounts {
     this.#clock = clock;
   }
 
-  /** Takes one of the places; `leave` must follow exactly once when it says true. */
+  /** Takes one of the slots. @returns whether there was one; if so, `leave` must follow exactly once. */
   enter(): boolean {
     if (this.#running >= NATIVE_COUNTS_MAX) return false;
     this.#running += 1;

@@ -1,6 +1,6 @@
 /**
- * The endpoints beside the three model paths. They need a good key and cost nothing: no hold, no
- * charge, outside of limits and funds. The one that asks a model for something, `compact`, goes the way of the model path.
+ * The endpoints besides the three model paths. They need a valid key and cost nothing: no hold, no charge, independent
+ * of limits and funds. The exception is `compact`, which sends requests to a model and follows the model path.
  */
 
 import { randomBytes } from "node:crypto";
@@ -41,7 +41,7 @@ interface SideRun {
   readonly request: AcceptedRequest;
   readonly reply: Reply;
   readonly record: RequestRecord;
-  /** The protocol in whose shape the answer is written. */
+  /** The protocol in whose format the answer is written. */
   readonly shape: Protocol;
 }
 
@@ -79,12 +79,12 @@ async function serveSide(request: AcceptedRequest, reply: Reply, parts: SidePart
   }
 }
 
-/** The catalog is read by the SDKs of all protocols at one path; the version header shows which of them asks. */
+/** SDKs of all protocols read the catalog at one path; the version header shows which of them asks. */
 function shapeOf({ route, protocol, headers }: AcceptedRequest): Protocol {
   return route.kind === "models" && headers.has("anthropic-version") ? "messages" : protocol;
 }
 
-/** The answer, the refusal to send in its place, or undefined when the client has left. */
+/** The answer, the refusal to send instead, or undefined if the client has disconnected. */
 async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Refusal | undefined> {
   const { request, record } = run;
   const { route } = request;
@@ -103,7 +103,7 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   const body = await request.readBody(undefined, parts.overload.roomFor(key.tag));
   record.bodyRead();
   if (isRefusal(body)) return body;
-  // It takes as much memory here as on the model path: who sends many is known for it when there is none left.
+  // The body takes as much memory as on the model path, so the request counts for its account when memory is short.
   const leave = parts.overload.enter(key);
   if (isRefusal(leave)) return leave;
   try {
@@ -116,17 +116,17 @@ async function answerTo(run: SideRun, parts: SideParts): Promise<SideAnswer | Re
   }
 }
 
-/** What would become of the body if it were sent; a body that cannot be read is refused as it would be there. */
+/** What would happen to the body if it were sent. A body that cannot be read is refused as it would be then. */
 async function explanation(request: AcceptedRequest, body: Uint8Array, view: KeyView, parts: SideParts) {
   return json(await fromStore(() => explainOwn(view, request, body, { ...parts, accounts: parts.usage })));
 }
 
 function models({ request, shape }: SideRun, id: string | undefined, view: KeyView, parts: SideParts) {
   const query = new URLSearchParams(request.query);
-  // Codex asks for its own list, whose entries carry prompts and tool settings that replace its built-in ones. We have
-  // none of these, and half of an entry stops it at its start; at a 404 it goes on with what it has built in.
+  // Codex requests its own list, whose entries carry prompts and tool settings that replace its built-in ones. The
+  // gateway has none of these, and incomplete entries stop Codex at its start. After a 404, it uses its built-in ones.
   if (query.has("client_version")) {
-    return refusal("unknown_path", { detail: "This gateway has no list of models in the form of this client." });
+    return refusal("unknown_path", { detail: "This gateway has no model list in the format of this client." });
   }
   const usable = modelsFor(view, parts.settings().catalog);
   const anthropic = shape === "messages";
@@ -153,13 +153,13 @@ async function storedResponse(
 
 const NOT_FOUND_REMEDIES: Readonly<Record<NotFound, string>> = {
   unknown:
-    "Nothing is kept under this id for this account: only models of an upstream that is stateful (a setting of its operator) keep responses. Else send store: false and the whole history with each request.",
-  gone: "The server that kept it is no longer among those of its model: send the whole history with each request.",
+    "Nothing is kept under this id for this account. Only models of a stateful upstream (an operator's setting) keep responses. Otherwise, send store: false and the whole history with each request.",
+  gone: "The server that kept it no longer serves its model. Send the whole history with each request.",
 };
 
 /**
- * No response is kept here, so none is found: said as the protocol's own server says it, which clients know how to take,
- * with the members that every error of ours has.
+ * No response is found under the id. The error has the format of the protocol's own server, which clients can handle,
+ * with the members that every error of the gateway has.
  */
 function unknownResponse({ request, reply, record }: SideRun, why: NotFound): SideAnswer {
   const id = request.path.split("/")[3] ?? "";
@@ -183,7 +183,7 @@ async function keyView(key: WellFormedKey, request: AcceptedRequest, parts: Pipe
   return parts.overload.at("headers", key) ?? readKeyView(key, addressBits(request.clientAddress ?? ""), parts.admit);
 }
 
-/** What is read from the store, or the refusal that says that it does not answer. */
+/** What was read from the store, or a refusal if the store does not answer. */
 async function fromStore<T>(read: () => Promise<T | Refusal>): Promise<T | Refusal> {
   try {
     return await read();
@@ -209,15 +209,15 @@ function refuse({ request, reply, record, shape }: SideRun, refused: Refusal, pa
   reply.whole(status, { ...headers, ...idHeader(shape, reply.requestId) }, body);
 }
 
-/** The header in which the shape's SDK looks for the request's id; the path alone does not always show it. */
+/** The header in which the SDK looks for the request's id; the path alone does not always determine it. */
 function idHeader(shape: Protocol, requestId: string): Record<string, string> {
   const name = PROTOCOLS[shape].requestIdHeader;
   return name === undefined ? {} : { [name]: requestId };
 }
 
 /*
- * How `POST /v1/responses/compact` differs from `POST /v1/responses`: admitted, held for, charged and relayed the same
- * way, at another path of the upstream, never streamed and without an output limit.
+ * How `POST /v1/responses/compact` differs from `POST /v1/responses`. It is admitted, held, charged and relayed in the
+ * same way, but at another path of the upstream, never streamed, and without an output limit.
  */
 
 const COMPACT: ModelEndpoint = {
@@ -229,7 +229,7 @@ const COMPACT: ModelEndpoint = {
     if (read.envelope.stream) {
       return refusal("unsupported_parameter", { param: "stream", detail: "A compaction is not streamed." });
     }
-    // No member limits the output, so the most that the model can give is held for.
+    // No member limits the output, so the hold covers the most that the model can produce.
     const limit = { field: "max_output_tokens", value: Number.MAX_SAFE_INTEGER, implied: true };
     return { ...read, envelope: { ...read.envelope, limit } };
   },
@@ -239,16 +239,16 @@ const COMPACT: ModelEndpoint = {
   },
 };
 
-/* The listener that clients reach, with its pipeline, and how it is drained. */
+/* The public listener with its pipeline, and how it is drained. */
 
-/** How long a stream's proper end may take to reach its client after the deadline of a drain. */
+/** After the deadline of a drain, how long a stream's proper end may take to reach its client. */
 const CUT_GRACE_MS = 2_000;
-/** For request ids, which are no secrets. */
+/** For request ids, which are not secret. */
 const RANDOM = pooled(randomBytes);
 
 /**
- * @param shared whether other processes listen at the same address, which the parent has taken for all.
- * @param owners the console of owners; without it there is none.
+ * @param shared whether other processes listen at the same address, which the parent has opened for all.
+ * @param owners the owners' console; without it there is none.
  */
 export function publicListener(
   parts: PipelineParts,
@@ -293,8 +293,8 @@ export function publicListener(
       onUnnamedFront: (peer) =>
         log.warn(
           { event: "front_not_trusted", from: peer },
-          `a request from ${peer} has X-Forwarded-For, which is not believed: if that is your front, name it (trust_proxy: ` +
-            `[${peer}]), or all who come through it count as one client, and the bad keys of one hold up the others`,
+          `X-Forwarded-For of a request from ${peer} was ignored: if this is your front, add it (trust_proxy: ` +
+            `[${peer}]). Otherwise all its clients count as one client, and the bad keys of one block the others`,
         ),
       onCrash: (error) => log.error({ reason: errorStack(error) }, "a request failed on a defect of the gateway"),
     },
@@ -325,7 +325,7 @@ async function visitConsole(
   if (!reply.gone) reply.whole(answer.status, answer.headers, answer.body);
 }
 
-/** One text for each header (RFC 9110, section 5.3): what was sent twice is not taken for either. */
+/** One value for each header (RFC 9110, section 5.3): if a header was sent twice, neither value is used alone. */
 function joined(entries: Iterable<readonly [string, string]>): Record<string, string> {
   const all = new Map<string, string>();
   for (const [name, value] of entries) {
@@ -349,11 +349,9 @@ export async function drainListener(
   const closed = listener.close();
   let cancel = clock.after(settings.drain.deadlineMs, () => {
     cut();
-    // What has not ended properly by then has a client that does not read.
+    // Streams that have not ended properly by now have a client that does not read.
     cancel = clock.after(CUT_GRACE_MS, () => listener.destroy());
   });
   await closed;
   cancel();
 }
-
-/** The stack of what was thrown, for the log. */

@@ -1,16 +1,16 @@
-/** Which models a key may use, and `GET /v1/models` in the shapes that the clients' SDKs read. */
+/** Which models a key may use, and `GET /v1/models` in the formats that the clients' SDKs read. */
 import { barredBy, keyAllows, runningCards } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Catalog, type Group, groupServes, type Model } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 
-/** Page size of the messages shape, and the most that a client may ask for. */
+/** Default and maximum page size of the messages format. */
 const PAGE_DEFAULT = 20;
 const PAGE_MAX = 1_000;
 
 /**
- * The models that a key's group serves and its plans list. For a time-card group the plans of its cards count too,
- * whether or not one is running: a catalog that is empty until the first redemption helps nobody.
+ * The models that a key's group serves and its plans list. For a time-card group, the plans of all its cards count,
+ * whether or not one is running, because a catalog that is empty before the first redemption helps nobody.
  */
 export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
   const group = catalog.groups.get(view.key.group);
@@ -26,7 +26,7 @@ export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
 }
 
 /**
- * The model of this name for a key, judged as admission would but without funds and limits.
+ * The model of this name for a key, judged like admission, but without funds and limits.
  * @returns a refusal: `unknown_model`, `not_in_plan`, `group_mismatch`, `model_not_allowed`.
  */
 export function modelFor(view: KeyView, name: string, catalog: Catalog): Model | Refusal {
@@ -36,7 +36,7 @@ export function modelFor(view: KeyView, name: string, catalog: Catalog): Model |
   const group = catalog.groups.get(view.key.group);
   const serving = group && groupServes(group, name) ? group : undefined;
   const barred = barredBy(model.plans, serving && offerOf(serving), standingOf(view));
-  // Without a running card the plan is not tested: a request would be refused for the missing card.
+  // Without a running card, the plan is not checked: a request would be refused because of the missing card.
   if (barred === undefined || barred === "no_entitlement") {
     return keyAllows(view.key, name) ? model : refusal("model_not_allowed", facts);
   }
@@ -55,7 +55,7 @@ function standingOf({ key, account, entitlements, storeTimeMs }: KeyView) {
   return { key, plan: account.plan, running: runningCards(entitlements, storeTimeMs) };
 }
 
-/** The list as OpenAI's SDKs read it. */
+/** The list in the format of OpenAI's SDKs. */
 export function asOpenAiList(models: readonly Model[]): object {
   return { object: "list", data: models.map(asOpenAiModel) };
 }
@@ -65,10 +65,10 @@ export function asOpenAiModel(model: Model): object {
 }
 
 /**
- * One page of the list as Anthropic's SDKs read it.
+ * One page of the list in the format of Anthropic's SDKs.
  * @param query `limit` from 1 to 1000, and `after_id` or `before_id`.
- * @returns a refusal for a limit that is none and for a cursor that names no model of this key: a page from the
- *   beginning in its place would send a client that follows the cursors round in circles.
+ * @returns a refusal for an invalid limit, and for a cursor that names no model of this key: with a page from the
+ *   beginning instead, a client that follows the cursors would loop.
  */
 export function asAnthropicPage(models: readonly Model[], query: URLSearchParams): object | Refusal {
   const limit = limitOf(query.get("limit"));

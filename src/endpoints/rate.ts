@@ -1,6 +1,6 @@
 /**
- * How often a key may ask at the endpoints that read the store and cost nobody anything, so that nothing else holds them
- * back. Counted in this process. Bounded: many keys push out those seen least recently.
+ * Rate limits per key at the endpoints that read the store but cost nothing and have no other limit. Counted in this
+ * process. Memory is bounded: keys seen least recently are evicted.
  */
 import type { SideName } from "../accept/routes.ts";
 import { type Bucket, drain, take, waitMs } from "../store/buckets.ts";
@@ -8,11 +8,11 @@ import { createRecent, type Recent } from "../values/collections/recent.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 
-/** Questions of a key within a minute about its usage, or about what would become of a request; so many at once, too. */
+/** Requests per minute and key about usage or explanations; also the size of a burst. */
 export const SIDE_ASKS_PER_MINUTE = 120;
 /**
- * Token counts and reads of the catalog, of a key within a minute; so many at once, too. Claude Code asks for 20 to 25
- * counts at once each time that it shows its context, in each of a user's sessions.
+ * Token counts and catalog reads per minute and key; also the size of a burst. Claude Code sends 20 to 25 counts at
+ * once each time it shows its context, in each of a user's sessions.
  */
 export const SIDE_COUNTS_PER_MINUTE = 300;
 /** Keys remembered at once. */
@@ -22,7 +22,10 @@ const MS_PER_S = 1_000;
 
 const ASKS: ReadonlySet<string> = new Set<SideName>(["usage", "explain"]);
 
-/** Two separate limits, for counts and for questions: a client that counts a lot may still ask what that has cost. */
+/**
+ * Two separate limits, one for counts and one for usage and explanations: a client that counts a lot can still ask for
+ * its costs.
+ */
 export class SideRates {
   readonly #asks: SideRate;
   readonly #counts: SideRate;
@@ -32,7 +35,7 @@ export class SideRates {
     this.#counts = new SideRate(clock, SIDE_COUNTS_PER_MINUTE);
   }
 
-  /** Takes one question of a key at an endpoint. @returns 429 with the wait when there is none left. */
+  /** Takes one request of a key at an endpoint. @returns 429 with the wait if none is left. */
   ask(endpoint: SideName | "models", keyId: string): Refusal | undefined {
     return (ASKS.has(endpoint) ? this.#asks : this.#counts).ask(keyId);
   }
@@ -54,13 +57,13 @@ export class SideRate {
     return this.#buckets.size;
   }
 
-  /** Takes one question of a key. @returns 429 with the wait when there is none left. */
+  /** Takes one request of a key. @returns 429 with the wait if none is left. */
   ask(keyId: string): Refusal | undefined {
     const nowMs = this.#clock.monotonicMs();
     const drained = drain(this.#buckets.get(keyId), this.#perMinute, nowMs);
     const wait = waitMs(drained, this.#perMinute, 1, nowMs);
     if (wait > 0) {
-      const detail = `The limit is ${this.#perMinute} of these questions per minute and key.`;
+      const detail = `The limit is ${this.#perMinute} of these requests per minute and key.`;
       return refusal("requests", { detail }, { retryAfterS: Math.ceil(wait / MS_PER_S) });
     }
     this.#buckets.set(keyId, take(drained, 1));

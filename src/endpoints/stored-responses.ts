@@ -1,7 +1,8 @@
 /**
- * `GET`, `DELETE /v1/responses/{id}`, `POST .../cancel` and `GET .../input_items` of responses that a `stateful` upstream keeps:
- * asked of that upstream only, for the account that the id was given to. They cost nothing and are limited like counts; the
- * key's group and plan must still have the model (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ * `GET`, `DELETE /v1/responses/{id}`, `POST .../cancel` and `GET .../input_items` for responses that a `stateful`
+ * upstream keeps. They go only to that upstream, and only for the account that got the id. They cost nothing and are
+ * limited like counts. The key's group and plan must still have the model
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import type { AcceptedRequest } from "../accept/listener.ts";
 import { parseReply } from "../convert/reply/parse.ts";
@@ -21,17 +22,17 @@ import { modelFor } from "./models.ts";
 
 type StoredParts = Pick<PipelineParts, "settings" | "clock" | "sealing" | "dispatcher">;
 
-/** The longest that the upstream may take; it only looks up. */
+/** The maximum time of the upstream, which only looks up a response. */
 const ANSWER_MS_MAX = 30_000;
 
-/** Why nothing is found: the id, or the server that kept it. */
+/** Why nothing is found: `unknown` is about the id, `gone` about the server that kept the response. */
 export type NotFound = "unknown" | "gone";
 
 /**
  * Asks the upstream that keeps a response.
- * @returns the reply's body with the ids that the client knows; a refusal in the order of the model endpoint's; `unknown` for an
- *   id of nobody's, of another account's and of nothing any more; `gone` where no route leads to its server; undefined when
- *   the client left.
+ * @returns the reply's body with the ids that the client knows; a refusal in the order of the model endpoint's;
+ *   `unknown` for an id that does not exist, belongs to another account or was deleted; `gone` if no route leads to its
+ *   server; undefined if the client disconnected.
  */
 export async function askStored(
   { method, path, query, signal }: AcceptedRequest,
@@ -77,7 +78,7 @@ export async function askStored(
 
 const NO_BODY = new Uint8Array();
 
-/** What may be asked of a stored response beside its id. */
+/** The query parameters that are passed on for a stored response. */
 const PASSED = ["include", "include[]", "limit", "order"] as const;
 
 function queryFor(
@@ -87,7 +88,7 @@ function queryFor(
 ): string | Refusal {
   if (query.get("stream") === "true") {
     const detail =
-      "A stored response is given whole; only one that was made in the background could be streamed again.";
+      "A stored response is sent whole; only one that was created in the background could be streamed again.";
     return refusal("unsupported_parameter", { param: "stream", detail });
   }
   const wanted = new URLSearchParams();

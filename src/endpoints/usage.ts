@@ -1,6 +1,6 @@
 /**
- * `GET /v1/usage`: what a key's own account has and has spent. Like the other side endpoints it costs nothing and needs no
- * funds: an account whose money or card is gone must be able to see that.
+ * `GET /v1/usage`: what a key's own account has, and what it has spent. Like the other side endpoints, it costs nothing
+ * and needs no funds: an account must be able to see that its money or card is used up.
  */
 import { showCards, showUsageTotal } from "../console/answers/present.ts";
 import type { Store } from "../store/contract.ts";
@@ -16,8 +16,8 @@ export interface UsageParts {
 
 /**
  * The account of a key: plan, balance, cards that have not ended, and sums of what was spent.
- * @param query `since` and `until`, UTC days, both included; the last 30 days when left out.
- * @returns a refusal for days that are none.
+ * @param query `since` and `until`, UTC days, both included; by default the last 30 days.
+ * @returns a refusal for invalid days.
  * @throws StoreError
  */
 export async function ownUsage(
@@ -32,7 +32,7 @@ export async function ownUsage(
   }
   const { tag, id: keyId, group } = view.key;
   const [account, sums] = await Promise.all([usage.getAccount(tag), sumByMember(usage, tag, span)]);
-  // The balance of the same instant as its holds; the key's view is a moment older.
+  // The balance at the same instant as its holds; the key's view is slightly older.
   const { id, plan, balance, held } = account ?? { ...view.account, held: 0n };
   const list = (member: SumMember) =>
     [...inOrder(sums[member])].map(([value, one]) => ({ [member]: value, ...showUsageTotal(one) }));

@@ -1,15 +1,13 @@
-/**
- * IP addresses: which are trusted, and which of those that the hops in front of us wrote down is to be believed.
- */
+/** IP addresses: which are trusted, and which entry of a forwarding header to trust. */
 import { BlockList, isIP, SocketAddress } from "node:net";
 
 const MAPPED_PREFIX = "::ffff:";
 const MAPPED_BITS = 96;
 
 /**
- * An address in its one spelling, so that equal addresses are equal texts: IPv6 compressed and in lower case, an
+ * An address in normalized form, so that equal addresses are equal strings: IPv6 compressed and in lowercase, an
  * IPv4-mapped IPv6 address as IPv4, no zone.
- * @returns undefined when the text is no IP address.
+ * @returns undefined if the text is not an IP address.
  */
 export function normalIp(text: string): string | undefined {
   const kind = isIP(text);
@@ -22,9 +20,9 @@ export function normalIp(text: string): string | undefined {
 }
 
 /**
- * Makes a test for addresses within CIDR blocks; a lone address is a block of its own. The word `unix` means unix
+ * Makes a test for addresses within CIDR blocks; a single address is a block of its own. The word `unix` means unix
  * sockets, which have no address, and is skipped.
- * @throws RangeError naming the text that is no block.
+ * @throws RangeError naming the text that is not a block.
  */
 export function cidrMatcher(blocks: readonly string[]): (ip: string) => boolean {
   const list = new BlockList();
@@ -35,12 +33,12 @@ export function cidrMatcher(blocks: readonly string[]): (ip: string) => boolean 
   });
 }
 
-/** Addresses are few and asked about with every request. */
+/** Addresses are few, and are checked with every request. */
 const REMEMBERED_MAX = 1_000;
-/** The longest text of an address, with a zone; what is longer was made up. */
+/** The longest text of an address, with a zone; longer texts are made up. */
 const REMEMBERED_CHARS_MAX = 64;
 
-/** The same answers, those given lately without asking again: 0.02 us for 0.3, and for 2.7 of IPv6. */
+/** Caches recent answers: 0.02 us instead of 0.3, and instead of 2.7 for IPv6. */
 export function remembered<Answer>(ask: (address: string) => Answer): (address: string) => Answer {
   let known = new Map<string, { readonly answer: Answer }>();
   return (address) => {
@@ -66,16 +64,20 @@ function addBlock(list: BlockList, block: string): void {
   list.addSubnet(address, bits, bitsMax === 32 ? "ipv4" : "ipv6");
 }
 
-/** No more of a chain is walked; a client makes it as long as it likes, at the end where fronts append nothing. */
+/**
+ * Maximum part of a chain that is read, from the end where fronts append; a client can make the chain as long as it
+ * likes.
+ */
 const FORWARDED_CHARS_MAX = 2_048;
 
 /**
- * The client's address by `x-forwarded-for`: from the right, the first that none of our own hops has. Everything left
- * of it was written by that client and proves nothing, and only the last 2,048 characters are looked at.
+ * The client's address by `x-forwarded-for`: from the right, the first address that is not one of our own hops.
+ * Everything to the left of it was written by that client and proves nothing. Only the last 2,048 characters are read.
  * @param forwardedFor several header lines joined by commas.
  * @param trusts whether an address is one of our own hops.
- * @returns the last of all where all are trusted: a program on a front's own machine, as the hop next to us saw it. What stands left of
- * it may be made up by a client within a block that is trusted. Undefined when one that is no address comes first.
+ * @returns the last address if all are trusted: a program on a front's own machine, as seen by our nearest hop. Entries
+ *   to the left of it may be made up by a client within a trusted block. Undefined if an entry that is not an address
+ *   comes first.
  */
 export function forwardedClient(forwardedFor: string, trusts: (ip: string) => boolean): string | undefined {
   const hops = lastOf(forwardedFor).split(",");
@@ -88,7 +90,7 @@ export function forwardedClient(forwardedFor: string, trusts: (ip: string) => bo
   return nearest;
 }
 
-/** The entries that are whole within the last characters of a chain. */
+/** The complete entries within the last characters of a chain. */
 function lastOf(forwardedFor: string): string {
   if (forwardedFor.length <= FORWARDED_CHARS_MAX) return forwardedFor;
   const last = forwardedFor.slice(-FORWARDED_CHARS_MAX - 1);
@@ -103,8 +105,8 @@ function withoutPort(hop: string): string {
 }
 
 /*
- * Whom the failures of a client's address are counted for. One host usually owns a whole /64 of IPv6, so that it could give
- * every attempt an address of its own. A rarely written form (`::` before the fifth group) falls into a wider bucket.
+ * The bucket in which failures of a client's address are counted. One host usually owns a whole /64 of IPv6, so it
+ * could use another address for every attempt. A rare notation (`::` before the fifth group) falls into a wider bucket.
  */
 
 export function addressBucket(address: string): string {
@@ -113,7 +115,10 @@ export function addressBucket(address: string): string {
   return `${left.split(":").slice(0, 4).join(":")}::/64`;
 }
 
-/** The network of a bucket that may be one holder's too: a /48 of IPv6 is what a site is given, and has 65,536 buckets. */
+/**
+ * The network of a bucket, which may also have a single owner: a site usually gets a /48 of IPv6, which has 65,536
+ * buckets.
+ */
 export function networkOf(bucket: string): string | undefined {
   if (!bucket.includes(":")) return undefined;
   return `${bucket.split(":").slice(0, 3).join(":")}::/48`;

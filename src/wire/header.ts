@@ -1,6 +1,4 @@
-/**
- * Header fields, read strictly: what a proxy must know of them and nothing more.
- */
+/** Strict parsing of header fields, as far as a proxy needs it. */
 
 export { cidrMatcher, forwardedClient } from "./address.ts";
 
@@ -22,9 +20,9 @@ const HOP_BY_HOP: readonly string[] = [
 ];
 
 /**
- * Fields that never end here, even if Connection names them: without the first a message has another end, without the
- * others it is for somebody else or from nobody. RFC 9110 section 7.6.1 forbids to name a field that is for all
- * recipients.
+ * Fields that are never dropped, even if Connection names them. Without content-length, a message would end elsewhere;
+ * without the others, its recipient or its sender would be wrong. RFC 9110 section 7.6.1 forbids naming a field that is
+ * for all recipients.
  */
 const END_TO_END = /^(?:content-length|host|x-forwarded-.*)$/;
 
@@ -35,11 +33,11 @@ const MILLISECONDS = /^[0-9]{1,10}(?:\.[0-9]{1,20})?$/;
 const IMF_FIXDATE =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT$/;
 
-/** The longest wait that is believed from an upstream, in seconds. */
+/** The longest wait that is accepted from an upstream, in seconds. */
 const RETRY_AFTER_S_MAX = 3_600;
 
 /**
- * The fields, in lower case, that must not pass on: the fixed ones and those that Connection names
+ * The fields, in lowercase, that must not be passed on: the fixed ones and those that Connection names
  * (docs/failure-model.md rows 24 and 62).
  * @param connectionHeader the value of `connection`; several lines joined by commas.
  */
@@ -53,21 +51,21 @@ export function hopByHopNames(connectionHeader: string | undefined): Set<string>
   return names;
 }
 
-/** Whether a text is a token (RFC 9110 section 5.6.2): a field name, a method. */
+/** Whether a text is a token (RFC 9110 section 5.6.2), such as a field name or a method. */
 export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** Whether a field value is printable ASCII, space and tab only: no CTL and no obs-text (row 63). */
+/** Whether a field value has only printable ASCII, spaces and tabs: no CTL and no obs-text (row 63). */
 export function safeHeaderValue(text: string): boolean {
   return SAFE_VALUE.test(text);
 }
 
 /**
- * Reads `retry-after` (RFC 9110 section 10.2.3): whole seconds, or a date in the preferred form; the two obsolete forms
- * of dates are not read.
+ * Reads `retry-after` (RFC 9110 section 10.2.3): whole seconds, or a date in the preferred format; the two obsolete
+ * date formats are not supported.
  * @param nowMs milliseconds since the epoch.
- * @returns whole seconds, rounded up, within 0 and 3600; undefined for anything else, a date in the past included.
+ * @returns whole seconds, rounded up, from 0 to 3600; undefined for anything else, including a date in the past.
  */
 export function parseRetryAfterS(text: string, nowMs: number): number | undefined {
   const value = text.trim();
@@ -75,14 +73,14 @@ export function parseRetryAfterS(text: string, nowMs: number): number | undefine
   if (DIGITS.test(value)) seconds = Number(value);
   else if (IMF_FIXDATE.test(value)) seconds = Math.ceil((Date.parse(value) - nowMs) / 1_000);
   else return undefined;
-  // A date that does not exist gives NaN, which is not within; adding 0 makes -0 a plain 0.
+  // A date that does not exist gives NaN, which fails the comparison; adding 0 turns -0 into 0.
   return seconds >= 0 && seconds <= RETRY_AFTER_S_MAX ? seconds + 0 : undefined;
 }
 
 /**
- * Reads `retry-after-ms`, which Azure and other servers send beside `retry-after` since a pause may be well below a
- * second (https://github.com/openai/openai-python/issues/957): milliseconds, perhaps with a fraction.
- * @returns whole milliseconds, rounded up, within 0 and an hour; undefined for anything else.
+ * Reads `retry-after-ms`, which Azure and other servers send in addition to `retry-after`, because a pause may be well
+ * below a second (https://github.com/openai/openai-python/issues/957): milliseconds, possibly with a fraction.
+ * @returns whole milliseconds, rounded up, from 0 to an hour; undefined for anything else.
  */
 export function parseRetryAfterMs(text: string): number | undefined {
   const value = text.trim();
@@ -92,9 +90,9 @@ export function parseRetryAfterMs(text: string): number | undefined {
 }
 
 interface MediaType {
-  /** `type/subtype` in lower case. */
+  /** `type/subtype` in lowercase. */
   readonly type: string;
-  /** Values by parameter name in lower case; quotes taken off, the value's case kept. */
+  /** Values by parameter name in lowercase; without quotes, the value's case unchanged. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
@@ -104,7 +102,7 @@ const PARAMETER =
 
 /**
  * Reads a `content-type` (RFC 9110 section 8.3.1).
- * @returns undefined when it is missing, malformed, or names a parameter twice.
+ * @returns undefined if it is missing, malformed, or names a parameter twice.
  */
 export function mediaTypeOf(contentType: string | undefined): MediaType | undefined {
   const head = contentType === undefined ? null : TYPE.exec(contentType);
@@ -116,7 +114,7 @@ export function mediaTypeOf(contentType: string | undefined): MediaType | undefi
     const match = PARAMETER.exec(contentType);
     if (match === null) return undefined;
     at = PARAMETER.lastIndex;
-    // An empty parameter, `a/b;` or `a/b; ;c=d`, is allowed by the grammar.
+    // The grammar allows an empty parameter: `a/b;` or `a/b; ;c=d`.
     if (match[1] === undefined) continue;
     const name = match[1].toLowerCase();
     if (parameters.has(name)) return undefined;

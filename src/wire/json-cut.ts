@@ -1,15 +1,17 @@
-/** Members taken out of the bytes of a valid JSON text, wherever in it they are. */
+/** Removes members from the bytes of a valid JSON text, at any depth. */
 import { type JsonSpan, nameIn, skipValue } from "./json-nested.ts";
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown, skipSpace } from "./json-tokens.ts";
 
-/** What becomes of a member: it goes, it stays as it is, or it stays and its value is gone through with this. */
+/**
+ * What happens to a member: it is removed, it stays unchanged, or it stays and its value is searched with this context.
+ */
 export type Fate<T> = "goes" | "stays" | { readonly under: T };
 
 /**
- * Takes members out of an object, or out of the objects of an array, in one pass; no other byte changes.
+ * Removes members from an object, or from the objects of an array, in one pass; no other byte changes.
  * @param value a valid JSON text whose depth is bounded (JSON_LIMITS).
- * @param fateOf gets each name (escapes decoded) of an object that is gone through, and what its object is gone through with.
- * @returns the value itself when nothing goes.
+ * @param fateOf gets each name (escapes decoded) of a searched object, and the context of the object.
+ * @returns the value itself if nothing is removed.
  */
 export function withoutMembers<T>(
   value: Uint8Array,
@@ -32,8 +34,8 @@ export function withoutMembers<T>(
 
 /**
  * Finds the bytes to cut from the value that begins at `at`.
- * @param under what the value's objects are gone through with.
- * @param cuts gets them, in their order.
+ * @param under the context for the value's objects.
+ * @param cuts the result is appended, in order.
  * @returns one past the value's last byte.
  */
 function findCuts<T>(
@@ -55,7 +57,8 @@ function findCuts<T>(
   }
   if (body[at] !== OPEN_OBJECT) return skipValue(body, at);
   let i = skipSpace(body, at + 1);
-  // A member behind one that stays goes with the comma before it, one before all that stay with the comma behind it.
+  // A member after one that stays is removed with the comma before it; a member before all that stay, with the comma
+  // after it.
   let previousEnd = -1;
   while (body[i] === QUOTE) {
     const nameEnd = skipKnown(body, i);

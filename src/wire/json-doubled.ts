@@ -1,20 +1,20 @@
-/** Names that stand twice in one object, found in the bytes of a valid JSON text. */
+/** Finds names that occur twice in one object, in the bytes of a valid JSON text. */
 import { hasEscape, isNamed, type JsonSpan, memberSpans, nameIn, skipValue } from "./json-nested.ts";
 import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown, skipSpace } from "./json-tokens.ts";
 
-/** An element of a list, and the first of its names that stands twice, escapes decoded. */
+/** An element of a list, and its first repeated name, escapes decoded. */
 interface DoubledName extends JsonSpan {
   readonly index: number;
   readonly name: string;
 }
 
 /**
- * Finds an element of a list in which a name stands twice: among the names of the element itself, or else among those of an object in
- * the list that one of its members is. One pass: it takes little more than to skip the list.
+ * Finds an element of a list in which a name occurs twice: among the names of the element itself, or else among those
+ * of an object in the list `inner`. One pass, which takes little more time than skipping the list.
  * @param list begins with the list; a valid JSON text, not checked again.
- * @param inner the member whose list is looked into; undefined: none is.
- * @param isMeant whether an element with such a name is what is looked for; asked of each in its turn.
- * @returns the first that is meant.
+ * @param inner the member whose list is searched as well; undefined for none.
+ * @param isMeant whether an element with a repeated name is searched for; called for each in turn.
+ * @returns the first element for which `isMeant` is true.
  */
 export function findDoubledName(
   list: Uint8Array,
@@ -34,9 +34,9 @@ export function findDoubledName(
 }
 
 /**
- * Calls `see` with each element's start and number.
- * @param see gives one past the element's last byte; a negative number ends it.
- * @returns one past the list's last byte, or the negative number; 0 where there is no list.
+ * Calls `see` with each element's start and index.
+ * @param see returns one past the element's last byte; a negative number stops.
+ * @returns one past the list's last byte, or the negative number; 0 if there is no list.
  */
 function visitList(body: Uint8Array, at: number, see: (start: number, index: number) => number): number {
   if (body[at] !== OPEN_ARRAY) return 0;
@@ -50,29 +50,32 @@ function visitList(body: Uint8Array, at: number, see: (start: number, index: num
   return i + 1;
 }
 
-/** An object may have so many names to be compared byte by byte, without an object or a text for any of them. */
+/** Up to this many names, an object is compared byte by byte, without allocations for the names. */
 const COMPARED_MAX = 16;
 
-/** Looks at the names of one object after another. */
+/** Checks the names of one object after another. */
 class NamesOfElement {
-  /** The first name that stands twice in the last object; undefined: none does. */
+  /** The first repeated name of the last object; undefined if there is none. */
   doubled: string | undefined;
-  /** The same of the objects in its list. */
+  /** The same for the objects in its list. */
   doubledWithin: string | undefined;
   readonly #body: Uint8Array;
   readonly #inner: string | undefined;
   readonly #within: NamesOfElement | undefined;
-  /** Starts and ends of the names that have been there. */
+  /** Starts and ends of the names seen so far. */
   readonly #places: number[] = [];
 
-  /** @param inner the member of an object whose list is gone through as well. */
+  /** @param inner the member of an object whose list is checked as well. */
   constructor(body: Uint8Array, inner: string | undefined) {
     this.#body = body;
     this.#inner = inner;
     this.#within = inner === undefined ? undefined : new NamesOfElement(body, undefined);
   }
 
-  /** Goes through the value that begins at `at`. @returns one past its last byte, a negative number where it is broken after all. */
+  /**
+   * Checks the value that begins at `at`. @returns one past its last byte; a negative number if it is invalid after
+   * all.
+   */
   see(at: number): number {
     this.doubled = undefined;
     this.doubledWithin = undefined;
@@ -115,7 +118,7 @@ class NamesOfElement {
 
   #seeList(at: number): number {
     const within = this.#within as NamesOfElement;
-    // Of a member that is there twice, which is named itself, the last counts, as in JSON.parse.
+    // If the member occurs twice (which is reported itself), the last one counts, as in JSON.parse.
     this.doubledWithin = undefined;
     return visitList(this.#body, at, (start) => {
       const end = within.see(start);

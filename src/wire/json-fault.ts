@@ -1,21 +1,21 @@
-/** What a body may hold at most, and what is wrong with one that holds more or is no JSON object. */
+/** Limits on a JSON body, and the faults of a body that exceeds them or is not a JSON object. */
 import { startsWithBom } from "./utf8.ts";
 
-/** What a body may hold at most; what is left out has no maximum. */
+/** Limits on a body; an absent limit means unlimited. */
 export interface JsonLimits {
-  /** Objects and arrays inside each other, the top-level object included. */
+  /** Nesting of objects and arrays, including the top-level object. */
   readonly depthMax: number;
-  /** Values and member names together: what decides the time and memory that JSON.parse takes, not the bytes. */
+  /** Values and member names together: these, not the bytes, determine the time and memory that JSON.parse takes. */
   readonly tokensMax: number;
-  /** Members of the top-level object. Each of them is named, compared with the others and looked for by its name. */
+  /** Members of the top-level object. Each is decoded, compared with the others and searched by its name. */
   readonly membersMax?: number;
-  /** Bytes of a member's name as it is written, at any depth: names are hashed, and none can be read in steps. */
+  /** Bytes of a member's name as written, at any depth: names are hashed, and a name cannot be read in steps. */
   readonly nameBytesMax?: number;
   /** Characters of a number. */
   readonly numberCharsMax?: number;
 }
 
-/** Far above what any chat needs. The three protocols have some 60 top-level members, the servers of open models 100. */
+/** Far more than any chat needs. The three protocols have some 60 top-level members, servers of open models 100. */
 export const JSON_LIMITS: Required<JsonLimits> = {
   depthMax: 128,
   tokensMax: 500_000,
@@ -24,14 +24,14 @@ export const JSON_LIMITS: Required<JsonLimits> = {
   numberCharsMax: 1_024,
 };
 
-/** Why a body may not be given to JSON.parse. */
+/** Why a body must not be passed to JSON.parse. */
 export interface JsonFault {
   readonly fault: "not_json" | "too_deep" | "too_many_tokens" | "too_many_members" | "too_long" | "duplicate_field";
-  /** The byte position of the trouble. */
+  /** The byte position of the fault. */
   readonly at: number;
-  /** The name that is there twice, escapes decoded; `duplicate_field` only. */
+  /** The repeated name, escapes decoded; `duplicate_field` only. */
   readonly name?: string;
-  /** A sentence for the client. It holds nothing of the body. */
+  /** A sentence for the client. It contains nothing of the body. */
   readonly reason: string;
 }
 
@@ -43,7 +43,7 @@ export function noObject(bytes: Uint8Array, at: number): JsonFault {
 }
 
 export function notJson(at: number, length: number): JsonFault {
-  const reason = at >= length ? "The JSON ends too early." : `The JSON is broken at byte ${at}.`;
+  const reason = at >= length ? "The JSON ends too early." : `The JSON is invalid at byte ${at}.`;
   return { fault: "not_json", at: Math.min(at, length), reason };
 }
 

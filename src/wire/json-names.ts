@@ -1,26 +1,30 @@
 /**
- * How many names a JSON text has. To JSON.parse it is the names that are dear, and above all those that have not been there before:
- * half a million of them take a second, where as many numbers take 20 ms.
+ * Counts the names in a JSON text. For JSON.parse, names are expensive, above all names that it has not seen before:
+ * half a million of them take a second, but the same number of numbers takes 20 ms.
  */
 import { randomInt } from "node:crypto";
 import { COLON, QUOTE, skipKnown } from "./json-tokens.ts";
 
-/** Names of members in a text, and how many of them are different; what is left over is not looked at. */
+/** Limits on the names of members in a text, and on how many of them are distinct; the search stops at either limit. */
 export interface NameLimits {
   readonly names: number;
-  /** Below the places of the table that they are counted by. Those that fall onto one another are one: of 50,000 some 6,000 do. */
+  /**
+   * Must be below the size of the table that counts them. Names that collide count as one: of 50,000 names, some 6,000
+   * do.
+   */
   readonly different: number;
 }
 
 const TABLE_BITS = 18;
 const FNV_PRIME = 0x01000193;
-/** Another one in each process, so that nobody knows which names fall onto one another. */
+/** Different in each process, so that nobody can predict which names collide. */
 const BASIS = randomInt(2 ** 32);
 const SPACE = 0x20;
 
 /**
- * Whether a text has more names than that. Of a text that is no JSON it says something, too.
- * A byte of names and small values takes 1 to 2 ns, one of a long string next to nothing: it is to be asked of long texts only.
+ * Whether a text has more names than the limits. The result is defined even if the text is not JSON.
+ *
+ * Takes 1 to 2 ns per byte of names and small values, and next to nothing for a long string. Only for long texts.
  */
 export function hasMoreNames(json: Uint8Array, limits: NameLimits): boolean {
   const seen = new Uint8Array(1 << TABLE_BITS);
@@ -43,7 +47,7 @@ export function hasMoreNames(json: Uint8Array, limits: NameLimits): boolean {
   return false;
 }
 
-/** Where in the table a name is: by FNV-1a, of the bytes as they are written, escapes too. */
+/** The index of a name in the table: FNV-1a over the bytes as written, including escapes. */
 function placeOf(json: Uint8Array, start: number, end: number): number {
   let hash = BASIS;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ (json[at] as number), FNV_PRIME);

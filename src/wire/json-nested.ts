@@ -1,5 +1,5 @@
 /**
- * Values below the top level, found and replaced in the bytes of a text that has been read before: it is trusted to be valid JSON
+ * Finds and replaces values below the top level in the bytes of a text that was already checked: it must be valid JSON
  * of bounded depth. Nothing is parsed.
  */
 import {
@@ -18,7 +18,7 @@ import {
 } from "./json-tokens.ts";
 import { asBuffer } from "./utf8.ts";
 
-/** Where a member is among its neighbours; -1 where there is none. */
+/** The position of a member among its neighbors; -1 if there is no such neighbor. */
 interface MemberPosition {
   readonly nameStart: number;
   readonly valueStart: number;
@@ -27,7 +27,7 @@ interface MemberPosition {
   readonly nextStart: number;
 }
 
-/** An object's member of one name, if it has it, and where a new member would go. */
+/** An object's member of one name, if present, and the position for a new member. */
 interface Looked {
   readonly place: MemberPosition | undefined;
   readonly lastEnd: number;
@@ -35,11 +35,11 @@ interface Looked {
 }
 
 /**
- * Replaces or removes one member of an object inside an object, for example `["response", "model"]`, and changes no
- * other byte. Made for one call per event of a stream: nothing is parsed or written anew.
- * @param body a valid JSON text, not checked again. Of a name that is there twice the last counts, as in JSON.parse.
+ * Replaces or removes one member of a nested object, for example `["response", "model"]`, and changes no other byte.
+ * Made for one call per event of a stream: nothing is parsed or serialized.
+ * @param body a valid JSON text, not checked again. If a name occurs twice, the last one counts, as in JSON.parse.
  * @param rawValue JSON text; undefined removes the member. A new member is appended to an existing parent.
- * @returns the body itself when there is nothing to change: the path leads nowhere, or to no object.
+ * @returns the body itself if there is nothing to change: the path does not exist, or does not lead to an object.
  */
 export function spliceNested(body: Uint8Array, path: readonly string[], rawValue: string | undefined): Uint8Array {
   let at = skipSpace(body, 0);
@@ -54,16 +54,16 @@ export function spliceNested(body: Uint8Array, path: readonly string[], rawValue
   return body;
 }
 
-/** Where a value is in a text: bytes [start, end). */
+/** The position of a value in a text: bytes [start, end). */
 export interface JsonSpan {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Finds the value that a path of names leads to; the empty path leads to the top.
- * @param body a valid JSON text, not checked again. Of a name that is there twice the last counts, as in JSON.parse.
- * @returns undefined where the path leads nowhere.
+ * Finds the value at a path of names; the empty path is the top level.
+ * @param body a valid JSON text, not checked again. If a name occurs twice, the last one counts, as in JSON.parse.
+ * @returns undefined if the path does not exist.
  */
 export function findNested(body: Uint8Array, path: readonly string[]): JsonSpan | undefined {
   let start = skipSpace(body, 0);
@@ -80,10 +80,10 @@ export function findNested(body: Uint8Array, path: readonly string[]): JsonSpan 
 }
 
 /**
- * Finds the members of an object that have one of these names, all in one pass: a body may have very many members.
- * @param object begins with the object; a valid JSON text, not checked again. Of a name that is there twice the last counts, as in
- *   JSON.parse. Names in ASCII, and written without escapes, are found.
- * @returns nothing where it is something else, or broken.
+ * Finds the members of an object that have one of these names, in one pass, because a body may have very many members.
+ * @param object begins with the object; a valid JSON text, not checked again. If a name occurs twice, the last one
+ *   counts, as in JSON.parse. Only names in ASCII and without escapes are found.
+ * @returns an empty map if it is something else, or invalid.
  */
 export function findMembers(object: Uint8Array, names: readonly string[]): Map<string, JsonSpan> {
   const found = new Map<string, JsonSpan>();
@@ -109,8 +109,8 @@ export function findMembers(object: Uint8Array, names: readonly string[]): Map<s
 }
 
 /**
- * The elements of the array that a valid JSON text is, one by one; nothing when it is something else. A caller that
- * stops early does not pay for the rest.
+ * Yields the elements of a valid JSON text that is an array; nothing if it is something else. A caller that stops early
+ * does not pay for the rest.
  */
 export function* elementSpans(array: Uint8Array): Generator<JsonSpan> {
   let i = skipSpace(array, 0);
@@ -129,12 +129,12 @@ export function* elementSpans(array: Uint8Array): Generator<JsonSpan> {
 export interface MemberSpan extends JsonSpan {
   /** Escapes decoded. */
   readonly name: string;
-  /** Whether the name is written as it is, without escapes. */
+  /** Whether the name is written without escapes. */
   readonly plain: boolean;
   readonly nameStart: number;
 }
 
-/** The members of the object that a valid JSON text is, one by one; nothing when it is something else. */
+/** Yields the members of a valid JSON text that is an object; nothing if it is something else. */
 export function* memberSpans(object: Uint8Array): Generator<MemberSpan> {
   const buffer = asBuffer(object);
   let i = skipSpace(object, 0);
@@ -156,10 +156,11 @@ export function* memberSpans(object: Uint8Array): Generator<MemberSpan> {
 }
 
 /**
- * Calls `see` for each name in an object, or in the objects of an array, in one pass. What `see` returns for a name is
- * passed on with the names of the object under it; where it returns nothing, the value is skipped.
- * @param body a valid JSON text whose depth is bounded (JSON_LIMITS); `at` is where a value begins.
- * @param see gets the name (escapes decoded), whether it is written without escapes, and whether its object has had it.
+ * Calls `see` for each name in an object, or in the objects of an array, in one pass. The result of `see` is passed on
+ * with the names of the object under that name; if it is undefined, the value is skipped.
+ * @param body a valid JSON text whose depth is bounded (JSON_LIMITS); a value begins at `at`.
+ * @param see gets the name (escapes decoded), whether it is written without escapes, and whether it is a repetition in
+ *   its object.
  * @returns one past the value's last byte.
  */
 export function visitNames<T>(
@@ -198,13 +199,13 @@ function visitElements<T>(body: Uint8Array, at: number, under: T, see: Parameter
   return i + 1;
 }
 
-/** The name whose string token is [start, end), escapes decoded. */
+/** The name in the string token [start, end), escapes decoded. */
 export function nameIn(body: Uint8Array, start: number, end: number): string {
   const buffer = asBuffer(body);
   for (let i = start + 1; i < end - 1; i++) {
     if ((body[i] as number) >= 0x80 || body[i] === BACKSLASH) return decodeString(buffer, start, end);
   }
-  // Its bytes are its characters.
+  // In ASCII, its bytes are its characters.
   return buffer.toString("latin1", start + 1, end - 1);
 }
 
@@ -241,7 +242,7 @@ function replace(body: Uint8Array, start: number, end: number, text: string): Ui
   return result;
 }
 
-/** Looks through the object that opens at `at`; undefined when it is broken after all. */
+/** Searches the object that opens at `at`; undefined if it is invalid after all. */
 function lookFor(body: Uint8Array, at: number, name: string): Looked | undefined {
   let place: MemberPosition | undefined;
   let lastEnd = -1;
@@ -265,7 +266,7 @@ function lookFor(body: Uint8Array, at: number, name: string): Looked | undefined
   return body[i] === CLOSE_OBJECT ? { place, lastEnd, closeAt: i } : undefined;
 }
 
-/** Skips a value of any kind, iteratively; within containers only brackets and strings are looked at. */
+/** Skips a value of any kind, iteratively; within containers, only brackets and strings are examined. */
 export function skipValue(body: Uint8Array, at: number): number {
   const first = body[at];
   if (first === QUOTE) return skipKnown(body, at);
@@ -286,7 +287,7 @@ export function skipValue(body: Uint8Array, at: number): number {
   return -1;
 }
 
-/** Whether the name token in [start, end) spells `name`; decoded only when it has escapes or is not ASCII. */
+/** Whether the name token in [start, end) spells `name`; decoded only if it has escapes or is not ASCII. */
 export function isNamed(body: Uint8Array, start: number, end: number, name: string): boolean {
   const rawLength = end - start - 2;
   let plain = rawLength === name.length;

@@ -1,6 +1,7 @@
 /**
- * A large body read in small steps, with room between them for everybody else: JSON.parse cannot be interrupted, and takes
- * from 70 to 350 ms for 30 MB made to be slow, 30 to 80 ms for one. What comes out is what JSON.parse would give.
+ * Reads a large body in small steps, so that other work can run in between. JSON.parse cannot be interrupted: it takes
+ * from 70 to 350 ms for 30 MB made to be slow, 30 to 80 ms for an ordinary body. The result is the same as
+ * JSON.parse's.
  */
 import { isUtf8 } from "node:buffer";
 import { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
@@ -8,7 +9,7 @@ import { isJsonFault, type JsonScan, JsonScanner, type LongValue, scanJson, scan
 import { BACKSLASH, decodeString, OPEN_ARRAY, QUOTE, skipInString, skipSpace, skipString } from "./json-tokens.ts";
 import { asBuffer, decodeUtf8 } from "./utf8.ts";
 
-/** Asked between two steps: a promise when others should have their turn first. */
+/** Called between two steps; returns a promise if others should run first. */
 export type Pause = () => Promise<void> | undefined;
 
 export interface ReadJson {
@@ -16,13 +17,13 @@ export interface ReadJson {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-/** How large a step is, in bytes. */
+/** The size of a step, in bytes. */
 export interface StepSizes {
   /** Scanned at once. */
   readonly scan: number;
-  /** Given to JSON.parse at once. The slowest 16 KiB that were found take it 2 ms. */
+  /** Passed to JSON.parse at once. The slowest 16 KiB that were found take 2 ms. */
   readonly parse: number;
-  /** Given to JSON.parse at once of a string, which it reads a hundred times as fast as objects. */
+  /** Part of a string that is passed to JSON.parse at once, which reads strings a hundred times as fast as objects. */
   readonly text: number;
 }
 
@@ -31,19 +32,20 @@ const STEP_SIZES: StepSizes = { scan: 65_536, parse: 16_384, text: 262_144 };
 const NOT_UTF8: JsonFault = { fault: "not_json", at: 0, reason: "The body must be one JSON object in UTF-8." };
 
 /**
- * Scans and parses a body that must be one JSON object, at once: one that is not large.
- * @returns what `scanJson` refuses, or `not_json` for what is not UTF-8.
+ * Scans and parses at once a body that must be one JSON object; for bodies that are not large.
+ * @returns the faults of `scanJson`, or `not_json` for bytes that are not UTF-8.
  */
 export function readJson(body: Uint8Array, limits: JsonLimits = JSON_LIMITS): ReadJson | JsonFault {
   const text = decodeUtf8(body);
   const json = text === undefined ? undefined : parsed(text);
-  // What JSON.parse has taken may still be no object or beyond a limit; what it has not, the scan has a reason for.
+  // What JSON.parse accepts may still not be an object, or exceed a limit. For what it rejects, the scan gives the
+  // reason.
   const scan = json === undefined ? scanJson(body, limits) : scanParsedJson(body, limits, namesOf(json));
   if (isJsonFault(scan)) return scan;
   return json === undefined ? NOT_UTF8 : { scan, json: json as ReadJson["json"] };
 }
 
-/** Of an array none, which would have one for each of its elements. */
+/** None for an array, which would have one name for each of its elements. */
 function namesOf(json: unknown): readonly string[] {
   return typeof json === "object" && json !== null && !Array.isArray(json) ? Object.keys(json) : [];
 }
@@ -66,7 +68,7 @@ export async function readJsonInSteps(
   const scanner = new JsonScanner(body, limits, { longBytes: sizes.parse });
   const scan = await inSteps(scanner, pause, sizes.scan);
   if (isJsonFault(scan)) return scan;
-  // A byte order mark is no beginning of an object.
+  // A byte order mark is not the beginning of an object.
   if (!isUtf8(body)) return NOT_UTF8;
   const pieces = new Pieces(asBuffer(body), scanner.longValues, pause, sizes.text);
   return { scan, json: (await pieces.value(skipSpace(body, 0), body.length)) as ReadJson["json"] };
@@ -99,8 +101,8 @@ class Pieces {
   }
 
   /**
-   * The value that begins at a position. Recurses into long values only, which the scan's depth bounds.
-   * @param stop after the value, and before what follows it.
+   * The value that begins at a position. Recurses only into long values, whose depth the scan bounds.
+   * @param stop a position after the value and before what follows it.
    */
   async value(start: number, stop: number): Promise<unknown> {
     const long = this.#longValues.get(start);
@@ -142,7 +144,7 @@ class Pieces {
     return members;
   }
 
-  /** The text between the quotes of a long string, from pieces that are cut neither in an escape nor in a character. */
+  /** The text between the quotes of a long string, from pieces that are not cut inside an escape or a character. */
   async #text(start: number, end: number): Promise<string> {
     const pieces: string[] = [];
     for (let at = start; at < end; ) {
@@ -161,7 +163,7 @@ class Pieces {
   }
 }
 
-/** The stretches between a container's opening bracket, its cuts and its closing bracket. */
+/** The ranges between a container's opening bracket, its cuts and its closing bracket. */
 function* between(
   open: number,
   cuts: readonly number[],
@@ -175,7 +177,10 @@ function* between(
   yield [from, close];
 }
 
-/** Sets a member as JSON.parse does, even when it is called `__proto__`, as a stranger's may be; that alone is set the slow way. */
+/**
+ * Sets a member as JSON.parse does, even one named `__proto__`, which a client may send; only that name is set the slow
+ * way.
+ */
 export function setOwn(members: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== "__proto__") members[name] = value;
   else Object.defineProperty(members, name, { value, writable: true, enumerable: true, configurable: true });

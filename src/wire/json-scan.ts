@@ -1,7 +1,6 @@
 /**
- * A linear scan of a body that bounds what JSON.parse may be given (docs/failure-model.md rows 44 and 45) and finds
- * where the top-level members are. It can be made in steps, so that a large body does not stop everything else for as
- * long as it takes.
+ * A linear scan of a body that limits what JSON.parse gets (docs/failure-model.md rows 44 and 45), and finds the
+ * top-level members. It can run in steps, so that a large body does not block everything else.
  */
 import { isUtf8 } from "node:buffer";
 import {
@@ -34,7 +33,7 @@ import {
 } from "./json-tokens.ts";
 import { asBuffer } from "./utf8.ts";
 
-/** Where one top-level member is in the body; offsets are byte positions. */
+/** The position of a top-level member in the body; offsets are byte positions. */
 export interface JsonMember {
   /** The member's name, escapes decoded. */
   readonly name: string;
@@ -60,9 +59,9 @@ export function isJsonFault(result: JsonScan | JsonFault): result is JsonFault {
 }
 
 /**
- * Scans a body that must be one JSON object, in one pass, without recursion. A body that passes, and is valid UTF-8, is
- * accepted by JSON.parse (rows 44 to 47 and 51). Duplicates are looked for at the top level only, where the members are
- * that route and bill.
+ * Scans a body that must be one JSON object, in one pass, without recursion. JSON.parse accepts a body that passes and
+ * is valid UTF-8 (rows 44 to 47 and 51). Duplicates are searched only at the top level, where the members are that
+ * route and bill.
  */
 export function scanJson(bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS): JsonScan | JsonFault {
   const result = new JsonScanner(bytes, limits).advance(bytes.length + 1);
@@ -71,8 +70,9 @@ export function scanJson(bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS): J
 }
 
 /**
- * `scanJson` of a body that JSON.parse has taken: of a long string only its end is looked for.
- * @param names that its members may have, in their order: one that is written so is not decoded once more, which takes 0.2 us each.
+ * `scanJson` for a body that JSON.parse has accepted: of a long string, only the end is searched.
+ * @param names of its members in order, if known: a name that is written in this form is not decoded again (0.2 us
+ *   each).
  */
 export function scanParsedJson(bytes: Uint8Array, limits: JsonLimits, names: readonly string[]): JsonScan | JsonFault {
   const scanner = new JsonScanner(asBuffer(bytes), limits, { parsedNames: names });
@@ -81,7 +81,10 @@ export function scanParsedJson(bytes: Uint8Array, limits: JsonLimits, names: rea
   return result;
 }
 
-/** What the scanner looks for next. The order matters: three may be followed by a closing bracket, two are in a string. */
+/**
+ * What the scanner expects next. The order matters: a closing bracket may follow three of them, two are inside a
+ * string.
+ */
 const BEGIN = 0;
 const VALUE = 1;
 const NAME = 2;
@@ -99,25 +102,27 @@ export interface LongValue {
   readonly end: number;
   /**
    * Commas between its members or elements, in ascending order. Between two of them is either one long value, or a run
-   * of short ones no longer than twice a long value's least length and the white space in it.
+   * of short values and white space. The values of such a run are at most twice the minimum length of a long value.
    */
   readonly cuts: readonly number[];
 }
 
 const NO_CUTS: readonly number[] = [];
 
-/** More than any body has, and still a small integer: the loops below are half as fast when a bound of theirs is none. */
+/**
+ * More than any body has, and still a small integer: the loops below are half as fast if one of their bounds is not.
+ */
 const NO_LIMIT = 2 ** 28;
 
-/** The scan of one body, in as many steps as the caller likes. */
+/** The scan of one body, in any number of steps. */
 export class JsonScanner {
-  /** The values longer than `longBytes`, the top-level object included, by the position of their first byte. */
+  /** The values longer than `longBytes`, including the top-level object, by the position of their first byte. */
   readonly longValues = new Map<number, LongValue>();
   readonly #bytes: Uint8Array;
   readonly #limits: Required<JsonLimits>;
   readonly #longBytes: number;
   readonly #parsedNames: readonly string[] | undefined;
-  /** By depth, of the array or object that is open there: which it is, where it begins, its last comma and its cuts. */
+  /** By depth, for the open array or object: its kind, its start, its last comma and its cuts. */
   readonly #isArrayAt = [0];
   readonly #startAt = [0];
   readonly #commaAt = [0];
@@ -132,8 +137,8 @@ export class JsonScanner {
   #stringStart = 0;
 
   /**
-   * @param longBytes what is longer is found in `longValues`; nothing is unless it is given.
-   * @param parsedNames of a body that JSON.parse has taken, which then is scanned at once.
+   * @param longBytes longer values are added to `longValues`; by default none.
+   * @param parsedNames of a body that JSON.parse has accepted; it is then scanned in one step.
    */
   constructor(
     bytes: Uint8Array,
@@ -156,10 +161,10 @@ export class JsonScanner {
   }
 
   /**
-   * Goes on with the scan. One loop over local variables: as methods on the members above, each token took five times as
+   * Continues the scan. One loop over local variables: as methods on the fields above, each token took five times as
    * long.
-   * @param byteCount how many bytes to look at, about.
-   * @returns undefined while there are more to look at.
+   * @param byteCount approximate number of bytes to scan.
+   * @returns undefined if there are more bytes to scan.
    */
   advance(byteCount: number): JsonScan | JsonFault | undefined {
     const bytes = this.#bytes;
@@ -286,12 +291,12 @@ export class JsonScanner {
     this.#cutAt[depth] = comma;
   }
 
-  /** Notes a long value; its neighbours at this depth are cut off. */
+  /** Records a long value; its neighbors at this depth are cut off. */
   #long(start: number, value: LongValue, depth: number): void {
     this.longValues.set(start, value);
     const comma = this.#commaAt[depth] as number;
     if (comma > (this.#cutAt[depth] as number)) this.#cut(comma, depth);
-    // So far away that the next comma is a cut.
+    // Far enough away that the next comma is a cut.
     this.#cutAt[depth] = -1 - this.#longBytes;
   }
 }
@@ -299,9 +304,9 @@ export class JsonScanner {
 const NO_NAMES: readonly string[] = [];
 
 /**
- * Names are decoded after the limits have been kept, so that a flood of names costs no more than a flood of values.
+ * Names are decoded only after the limits were checked, so that a flood of names costs no more than a flood of values.
  * @param edges four for each member, then the position of the closing brace.
- * @param likely names of the members in their order, as far as somebody knows them; no two are alike.
+ * @param likely names of the members in order, as far as known; without duplicates.
  */
 function nameMembers(
   bytes: Uint8Array,
@@ -311,7 +316,7 @@ function nameMembers(
 ): JsonScan | JsonFault {
   const buffer = asBuffer(bytes);
   const members: JsonMember[] = [];
-  /** Made where a name is not the likely one of its place: those are no two alike. */
+  /** Created when a name is not the likely one at its position; the likely names are distinct. */
   let seen: Set<string> | undefined;
   const end = edges[edges.length - 1] as number;
   for (let e = 0; e < edges.length - 1; e += 4) {
@@ -325,7 +330,7 @@ function nameMembers(
     }
     if (!isKnown) seen ??= new Set(members.map((member) => member.name));
     if (seen?.has(name)) {
-      return { fault: "duplicate_field", at: nameStart, name, reason: `The name at byte ${nameStart} stands twice.` };
+      return { fault: "duplicate_field", at: nameStart, name, reason: `The name at byte ${nameStart} appears twice.` };
     }
     seen?.add(name);
     members.push({ name, nameStart, valueStart: edges[e + 2] as number, valueEnd: edges[e + 3] as number });
@@ -333,7 +338,10 @@ function nameMembers(
   return { members, end, tokens };
 }
 
-/** Whether the string token in [start, end) is this text, in ASCII and without escapes, so that decoding it would give the same. */
+/**
+ * Whether the string token in [start, end) is this text in ASCII and without escapes, so that decoding would give the
+ * same.
+ */
 function isWrittenAs(bytes: Uint8Array, start: number, end: number, text: string): boolean {
   if (end - start - 2 !== text.length) return false;
   for (let i = 0; i < text.length; i++) {

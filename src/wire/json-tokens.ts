@@ -1,6 +1,6 @@
 /**
- * The tokens of JSON (RFC 8259) at the level of bytes. Each function starts at a token's first byte and gives the
- * position one past its last byte, or `faultAt(position)`, a negative number, where the grammar is broken.
+ * The tokens of JSON (RFC 8259) at the level of bytes. Each function starts at a token's first byte and returns the
+ * position one past its last byte; for invalid JSON, it returns `faultAt(position)`, a negative number.
  */
 import { asBuffer } from "./utf8.ts";
 
@@ -19,17 +19,17 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const LETTER_U = 0x75;
 
-/** Marks a position as the place of a fault. */
+/** Encodes the position of a fault. */
 export function faultAt(position: number): number {
   return -1 - position;
 }
 
-/** The position inside a fault that `faultAt` made. */
+/** Decodes the position from `faultAt`. */
 export function faultPosition(fault: number): number {
   return -1 - fault;
 }
 
-/** The first position from `at` on that is not JSON white space; `stop` when there is none before it. */
+/** The first position from `at` on that is not JSON white space; `stop` if there is none before it. */
 export function skipSpace(bytes: Uint8Array, at: number, stop = bytes.length): number {
   let i = at;
   while (i < stop) {
@@ -49,13 +49,13 @@ export function skipString(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Goes on inside a string, from a position that is in no escape.
- * @returns the closing quote's position; or one at or just after `stop`, where it can be gone on from.
+ * Continues inside a string, from a position that is not in an escape.
+ * @returns the closing quote's position; or a position at or just after `stop` from which to continue.
  */
 export function skipInString(bytes: Uint8Array, at: number, stop: number): number {
   let i = at;
   for (;;) {
-    // A table is three times as fast as comparisons: where the spaces of a text are, no processor can foresee.
+    // A table is three times as fast as comparisons, because the positions of spaces defeat branch prediction.
     while (i < stop && IS_PLAIN[bytes[i] as number] === 1) i++;
     if (i >= stop || bytes[i] === QUOTE) return i;
     if (bytes[i] !== BACKSLASH) return faultAt(i);
@@ -64,12 +64,12 @@ export function skipInString(bytes: Uint8Array, at: number, stop: number): numbe
   }
 }
 
-/** So much of a string is gone through byte by byte; a search for its end has its price and then is many times as fast. */
+/** This many bytes of a string are read one by one; after that, a search for its end is many times as fast. */
 const NEAR_BYTES = 48;
 
-/** Skips a string of a text that is known to be valid, from its opening quote. */
+/** Skips a string in a valid text, from its opening quote. */
 export function skipKnown(bytes: Uint8Array, at: number): number {
-  // Most strings are short, and to ask whether the bytes are a Buffer takes longer than to go through those.
+  // Most strings are short, and checking whether the bytes are a Buffer takes longer than reading those.
   const near = at + NEAR_BYTES;
   let i = at + 1;
   while (i < near && IS_PLAIN[bytes[i] as number] === 1) i++;
@@ -78,7 +78,10 @@ export function skipKnown(bytes: Uint8Array, at: number): number {
   return end < 0 ? faultAt(bytes.length) : end + 1;
 }
 
-/** The closing quote of a string in a valid body, from a position inside it that is in no escape; -1 where there is none after all. */
+/**
+ * The closing quote of a string in a valid body, from a position in it that is not in an escape; -1 if there is none
+ * after all.
+ */
 export function endOfString(bytes: Buffer, at: number): number {
   let i = at;
   let near = i + NEAR_BYTES;
@@ -90,7 +93,8 @@ export function endOfString(bytes: Buffer, at: number): number {
     }
     const quote = bytes.indexOf(QUOTE, i);
     if (quote < 0) return quote;
-    // Whether it ends the string say the backslashes before it, in which no escape begins before `i`; a long row of them is walked.
+    // The backslashes before the quote decide whether it ends the string. No escape begins before `i`. A long run of
+    // backslashes is read byte by byte.
     const least = Math.max(i, quote - NEAR_BYTES);
     let row = quote;
     while (row > least && bytes[row - 1] === BACKSLASH) row--;
@@ -112,7 +116,9 @@ function skipEscape(bytes: Uint8Array, at: number): number {
   return at + 6;
 }
 
-/** Skips a number: minus, whole part without leading zeros, fraction, exponent. Its digits are not read beyond `stop`. */
+/**
+ * Skips a number: minus, whole part without leading zeros, fraction, exponent. Its digits are not read beyond `stop`.
+ */
 function skipNumber(bytes: Uint8Array, at: number, stop: number): number {
   let i = bytes[at] === MINUS ? at + 1 : at;
   const whole = i;
@@ -137,7 +143,10 @@ function skipDigits(bytes: Uint8Array, at: number, stop: number): number {
   return i;
 }
 
-/** Skips a string, number (of which no digit after `stop` is read), `true`, `false` or `null`; anything else is a fault. */
+/**
+ * Skips a string, a number (its digits are not read beyond `stop`), `true`, `false` or `null`; anything else is a
+ * fault.
+ */
 export function skipScalar(bytes: Uint8Array, at: number, stop = bytes.length): number {
   const byte = bytes[at];
   if (byte === QUOTE) return skipString(bytes, at);
@@ -147,13 +156,13 @@ export function skipScalar(bytes: Uint8Array, at: number, stop = bytes.length): 
   return at + literal.length;
 }
 
-/** Decodes the string token in [start, end), quotes included, known to have the right form and to be UTF-8. */
+/** Decodes the string token in [start, end), quotes included, which must be valid and in UTF-8. */
 export function decodeString(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString("utf8", start + 1, end - 1);
   return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
 }
 
-/** Bytes that mean themselves in a string: all but quote, backslash and control characters. */
+/** Bytes that stand for themselves in a string: all except quote, backslash and control characters. */
 const IS_PLAIN = new Uint8Array(256).fill(1);
 IS_PLAIN.fill(0, 0, 0x20);
 IS_PLAIN[QUOTE] = 0;

@@ -1,6 +1,6 @@
 /**
- * JSON at the level of bytes: the room's front, and what finds the top-level members and lets a rule splice one of them
- * without touching the others (ARCHITECTURE.md promise 6).
+ * JSON at the level of bytes: the entry point of this folder, and the functions that find top-level members and let a
+ * rule splice one of them without touching the others (ARCHITECTURE.md promise 6).
  */
 import type { JsonMember, JsonScan } from "./json-scan.ts";
 import { BACKSLASH } from "./json-tokens.ts";
@@ -33,8 +33,8 @@ export { isJsonFault, type JsonMember, type JsonScan, scanJson } from "./json-sc
 export { decodeUtf8 } from "./utf8.ts";
 
 /**
- * Whether a string of a JSON text may hold these words of ASCII, letters and signs that need no escape: they are there as
- * they are, or there are escapes by which any of them could be written.
+ * Whether a string of a JSON text may hold these words (ASCII letters and signs that need no escape): they occur
+ * literally, or there are escapes with which any of them could be written.
  */
 export function mayHoldText(json: Uint8Array, words: string): boolean {
   const buffer = asBuffer(json);
@@ -44,9 +44,9 @@ export function mayHoldText(json: Uint8Array, words: string): boolean {
 }
 
 /**
- * Whether these words of ASCII are in a JSON text, each letter as it is or as its escape. One loop: megabytes of escapes, as some encoders
- * write them, take 1 to 2 ns a byte.
- * @param words must not have their first letter a second time: a search that breaks off is begun anew at that letter alone.
+ * Whether these ASCII words are in a JSON text, each letter as it is or as its escape. One loop: megabytes of escapes,
+ * as some encoders write them, take 1 to 2 ns per byte.
+ * @param words must not repeat their first letter, because a search that fails restarts only at that letter.
  */
 export function holdsText(json: Uint8Array, words: string): boolean {
   const buffer = asBuffer(json);
@@ -66,14 +66,14 @@ export function holdsText(json: Uint8Array, words: string): boolean {
   return false;
 }
 
-/** How much of a text is made one string at a time. */
+/** Size of the pieces in which a text is converted to strings. */
 const PIECE_BYTES = 65_536;
 /** A match may begin in one piece and end in the next. */
 const MATCH_BYTES_MAX = 64;
 
 /**
- * Whether a JSON text holds a match somewhere. For ten words it is faster than ten searches: 1.4 us for 2 KB in place of 5.6.
- * @param words of ASCII, without flags, anchors or lookbehind; matches at most 64 bytes.
+ * Whether a JSON text holds a match. For ten words this is faster than ten searches: 1.4 us for 2 KB instead of 5.6.
+ * @param words in ASCII, without flags, anchors or lookbehind; matches at most 64 bytes.
  */
 export function holdsMatch(json: Uint8Array, words: RegExp): boolean {
   const buffer = asBuffer(json);
@@ -83,7 +83,7 @@ export function holdsMatch(json: Uint8Array, words: RegExp): boolean {
   return false;
 }
 
-/** The code of ASCII that an escape stands for; 0 for all others. @param at where its u is. */
+/** The ASCII code that an escape stands for; 0 for all others. @param at the position of its u. */
 function escapedCode(json: Uint8Array, at: number): number {
   if (json[at + 1] !== ZERO || json[at + 2] !== ZERO) return 0;
   return (hexDigit(json[at + 3] ?? 0) << 4) | hexDigit(json[at + 4] ?? 0);
@@ -97,8 +97,8 @@ const LETTER_U = 0x75;
 const ZERO = 0x30;
 
 /**
- * Whether there is an escape of U+0020 to U+007F: those of control characters are in every terminal's output. One loop takes
- * half of the time of a search for each of their six beginnings: 1 to 2 ms for a megabyte of escapes.
+ * Whether there is an escape of U+0020 to U+007F; escapes of control characters occur in all terminal output. One loop
+ * takes half the time of a search for each of their six prefixes: 1 to 2 ms for a megabyte of escapes.
  */
 function hasPrintableEscape(json: Uint8Array, from: number): boolean {
   for (let i = from; i < json.length; i++) {
@@ -122,14 +122,14 @@ export function memberValue(body: Uint8Array, scan: JsonScan, name: string): Uin
   return member && body.subarray(member.valueStart, member.valueEnd);
 }
 
-/** What to change at the top level of a body. A name in both is set. */
+/** The changes at the top level of a body. A name in both is set. */
 interface JsonEdits {
-  /** Raw JSON (text or UTF-8) by member name; replaces the value in its place, or is appended as the last member. */
+  /** Raw JSON (text or UTF-8) by member name; replaces the value in place, or is appended as the last member. */
   readonly set?: Readonly<Record<string, string | Uint8Array>>;
   readonly remove?: readonly string[];
 }
 
-/** Bytes [start, end) of the body give way to `text`. */
+/** Replaces bytes [start, end) of the body with `text`. */
 interface Patch {
   readonly start: number;
   readonly end: number;
@@ -137,9 +137,9 @@ interface Patch {
 }
 
 /**
- * Changes top-level members and nothing else: every other byte, white space included, stays as it came (promise 6).
- * @param scan of this very body; the result has other offsets and must be scanned again before a further splice.
- * @returns the body itself when nothing changes.
+ * Changes top-level members and nothing else: every other byte, including white space, is preserved (promise 6).
+ * @param scan of this same body. The result has other offsets and must be scanned again before a further splice.
+ * @returns the body itself if nothing changes.
  */
 export function spliceJson(body: Uint8Array, scan: JsonScan, edits: JsonEdits): Uint8Array {
   const toSet = new Map(Object.entries(edits.set ?? {}));
@@ -164,7 +164,7 @@ export function spliceJson(body: Uint8Array, scan: JsonScan, edits: JsonEdits): 
   return applyPatches(body, patches);
 }
 
-/** Replaces the members from `keptEnd` on, and the comma before them, by the new ones. */
+/** Replaces the members from `keptEnd` on, and the comma before them, with the new ones. */
 function replaceTail(scan: JsonScan, keptEnd: number, toAppend: ReadonlyMap<string, string | Uint8Array>): Patch {
   const lastKept = scan.members[keptEnd - 1];
   const start = lastKept?.valueEnd ?? scan.members[0]?.nameStart ?? scan.end;

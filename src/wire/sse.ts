@@ -1,6 +1,6 @@
 /**
- * Server-sent events (WHATWG HTML, section 9.2), read from bytes however they are cut (ARCHITECTURE.md promise 7) and
- * written.
+ * Server-sent events (WHATWG HTML, section 9.2): reads them from bytes, however these are split (ARCHITECTURE.md
+ * promise 7), and writes them.
  */
 import assert from "node:assert/strict";
 import { asBuffer } from "./utf8.ts";
@@ -9,15 +9,15 @@ import { asBuffer } from "./utf8.ts";
 export interface SseEvent {
   /** The exact bytes of the frame with its blank line; comments, and lone blank lines, are frames too. */
   readonly raw: Uint8Array;
-  /** The last `event:` field; "" when there is none. */
+  /** The last `event:` field; "" if there is none. */
   readonly event: string;
-  /** The `data:` lines joined by a line feed; undefined when the frame has no data line. */
+  /** The `data:` lines joined by a line feed; undefined if the frame has no data line. */
   readonly data: Uint8Array | undefined;
 }
 
 /**
- * The most bytes that one frame may have by default (docs/failure-model.md rows 65 and C5). The last event of a responses stream
- * repeats the whole reply; more than this would hold the loop for too long.
+ * The default maximum size of a frame (docs/failure-model.md rows 65 and C5). The last event of a responses stream
+ * repeats the whole reply; a larger one would block the event loop for too long.
  */
 export const SSE_EVENT_BYTES_MAX = 4 * 1_024 * 1_024;
 
@@ -30,41 +30,43 @@ const EMPTY = Buffer.alloc(0);
 const HELD_BYTES_MIN = 1_024;
 
 /**
- * Cuts a byte stream into frames in linear time (row 65): each byte is searched once, when it arrives, and an
- * unfinished frame waits in one growing buffer, so that a million one-byte chunks cost no more than their bytes. The
- * frames given are views of the chunks: a chunk must not be changed afterwards.
+ * Splits a byte stream into frames in linear time (row 65). Each byte is searched once, when it arrives, and an
+ * unfinished frame waits in one growing buffer, so a million one-byte chunks cost no more than their bytes. The
+ * returned frames are views of the chunks: a chunk must not be modified afterwards.
  */
 export class SseReader {
   readonly #eventBytesMax: number;
-  /** The bytes of the unfinished frame that came with earlier chunks. */
+  /** The bytes of the unfinished frame from earlier chunks. */
   #held: Buffer = EMPTY;
   #heldBytes = 0;
   /** Whether the current line has no byte yet. */
   #lineEmpty = true;
-  /** Whether the last byte was a CR, of which we do not know yet whether an LF belongs to it. */
+  /** Whether the last byte was a CR that may be followed by an LF. */
   #afterCr = false;
-  /** How many bytes of a leading byte order mark have been seen; its length once that question is settled. */
+  /**
+   * Number of bytes of a leading byte order mark seen so far; its full length once it is known whether there is one.
+   */
   #bomBytes = 0;
   #firstFrame = true;
   #overflowed = false;
-  /** The chunk that is being cut, where its next byte is, and where its unfinished frame begins. */
+  /** The current chunk, the position of its next byte, and the start of its unfinished frame. */
   #chunk: Buffer = EMPTY;
   #at = 0;
   #frameStart = 0;
-  /** Whether the chunk has a CR; undefined: nobody has looked. */
+  /** Whether the chunk has a CR; undefined if not checked yet. */
   #hasCr: boolean | undefined = false;
 
-  /** @param eventBytesMax the most bytes that a frame may have, its blank line included. */
+  /** @param eventBytesMax the maximum size of a frame, including its blank line. */
   constructor(eventBytesMax: number = SSE_EVENT_BYTES_MAX) {
     this.#eventBytesMax = eventBytesMax;
   }
 
-  /** True once a frame has grown beyond the limit; from then on nothing more is given. */
+  /** True once a frame has exceeded the limit; from then on, nothing more is returned. */
   get overflowed(): boolean {
     return this.#overflowed;
   }
 
-  /** Takes the next bytes; gives the frames that they complete. A frame that ends in CR waits for the byte after it. */
+  /** Adds bytes and returns the frames that they complete. A frame that ends in CR waits for the byte after it. */
   push(chunk: Uint8Array): SseEvent[] {
     const events: SseEvent[] = [];
     this.feed(chunk);
@@ -72,7 +74,7 @@ export class SseReader {
     return events;
   }
 
-  /** Takes the next bytes, all frames before having been read with `next`. */
+  /** Adds bytes. All earlier frames must have been read with `next`. */
   feed(chunk: Uint8Array): void {
     if (this.#overflowed) return;
     this.#chunk = asBuffer(chunk);
@@ -82,27 +84,27 @@ export class SseReader {
   }
 
   /**
-   * For a caller that knows frames by their bytes and takes them itself.
-   * @returns what was fed, where a frame begins at `at`; undefined where one has begun before, or none was given yet, or nothing
-   *   is left.
+   * For a caller that recognizes frames by their bytes and consumes them itself.
+   * @returns the current chunk if a frame begins at `at`; undefined inside a frame, before the first frame, or if
+   *   nothing is left.
    */
   get between(): Buffer | undefined {
     const isBetween = this.#heldBytes === 0 && this.#lineEmpty && !this.#firstFrame && this.#frameStart === this.#at;
     return isBetween && this.#at < this.#chunk.length ? this.#chunk : undefined;
   }
 
-  /** Where the next byte is in what was fed. */
+  /** The position of the next byte in the current chunk. */
   get at(): number {
     return this.#at;
   }
 
-  /** The caller has taken the frames up to here. */
+  /** The caller has consumed the frames up to here. */
   skipTo(end: number): void {
     this.#at = end;
     this.#frameStart = end;
   }
 
-  /** The next frame that is complete; undefined when more bytes are needed. */
+  /** The next complete frame; undefined if more bytes are needed. */
   next(): SseEvent | undefined {
     const bytes = this.#chunk;
     const length = bytes.length;
@@ -142,8 +144,8 @@ export class SseReader {
   }
 
   /**
-   * The stream has ended. What is left is given as a last frame although its blank line, or even the end of its last
-   * line, is missing: real upstreams end with `data: [DONE]` and nothing after it.
+   * The stream has ended. The rest is returned as a last frame even if its blank line, or the end of its last line, is
+   * missing: real upstreams end with `data: [DONE]` and nothing after it.
    */
   end(): SseEvent[] {
     if (this.#overflowed || this.#heldBytes === 0) return [];
@@ -153,7 +155,7 @@ export class SseReader {
     return event ? [event] : [];
   }
 
-  /** Gives the position after the part of a byte order mark in this chunk; it is no part of a line. */
+  /** The position after the part of a byte order mark in this chunk; the mark is not part of a line. */
   #skipBom(bytes: Buffer): number {
     let i = 0;
     while (this.#bomBytes < BOM.length && i < bytes.length) {
@@ -168,7 +170,7 @@ export class SseReader {
     return i;
   }
 
-  /** Makes the frame of what is held and `rest`; undefined when it is too large. */
+  /** Builds the frame from the buffered bytes and `rest`; undefined if it is too large. */
   #finish(rest: Buffer): SseEvent | undefined {
     if (this.#heldBytes > 0) {
       this.#hold(rest);
@@ -185,7 +187,7 @@ export class SseReader {
     return parseFrame(raw, hasBom ? BOM.length : 0);
   }
 
-  /** Copies bytes after those held. The buffer doubles, so each byte is copied a bounded number of times. */
+  /** Appends bytes to the buffer. Its size doubles, so each byte is copied a bounded number of times. */
   #hold(bytes: Buffer): void {
     if (bytes.length === 0) return;
     const needed = this.#heldBytes + bytes.length;
@@ -211,8 +213,8 @@ export class SseReader {
 }
 
 /**
- * The position of the first CR or LF from `at` on, or the length. Hardly any upstream sends a CR: without one the search
- * is the runtime's own, two to three times as fast as a loop of ours.
+ * The position of the first CR or LF from `at` on, or the length. Hardly any upstream sends a CR. Without one, this
+ * uses the runtime's own search, which is two to three times as fast as a loop.
  */
 function endOfLine(bytes: Buffer, at: number, hasCr: boolean): number {
   if (!hasCr) {
@@ -224,7 +226,7 @@ function endOfLine(bytes: Buffer, at: number, hasCr: boolean): number {
   return i;
 }
 
-/** Reads the fields of a whole frame; `id`, `retry`, unknown fields and comments carry nothing that we use. */
+/** Reads the fields of a whole frame; `id`, `retry`, unknown fields and comments are not used. */
 function parseFrame(raw: Buffer, from: number): SseEvent {
   let event = "";
   let data: Buffer | undefined;
@@ -258,7 +260,7 @@ function isField(raw: Buffer, start: number, end: number, name: string): boolean
   return true;
 }
 
-/** A field's value: what follows the colon at `colon`, less one space; empty when there is no colon. */
+/** A field's value: what follows the colon at `colon`, without one leading space; empty if there is no colon. */
 function fieldValue(raw: Buffer, colon: number, end: number): Buffer {
   const start = raw[colon + 1] === SPACE ? colon + 2 : colon + 1;
   return start < end ? raw.subarray(start, end) : EMPTY;
@@ -266,8 +268,8 @@ function fieldValue(raw: Buffer, colon: number, end: number): Buffer {
 
 /**
  * Writes one frame.
- * @param data JSON text, or `[DONE]`: no line ends, since they would forge fields (row 67).
- * @throws AssertionError when data or event has a line end: a defect of ours, never of an input.
+ * @param data JSON text, or `[DONE]`: no line ends, because they would forge fields (row 67).
+ * @throws AssertionError if data or event has a line end: a defect of ours, never caused by input.
  */
 export function sseFrame(data: string, event?: string): Uint8Array {
   assert(isOneLine(data), "the data of a frame must be one line");
@@ -277,8 +279,8 @@ export function sseFrame(data: string, event?: string): Uint8Array {
 }
 
 /**
- * Writes one frame of an upstream's JSON in which members were changed. What came in several `data` lines is one now: a line end in
- * JSON is white space.
+ * Writes one frame of an upstream's JSON after members were changed. If it came in several `data` lines, it becomes
+ * one: in JSON, a line end is white space.
  */
 export function jsonFrame(json: Uint8Array, event?: string): Uint8Array {
   return sseFrame(Buffer.from(json).toString().replaceAll("\n", " "), event);

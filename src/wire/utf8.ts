@@ -1,12 +1,12 @@
 /**
- * UTF-8, taken strictly: bytes that are not UTF-8 are refused, never repaired. Streams need no decoder of their own,
- * because frames are cut from bytes and a whole frame never ends inside a character.
+ * Strict UTF-8: invalid bytes are refused, never repaired. Streams need no decoder, because frames are cut from bytes,
+ * and a whole frame never ends inside a character.
  */
 import { isUtf8 } from "node:buffer";
 
 /**
  * Decodes a whole text.
- * @returns undefined when the bytes are not valid UTF-8 (overlong forms, surrogates and cut characters included) or
+ * @returns undefined if the bytes are not valid UTF-8 (including overlong forms, surrogates and cut characters), or
  *   begin with a byte order mark (docs/failure-model.md row 51; RFC 8259 section 8.1).
  */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {

@@ -1,7 +1,7 @@
 /**
- * `explain`: what would become of a request, and why. It goes the way of the pipeline with the pipeline's own functions
- * (`readEnvelope`, `admit`, `encoderFor`), but with a store that only reads: no upstream is asked, nothing is held,
- * charged or taken from a limit. `explanation.ts` puts the outcome into words; `questions.ts` reads the questions.
+ * `explain`: what would happen to a request, and why. It uses the pipeline's own functions (`readEnvelope`, `admit`,
+ * `encoderFor`), but with a store that only reads: no upstream is asked, nothing is held or charged, and no limit is
+ * used. `explanation.ts` puts the outcome into words; `questions.ts` reads the questions.
  */
 import type { ReadBody } from "../../accept/envelope.ts";
 import { type AdmitParts, admit } from "../../admit/admit.ts";
@@ -32,18 +32,18 @@ export type ExplainParts = Pick<PipelineParts, "settings" | "clock" | "sealing" 
   readonly admit: Pick<AdmitParts, "catalog" | "wallMs" | "unsettled">;
 };
 
-/** What has been read of a key and its account. */
+/** What was read of a key and its account. */
 export interface SeenAccount {
   readonly view: KeyView;
   /** What running requests hold of the account's balance. */
   readonly held: NanoUsd;
-  /** The limits of the key's scope; undefined: not read, and taken to allow it. */
+  /** The limits of the key's scope; undefined if they were not read: then they count as not reached. */
   readonly limits?: LimitUsage | undefined;
-  /** The same of the key's own rate limits, where it has such. */
+  /** The same for the key's own rate limits, if it has any. */
   readonly limitsOfKey?: LimitUsage | undefined;
 }
 
-/** A request that nobody sends. */
+/** A request to explain; nobody sends it. */
 export interface ExplainQuestion {
   readonly protocol: Protocol;
   readonly read: ReadBody | Refusal;
@@ -51,40 +51,43 @@ export interface ExplainQuestion {
   readonly strict: boolean;
 }
 
-/** What one route would make of the request. */
+/** What one route would do with the request. */
 export interface RouteOutlook {
   readonly route: Route;
   /** The operator's rules for this route, in the order of their application. */
   readonly actions: readonly RuleAction[];
-  /** How its upstream does at this process; undefined when the process knows none of that name. */
+  /** The health of its upstream in this process; undefined if the process has no upstream of that name. */
   readonly standing: "healthy" | "probe" | "ejected" | undefined;
-  /** `exact`, `lossy; dropped=...`, undefined where client and upstream speak one protocol; or why it cannot carry it. */
+  /**
+   * `exact`, `lossy; dropped=...`, undefined if client and upstream speak the same protocol; or why it cannot carry the
+   * request.
+   */
   readonly carried: { readonly translation: string | undefined; readonly dropped: readonly string[] } | Refusal;
 }
 
-/** Everything that was found out, up to the first refusal and, where it is known, beyond it. */
+/** Everything that was found out, up to the first refusal and, if known, beyond it. */
 export interface Outlook {
   readonly question: ExplainQuestion;
   readonly seen: SeenAccount;
-  /** The refusal that the request would get; undefined when it would go upstream. */
+  /** The refusal that the request would get; undefined if it would go upstream. */
   readonly refused: Refusal | undefined;
-  /** Whether the request is refused for what it asks (`measure`), rather than by its routes. */
+  /** Whether the request is refused because of what it asks for (`measure`), not by its routes. */
   readonly unpriced: boolean;
   readonly permit: Permit | undefined;
   readonly model: Model | undefined;
-  /** For a name that no model has: the nearest that the key's group serves. */
+  /** For an unknown model name: the most similar name that the key's group serves. */
   readonly meant: string | undefined;
   readonly group: Group | undefined;
   readonly terms: Terms | undefined;
-  /** The terms of the key's group; undefined where it does not serve the model. */
+  /** The terms of the key's group; undefined if it does not serve the model. */
   readonly offered: OfferedTerms | undefined;
   readonly routes: readonly RouteOutlook[];
 }
 
-/** Routes that one explanation encodes for; a model with more of them is judged by these. */
+/** Maximum of routes that one explanation encodes for; further routes are ignored. */
 const ROUTES_MAX = 16;
 
-/** Finds out what would become of a request. Changes nothing. */
+/** Finds out what would happen to a request. Changes nothing. */
 export async function explain(question: ExplainQuestion, seen: SeenAccount, parts: ExplainParts): Promise<Outlook> {
   const catalog = parts.admit.catalog();
   const { read } = question;
@@ -112,7 +115,7 @@ export async function explain(question: ExplainQuestion, seen: SeenAccount, part
   };
 }
 
-/** A name further away was not meant. */
+/** Maximum edit distance of a suggested name. */
 const EDITS_MAX = 2;
 
 function meantBy(name: string, group: Group | undefined, catalog: Catalog): string | undefined {
@@ -120,7 +123,7 @@ function meantBy(name: string, group: Group | undefined, catalog: Catalog): stri
   return nearest(name, served, Math.min(EDITS_MAX, name.length - 1));
 }
 
-/** Admission as the pipeline has it, on a store that reads. */
+/** Admission as in the pipeline, with a store that only reads. */
 async function permitFor(
   { protocol, read }: ExplainQuestion,
   seen: SeenAccount,
@@ -183,7 +186,10 @@ interface Decided {
   readonly granted: Permit | undefined;
 }
 
-/** What each route of the model would make of the body, best priority first; nothing in a group that does not serve it. */
+/**
+ * What each route of the model would do with the body, best priority first; empty if the group does not serve the
+ * model.
+ */
 function outlooks(
   question: ExplainQuestion,
   read: ReadBody,
@@ -192,7 +198,7 @@ function outlooks(
 ): RouteOutlook[] {
   const { model } = terms;
   if (!group || !groupServes(group, model.name)) return [];
-  // As admission gives it: a whole reply without a limit of the client's own gets the default.
+  // As in admission: a whole reply without a limit from the client gets the default.
   const { limit, stream } = read.envelope;
   const asAsked = limit === undefined && !stream ? terms.outputLimit : undefined;
   const outputLimit = granted ? granted.outputLimit : asAsked;
@@ -219,7 +225,7 @@ function outlooks(
     });
 }
 
-/** The answer when no route can carry the request: the first one's, as dispatch has it. */
+/** The refusal if no route can carry the request: the first route's, as in dispatch. */
 function noRoute(routes: readonly RouteOutlook[], { model, group }: Permit): Refusal | undefined {
   const refusals = routes.map(({ carried }) => carried).filter(isRefusal);
   if (routes.length > refusals.length) return undefined;

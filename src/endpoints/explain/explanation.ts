@@ -1,6 +1,6 @@
 /**
- * An outlook in words: the path of decisions in their order, the answer to expect, prices, limits and routes. The owner
- * of a key sees what concerns the request; names of upstreams and the texts of rules are for the operator only.
+ * Puts an outlook into words: the decisions in order, the expected answer, prices, limits and routes. The owner of a
+ * key sees what concerns the request; names of upstreams and the texts of rules are only for the operator.
  */
 import { besideLimit } from "../../admit/terms.ts";
 import type { ExplanationAnswer, OwnExplanationAnswer } from "../../console/routes/explain.ts";
@@ -31,7 +31,7 @@ const STEPS = [
 ] as const;
 type StepName = (typeof STEPS)[number];
 
-/** Where each cause is decided; what is not listed is about the body. */
+/** Where each cause is decided; causes that are not listed are about the body. */
 const DECIDED_AT: Partial<Readonly<Record<Cause, StepName>>> = {
   journal_full: "gateway",
   unknown_key: "key",
@@ -112,7 +112,7 @@ function expected(
   return { status, cause, identifier, message, remedy, param, retry_after_s: retryAfterS ?? null };
 }
 
-/** The decisions in the order in which they are taken (first match wins). */
+/** The decisions in the order in which they are made (first match wins). */
 function stepsOf(outlook: Outlook): ExplanationAnswer["steps"] {
   const { refused, group } = outlook;
   const at = refused && refusedAt(refused, outlook);
@@ -135,7 +135,8 @@ function detailOf(refused: Refusal): string {
 }
 
 function wordsOf(refused: Refusal, { meant, group, seen }: Outlook): string {
-  // Keys outlive a group that was renamed or removed, and the client hears no more than that it does not serve the model.
+  // Keys outlive a group that was renamed or removed. The client only gets the message that the group does not serve
+  // the model.
   if (refused.cause === "group_mismatch" && group === undefined)
     return `The key's group ${quoted(seen.view.key.group)} is not in the configuration: it was renamed or removed.`;
   const guess = refused.cause === "unknown_model" && meant !== undefined ? ` Did you mean ${meant}?` : "";
@@ -144,17 +145,17 @@ function wordsOf(refused: Refusal, { meant, group, seen }: Outlook): string {
 
 const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
   gateway: () => "The gateway can record charges.",
-  key: ({ seen: { view } }) => `The key ${view.key.id} of the account ${view.account.id} is good.`,
+  key: ({ seen: { view } }) => `The key ${view.key.id} of the account ${view.account.id} is valid.`,
   body({ question: { read, protocol } }) {
     if (isRefusal(read)) return "";
     const { limit, textBytes, choices } = read.envelope;
     const asked = limit ? `${limit.field}=${limit.value}` : "no output limit of its own";
-    return `A good ${protocol} body: ${textBytes} bytes of text, ${asked}, ${choices} at once.`;
+    return `A valid ${protocol} body: ${textBytes} bytes of text, ${asked}, choices: ${choices}.`;
   },
   model: ({ model }) => `${model?.name ?? ""} is in the catalog, for the plans: ${(model?.plans ?? []).join(", ")}.`,
   price({ question: { read }, offered, terms }) {
     if (!terms) return "";
-    // A stream without a limit goes on in further steps of the same size.
+    // A stream without a limit is held in further steps of the same size.
     const openEnded = !isRefusal(read) && read.envelope.stream && read.envelope.limit === undefined;
     const bound = openEnded ? "at first" : "at most";
     const tokens = `${offered?.heldTokens ?? terms.inputTokens} input and ${(terms.outputLimit + besideLimit(terms)) * terms.choices} output`;
@@ -179,13 +180,15 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
   group: ({ group }) => `The group ${group?.name ?? ""} serves the model.`,
   funds({ permit, offered }) {
     if (!permit) return "";
-    if (permit.unmetered) return `The card ${permit.entitlement} pays and has no quota: nothing is set aside.`;
+    if (permit.unmetered) return `The card ${permit.entitlement} pays and has no quota: nothing is held.`;
     const payer = permit.entitlement ? `The card ${permit.entitlement}` : "The balance";
     const whole = permit.hold === (permit.heldDear ? offered?.dear.holdFull : offered?.holdFull);
-    const lowered = permit.clamped ? ` and the limits lowered (${permit.clamped})` : "";
+    const lowered = permit.clamped ? `, with lowered limits (${permit.clamped})` : "";
     const all = permit.growth ? ", more as the stream goes on" : ", the whole worst case";
-    const dear = permit.heldDear ? ", the dearest since the account's charges were above its holds lately" : "";
-    return `${payer} pays: ${formatUsd(permit.hold)} USD set aside${whole ? all : ""}${dear}${lowered}.`;
+    const dear = permit.heldDear
+      ? ", the highest possible because the account's recent charges exceeded its holds"
+      : "";
+    return `${payer} pays: ${formatUsd(permit.hold)} USD held${whole ? all : ""}${dear}${lowered}.`;
   },
   limits({ seen: { limits }, permit, group }) {
     const { requests, tokens } = permit?.limits ?? {};
@@ -193,12 +196,12 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
       ...(requests ? [`${requests.remaining} of ${requests.limit} requests`] : []),
       ...(tokens ? [`${tokens.remaining} of ${tokens.limit} tokens`] : []),
     ];
-    const rates = left.length === 0 ? "No rate is limited" : `It would leave ${left.join(" and ")} of the minute`;
+    const rates = left.length === 0 ? "No rate is limited" : `In this minute, ${left.join(" and ")} would be left`;
     return `${rates}; ${limits?.inFlight ?? 0} of ${group?.limits.concurrency ?? 0} requests run now.`;
   },
   routes({ routes }) {
     const able = routes.filter(({ carried }) => !isRefusal(carried)).length;
-    return `${able} of ${routes.length} ways to a model server can carry the request.`;
+    return `${able} of ${routes.length} routes can carry the request.`;
   },
 };
 
@@ -252,7 +255,7 @@ function routeOf(
   };
 }
 
-/** A rule as it may be shown: values of headers to nobody, what the operator wrote to the operator. */
+/** A rule as it may be shown: values of headers to nobody, the operator's texts only to the operator. */
 function ruleOf(action: RuleAction, audience: "owner" | "operator"): object {
   const operator = audience === "operator";
   switch (action.kind) {

@@ -1,4 +1,4 @@
-/** The questions that `explain` answers: a key's owner shows a body, an operator names a key, a model and sizes. */
+/** The questions that `explain` answers: a key's owner sends a body; an operator gives a key, a model and sizes. */
 import { type ReadBody, readEnvelope, readEnvelopeInTurns } from "../../accept/envelope.ts";
 import type { AcceptedRequest } from "../../accept/listener.ts";
 import { TURNS } from "../../accept/turns.ts";
@@ -17,13 +17,13 @@ import { isJsonFault, scanJsonInSteps } from "../../wire/json.ts";
 import { type ExplainParts, type ExplainQuestion, explain, type Outlook, type SeenAccount } from "./explain.ts";
 import { explainedToOperator, explainedToOwner } from "./explanation.ts";
 
-/** Reads of the store; nothing else is used of it. */
+/** Only reads of the store. */
 type ExplainStore = Pick<Store, "getAccount" | "listKeys" | "listCards" | "readLimits" | "readAccountBudgets">;
 
 /**
  * `POST /v1/explain` for the owner of a key.
  * @param body a request body, its protocol in the query (`?protocol=chat`) or guessed; or `{"protocol", "request"}`.
- * @returns a refusal for a protocol that is none.
+ * @returns a refusal for an unknown protocol.
  * @throws StoreError
  */
 export async function explainOwn(
@@ -35,7 +35,7 @@ export async function explainOwn(
   const asked = new URLSearchParams(query).get("protocol");
   const shown = await shownRequest(body, asked, headers.has("anthropic-version"));
   if (isRefusal(shown)) return shown;
-  // Admission waits for the account's own last charge before it refuses for want of funds; so does this.
+  // Admission waits for the account's own last charge before it refuses for lack of funds, and so does this.
   await parts.admit.unsettled(view.key.tag);
   const [account, limits] = await Promise.all([
     parts.accounts.getAccount(view.key.tag),
@@ -47,7 +47,7 @@ export async function explainOwn(
     read: isRefusal(read) ? read : await withReferences(read, view.key.tag, readEnvelopeInTurns, parts),
     strict: headers.get("x-tollgate-strict") === "1",
   };
-  // The balance of the same instant as its holds; the key's view is a moment older.
+  // The balance at the same instant as its holds; the key's view is slightly older.
   const seen = account
     ? { view: { ...view, account }, held: account.held, ...limits }
     : { view, held: ZERO, ...limits };
@@ -59,7 +59,7 @@ interface Shown {
   readonly body: Uint8Array;
 }
 
-/** The bytes of the request that is shown, and its protocol: named, in the envelope, or guessed. */
+/** The bytes of the given request, and its protocol: from the query, from the envelope, or guessed. */
 async function shownRequest(body: Uint8Array, named: string | null, anthropic: boolean): Promise<Shown | Refusal> {
   if (named !== null) return isProtocol(named) ? { protocol: named, body } : notAProtocol();
   await TURNS.next();
@@ -79,7 +79,7 @@ async function shownRequest(body: Uint8Array, named: string | null, anthropic: b
 /** Longer than any protocol's name, however it is escaped. */
 const RAW_NAME_BYTES_MAX = 256;
 
-/** A name that has been cut off is none. */
+/** A name that was cut off does not parse. */
 function parsedName(raw: string): unknown {
   try {
     return JSON.parse(raw);
@@ -108,7 +108,7 @@ function notAProtocol(): Refusal {
 
 /**
  * `tollgate explain`: for the operator, about any key.
- * @returns undefined when there is no such key.
+ * @returns undefined if the key does not exist.
  * @throws StoreError
  */
 export async function explainFor(
@@ -121,7 +121,7 @@ export async function explainFor(
 }
 
 /**
- * The same for the owner of the key, in the console: what concerns the operator alone is left out.
+ * The same for the owner of the key, in the console, without what concerns only the operator.
  * @param store as the owner sees it.
  * @throws StoreError
  */
@@ -141,7 +141,7 @@ async function outlookFor(ask: ExplainAsk, store: ExplainStore, parts: ExplainPa
   return explain({ protocol: ask.protocol, read: imagined(ask, settings), strict: false }, seen, parts);
 }
 
-/** How much is used of the limits that would count for a request of this key: its group's and its own. */
+/** How much of the limits that apply to this key, its group's and its own, is used. */
 async function limitsOf(
   { tag, id, group, limits, caps }: Key,
   store: Pick<Store, "readLimits">,
@@ -178,15 +178,15 @@ async function seenOf(keyId: string, store: ExplainStore, settings: Settings): P
   };
 }
 
-/** A small body of the protocol that claims to have as many bytes as are asked about. */
+/** A small body of the protocol that claims to have the given number of bytes. */
 function imagined({ protocol, model, maxTokens, inputBytes }: ExplainAsk, settings: Settings): ReadBody | Refusal {
   const { bodyBytesMax, catalog } = settings;
   if (inputBytes !== undefined && inputBytes > bodyBytesMax) {
-    return refusal("body_too_large", { detail: `At most ${bodyBytesMax} bytes are read.` });
+    return refusal("body_too_large", { detail: `At most ${bodyBytesMax} bytes are accepted.` });
   }
   const { limitFields, requiredFields } = PROTOCOLS[protocol];
   const field = limitFields[0] as string;
-  // Where the protocol demands a limit, the model's default is what is meant without one.
+  // If the protocol requires a limit, the model's default is used.
   const needed = requiredFields.some(({ name }) => name === field);
   const limit = maxTokens ?? (needed ? (catalog.models.get(model)?.defaultOutputTokens ?? 1) : undefined);
   const text = "Hello";

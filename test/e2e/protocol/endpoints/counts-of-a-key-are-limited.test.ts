@@ -42,7 +42,7 @@ test("25 counts at once are answered again and again, and beyond 300 a minute ea
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [429, "1"]);
   const body = (await refused.json()) as { type: string; error: Record<string, string>; request_id: string };
   assert.deepEqual([body.type, body.error.type, body.error.cause], ["error", "rate_limit_error", "requests"]);
-  assert.match(body.error.message ?? "", /300 of these questions per minute/);
+  assert.match(body.error.message ?? "", /300 of these requests per minute/);
   assert.equal(body.request_id, refused.headers.get("request-id"));
 
   const chat = await busy.inputTokens();

@@ -27,7 +27,7 @@ test("the one above the limit is 429 with its wait; another key, and the model p
     assert.equal(refused.headers.get("retry-after"), "1");
     const { error } = (await refused.json()) as { error: { cause: string; message: string } };
     assert.equal(error.cause, "requests");
-    assert.match(error.message, /120 of these questions per minute/);
+    assert.match(error.message, /120 of these requests per minute/);
   }
   assert.equal((await ask("/v1/usage", other.key)).status, 200);
   assert.equal((await ask("/v1/models", busy.key)).status, 200);
