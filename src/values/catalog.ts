@@ -1,16 +1,16 @@
-/**
- * The catalog and the groups, compiled from the configuration: looked up per request, never changed.
- */
+/** The catalog and the groups, compiled from the configuration: looked up per request, never modified. */
 import type { PassedMembers } from "./members.ts";
 import type { Multiplier, Price } from "./price.ts";
 import type { Protocol } from "./protocol.ts";
 import type { Rule } from "./rules.ts";
 
-/** What an upstream's model can do; docs/translation-rules.md rule 6 asks these and nothing else. */
+/** What an upstream's model can do; docs/translation-rules.md rule 6 depends on these alone. */
 export interface Capabilities {
   readonly sampling: "full" | "none";
   readonly thinking: "none" | "budget" | "adaptive" | "always" | "between" | "both";
-  /** What a client gets that switches thinking off where the model has no switch: nothing, or a refusal. */
+  /**
+   * What happens if a client disables thinking and the model has no switch for it: the request is accepted, or refused.
+   */
   readonly thinkingOff: "ignore" | "reject";
   readonly progressInThinking: boolean;
   readonly accountBoundThinking: boolean;
@@ -22,22 +22,25 @@ export interface Capabilities {
   readonly customTools: boolean;
   readonly namespaceTools: boolean;
   readonly reasoningContent: "off" | "read" | "roundtrip";
-  /** How a chat server that wants its reasoning back takes it. */
+  /** How a chat server that wants its reasoning back accepts it. */
   readonly reasoningField: "reasoning_content" | "reasoning" | "thinking_parts" | "think_tags";
-  /** The member by which a chat server's thinking is switched on and off. */
+  /** The member that turns a chat server's thinking on and off. */
   readonly thinkingSwitch: "reasoning_effort" | "thinking" | "enable_thinking" | "chat_template_kwargs" | "reasoning";
-  /** Whether a chat server leaves reasoning in the text, between tags; `unopened`: without the first of them. */
+  /** Whether a chat server leaves reasoning in the text, between tags; `unopened`: the opening tag is missing. */
   readonly thinkingInText: "none" | "tags" | "unopened";
-  /** Whose signature a chat server demands on calls, also on those that it did not make (docs/translation-rules.md rule 38). */
+  /**
+   * Whose signature a chat server requires on calls, even on calls that it did not make (docs/translation-rules.md rule
+   * 38).
+   */
   readonly callSignatures: "none" | "google" | "vertex";
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
   readonly systemRole: "system" | "developer";
   readonly openaiNative: boolean;
   readonly stop: "native" | "emulate";
   readonly streamUsage: boolean;
-  /** Whether what a prompt cache needs is added to requests of other protocols, or only what the client itself asks for goes. */
+  /** Whether cache breakpoints are added to requests of other protocols, or only those of the client are sent. */
   readonly promptCache: "auto" | "client";
-  /** Tokens that a prefix must have before a messages server caches it: no breakpoint is added below. */
+  /** Minimum of tokens in a prefix before a messages server caches it: no breakpoint is added below. */
   readonly promptCacheMinTokens: number;
   readonly vision: boolean;
   readonly pdf: boolean;
@@ -46,7 +49,7 @@ export interface Capabilities {
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = (typeof EFFORTS)[number];
 
-/** The capabilities of a route that names none (rule 6); some depend on the upstream's protocol. */
+/** The capabilities of a route that configures none (rule 6); some depend on the upstream's protocol. */
 export function defaultCapabilities(protocol: Protocol): Capabilities {
   return {
     sampling: "full",
@@ -78,7 +81,7 @@ export function defaultCapabilities(protocol: Protocol): Capabilities {
   };
 }
 
-/** One way to reach a model: which upstream, under which name, at which cost to the operator. */
+/** One way to reach a model: the upstream, the model's name there, and the cost for the operator. */
 export interface Route {
   readonly upstream: string;
   readonly protocol: Protocol;
@@ -91,17 +94,17 @@ export interface Route {
   /** What the upstream charges the operator; prices absorbed lines. */
   readonly cost: Price;
   readonly capabilities: Capabilities;
-  /** What the operator has changed in requests to this upstream, after the model's rules. */
+  /** The operator's changes to requests to this upstream, applied after the model's rules. */
   readonly rules: readonly Rule[];
-  /** Members that it gets though nobody here knows them; undefined: none. */
+  /** Unknown members that it gets anyway; undefined: none. */
   readonly passedMembers?: PassedMembers | undefined;
-  /** Names under which the upstream may answer for the model, beside its own and its dated versions. */
+  /** Names under which the upstream may answer for the model, in addition to its own name and its dated versions. */
   readonly answersAs?: readonly string[] | undefined;
   /** Whether the upstream keeps responses that its clients may refer to (`stateful`). */
   readonly stateful?: boolean | undefined;
 }
 
-/** Bounds of what one image, or one file, is held at; between them its size decides. */
+/** Minimum and maximum that are held for one image or one file; between them, its size decides. */
 export interface MediaTokens {
   readonly image: number;
   readonly file: number;
@@ -120,18 +123,18 @@ export interface Model {
   /** Body bytes that count as one input token in the estimate; 3 unless configured. */
   readonly inputBytesPerToken: number;
   readonly mediaTokens: MediaTokens;
-  /** Calls of each hosted tool that a request offers: how many its hold covers, and how many it is charged for at most. */
+  /** Calls of each hosted tool that a request offers: how many its hold covers, and the maximum that is charged. */
   readonly toolCalls: { readonly held: number; readonly max: number };
   readonly routes: readonly Route[];
-  /** What the operator has changed in requests for this model, after the group's rules. */
+  /** The operator's changes to requests for this model, applied after the group's rules. */
   readonly rules: readonly Rule[];
-  /** Bytes by which the model's rules and those of any one of its routes can lengthen a body. */
+  /** Bytes that the model's rules and those of any one of its routes can add to a body. */
   readonly addedInputBytes: number;
 }
 
 export type GroupKind = "time_card" | "pay_per_use";
 
-/** Limits of an account within a group (or of each key, where `perKey`). Undefined: no limit. */
+/** Limits of an account within a group (or of each key, if `perKey`). Undefined: no limit. */
 export interface Limits {
   readonly requestsPerMinute: number | undefined;
   readonly tokensPerMinute: number | undefined;
@@ -147,15 +150,15 @@ export interface Group {
   readonly models: readonly string[];
   readonly multiplier: Multiplier;
   readonly limits: Limits;
-  /** Of a time_card group: who pays where no card does. */
+  /** For a time_card group: who pays if no card does. */
   readonly fallback?: "money" | undefined;
-  /** What the operator has changed in requests of the group's keys, before all other rules. */
+  /** The operator's changes to requests of the group's keys, applied before all other rules. */
   readonly rules: readonly Rule[];
-  /** Bytes by which they can lengthen a body. */
+  /** Bytes that these can add to a body. */
   readonly addedInputBytes: number;
 }
 
-/** A kind of time card that codes can be issued for. */
+/** A kind of time card for which codes can be issued. */
 export interface CardKind {
   readonly name: string;
   readonly plan: string;
@@ -172,7 +175,7 @@ export interface Catalog {
   readonly cards: ReadonlyMap<string, CardKind>;
   readonly plans: ReadonlySet<string>;
   readonly defaultPlan: string;
-  /** Changes with every configuration that changes anything above; ledger lines hold it. */
+  /** Changes with every configuration that changes anything above; part of each ledger line. */
   readonly version: string;
 }
 

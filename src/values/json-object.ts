@@ -1,9 +1,9 @@
-/** Looking at JSON that strangers wrote: `unknown` until one of these has seen it. */
+/** Access to untrusted JSON: it is `unknown` until one of these functions has checked it. */
 
-/** Any JSON object; nobody writes to one that was read. */
+/** Any JSON object. Objects that were read are never modified. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether the value is a JSON object; null and arrays are none. */
+/** Whether the value is a JSON object, and not null or an array. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -18,7 +18,7 @@ export function arrayOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The objects of an array, its other elements left out; none for a value that is no array. */
+/** The objects of an array, without its other elements; none if the value is not an array. */
 export function objectsIn(value: unknown): readonly JsonObject[] {
   return arrayOf(value).filter((one): one is JsonObject => objectOf(one) !== undefined);
 }
@@ -28,12 +28,12 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** Whether a member is there and not null: all three protocols take null for absent. */
+/** Whether a member is present and not null: in all three protocols, null means absent. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** Parses one JSON object; undefined when the text is not one. */
+/** Parses one JSON object; undefined if the text is not one. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     return objectOf(JSON.parse(text));

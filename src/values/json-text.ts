@@ -1,13 +1,16 @@
 /**
- * JSON that is put together from pieces, to the letter as JSON.stringify would write it: what each request writes has the same
- * names in the same order each time, and half of JSON.stringify's time goes into finding them.
+ * Builds JSON from pieces, byte for byte as JSON.stringify would write it. What each request writes has the same names
+ * in the same order each time, and half of JSON.stringify's time is spent on finding them.
  */
 import { byText } from "./collections/by-text.ts";
 
-/** Texts that need no escapes: all but quotes, backslashes and what is beyond ASCII, which JSON.stringify is asked for. */
+/**
+ * Texts that need no escapes: all without quotes, backslashes and non-ASCII characters. JSON.stringify handles the
+ * others.
+ */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** Whether a text stands in JSON as it is. */
+/** Whether a text needs no escapes in JSON. */
 export function isPlain(text: string): boolean {
   return PLAIN.test(text);
 }
@@ -17,12 +20,12 @@ export function quote(text: string): string {
   return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** A number as JSON has it: what it has no word for is null. */
+/** A number in JSON; null if JSON cannot represent it. */
 export function numeral(value: number): string {
   return Number.isFinite(value) ? `${value}` : "null";
 }
 
-/** JSON, and the same as it stands in a text of another JSON. */
+/** JSON, and the same JSON escaped for use inside a JSON string. */
 export interface TextPiece {
   readonly plain: string;
   readonly within: string;
@@ -33,10 +36,13 @@ export function pieceOf(plain: string): TextPiece {
   return { plain, within: JSON.stringify(plain).slice(1, -1) };
 }
 
-/** A name of the configuration, or a word of ours, quoted; remembered, so that it is looked through once. */
+/** A name from the configuration, or a constant of ours, quoted; cached, so that it is checked only once. */
 export const word = byText((text) => pieceOf(JSON.stringify(text)));
 
-/** What is written of an object and of what goes with it: mostly the same as last time, and then not written again. */
+/**
+ * What is written for an object and a second value. Usually both are the same as last time, and nothing is written
+ * again.
+ */
 export function remembered<T extends object, With>(write: (of: T, by: With) => string): (of: T, by: With) => TextPiece {
   const written = new WeakMap<T, { readonly by: With; readonly piece: TextPiece }>();
   return (of, by) => {
@@ -49,8 +55,8 @@ export function remembered<T extends object, With>(write: (of: T, by: With) => s
 }
 
 /**
- * JSON that grows piece by piece, in both forms at once: to quote the 800 characters of a memo afterwards takes 2 us, as long as
- * making it. A settlement with its FINAL takes 6.4 us in place of 11.4.
+ * JSON that grows piece by piece, in both forms at once. Quoting the 800 characters of a memo afterwards takes 2 us, as
+ * long as building it. A settlement with its FINAL takes 6.4 us instead of 11.4.
  */
 export class TwoTexts implements TextPiece {
   plain = "";
@@ -61,14 +67,14 @@ export class TwoTexts implements TextPiece {
     this.within += piece.within;
   }
 
-  /** @param name with what comes before it, and its colon. */
+  /** @param name including what comes before it, and its colon. */
   count(name: TextPiece, value: number): void {
     const digits = numeral(value);
     this.plain += name.plain + digits;
     this.within += name.within + digits;
   }
 
-  /** A member whose text is digits. @param name as above, with the quote that begins the text. */
+  /** A member whose value is a string of digits. @param name as above, including the string's opening quote. */
   amount(name: TextPiece, value: bigint): void {
     const digits = `${value}`;
     this.plain += `${name.plain}${digits}"`;

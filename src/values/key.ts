@@ -1,6 +1,6 @@
 /**
- * API keys: `sk-` + 10 base62 of the account's tag + 32 of secret + 6 of checksum. The tag gives
- * the store's slot without a look-up; the checksum spares the store typos and noise and proves nothing.
+ * API keys: `sk-` + 10 base62 characters of the account's tag + 32 of secret + 6 of checksum. The tag gives the store's
+ * slot without a lookup. The checksum keeps typos and noise away from the store, and proves nothing.
  */
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -12,10 +12,10 @@ const KEY_FORM = /^sk-[0-9A-Za-z]{48}$/;
 export type AccountTag = string & { readonly __unit: "account-tag" };
 export type KeyHash = string & { readonly __unit: "sha256-hex" };
 
-/** Gives `count` random bytes; node:crypto's `randomBytes` in production. */
+/** Returns `count` random bytes; node:crypto's `randomBytes` in production. */
 export type RandomBytes = (count: number) => Uint8Array;
 
-/** A key that has the written form and a true checksum; whether it is known is the store's to say. */
+/** A key with the correct form and checksum; only the store knows whether it exists. */
 export interface WellFormedKey {
   readonly tag: AccountTag;
   readonly hash: KeyHash;
@@ -39,14 +39,14 @@ export function base62(value: bigint, length: number): string {
   return text.padStart(length, "0");
 }
 
-/** The number that `base62` has written so. @param text of its characters only. */
+/** The inverse of `base62`. @param text only base62 characters. */
 export function valueOfBase62(text: string): bigint {
   return [...text].reduce((sum, digit) => sum * 62n + BigInt(BASE62.indexOf(digit)), 0n);
 }
 
 const POOL_BYTES = 4_096;
 
-/** The same randomness, fetched for many at once. No byte is given twice. */
+/** The same random source, read in larger blocks. No byte is used twice. */
 export function pooled(random: RandomBytes): RandomBytes {
   let pool = new Uint8Array(0);
   let used = 0;
@@ -61,7 +61,7 @@ export function pooled(random: RandomBytes): RandomBytes {
   };
 }
 
-/** `length` random base62 characters without bias: bytes of 248 and above are thrown away. */
+/** `length` random base62 characters without bias: bytes of 248 and above are discarded. */
 export function randomBase62(length: number, random: RandomBytes): string {
   let text = "";
   while (text.length < length) {
@@ -74,7 +74,7 @@ export function randomBase62(length: number, random: RandomBytes): string {
 
 const CHECKSUM_CHARS = 6;
 
-/** `base62` of a number that needs no bigint: each request has one to check. */
+/** `base62` for a number that needs no bigint, because each request checks one. */
 function checksum(first45: string): string {
   let text = "";
   for (let rest = crc32(first45); text.length < CHECKSUM_CHARS; rest = Math.floor(rest / 62))
@@ -83,8 +83,8 @@ function checksum(first45: string): string {
 }
 
 /**
- * `length` base62 characters that the same texts always give, and others never do: for ids that a repeated request must
- * find again.
+ * `length` base62 characters derived from the texts: always the same for the same texts, and different for others. For
+ * ids that a repeated request must find again.
  */
 export function derivedBase62(length: number, ...texts: readonly string[]): string {
   const digest = hash("sha256", JSON.stringify(texts), "hex");
@@ -98,7 +98,7 @@ export function newAccountTag(random: RandomBytes): AccountTag {
 
 /**
  * A new key for an account. The text is shown once and never stored.
- * @param idempotencyId the caller's id of its making: the key's id, though not its text, follows from it.
+ * @param idempotencyId the caller's id for its creation: the key's id is derived from it, its text is not.
  */
 export function newKey(
   tag: AccountTag,
@@ -111,14 +111,14 @@ export function newKey(
   return { text, hash: hashKey(text), id: `key_${tag}${tail}` };
 }
 
-/** What is stored of a key or a code. */
+/** The stored form of a key or a code. */
 export function hashKey(text: string): KeyHash {
   return hash("sha256", text, "hex") as KeyHash;
 }
 
 /**
  * Reads a key as a client wrote it. No trimming, no case folding.
- * @returns undefined when it has not the written form; `"noise"` when only the checksum is wrong.
+ * @returns undefined if it does not have the form of a key; `"noise"` if only the checksum is wrong.
  */
 export function readKey(text: string): WellFormedKey | "noise" | undefined {
   if (!KEY_FORM.test(text)) return undefined;
@@ -126,7 +126,7 @@ export function readKey(text: string): WellFormedKey | "noise" | undefined {
   return { tag: text.slice(3, 13) as AccountTag, hash: hashKey(text) };
 }
 
-/** The account tag inside a key id (`key_<TAG><8>`) or account id (`acct_<TAG>`), or undefined. */
+/** The account tag in a key id (`key_<TAG><8>`) or account id (`acct_<TAG>`), or undefined. */
 export function tagOfId(id: string): AccountTag | undefined {
   const match = /^(?:key_([0-9A-Za-z]{10})[0-9A-Za-z]{8}|acct_([0-9A-Za-z]{10}))$/.exec(id);
   return (match?.[1] ?? match?.[2]) as AccountTag | undefined;

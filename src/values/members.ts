@@ -1,8 +1,8 @@
 /**
- * Which members a request's body may have, and what is done with the others: what a request may buy is listed, not
- * guessed (ARCHITECTURE.md promise 14). The tables are in `members/`, one file per protocol; here they are compared
- * with the bytes of a body, so that a name that is there twice, or is spelled with escapes, cannot mean one thing here
- * and another upstream.
+ * Which members a request's body may have, and what happens to the others: what a request may buy is listed, not
+ * guessed (ARCHITECTURE.md promise 14). The tables are in `members/`, one file per protocol. Here they are compared
+ * with the bytes of a body, so that a repeated name, or a name with escapes, cannot mean one thing here and another
+ * upstream.
  */
 import { type Fate, type JsonScan, visitNames, withoutMembers } from "../wire/json.ts";
 import { CHAT } from "./members/chat.ts";
@@ -16,38 +16,40 @@ export type { MemberStanding, Shape } from "./members/shape.ts";
 /** The members of a request by protocol. */
 export const MEMBERS: Readonly<Record<Protocol, Shape>> = { chat: CHAT, messages: MESSAGES, responses: RESPONSES };
 
-/** The members of any protocol that ask for an extra: what `price.options` may name. */
+/** The members of any protocol that ask for an extra; `price.options` may name these. */
 export const OPTION_MEMBERS: ReadonlySet<string> = new Set(
   Object.values(MEMBERS).flatMap(({ standings }) =>
     [...standings].flatMap(([name, standing]) => (standing === "option" ? [name] : [])),
   ),
 );
 
-/** Members that an upstream gets though they are not listed, by its configuration. */
+/** Unlisted members that an upstream gets because of its configuration. */
 export interface PassedMembers {
-  /** Whether all do. */
+  /** Whether it gets all of them. */
   readonly all: boolean;
-  /** Those that do by name; a nested one with a dot (`reasoning.budget`). */
+  /** Those that it gets by name; nested ones with a dot (`reasoning.budget`). */
   readonly names: ReadonlySet<string>;
 }
 
 export const NONE_PASSED: PassedMembers = Object.freeze({ all: false, names: new Set<string>() });
 
-/** Why a body must be refused for the name of a member. */
+/** Why a body must be refused because of a member's name. */
 export interface NameFault {
-  /** `many`: more than `UNLISTED_MAX` names are not listed; `path` and `known` are of the one that is too much. */
+  /**
+   * `many`: more than `UNLISTED_MAX` names are not listed; `path` and `known` are those of the first name above the
+   * limit.
+   */
   readonly fault: "mistaken" | "escaped" | "duplicate" | "many";
-  /** The name as written (escapes decoded), with the names that lead to it. */
+  /** The name as written (escapes decoded), preceded by the names of its parents. */
   readonly path: string;
-  /** The known name that it could be taken for, or is. */
+  /** The known name that it could be mistaken for, or that it is. */
   readonly known: string;
 }
 
 interface Inspected {
   readonly fault: NameFault | undefined;
   /**
-   * Dotted paths of the members that an upstream gets only by its configuration, each once, in their order; not more
-   * than `SURPLUS_MAX`. Empty: there are none.
+   * Dotted paths of the members that an upstream gets only if configured, each once, in order; at most `SURPLUS_MAX`.
    */
   readonly surplus: readonly string[];
 }
@@ -55,12 +57,12 @@ interface Inspected {
 /** More names than any header repeats and any person reads. */
 export const SURPLUS_MAX = 100;
 
-/** How many names a body may have that are not listed: each is folded and taken out, which nobody may have at length. */
+/** Maximum of unlisted names in a body, because each of them costs a comparison and a removal. */
 export const UNLISTED_MAX = 10_000;
 
 const NO_PATHS: readonly string[] = [];
 
-/** Looks at every name that the protocol's shape reaches. @param scan of this very body. */
+/** Checks every name that the protocol's shape covers. @param scan of this same body. */
 export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonScan): Inspected {
   const inspector = new NameInspector();
   const top: ObjectPlace = { shape: MEMBERS[protocol], path: "" };
@@ -72,7 +74,7 @@ export function inspectMembers(protocol: Protocol, body: Uint8Array, scan: JsonS
   return { fault: inspector.fault, surplus: inspector.surplus.size === 0 ? NO_PATHS : [...inspector.surplus] };
 }
 
-/** Where a name is: what its object may have, and the names that lead to it, each followed by a dot. */
+/** The object that holds a name: its allowed members, and the names of its parents, each followed by a dot. */
 interface ObjectPlace {
   readonly shape: Shape;
   readonly path: string;
@@ -105,13 +107,13 @@ class NameInspector {
     return inner && { shape: inner, path: `${path}${name}.` };
   };
 
-  /** The first fault is the one to report. */
+  /** Only the first fault is reported. */
   #blame(fault: NameFault["fault"], path: string, known: string): void {
     this.fault ??= { fault, path, known };
   }
 }
 
-/** Whether the name at `at` is written without escapes; only asked of names in ASCII. */
+/** Whether the name at `at` is written without escapes; only for names in ASCII. */
 function isWrittenAt(body: Uint8Array, at: number, name: string): boolean {
   for (let i = 0; i < name.length; i++) if (body[at + 1 + i] !== name.charCodeAt(i)) return false;
   return body[at + 1 + name.length] === QUOTE;
@@ -120,15 +122,15 @@ function isWrittenAt(body: Uint8Array, at: number, name: string): boolean {
 const QUOTE = 0x22;
 
 interface Pruned {
-  /** Top-level members to take out. */
+  /** Top-level members to remove. */
   readonly remove: readonly string[];
   /** Top-level members whose value has lost something, as raw JSON. */
   readonly set: Readonly<Record<string, Uint8Array>>;
-  /** Dotted paths of all that is left out, each once; not more than `SURPLUS_MAX`. */
+  /** Dotted paths of everything that is left out, each once; at most `SURPLUS_MAX`. */
   readonly dropped: readonly string[];
 }
 
-/** What must go from a body before an upstream gets it. @param scan of this very body. */
+/** What must be removed from a body before an upstream gets it. @param scan of this same body. */
 export function pruneMembers(protocol: Protocol, body: Uint8Array, scan: JsonScan, passed: PassedMembers): Pruned {
   const top = MEMBERS[protocol];
   const pruner = new Pruner(passed);
@@ -171,7 +173,7 @@ class Pruner {
 
   #passes(name: string, path: string, shape: Shape): boolean {
     const { all, names } = this.#passed;
-    // A name that could be taken for a known one has been refused by now; were it not, it must not pass.
+    // A name that could be mistaken for a known one was refused earlier. If not, it must not pass here.
     return (all || names.has(path)) && !isOverlong(name) && mistakenFor(name, shape) === undefined;
   }
 }

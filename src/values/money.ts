@@ -16,9 +16,9 @@ export function nanoUsd(amount: bigint): NanoUsd {
 
 /**
  * Reads an amount of US dollars as people type it: digits, optionally a point and up to nine decimals, optionally a
- * minus sign where `signed`. Nothing else is an amount: no blanks, exponents, hex, plus signs or leading zeros
+ * minus sign if `signed`. Anything else is rejected: blanks, exponents, hex, plus signs, leading zeros
  * (docs/failure-model.md row 38).
- * @returns nano-dollars, or undefined when the text is not an amount or exceeds NANO_USD_MAX.
+ * @returns nano-dollars, or undefined if the text is not an amount or exceeds NANO_USD_MAX.
  */
 export function parseUsd(text: string, options: { signed?: boolean } = {}): NanoUsd | undefined {
   const match = /^(-?)(0|[1-9][0-9]{0,9})(?:\.([0-9]{1,9}))?$/.exec(text);
@@ -31,7 +31,7 @@ export function parseUsd(text: string, options: { signed?: boolean } = {}): Nano
 }
 
 /**
- * Reads an amount of nano-dollars from a border (store, journal, admin API).
+ * Reads an amount of nano-dollars from outside the process (store, journal, admin API).
  * @returns undefined unless the text is a canonical non-negative integer of at most 16 digits within NANO_USD_MAX.
  */
 export function parseNano(text: string): NanoUsd | undefined {
@@ -51,7 +51,7 @@ export function formatUsd(amount: bigint): string {
   return `${sign}${absolute / 1_000_000_000n}.${fraction}`;
 }
 
-/** The smaller of two amounts; Math.min takes no bigint. */
+/** The smaller of two amounts; Math.min does not accept bigint. */
 export function leastNano(a: NanoUsd, b: NanoUsd): NanoUsd {
   if (a < b) return a;
   return b;

@@ -10,24 +10,24 @@ export interface UnitPrices {
   readonly output: bigint;
 }
 
-/** Prices from a length of the input on. */
+/** Prices above a certain length of the input. */
 interface PriceStep {
-  /** All input of a request above which it applies. */
+  /** Applies if all input of a request exceeds this. */
   readonly tokens: number;
   readonly prices: UnitPrices;
 }
 
-/** The prices of a service tier, with steps of its own; without steps they hold for any size of input. */
+/** The prices of a service tier, with its own steps; without steps, they apply to any size of input. */
 export interface TierPrices extends UnitPrices {
   /** Ascending by `tokens`. */
   readonly aboveTokens?: readonly PriceStep[];
 }
 
-/** A model's price: the standard prices and what differs from them. */
+/** A model's price: the standard prices and the exceptions. */
 export interface Price extends UnitPrices {
-  /** Prices that replace the standard ones, and their steps, when a request names this service tier (or `speed`). */
+  /** Prices that replace the standard ones, and their steps, if a request names this service tier (or `speed`). */
   readonly tiers: ReadonlyMap<string, TierPrices>;
-  /** Prices that replace the standard ones when all input exceeds `tokens`; ascending by `tokens`. */
+  /** Prices that replace the standard ones if all input exceeds `tokens`; ascending by `tokens`. */
   readonly aboveTokens: readonly PriceStep[];
   /** Nano-dollars per call of a hosted tool, by tool name, and per request that asks for one of `extras`. */
   readonly tools: ReadonlyMap<string, bigint>;
@@ -63,7 +63,7 @@ export function unitPricesFor(price: Price, inputTokens: number, tier?: string):
   return prices;
 }
 
-/** The prices of a tier, or the standard ones where it has none of its own. */
+/** The prices of a tier, or the standard ones if it has none. */
 function tierOf(price: Price, tier: string | undefined): TierPrices {
   return (tier === undefined ? undefined : price.tiers.get(tier)) ?? price;
 }
@@ -83,9 +83,9 @@ function weigh(prices: UnitPrices, tools: ReadonlyMap<string, bigint>, usage: Us
 }
 
 /**
- * What a request costs: integer arithmetic, one division at the end, half up. Never more than one movement can carry:
- * what an upstream counts must not make a charge that no store takes.
- * @returns the price snapshot used beside the amount, for the ledger line.
+ * The cost of a request: integer arithmetic, one division at the end, rounded half up. Capped at the largest movement,
+ * so that an upstream's count cannot cause a charge that the store rejects.
+ * @returns also the price snapshot that was used, for the ledger line.
  */
 export function charge(
   price: Price,
@@ -99,13 +99,13 @@ export function charge(
 }
 
 /**
- * The most that a request can cost, by its output: all input at the dearest input price, all output at the output price, and
- * every price step that the input could reach (ARCHITECTURE.md promise 1). Exact, so that it is rounded once.
+ * The most that a request can cost, by its output: all input at the highest input price, all output at the output
+ * price, and every price step that the input could reach (ARCHITECTURE.md promise 1). Exact; it is rounded only once.
  */
 export interface Ceiling {
-  /** What the input comes to, in nano-dollars x 10^12 (tokens per price unit, times millionths). */
+  /** Cost of the input, in nano-dollars x 10^12 (tokens per price unit, times millionths). */
   readonly input: bigint;
-  /** What each token of output adds, in the same unit. */
+  /** Cost of each output token, in the same unit. */
   readonly perOutput: bigint;
 }
 
@@ -114,7 +114,8 @@ export function ceilingOf(price: Price, multiplier: Multiplier, inputTokens: num
   const base = tierOf(price, tier);
   let { output } = base;
   let input = dearestInput(base);
-  // The estimate bounds the input from above, so any step at or below it may turn out to apply; steps may go either way.
+  // The estimate bounds the input from above, so any step at or below it may apply; a step may raise or lower the
+  // prices.
   for (const { tokens, prices } of base.aboveTokens ?? NO_STEPS) {
     if (inputTokens <= tokens) continue;
     const dearest = dearestInput(prices);
@@ -132,14 +133,14 @@ function dearestInput({ input, cachedInput, cacheWrite, cacheWrite1h }: UnitPric
   return most;
 }
 
-/** What has to be held for so many output tokens, rounded up. */
+/** The hold for this many output tokens, rounded up. */
 export function holdFor({ input, perOutput }: Ceiling, outputTokens: number): NanoUsd {
   return nanoUsd(divideUp(input + BigInt(outputTokens) * perOutput, DIVISOR));
 }
 
 /**
- * How many output tokens `funds` buy once the input has been set aside.
- * @returns a whole number, rounded down; 0 when not even the input is covered.
+ * How many output tokens `funds` pay for, after the input.
+ * @returns a whole number, rounded down; 0 if not even the input is covered.
  */
 export function affordableOutput({ input, perOutput }: Ceiling, funds: NanoUsd): number {
   const rest = funds * DIVISOR - input;

@@ -1,6 +1,6 @@
 /**
- * The three wire protocols as data: everything that a stage outside `convert/` must know of them. Adding a protocol is
- * one row here, one folder in `convert/` and one folder of goldens.
+ * The three wire protocols as data: everything that a stage outside `convert/` needs to know about them. A new protocol
+ * needs one row here, one folder in `convert/` and one folder of goldens.
  */
 
 export type Protocol = "chat" | "messages" | "responses";
@@ -9,19 +9,19 @@ export interface ProtocolFacts {
   readonly name: Protocol;
   /** The one path that clients POST to, matched byte for byte. */
   readonly path: string;
-  /** What is appended to an upstream's `base_url` (which ends in `/v1` for all three). */
+  /** Appended to an upstream's `base_url` (which ends in `/v1` for all three). */
   readonly upstreamPath: string;
   /** Body members that cap the output, first present wins. */
   readonly limitFields: readonly string[];
   /** Smallest output limit that a request may ask for (messages: 0 warms a prompt cache). */
   readonly limitMin: number;
-  /** The least output limit that we send upstream when a limit is lowered to what the funds cover. */
+  /** The smallest output limit that is sent upstream when a limit is lowered to what the funds cover. */
   readonly limitFloor: number;
   /** Required body members with the JSON types that each may have. */
   readonly requiredFields: readonly { readonly name: string; readonly types: readonly JsonType[] }[];
   /** Members whose presence proves that the body was written for another protocol. */
   readonly foreignFields: readonly { readonly name: string; readonly protocol: Protocol }[];
-  /** Header in which the front's request id is repeated for this protocol's SDKs, beside `x-request-id`. */
+  /** Header that repeats the request id for this protocol's SDKs, in addition to `x-request-id`. */
   readonly requestIdHeader?: string;
 }
 
@@ -94,13 +94,13 @@ export function protocolOfPath(path: string): ProtocolFacts | undefined {
   return BY_PATH.get(path);
 }
 
-/** Servers whose endpoints are below no version, by their own documents. */
+/** Servers whose documented endpoints have no version in the path. */
 const WITHOUT_VERSION: ReadonlySet<string> = new Set(["api.deepseek.com"]);
 
 /**
- * What an upstream's `base_url` most likely lacks: servers of messages have them below `/v1`, whatever stands before that, and of
- * the others' paths only none at all is telling.
- * @returns the address with `/v1`; undefined where nothing seems to be missing.
+ * What an upstream's `base_url` probably lacks. Servers of the messages protocol have their endpoints below `/v1`,
+ * whatever comes before it. For the other protocols, only an empty path is suspicious.
+ * @returns the address with `/v1`; undefined if nothing seems to be missing.
  */
 export function withVersion(baseUrl: string, protocol: Protocol): string | undefined {
   const { origin, pathname, hostname } = new URL(baseUrl);
@@ -110,7 +110,10 @@ export function withVersion(baseUrl: string, protocol: Protocol): string | undef
   return lacks ? `${origin}${path}/v1` : undefined;
 }
 
-/** What is left of an upstream's `base_url` that ends in a path which is appended to it anyway; undefined of any other. */
+/**
+ * An upstream's `base_url` without the endpoint path, if it ends in one, because that path is appended anyway;
+ * undefined for any other.
+ */
 export function withoutEndpoint(baseUrl: string): string | undefined {
   const bare = baseUrl.replace(/\/+$/, "");
   const endpoint = Object.values(PROTOCOLS).find(({ upstreamPath }) => bare.endsWith(upstreamPath));

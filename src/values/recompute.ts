@@ -1,19 +1,22 @@
-/** A charge computed again from what its ledger line says: the proof that no price has been lost since. */
+/** Computes a charge again from its ledger line: this proves that no price has been lost since. */
 import { type JsonObject, objectOf, parseObject } from "./json-object.ts";
 import { leastNano, type NanoUsd, nanoUsd, parseNano } from "./money.ts";
 import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
 import { believableCount, NO_USAGE, type Usage } from "./tokens/usage.ts";
 
 interface Recomputed {
-  /** Tokens and calls at their prices, with the multiplier: what a complete answer costs. */
+  /** Tokens and calls at their prices, with the multiplier: the cost of a complete answer. */
   readonly cost: NanoUsd;
-  /** What a client owes for it: never more than the hold and the calls beyond it where the tokens are not the upstream's own last count. */
+  /**
+   * What a client owes for it. If the tokens are not the upstream's own last count, at most the hold plus the calls
+   * beyond it.
+   */
   readonly owed: NanoUsd;
 }
 
-/** A memo that has been read, for those who ask more than one thing of it. */
+/** A parsed memo, for callers that read more than one thing from it. */
 export interface Memo {
-  /** Undefined for a memo that is no JSON object. */
+  /** Undefined for a memo that is not a JSON object. */
   readonly fields: JsonObject | undefined;
   /** The tokens; undefined for a memo that does not hold every count. */
   readonly usage: Usage | undefined;
@@ -48,7 +51,8 @@ export function recompute(memo: string | Memo): Recomputed | undefined {
   // The line has the prices of its own tier and step: there is nothing left to choose.
   const price = { ...prices, tools, tiers: new Map<string, UnitPrices>(), aboveTokens: [] };
   const { amount: cost } = charge(price, multiplier as bigint as Multiplier, usage);
-  // Lines of earlier versions have no `final`: a count that came after its client was bounded by the hold.
+  // Lines of earlier versions have no `final`: a count that came after its client had disconnected was capped at the
+  // hold.
   const exact = fields.counted === "upstream" && (fields.ended === "complete" || fields.final === true);
   if (exact) return { cost, owed: cost };
   if (fields.calls_beyond_hold === undefined) return { cost, owed: leastNano(cost, hold) };
@@ -58,7 +62,7 @@ export function recompute(memo: string | Memo): Recomputed | undefined {
   return { cost, owed: leastNano(cost, nanoUsd(hold + beyond)) };
 }
 
-/** A try at an upstream as a memo holds it (settle/memo.ts). */
+/** An attempt at an upstream as in a memo (settle/memo.ts). */
 export interface NotedAttempt {
   readonly upstream: string;
   readonly model: string;
@@ -70,13 +74,13 @@ export interface NotedAttempt {
   readonly cost: NanoUsd;
   readonly paidBy: string;
   readonly why: string;
-  /** The cost again, from the line's tokens at the route's cost prices; undefined for a try that failed. */
+  /** The cost again, from the line's tokens at the route's cost prices; undefined for a failed attempt. */
   readonly computed: NanoUsd | undefined;
 }
 
 /**
- * The tries in a memo, the cost of the answered one computed again.
- * @returns none for a memo without them, undefined for one whose tries lack a figure.
+ * The attempts in a memo, with the cost of the answered one computed again.
+ * @returns none for a memo without them; undefined if one of the attempts lacks a figure.
  */
 export function attemptsOf(memo: string | Memo): readonly NotedAttempt[] | undefined {
   const read = memoOf(memo);
@@ -110,7 +114,7 @@ function attemptOf(attempt: JsonObject | undefined, line: Memo): NotedAttempt | 
   };
 }
 
-/** The line's tokens at the route's cost prices, which are the line's own where the try names none. */
+/** The line's tokens at the route's cost prices; these are the line's own prices if the attempt has none. */
 function costOf({ cost_prices, cost_tools }: JsonObject, { fields, usage }: Memo): NanoUsd | undefined {
   if (!fields || !usage) return undefined;
   const prices = pricesOf(fields, objectOf(cost_prices));
@@ -119,7 +123,7 @@ function costOf({ cost_prices, cost_tools }: JsonObject, { fields, usage }: Memo
   return charge({ ...prices, tools, tiers: new Map(), aboveTokens: [] }, MULTIPLIER_ONE, usage).amount;
 }
 
-// Both are written out, one member after the other: an audit does this for each line there is.
+// Both are written member by member, because an audit runs this for each line.
 
 function usageOf(fields: JsonObject): Usage | undefined {
   const input = believableCount(fields.input);
@@ -134,7 +138,7 @@ function usageOf(fields: JsonObject): Usage | undefined {
   return { input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning, toolCalls };
 }
 
-/** @param own prices that take the place of the line's. */
+/** @param own prices that override the line's. */
 function pricesOf(fields: JsonObject, own: JsonObject = NO_FIELDS): UnitPrices | undefined {
   const input = nano(own.input ?? fields.price_input);
   const cachedInput = nano(own.cached_input ?? fields.price_cached_input);

@@ -7,7 +7,7 @@ import { BASE62, type RandomBytes, valueOfBase62 } from "./key.ts";
 /** 32 hex characters; the first 12 are the time of issue in milliseconds. */
 export type RequestId = string & { readonly __unit: "uuid-v7-hex" };
 
-/** Each id is put together here: 0.29 us for 0.42 with bytes of its own. */
+/** Reused for each id: 0.29 us instead of 0.42 with a buffer per id. */
 const scratch = Buffer.alloc(16);
 
 /** A new id (RFC 9562 section 5.7: 48 bits of time, version 7, variant 10, 74 random bits). */
@@ -20,8 +20,8 @@ export function newRequestId(wallMs: number, random: RandomBytes): RequestId {
 }
 
 /*
- * An id is printed with numbers alone, as a division on paper whose digits are of 24 bits: a remainder below 62^4 and one such digit
- * are 48 bits, which a number holds exactly. 0.6 us for 1.4 with bigints.
+ * An id is printed with numbers only, by a long division with digits of 24 bits: a remainder below 62^4 and one such
+ * digit are 48 bits, which a number holds exactly. 0.6 us instead of 1.4 with bigints.
  */
 
 const ID_CHARS = 32;
@@ -41,14 +41,14 @@ for (let value = 0; value < 16; value++) HEX_VALUES[value.toString(16).charCodeA
 
 /**
  * The id as clients see it, the same in header, body, log and ledger.
- * @throws RangeError for a text of another length, which is no id.
+ * @throws RangeError for a text of another length, which is not an id.
  */
 export function printRequestId(id: RequestId): string {
   if (id.length !== ID_CHARS) throw new RangeError("a request id has 32 hex digits");
   readLimbs(id);
   let first = 0;
   for (let at = printed.length - PIECE_CHARS; at >= PREFIX.length; at -= PIECE_CHARS) {
-    // A quotient by 62^4 is below 2^24 times less, so the first limb of each is 0 after one more division.
+    // Dividing by 62^4 makes the number almost 2^24 times smaller, so its first limb is 0 after one more division.
     let rest = dividedByPiece(first++) | 0;
     for (let i = at + PIECE_CHARS - 1; i >= at; i--) {
       const quotient = (rest / 62) | 0;
@@ -61,12 +61,12 @@ export function printRequestId(id: RequestId): string {
 
 const WRITTEN_ID = /^[0-9a-f]{32}$/;
 
-/** What refers to a request or to something else, as people see it: a request's id printed, all else as it is. */
+/** A reference as people see it: a request's id is printed, any other reference is unchanged. */
 export function printReference(reference: string): string {
   return WRITTEN_ID.test(reference) ? printRequestId(reference as RequestId) : reference;
 }
 
-/** The first limb has what is left over when the others are full. */
+/** The first limb holds the remaining digits; the others are full. */
 function readLimbs(id: RequestId): void {
   let value = 0;
   for (let i = 0, limb = 0; i < ID_CHARS; i++) {
@@ -89,7 +89,7 @@ function dividedByPiece(first: number): number {
   return rest;
 }
 
-/** The id that was printed so; undefined for a text that is none. */
+/** Reads a printed id; undefined if the text is not one. */
 export function readRequestId(text: string): RequestId | undefined {
   if (!/^req_[0-9A-Za-z]{24}$/.test(text)) return undefined;
   const hex = valueOfBase62(text.slice(4)).toString(16).padStart(32, "0");

@@ -1,11 +1,11 @@
 /**
- * The operator's rules for what goes upstream, compiled from the configuration: plain data that `convert/rewrite/`
- * applies to bodies and dispatch to heads, and that can be printed unchanged.
+ * The operator's rules for requests upstream, compiled from the configuration: plain data that `convert/rewrite/`
+ * applies to bodies and dispatch to headers, and that can be printed unchanged.
  */
 import type { Protocol } from "./protocol.ts";
 import type { Secret } from "./secret.ts";
 
-/** Where a member is in a body: the names from the top, as the upstream's protocol spells them. */
+/** The path of a member in a body: the names from the top, in the spelling of the upstream's protocol. */
 export type MemberPath = readonly string[];
 
 /** A member and the JSON text that it gets. */
@@ -14,7 +14,7 @@ export interface Assignment {
   readonly json: string;
 }
 
-/** Request headers to take away, then those to set; names in lower case. */
+/** Request headers to remove, then those to set; names in lowercase. */
 export interface HeaderEdits {
   readonly remove: readonly string[];
   readonly add: readonly { readonly name: string; readonly value: Secret }[];
@@ -22,31 +22,31 @@ export interface HeaderEdits {
 
 export type RuleAction =
   | { readonly kind: "drop"; readonly paths: readonly MemberPath[] }
-  /** Overrides what the client said. */
+  /** Overrides the client's value. */
   | { readonly kind: "set"; readonly members: readonly Assignment[] }
-  /** Only where the client said nothing, or null. */
+  /** Only if the client sent no value, or null. */
   | { readonly kind: "default"; readonly members: readonly Assignment[] }
   /** Before or after the client's own system text. */
   | { readonly kind: "system"; readonly text: string; readonly at: "start" | "end" }
   | { readonly kind: "header"; readonly edits: HeaderEdits }
-  /** Takes Claude Code's volatile attribution line out of the system text (docs/translation-rules.md rule 11). */
+  /** Removes Claude Code's volatile attribution line from the system text (docs/translation-rules.md rule 11). */
   | { readonly kind: "strip_attribution" };
 
 export interface Rule {
-  /** The only protocol whose upstreams the rule concerns; undefined: all. */
+  /** The only protocol whose upstreams the rule applies to; undefined: all. */
   readonly protocol: Protocol | undefined;
   readonly action: RuleAction;
 }
 
-/** What has rules of its own. */
+/** An object that has rules. */
 export interface Ruled {
   readonly rules: readonly Rule[];
 }
 
 /**
  * The actions for an upstream of this protocol, in the order in which they are applied.
- * @param owners for an attempt the group, the model and the route (which carries its upstream's rules), in this order:
- *   what is nearest to the wire has the last word.
+ * @param owners for an attempt: the group, the model and the route (which carries its upstream's rules), in this order.
+ *   Later ones override earlier ones.
  */
 export function actionsFor(owners: readonly Ruled[], protocol: Protocol): RuleAction[] {
   const actions: RuleAction[] = [];
@@ -63,14 +63,14 @@ export function headerEdits(actions: readonly RuleAction[]): HeaderEdits[] {
   return actions.flatMap((action) => (action.kind === "header" ? [action.edits] : []));
 }
 
-/** The longest frame that goes around an injected system text: a message of its own, and the comma before it. */
+/** The most JSON that is added around an injected system text: a message of its own, and the comma before it. */
 const SYSTEM_FRAME_BYTES = 64;
 /** Quotes, colon and comma of a new member. */
 const MEMBER_FRAME_BYTES = 4;
 
 /**
- * Bytes by which actions can lengthen a body at most: what they add to the estimate of the input (ARCHITECTURE.md
- * promise 1).
+ * The most bytes that actions can add to a body: they are added to the estimate of the input (ARCHITECTURE.md promise
+ * 1).
  */
 export function addedBytes(actions: readonly RuleAction[]): number {
   return actions.reduce((total, action) => total + addedByAction(action), 0);

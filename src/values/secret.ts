@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 
 /**
  * A credential that prints as `***` when it is shown by accident: string conversion, JSON, inspection, logs
- * (docs/failure-model.md row 79). Only `reveal` gives the text, and a search for that word finds every use.
+ * (docs/failure-model.md row 79). Only `reveal` gives the text; searching for that word finds every use.
  */
 export class Secret {
   readonly #text: string;

@@ -1,17 +1,17 @@
 /**
- * The settings of one process, as `config/` makes them from `tollgate.yaml`: every default filled in, every unit in
- * the name. Stages receive the part they need as an argument.
+ * The settings of one process, as `config/` makes them from `tollgate.yaml`: with all defaults, and every unit in the
+ * name. Stages receive the part that they need as an argument.
  */
 import type { Catalog } from "./catalog.ts";
 import type { Protocol } from "./protocol.ts";
 import type { Secret } from "./secret.ts";
 
-/** Where things are in the working directory unless somebody says otherwise: the configuration, and what is written. */
+/** Default paths in the working directory: the configuration, and everything that is written. */
 export const CONFIG_FILE = "tollgate.yaml";
 export const DATA_DIR = "./data";
 /**
- * All that the demonstration writes, its store, journal and token. A folder of its own: a gateway that is configured later
- * in the same place must not find a journal of play money and give it to a real store.
+ * Everything that the demonstration writes: store, journal and token. A separate folder, so that a gateway configured
+ * later in the same place does not find a journal of demonstration charges and send it to a real store.
  */
 export const DEMO_DATA_DIR = "./data/demo";
 
@@ -31,7 +31,7 @@ export type StoreSettings =
   | {
       readonly kind: "redis";
       readonly url: Secret;
-      /** How it is recognised, where the form of the address asks for TLS. */
+      /** TLS options, if the scheme of the address asks for TLS. */
       readonly tls?: TlsSettings | undefined;
     }
   | {
@@ -46,11 +46,11 @@ export type StoreSettings =
       readonly kind: "redis-sentinel";
       readonly sentinels: readonly { host: string; port: number }[];
       readonly name: string;
-      /** Of the sentinels and of what they name; undefined: without TLS. */
+      /** For the sentinels and the Redis servers that they name; undefined: without TLS. */
       readonly tls: TlsSettings | undefined;
       readonly username: string | undefined;
       readonly password: Secret | undefined;
-      /** Who we are to the sentinels themselves, where they ask. */
+      /** User name and password for the sentinels themselves, if they require them. */
       readonly sentinelUsername: string | undefined;
       readonly sentinelPassword: Secret | undefined;
     };
@@ -75,52 +75,52 @@ export interface UpstreamSettings {
     readonly firstByteMs: number;
     /** Whole replies: from the request sent to the last body byte. */
     readonly wholeMs: number;
-    /** Longest silence inside a body. */
+    /** Idle timeout inside a body. */
     readonly idleMs: number;
-    /** A request's whole life, retries included. */
+    /** A request's total duration, including retries. */
     readonly totalMs: number;
   };
   /** Requests in flight per process. */
   readonly maxConcurrency: number;
-  /** The line in front of it while all its places are taken. */
+  /** The queue while all its slots are taken. */
   readonly queue: QueueSettings;
   readonly health: HealthSettings;
-  /** A client that left in the middle of a stream: the upstream is stopped, or read to its end for its count. */
+  /** When a client disconnects during a stream: the upstream is stopped, or read to its end for its count. */
   readonly onClientGone: "abort" | "drain";
-  /** With `abort`: the longest that it is still read on where its model may have thought out of sight. */
+  /** With `abort`: the longest time that it is still read if its model may have thought unseen. */
   readonly clientGoneGraceMs: number;
   readonly tls: TlsSettings;
 }
 
 export interface QueueSettings {
-  /** Requests that may wait; 0: none does. */
+  /** Requests that may wait; 0: none. */
   readonly max: number;
   readonly waitMs: number;
 }
 
-/** When an upstream is passed over, and for how long. */
+/** When an upstream is ejected, and for how long. */
 export interface HealthSettings {
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number;
   /** Share of failures among the outcomes of the last `windowMs`, in percent, once there are `outcomesMin`. */
   readonly failurePercent: number;
   readonly outcomesMin: number;
   readonly windowMs: number;
-  /** The first time; doubles with each repetition. */
+  /** The first cool-down; doubles with each repetition. */
   readonly coolDownMs: number;
   readonly coolDownMaxMs: number;
 }
 
 /**
- * Who a server must be, and who we are to it. Texts in PEM form, read from their files when the configuration was.
- * Verification is never switched off.
+ * How a server is verified, and our client certificate for it. Texts in PEM form, read from their files together with
+ * the configuration. Verification is never disabled.
  */
 export interface TlsSettings {
-  /** The only authorities that its certificate may come from; undefined: the system's. */
+  /** The only CAs that may have issued its certificate; undefined: the system's. */
   readonly ca: string | undefined;
-  /** What we show when it asks for a certificate. */
+  /** The client certificate that is sent if the server asks for one. */
   readonly identity: { readonly cert: string; readonly key: Secret } | undefined;
-  /** The name that its certificate must carry, where that is not the host of its address. */
+  /** The name that its certificate must have, if it is not the host of its address. */
   readonly serverName: string | undefined;
 }
 
@@ -133,11 +133,11 @@ export interface TraceSettings {
   readonly serviceName: string;
   /** Upstreams that get a `traceparent`. */
   readonly propagate: ReadonlySet<string>;
-  /** Finished spans wait at most so long. */
+  /** Longest time that finished spans wait for export. */
   readonly exportEveryMs: number;
 }
 
-/** What a receiver can be told of, by its name in the configuration and in what is sent. */
+/** Kinds of notices, by their names in the configuration and in the payload. */
 export const NOTICE_KINDS = [
   "balance_low",
   "card_ending",
@@ -149,63 +149,65 @@ export const NOTICE_KINDS = [
 ] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** Whom the gateway tells of what happens, by signed webhooks (docs/notices.md). */
+/** Where the gateway sends notices, as signed webhooks (docs/notices.md). */
 export interface NoticeSettings {
-  /** Paths and queries of receivers are often what lets one in. */
+  /** Secret, because paths and queries of receivers often contain the credential. */
   readonly url: Secret;
-  /** `whsec_` and a key in base64, at least one; each signs. */
+  /** `whsec_` and a key in base64, at least one; every key signs. */
   readonly secrets: readonly Secret[];
   readonly kinds: ReadonlySet<NoticeKind>;
-  /** Nano-dollars, of accounts without a threshold of their own; undefined: they have none. */
+  /** Threshold in nano-dollars for accounts without one of their own; undefined: none. */
   readonly balanceBelowNano: number | undefined;
   readonly cardEndsWithinMs: number;
 }
 
-/** A provider of OpenID Connect that says who somebody is. */
+/** An OpenID Connect provider that authenticates users. */
 export interface OidcSettings {
-  /** As the provider names itself, to the letter. */
+  /** Exactly as the provider names itself. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
-  /** Which claim is the account's name. */
+  /** The claim that is the account's name. */
   readonly claim: string;
-  /** Whether a name without an account gets one. */
+  /** Whether an account is created for a name that has none. */
   readonly createAccounts: boolean;
-  /** Of such accounts; undefined: the default plan. */
+  /** The plan of created accounts; undefined: the default plan. */
   readonly plan: string | undefined;
-  /** What the pages call it. */
+  /** The provider's name on the pages. */
   readonly label: string | undefined;
 }
 
-/** Who of a provider's people are operators. */
+/** Which users of a provider are operators. */
 export interface OperatorOidcSettings {
-  /** Of it `claim` is what must have one of the allowed values. */
+  /** Its `claim` must have one of the allowed values. */
   readonly oidc: OidcSettings;
-  /** At least one, to the letter. */
+  /** At least one; compared exactly. */
   readonly allowed: readonly string[];
-  /** Under what address browsers know the admin address; undefined: the one that they ask. */
+  /** The public URL of the admin address; undefined: the one that the browser uses. */
   readonly publicUrl: string | undefined;
 }
 
 /** The pages for owners of keys, on the public listener. */
 export interface ConsoleSettings {
-  /** Where they are: `/` and a name, without a slash at the end. */
+  /** Their path: `/` and a name, without a slash at the end. */
   readonly path: string;
-  /** Under what address a browser knows this gateway, without a slash at the end; undefined: the one that it asks. */
+  /** The public URL of this gateway, without a slash at the end; undefined: the one that the browser uses. */
   readonly publicUrl: string | undefined;
-  /** How long who has signed in stays so. */
+  /** How long a session lasts. */
   readonly sessionMs: number;
-  /** How long a sign-in link opens. */
+  /** How long a sign-in link is valid. */
   readonly invitationMs: number;
-  /** Undefined: nobody comes in that way. */
+  /** Undefined: this sign-in method is off. */
   readonly oidc: OidcSettings | undefined;
-  /** In which header, in lower case, a trusted front names whom it has let in; undefined: in none. */
+  /** The header, in lowercase, in which a trusted front names the user that it has authenticated; undefined: none. */
   readonly trustedHeader: string | undefined;
-  /** Whom the pages name for help. */
+  /** The contact for help that the pages show. */
   readonly support: { readonly email: string | undefined; readonly url: string | undefined };
 }
 
-/** Where this process is full (docs/overload.md); undefined: derived from the machine and the upstreams. */
+/**
+ * Limits at which this process is overloaded (docs/overload.md); undefined: derived from the machine and the upstreams.
+ */
 interface OverloadSettings {
   /** Admitted requests that are being answered. */
   readonly inFlightMax: number | undefined;
@@ -221,34 +223,34 @@ export interface Settings {
   readonly adminToken: Secret | undefined;
   readonly store: StoreSettings;
   readonly journal: JournalSettings;
-  /** First seals, all open. */
+  /** The first one seals, all of them open. */
   readonly sealingKeys: readonly Secret[];
-  /** Addresses whose forwarding headers are believed: CIDR blocks, and `unix` for a unix socket. */
+  /** Addresses whose forwarding headers are trusted: CIDR blocks, and `unix` for a unix socket. */
   readonly trustProxy: readonly string[];
   readonly site: string | undefined;
-  /** Undefined: the public listener has no pages of its own but the one at `/`. */
+  /** Undefined: the public listener has no pages except the one at `/`. */
   readonly console: ConsoleSettings | undefined;
-  /** Undefined: operators come in by the admin token alone. */
+  /** Undefined: operators sign in only with the admin token. */
   readonly operatorOidc: OperatorOidcSettings | undefined;
   readonly bodyBytesMax: number;
   readonly drain: { readonly lameDuckMs: number; readonly deadlineMs: number };
   readonly overload: OverloadSettings;
-  /** Processes that serve clients; 1: this one does. */
+  /** Processes that serve clients; 1: this process does. */
   readonly workers: number;
   readonly heartbeatMs: number;
   readonly upstreamUnavailableStatus: 403 | 503;
   /**
-   * Nano-dollars that an account may cost in a day by requests that it leaves before it is given anything: a whole number up
-   * to NANO_USD_MAX, which is below 2^53, so that settings can be printed as JSON.
+   * Nano-dollars that an account may cost per day by requests whose client disconnects before it was given anything. A
+   * whole number up to NANO_USD_MAX, which is below 2^53, so that settings can be printed as JSON.
    */
   readonly leftAllowanceNano: number;
-  /** `Idempotency-Key`: whether it is heeded, and how long a charged request is remembered from its admission on. */
+  /** `Idempotency-Key`: whether it is supported, and how long a charged request is remembered after its admission. */
   readonly idempotency: { readonly enabled: boolean; readonly keepMs: number };
   readonly corsOrigins: readonly string[];
   readonly log: { readonly level: "silent" | "error" | "warn" | "info" | "debug" };
-  /** Undefined: no traces, and nothing is paid for them. */
+  /** Undefined: no traces, and no cost for them. */
   readonly traces: TraceSettings | undefined;
-  /** Undefined: nobody is told of anything, and nothing is written for it. */
+  /** Undefined: no notices are sent or stored. */
   readonly notices: NoticeSettings | undefined;
   readonly upstreams: ReadonlyMap<string, UpstreamSettings>;
   readonly catalog: Catalog;

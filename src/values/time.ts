@@ -1,10 +1,8 @@
-/**
- * Time comes in as an argument, never from a global: stages take a `Clock`, tests hand in a fake one.
- */
+/** Time is always an argument, never a global: stages take a `Clock`, tests pass a fake one. */
 
 import process from "node:process";
 
-/** What a stage may ask of time. `monotonicMs` is for latencies and timers, `wallMs` for dates shown to people. */
+/** The clock of a stage. `monotonicMs` is for latencies and timers, `wallMs` for dates shown to people. */
 export interface Clock {
   /** Milliseconds since an arbitrary start; never jumps. */
   monotonicMs(): number;
@@ -12,23 +10,24 @@ export interface Clock {
   wallMs(): number;
   /** Runs `task` once after `ms`; the result cancels it. Does not keep the process alive. */
   after(ms: number, task: () => void): () => void;
-  /** Runs `task` once this turn of the event loop is over; the result cancels it. See `afterTurn`. */
+  /** Runs `task` once, after this turn of the event loop; the result cancels it. See `afterTurn`. */
   afterTurn?(task: () => void): () => void;
-  /** How late this process was itself so far, milliseconds. See `ownDelayMs`. */
+  /** Total delay of this process itself, in milliseconds. See `ownDelayMs`. */
   ownDelayMs?(): number;
 }
 
 /**
- * How late this process was itself so far, milliseconds: by its own long turns, or without a core. The difference between two
- * calls is what of the time between them nobody else is to blame for. 0 by a clock of tests that knows of none.
+ * Total delay of this process itself so far, in milliseconds: from its own long turns, or from waiting for a CPU core.
+ * The difference between two calls is the part of the time between them that was this process's own delay. 0 with a
+ * test clock that does not measure it.
  */
 export function ownDelayMs(clock: Clock): number {
   return clock.ownDelayMs?.() ?? 0;
 }
 
 /**
- * Runs `task` after everything that came in with this turn of the event loop, by a clock that has turns of its own (a
- * simulation), else by the machine's. The result cancels it.
+ * Runs `task` after everything that arrived in this turn of the event loop. Uses the clock's own turns if it has any (a
+ * simulation), else the machine's. The result cancels it.
  */
 export function afterTurn(clock: Clock, task: () => void): () => void {
   if (clock.afterTurn) return clock.afterTurn(task);
@@ -37,13 +36,13 @@ export function afterTurn(clock: Clock, task: () => void): () => void {
 }
 
 /**
- * Runs `task` once all that is ready has run, before the event loop looks at its sockets again; by a clock that has turns of its
- * own, at the end of its turn. The result cancels it.
+ * Runs `task` after everything that is ready, before the event loop checks its sockets again. With a clock that has its
+ * own turns, at the end of its turn. The result cancels it.
  */
 export function afterReady(clock: Clock, task: () => void): () => void {
   if (clock.afterTurn) return clock.afterTurn(task);
   let isWanted = true;
-  // Node runs these when no continuation of a promise is left.
+  // Node runs these when no promise continuation is left.
   process.nextTick(() => {
     if (isWanted) task();
   });
@@ -53,28 +52,31 @@ export function afterReady(clock: Clock, task: () => void): () => void {
 }
 
 /**
- * Steps of many requests, taken one after another at the end of a turn of the event loop. A request that goes its whole way alone
- * finds the processor's caches full of what others needed last; the same step of ten requests in a row finds its own
- * (docs/decisions/the-same-step-of-many-requests-goes-together.md).
+ * Runs the same step of many requests one after another, at the end of a turn of the event loop. If each request ran
+ * its whole path alone, it would find the processor's caches full of what others needed last. The same step of ten
+ * requests in a row finds its own data (docs/decisions/the-same-step-of-many-requests-goes-together.md).
  */
 export class Cohort {
   readonly #clock: Clock;
   #steps: (() => void)[] = [];
-  /** Of this turn, for all who join in it. */
+  /** For all who join in this turn. */
   #joined: Promise<void> | undefined = undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Resolves at the end of this turn of the event loop, together with all who have asked in it, in the order in which they did. */
+  /**
+   * Resolves at the end of this turn of the event loop, together with all other calls in the turn, in the order of the
+   * calls.
+   */
   join(): Promise<void> {
-    // One promise for all: their continuations run in the order in which they asked, after all steps of the turn.
+    // One promise for all: their continuations run in the order of the calls, after all steps of the turn.
     this.#joined ??= new Promise((resolve) => this.add(resolve));
     return this.#joined;
   }
 
-  /** Runs `step` at the end of this turn of the event loop, after those that were added before it. */
+  /** Runs `step` at the end of this turn of the event loop, after those that were added earlier. */
   add(step: () => void): void {
     if (this.#steps.push(step) === 1) this.#runLater();
   }
@@ -91,7 +93,7 @@ export class Cohort {
     try {
       while (taken < steps.length) steps[taken++]?.();
     } finally {
-      // A defect of one step takes nothing from the others.
+      // A defect in one step must not stop the others.
       if (taken < steps.length) {
         if (this.#steps.length === 0) this.#runLater();
         this.#steps.unshift(...steps.slice(taken));
@@ -100,14 +102,14 @@ export class Cohort {
   }
 }
 
-/** How often a process looks whether it is late itself. */
+/** Interval at which a process checks its own delay. */
 const BEAT_MS = 20;
-/** A timer may be late by so much without anybody's fault. */
+/** Normal delay of a timer. */
 const PUNCTUAL_MS = 5;
-/** Nobody asks any more: so many beats later it ends, that an idle process sleeps. */
+/** After this many beats without a call it stops, so that an idle process sleeps. */
 const BEATS_UNASKED_MAX = 50;
 
-/** Counts how late its own timer is, while somebody asks now and then. */
+/** Measures how late its own timer is, as long as it is read from time to time. */
 export class OwnDelay {
   readonly #clock: Pick<Clock, "monotonicMs" | "after">;
   #delayMs = 0;
@@ -118,7 +120,7 @@ export class OwnDelay {
     this.#clock = clock;
   }
 
-  /** Milliseconds so far, what is late right now included: sockets may be read before timers. */
+  /** Milliseconds so far, including the current delay, because sockets may be read before timers run. */
   get totalMs(): number {
     this.#unasked = 0;
     const nowMs = this.#clock.monotonicMs();
@@ -144,7 +146,7 @@ export class OwnDelay {
   }
 }
 
-/** The machine's clock. It is bound, since `performance` is looked up anew each time that it is named (17 of 80 ns). */
+/** The machine's clock. Bound, because `performance` is looked up again each time it is named (17 of 80 ns). */
 export const systemClock: Clock = {
   ownDelayMs: () => ownDelay.totalMs,
   monotonicMs: performance.now.bind(performance),
@@ -161,8 +163,8 @@ const ownDelay = new OwnDelay(systemClock);
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * Reads a duration as the configuration writes it: a whole number and a unit (`ms s m h d`).
- * @returns milliseconds, or undefined when the text is not a duration.
+ * Reads a duration in the notation of the configuration: a whole number and a unit (`ms s m h d`).
+ * @returns milliseconds, or undefined if the text is not a duration.
  */
 export function parseDurationMs(text: string): number | undefined {
   const match = /^(0|[1-9][0-9]{0,8})(ms|s|m|h|d)$/.exec(text);
@@ -171,10 +173,10 @@ export function parseDurationMs(text: string): number | undefined {
 }
 
 const DAY_MS = 86_400_000;
-/** The day that was asked for last: most requests are of today. */
+/** The last result, because most requests are on the same day. */
 let lastDay = { number: Number.NaN, text: "" };
 
-/** The UTC day of an instant, `YYYY-MM-DD`; per-day sums are filed under it. */
+/** The UTC day of an instant, `YYYY-MM-DD`; daily sums are stored under it. */
 export function utcDay(epochMs: number): string {
   const number = Math.floor(epochMs / DAY_MS);
   if (number !== lastDay.number) lastDay = { number, text: new Date(epochMs).toISOString().slice(0, 10) };

@@ -1,9 +1,9 @@
 /**
- * What a model's server says when it refuses a request, whatever it calls it (docs/translation-rules.md rule 47): by
- * code, by type, by the sentences that are known. Pure.
+ * The meaning of a model server's refusal, however it is expressed (docs/translation-rules.md rule 47): by code, by
+ * type, by known sentences. Pure.
  */
 
-/** Refusals that clients tell apart, by the code that they know. */
+/** Refusals that clients distinguish, by the code that they know. */
 export type RefusalCode =
   | "context_length_exceeded"
   | "content_policy_violation"
@@ -11,12 +11,13 @@ export type RefusalCode =
   | "unsupported_parameter";
 
 /**
- * `quota`: the operator's account at the vendor has none left, which is nothing that the client could change; `beyond_rate`: this
- * one request is more than the account may ask in a minute, so that no wait helps it and no other is meant.
+ * `quota`: the operator's account at the vendor has no quota left, which the client cannot change. `beyond_rate`: this
+ * one request exceeds what the account may use in a minute, so waiting does not help it, and other requests are not
+ * affected.
  */
 export type RefusalMeaning = RefusalCode | "quota" | "beyond_rate";
 
-/** Codes and types of vendors, in lower case. */
+/** Codes and types of vendors, in lowercase. */
 const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeaning>([
   ["context_length_exceeded", "context_length_exceeded"],
   // llama.cpp
@@ -37,14 +38,14 @@ const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeanin
   ["billing_error", "quota"],
 ]);
 
-/** `invalid_image_url`, `image_too_large` and their kin. */
+/** `invalid_image_url`, `image_too_large` and similar codes. */
 const IMAGE_CODE = /(^|_)image(_|$)/;
 
 /**
- * Known sentences. They are looked for in the server's own words only (`ownWords`), since it may repeat what the client has sent;
- * those about the operator's account must be the very first words, since they cost the upstream its place. Of OpenAI, Azure, GitHub
- * Copilot, Groq, Cerebras, LM Studio, vLLM, SGLang, llama.cpp, TGI, Anthropic, Bedrock, Gemini, Mistral, xAI, Cohere, Kimi, Z.ai, MiniMax, Alibaba
- * (November 2026).
+ * Known sentences. They are searched only in the server's own words (`saysItself`), because a message may repeat what
+ * the client has sent. Those about the operator's account must be at the very beginning, because they eject the
+ * upstream. From OpenAI, Azure, GitHub Copilot, Groq, Cerebras, LM Studio, vLLM, SGLang, llama.cpp, TGI, Anthropic,
+ * Bedrock, Gemini, Mistral, xAI, Cohere, Kimi, Z.ai, MiniMax, Alibaba (November 2026).
  */
 const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
   [
@@ -67,7 +68,7 @@ const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
     "context_length_exceeded",
   ],
   [
-    // The last two of OpenRouter and xAI, both with 403.
+    // The last two are from OpenRouter and xAI, both with 403.
     /content management policy|data may contain inappropriate content|flagged (?:as|for) .{0,60}policy|your input was flagged|content violates usage guidelines/i,
     "content_policy_violation",
   ],
@@ -78,10 +79,10 @@ const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
   ],
 ];
 
-/** How far into a message its own words are looked for. */
+/** How many characters of a message are searched for the server's own words. */
 const OWN_WORDS_CHARS = 300;
 
-/** What servers, routers and SDKs write before a message, one after another. */
+/** What servers, routers and SDKs write in front of a message, possibly several of them. */
 const PREFIX = new RegExp(
   [
     "error code:? \\d+ - |(?:http |status |code )*\\d{3}(?: bad request)?: |<\\d{3}> |\\[\\d{3}\\] ",
@@ -94,19 +95,19 @@ const PREFIX = new RegExp(
 );
 const PREFIXES_MAX = 8;
 
-/** The place of a block of content that a server cannot read, before what it says of it. */
+/** The path of a content block that a server cannot read, in front of the message about it. */
 const BLOCK_PATH = /(?:messages|input|\*{3})[\w.*[\]]{0,40}content[\w.*[\]]{0,60}: /y;
 
-/** Text in quotation marks, an unclosed one to the end; an apostrophe inside a word is none. */
+/** Text in quotation marks, an unclosed one to the end; an apostrophe inside a word does not count. */
 const QUOTED =
   /"(?:[^"\\]|\\.)*(?:"|$)|(?<!\w)'(?:[^']|'(?=\w))*(?:'(?!\w)|$)|\u201c[^\u201d]*(?:\u201d|$)|\u2018[^\u2019]*(?:\u2019|$)/g;
 
-/** After it stands a value, as a rule: what a client has sent. Numbers are the server's. */
+/** Usually followed by a value that a client has sent. Numbers are the server's. */
 const VALUE_FOLLOWS = /:\s+(?!\d)|\n/;
 
 /**
- * Whether a message says this in the server's own words: before any value that it repeats, and in no quotation marks. The words
- * may go on after that.
+ * Whether a message contains this in the server's own words: before any value that it repeats, and outside quotation
+ * marks. The match may extend beyond that.
  */
 function saysItself(message: string, sentence: RegExp, beforeIt: readonly RegExp[]): boolean {
   const begins = message.slice(0, OWN_WORDS_CHARS).trimStart();
@@ -132,8 +133,8 @@ const PREFIXES = [PREFIX];
 const PREFIXES_AND_PATH = [PREFIX, BLOCK_PATH];
 
 /**
- * What a refusal means; undefined when it is none of these.
- * @param names its `code`, `type` and the like, of any type.
+ * The meaning of a refusal; undefined if it is none of these.
+ * @param names its `code`, `type` and similar members, of any type.
  * @param message its text.
  */
 export function refusalMeaning(names: readonly unknown[], message: unknown): RefusalMeaning | undefined {
@@ -150,13 +151,15 @@ export function refusalMeaning(names: readonly unknown[], message: unknown): Ref
   })?.[1];
 }
 
-/** The code of a refusal of reasoning that the server did not make, or made for another account or conversation. */
+/**
+ * The code for refused reasoning: the server did not produce it, or produced it for another account or conversation.
+ */
 export const REASONING_REFUSED = "invalid_encrypted_content";
 
 /**
- * Known sentences of it: Anthropic's (also by Bedrock, Vertex and routers; public reports: anthropics/claude-code#10627 and
- * #63283), OpenAI's and Azure's (openai/codex#8145, openai/openai-agents-python#2063). Not among them is the demand that a turn
- * must begin with thinking: less of it would not help.
+ * Known sentences for it: Anthropic's (also via Bedrock, Vertex and routers; public reports:
+ * anthropics/claude-code#10627 and #63283), OpenAI's and Azure's (openai/codex#8145, openai/openai-agents-python#2063).
+ * The demand that a turn must begin with thinking is not included, because sending less of it would not help.
  */
 const REASONING_SENTENCES = new RegExp(
   [
@@ -168,13 +171,16 @@ const REASONING_SENTENCES = new RegExp(
   "i",
 );
 
-/** Whether a refusal is about reasoning that came back to the wrong server; `names` and `message` as for `refusalMeaning`. */
+/**
+ * Whether a refusal is about reasoning that came back to the wrong server; `names` and `message` as for
+ * `refusalMeaning`.
+ */
 export function refusesReasoning(names: readonly unknown[], message: unknown): boolean {
   if (names.includes(REASONING_REFUSED)) return true;
   return typeof message === "string" && saysItself(message, REASONING_SENTENCES, PREFIXES_AND_PATH);
 }
 
-/** Words of a server that something in it has gone wrong: vLLM, SGLang and Python's own. */
+/** Words for a failure inside a server: vLLM's, SGLang's and Python's own. */
 const ILL = new RegExp(
   [
     "internal (?:server )?error|server error|engine ?(?:core|loop|process)?.{0,20}(?:dead|died|errored|encountered|crash)|background loop",
@@ -184,7 +190,7 @@ const ILL = new RegExp(
   "i",
 );
 
-/** Whether the message of an error with a status of the client's speaks of the server all the same, or says nothing. */
+/** Whether the message of an error with a 4xx status is about the server after all, or is empty. */
 export function saysItIsIll(message: unknown): boolean {
   if (typeof message !== "string" || message.trim() === "") return true;
   return /^\s*(?:internal|runtime|assertion) ?(?:server )?error/i.test(message) || saysItself(message, ILL, PREFIXES);
@@ -195,20 +201,20 @@ export function refusalCode(code: unknown): RefusalCode | undefined {
   return codeOfMeaning(refusalMeaning([code], undefined));
 }
 
-/** The same, of what a refusal means: undefined where it is about the operator's account. */
+/** The client's code for the meaning of a refusal; undefined if it is about the operator's account. */
 export function codeOfMeaning(meaning: RefusalMeaning | undefined): RefusalCode | undefined {
   return meaning === "quota" || meaning === "beyond_rate" ? undefined : meaning;
 }
 
-/** What a messages client compacts its conversation at: the vendor's own sentence. */
+/** The sentence on which a messages client compacts its conversation: the vendor's own. */
 const TOO_LONG = "prompt is too long";
 const LIMIT =
   /\[\s*1\s*,\s*(\d[\d,]*)\s*\]|(?:maximum (?:context|prompt|model) length|context (?:length(?! \(n_keep)|size|window|limit)|maximum number of tokens allowed|cannot exceed|token limit|must be <=|exceeds the limit of|exceeds budget|while limit is|n_ctx)\D{0,30}(\d[\d,]*)|(\d[\d,]*)\s*(?:tokens? )?maximum/i;
 const NUMBER = /\d[\d,]{2,}/g;
 
 /**
- * A context overflow in the words of the messages protocol: `prompt is too long: N tokens > M maximum`, as far as the
- * server said the two numbers, and what it said.
+ * A context overflow in the words of the messages protocol: `prompt is too long: N tokens > M maximum`, with the
+ * numbers that the server gave, and its message.
  */
 export function tooLongSentence(words: string): string {
   if (words.toLowerCase().startsWith(TOO_LONG)) return words;

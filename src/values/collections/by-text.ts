@@ -1,9 +1,9 @@
-/** So many texts; one more, and all are forgotten: what is in use comes again at once. */
+/** Maximum of texts; when it is exceeded, all are forgotten. Texts in use are soon added again. */
 const TEXTS_MAX = 1_000;
 
 /**
- * A function of a text that remembers what it gave for each, as the same few come with each request.
- * @param make never gives undefined; of a text on which it throws nothing is remembered.
+ * Memoizes a function of a text, because the same few texts occur in each request.
+ * @param make never returns undefined; if it throws, nothing is remembered.
  */
 export function byText<V extends NonNullable<unknown>>(make: (text: string) => V): (text: string) => V {
   const known = new Map<string, V>();

@@ -1,9 +1,9 @@
-/** Work of one name, one piece after another; work of different names goes on side by side. */
+/** Runs tasks of the same name one after another; tasks of different names run concurrently. */
 export class KeyedQueue<T> {
-  /** The last piece of each name that has one under way; bounded by the connections of the listener. */
+  /** The last task of each name that has one running; bounded by the connections of the listener. */
   readonly #last = new Map<string, Promise<T>>();
 
-  /** @param name undefined: waits for nobody. */
+  /** @param name undefined: does not wait. */
   async of(name: string | undefined, work: () => Promise<T>): Promise<T> {
     if (name === undefined) return work();
     const turn = (this.#last.get(name) ?? Promise.resolve()).then(work, work);

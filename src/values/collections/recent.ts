@@ -1,6 +1,6 @@
 /**
- * Bounded memories of what was seen lately, by text: what was used least recently is forgotten first, and what is older than
- * its time. The one entry point of lru-cache.
+ * Bounded caches of recent entries by text: entries that were used least recently are evicted first, and entries expire
+ * after their TTL. The only file that uses lru-cache.
  */
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../time.ts";
@@ -18,11 +18,12 @@ export type Recent<V extends object | string | true> = Pick<
   "get" | "set" | "has" | "delete" | "size"
 >;
 
-/** An empty memory. `get` and `set` count as use, `has` does not. */
+/** An empty cache. `get` and `set` count as use, `has` does not. */
 export function createRecent<V extends object | string | true>({ max, ttlMs, clock }: RecentOptions): Recent<V> {
-  // An entry of the instant 0 would live for ever.
+  // An entry set at time 0 would never expire.
   const perf = { now: () => clock.monotonicMs() + 1 };
   const life = ttlMs === undefined ? {} : { ttl: ttlMs, ttlResolution: 0, perf };
-  // As `max` it would make room for all entries at once: 7 MB and 40 ms at the start of a gateway that has seen nobody yet.
+  // With `max`, it would allocate room for all entries at once: 7 MB and 40 ms at the start of a gateway without
+  // clients.
   return new LRUCache<string, V>({ maxSize: max, sizeCalculation: () => 1, ...life });
 }

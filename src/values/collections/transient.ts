@@ -1,20 +1,21 @@
 /**
- * Collections for what comes and goes with each request, with the interfaces of Map and Set as far as they are needed.
+ * Collections for what comes and goes with each request, with the parts of the interfaces of Map and Set that are
+ * needed.
  *
- * A Map or Set that members come to and leave makes itself a new table each time that its table is full of those that have
- * left. V8 keeps the old table pointing to the new one, for iterators, and an old table that has outlived two collections of the
- * young generation is not looked at again before the next full one: it keeps the new table, that one the next, and each of
- * them whatever was in flight when it was left. So nearly everything that ever was a member was copied twice and died among
- * the old (docs/benchmarks.md).
+ * A Map or Set whose members come and go creates a new table each time its table is full of deleted entries. V8 keeps
+ * the old table pointing to the new one, for iterators. An old table that has survived two collections of the young
+ * generation is not collected before the next full collection. Until then it keeps the new table, that one the next,
+ * and each of them what was in flight at that time. So nearly everything that was ever a member was copied twice and
+ * died in the old generation (docs/benchmarks.md).
  */
 
-/** One after another, in the order in which they came. Nothing of one that has left leads on. */
+/** A linked list in the order of insertion. A removed node points to no other node. */
 class Chain<P extends { before: P | undefined; after: P | undefined }> {
   first: P | undefined;
   #last: P | undefined;
   size = 0;
 
-  /** Takes one in, behind all others. */
+  /** Appends a node. */
   link(place: P): void {
     const last = this.#last;
     place.before = last;
@@ -24,7 +25,7 @@ class Chain<P extends { before: P | undefined; after: P | undefined }> {
     this.size++;
   }
 
-  /** Lets one of this chain go. False when it has left already. */
+  /** Removes a node of this list. False if it was already removed. */
   unlink(place: P): boolean {
     const { before, after } = place;
     if (before === undefined && this.first !== place) return false;
@@ -37,7 +38,7 @@ class Chain<P extends { before: P | undefined; after: P | undefined }> {
     return true;
   }
 
-  /** All as they are now. */
+  /** All nodes at this time. */
   all(): P[] {
     const all: P[] = [];
     for (let place = this.first; place; place = place.after) all.push(place);
@@ -45,14 +46,14 @@ class Chain<P extends { before: P | undefined; after: P | undefined }> {
   }
 }
 
-/** Where a member is: it leaves by this. */
+/** The node of a member; needed to remove it. */
 interface TransientPlace<T> {
   value: T | undefined;
   before: TransientPlace<T> | undefined;
   after: TransientPlace<T> | undefined;
 }
 
-/** Members in the order in which they came. */
+/** Members in the order of insertion. */
 export class TransientList<T> {
   readonly #chain = new Chain<TransientPlace<T>>();
 
@@ -60,32 +61,32 @@ export class TransientList<T> {
     return this.#chain.size;
   }
 
-  /** The one that has been here the longest. */
+  /** The oldest member. */
   get first(): T | undefined {
     return this.#chain.first?.value;
   }
 
-  /** Takes a member in, behind all others. @returns what it leaves by. */
+  /** Appends a member. @returns the node with which to remove it. */
   add(value: T): TransientPlace<T> {
     const place = { value, before: undefined, after: undefined };
     this.#chain.link(place);
     return place;
   }
 
-  /** Lets a member of this list go. False when it has left already. */
+  /** Removes a member of this list. False if it was already removed. */
   delete(place: TransientPlace<T>): boolean {
     if (!this.#chain.unlink(place)) return false;
     place.value = undefined;
     return true;
   }
 
-  /** All members as they are now. */
+  /** All members at this time. */
   values(): T[] {
     return this.#chain.all().map(({ value }) => value as T);
   }
 }
 
-/** A member of a map, with the one after it in the same slot, and those that came before and after it. */
+/** A member of a map, with the next one in the same slot, and its neighbors in the order of insertion. */
 interface Named<K, V> {
   readonly name: K;
   value: V | undefined;
@@ -97,19 +98,20 @@ interface Named<K, V> {
 
 /** A power of two; most maps have a few members at once. */
 const SLOTS_FIRST = 8;
-/** A table of more than these is given up with its last member: there is a map for each account. */
+/** A larger table is released with its last member, because there is a map for each account. */
 const SLOTS_KEPT = 64;
-/** As many as an account's tag has. Names of requests and keys are random at their ends. */
+/** The length of an account's tag. Names of requests and keys are random at their ends. */
 const HASHED_CHARS = 10;
 /**
- * Odd, and nobody's to know: tags are read from keys that strangers write, who could otherwise make thousands of one slot (with 31 a
- * name among 4,000 such took 74 us to come and leave; now 0.3, as among any).
+ * Odd and secret. Tags come from keys that anybody can write; with a known multiplier, thousands of tags could be made
+ * to fall into one slot (with 31, adding and removing a name among 4,000 such took 74 us; now 0.3, as for any names).
  */
 const MULTIPLIER = (crypto.getRandomValues(new Int32Array(1))[0] as number) | 1;
 
 /**
- * Members by name, in the order in which they came. A table of our own: as a property of an object each name would first be looked
- * for among all texts that V8 has interned, and interned; to come, be found and leave took 0.9 us so, and takes 0.3.
+ * Members by name, in the order of insertion. It has its own hash table: as a property of an object, each name would
+ * first be searched among all strings that V8 has interned, and interned. Adding, finding and removing took 0.9 us that
+ * way, and takes 0.3.
  */
 export class TransientMap<K extends string, V> {
   /** The first member of each slot. */
@@ -120,7 +122,7 @@ export class TransientMap<K extends string, V> {
     return this.#chain.size;
   }
 
-  /** The value of the one that has been here the longest. */
+  /** The value of the oldest member. */
   get first(): V | undefined {
     return this.#chain.first?.value;
   }
@@ -133,7 +135,7 @@ export class TransientMap<K extends string, V> {
     return this.#find(name, hashOf(name)) !== undefined;
   }
 
-  /** Takes a member in, or another value for one that is here, which keeps its place. */
+  /** Adds a member, or replaces the value of an existing one, which keeps its position. */
   set(name: K, value: V): void {
     const hash = hashOf(name);
     const known = this.#find(name, hash);
@@ -147,14 +149,14 @@ export class TransientMap<K extends string, V> {
     this.#hang(member);
   }
 
-  /** Lets a member go. False when there is none of this name. */
+  /** Removes a member. False if there is none of this name. */
   delete(name: K): boolean {
     const member = this.#remove(name);
     if (member) member.value = undefined;
     return member !== undefined;
   }
 
-  /** Lets a member go. @returns its value. */
+  /** Removes a member. @returns its value. */
   take(name: K): V | undefined {
     const member = this.#remove(name);
     if (!member) return undefined;
@@ -163,7 +165,7 @@ export class TransientMap<K extends string, V> {
     return value;
   }
 
-  /** All members as they are now. */
+  /** All members at this time. */
   entries(): (readonly [K, V])[] {
     return this.#chain.all().map(({ name, value }) => [name, value as V]);
   }
@@ -195,7 +197,7 @@ export class TransientMap<K extends string, V> {
     return member;
   }
 
-  /** Puts a member before the others of its slot. */
+  /** Puts a member in front of the others in its slot. */
   #hang(member: Named<K, V>): void {
     const slot = member.hash & (this.#slots.length - 1);
     member.next = this.#slots[slot];

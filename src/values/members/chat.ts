@@ -1,4 +1,4 @@
-/** Members of a chat completions request: the official ones, and those of the servers that speak the protocol too. */
+/** Members of a chat completions request: the official ones, and those of other servers with this protocol. */
 
 import { joined, shape } from "./shape.ts";
 import { CACHE_CONTROL, MODERATION, REASONING, SHARED, STREAM_OPTIONS, TEMPLATE_SWITCHES } from "./shared.ts";
@@ -29,7 +29,7 @@ const OFFICIAL = shape(
       messages model frequency_penalty function_call logit_bias logprobs max_completion_tokens max_tokens metadata n
       parallel_tool_calls presence_penalty prompt_cache_key prompt_cache_retention reasoning_effort response_format
       safety_identifier seed stop store stream temperature top_logprobs top_p user verbosity`,
-    // Sound costs more than text.
+    // Audio costs more than text.
     tier: "modalities audio",
     option: "web_search_options",
     limit: "max_output_tokens",
@@ -47,7 +47,9 @@ const OFFICIAL = shape(
   },
 );
 
-/** vLLM, SGLang, llama.cpp, DeepSeek, Qwen, Kimi, GLM, Mistral, OpenRouter, Groq: what shapes the answer only. */
+/**
+ * vLLM, SGLang, llama.cpp, DeepSeek, Qwen, Kimi, GLM, Mistral, OpenRouter, Groq: members that only shape the answer.
+ */
 const SERVERS = shape(
   {
     plain: `

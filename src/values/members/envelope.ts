@@ -1,46 +1,46 @@
 /**
- * What a body asks for, as far as the gateway must know it to route, price and bill it: accept reads it from the members,
- * admission makes the hold from it.
+ * What a body asks for, as far as the gateway needs it to route, price and bill the request. Accept reads it from the
+ * members, admission computes the hold from it.
  */
 import type { Protocol } from "../protocol.ts";
 
 /** One image, or one file of any other kind. */
 export interface MediaPiece {
   readonly kind: "image" | "file";
-  /** The most that it costs, in tokens; undefined when nothing in the body shows it. */
+  /** The most that it costs, in tokens; undefined if the body does not show it. */
   readonly tokens: number | undefined;
 }
 
 /** The facts of a body; never its content. */
 export interface Envelope {
   readonly protocol: Protocol;
-  /** As typed; any string but the empty one. */
+  /** As typed; any string that is not empty. */
   readonly model: string;
   readonly stream: boolean;
   /**
-   * The client's own output limit in tokens and the member that holds it. `implied`: the endpoint has no such member, and
-   * the most that the model can give is held.
+   * The client's own output limit in tokens, and the member that holds it. `implied`: the endpoint has no such member,
+   * and the hold covers the most that the model can produce.
    */
   readonly limit: { readonly field: string; readonly value: number; readonly implied?: boolean } | undefined;
-  /** Tokens of thinking that the body asks for; 0 on messages, whose limit includes them. */
+  /** Thinking tokens that the body asks for; 0 for messages, whose limit includes them. */
   readonly thinkingBudget: number;
-  /** The member that names it. */
+  /** The member that contains it. */
   readonly budgetParam?: string | undefined;
-  /** Bytes of the output that the client expects (chat's `prediction`), of which what is rejected is billed as output. */
+  /** Bytes of the output that the client expects (chat's `prediction`); rejected parts of it are billed as output. */
   readonly predictedBytes?: number | undefined;
   /** Chat's `n`; 1 elsewhere. */
   readonly choices: number;
   /** Bytes of the body. */
   readonly bodyBytes: number;
-  /** Those of them that are not base64 media. */
+  /** Those that are not base64 media. */
   readonly textBytes: number;
-  /** Tokens of that text by a sample of its characters; 0 where it is short. */
+  /** Tokens of that text by a sample of its characters; 0 if it is short. */
   readonly textTokens: number;
-  /** Images, documents, files and sound. */
+  /** Images, documents, files and audio. */
   readonly media: readonly MediaPiece[];
-  /** Whether the upstream may shorten the conversation on the way: it then reads it twice, and bills both. */
+  /** Whether the upstream may compact the conversation in between: it then reads it twice, and bills both. */
   readonly compacts: boolean;
-  /** Whether the upstream reads more than the body has: what it keeps, of a size that only it knows. */
+  /** Whether the upstream reads stored data in addition to the body, of a size that only the upstream knows. */
   readonly readsStored?: boolean;
   /**
    * A service tier, speed, region or output other than the standard one; it needs a price (ARCHITECTURE.md promise 14).
@@ -50,12 +50,12 @@ export interface Envelope {
   readonly tierParam: string | undefined;
   /** Types of the tools that the upstream would run and bill (promise 14). */
   readonly hostedTools: readonly string[];
-  /** Those of them that the answer must use, or that stand where nothing can be left out. */
+  /** Those that the answer must use, or whose position does not allow to leave them out. */
   readonly demandedTools: readonly string[];
-  /** Whether any tool that the client runs itself is offered. */
+  /** Whether any tool is offered that the client runs itself. */
   readonly hasOwnTools: boolean;
-  /** Members that buy something beside tokens, or another model (promise 14). */
+  /** Members that buy something in addition to tokens, or another model (promise 14). */
   readonly options: readonly string[];
-  /** Chat: whether the client asked for the usage chunk itself. */
+  /** Chat: whether the client itself asked for the usage chunk. */
   readonly includeUsage: boolean;
 }

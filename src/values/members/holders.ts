@@ -1,12 +1,15 @@
 /**
- * Members in which a message, block, item or tool of a conversation holds further objects. Whoever goes through a conversation enters these
- * and no others: what is data (inputs of tools, schemas, metadata) is nobody's business here.
+ * Members in which a message, block, item or tool of a conversation holds further objects. A walk through a
+ * conversation enters only these: data (inputs of tools, schemas, metadata) is never entered.
  */
 
-/** Where a tool runs, or is given something, and what it paints over: judged as a whole by who looks for what is kept. */
+/**
+ * Where a tool runs, what it is given there, and the image that it paints over. The search for stored data judges these
+ * as a whole.
+ */
 const PLACE_HOLDERS = ["container", "environment", "skills", "input_image_mask"] as const;
 
-/** Those that hold tools, or one. */
+/** Members that hold one or more tools. */
 export const TOOL_HOLDERS = ["tools", "tool", "definition"] as const;
 
 /** All others: parts, sources, media. */
@@ -16,12 +19,12 @@ const PART_HOLDERS = [
   "file_data",
 ] as const;
 
-/** Those that are entered one by one. */
+/** Members that are entered one by one. */
 export const ENTERED_HOLDERS = [...PART_HOLDERS, ...TOOL_HOLDERS] as const;
 
 export const HOLDERS: readonly string[] = [...ENTERED_HOLDERS, ...PLACE_HOLDERS];
 
-/** Members of a part that say where an image, a file or a sound is, or are it, where they are a text or a list of texts. */
+/** Members of a part whose string, or list of strings, is the address of an image, file or audio, or its data. */
 export const ADDRESS_MEMBERS = [
   ...["image_url", "file_url", "file_data", "file_uri", "audio_url", "video_url", "document_url"],
   ...["image", "images", "video", "audio", "input_audio"],

@@ -1,11 +1,11 @@
 /**
- * Tools that the upstream would run, and bill, by itself (ARCHITECTURE.md promise 14). The types that a client runs are
- * listed; every other type is taken for one that somebody bills.
+ * Tools that the upstream runs and bills by itself (ARCHITECTURE.md promise 14). The types that a client runs are
+ * listed; every other type counts as one that somebody bills.
  */
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { Protocol } from "../protocol.ts";
 
-/** Types of the tools that the client runs, or that cost nothing but tokens. */
+/** Types of tools that the client runs, or that cost nothing except tokens. */
 const OWN_TYPES: Readonly<Record<Protocol, RegExp>> = {
   chat: /^(?:function|custom)$/,
   messages:
@@ -13,9 +13,9 @@ const OWN_TYPES: Readonly<Record<Protocol, RegExp>> = {
   responses: /^(?:function|custom|namespace|local_shell|apply_patch)$/,
 };
 
-/** The type of a tool that the upstream would run; undefined: the client runs it. */
+/** The type of a tool that the upstream would run; undefined if the client runs it. */
 export function hostedType(protocol: Protocol, tool: JsonObject): string | undefined {
-  // What has no type is a function of the client's own.
+  // A tool without a type is a function of the client.
   if (tool.type === undefined || tool.type === null) return undefined;
   const type = typeof tool.type === "string" ? tool.type : "unknown";
   return isOwn(protocol, type, tool) ? undefined : type;
@@ -25,13 +25,13 @@ function isOwn(protocol: Protocol, type: string, tool: JsonObject): boolean {
   if (OWN_TYPES[protocol].test(type)) return true;
   if (protocol !== "responses") return false;
   if (type === "tool_search") return tool.execution === "client";
-  // A container is the upstream's; a local environment, or none, is the client's own shell.
+  // A container belongs to the upstream. A local environment, or none, means the client's own shell.
   if (type !== "shell") return false;
   const { environment } = tool;
   return environment === undefined || environment === null || (isObject(environment) && environment.type === "local");
 }
 
-/** The tools of a list, with those in namespaces and in lists inside it. */
+/** The tools of a list, including those in namespaces and in nested lists. */
 export function toolsIn(root: unknown): JsonObject[] {
   const tools: JsonObject[] = [];
   const pending: unknown[] = [root];
@@ -46,7 +46,7 @@ export function toolsIn(root: unknown): JsonObject[] {
   return tools;
 }
 
-/** A list of tools without those hosted ones, also in namespaces; the list itself where it has none of them. */
+/** A list of tools without the given hosted types, also inside namespaces; the list itself if it has none of them. */
 export function withoutHosted(protocol: Protocol, tools: unknown, types: ReadonlySet<string>): unknown {
   if (Array.isArray(tools)) {
     const left = tools.map((tool) => withoutHosted(protocol, tool, types));

@@ -1,9 +1,9 @@
-/** Members of a messages request, those of its beta versions included. */
+/** Members of a messages request, including those of its beta versions. */
 
 import { joined, shape } from "./shape.ts";
 import { CACHE_CONTROL, SHARED, STREAM_OPTIONS, TEMPLATE_SWITCHES } from "./shared.ts";
 
-/** Of all tools: the client's own, those with a type that the client runs, and those that the server runs. */
+/** Members of all tools: the client's own, typed tools that the client runs, and those that the server runs. */
 const TOOL = shape(
   {
     plain: `
@@ -35,7 +35,7 @@ const OFFICIAL = shape(
   },
 );
 
-/** Servers of open models that offer this protocol as well. */
+/** Servers of open models that also offer this protocol. */
 const SERVERS = shape(
   { plain: "min_p repetition_penalty seed reasoning_effort enable_thinking user" },
   { chat_template_kwargs: TEMPLATE_SWITCHES, stream_options: STREAM_OPTIONS },

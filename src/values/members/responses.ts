@@ -3,7 +3,7 @@
 import { joined, shape } from "./shape.ts";
 import { MODERATION, REASONING, SHARED, STREAM_OPTIONS, TEMPLATE_SWITCHES } from "./shared.ts";
 
-/** Of all tools, run by the server or the client: only their type says what they cost. */
+/** Members of all tools, run by the server or the client; only their type decides what they cost. */
 const TOOL_NAMES = `
   type name description parameters strict defer_loading async allowed_callers output_schema format execution environment
   display_width display_height
@@ -14,12 +14,13 @@ const TOOL_NAMES = `
   model action background complexity frame_count frame_duration_ms input_fidelity input_image_mask moderation
   output_compression output_format partial_images quality size svg`;
 
-/** A way into a network of whoever has the credential. */
+/** Gives access to a network of the owner of the credential. */
 const TOOL_STATE = "tunnel_id";
 
 /**
- * Where a tool runs, and what it is given there. Those by which it could reach what is kept are listed as well, so that each of
- * them is there once and as it is written; what they say is judged where the request is sent (convert/passthrough/state.ts).
+ * Where a tool runs, and what it is given there. Members that could reach stored data are listed as well, so that each
+ * of them occurs once and without escapes. Their values are judged when the request is sent
+ * (convert/passthrough/state.ts).
  */
 const SKILLS = shape({ plain: "type name description path source skill_id version id" });
 const PLACE = shape({ plain: "type id container_id file_ids memory_limit network_policy" }, { skills: SKILLS });
@@ -53,7 +54,7 @@ const OFFICIAL = shape(
   },
 );
 
-/** Servers of open models that offer this protocol as well. */
+/** Servers of open models that also offer this protocol. */
 const SERVERS = shape(
   { plain: "top_k min_p repetition_penalty frequency_penalty presence_penalty seed stop enable_thinking cache_salt" },
   { chat_template_kwargs: TEMPLATE_SWITCHES },

@@ -1,28 +1,28 @@
 /**
- * What a JSON object of a request may have: the names that are known, and what each means for the bill. A name that is
- * not listed is not guessed about.
+ * The members that a JSON object of a request may have, and what each means for the bill. The meaning of an unlisted
+ * name is not guessed.
  */
 
 /**
  * What a known member means for the bill.
  * - `plain`: costs nothing beyond the tokens that are held and counted anyway; passes byte for byte.
  * - `tier`: changes the unit prices (a service tier, a region); needs a price of that name under `price.tiers`.
- * - `option`: buys something beside tokens, or lets the server answer with another model; needs a price of its own name
- *   under `price.options`.
- * - `limit`: an output limit under another name than the protocol's; always refused, since the hold could not follow
+ * - `option`: buys something in addition to tokens, or lets the server answer with another model; needs a price of its
+ *   own name under `price.options`.
+ * - `limit`: an output limit under another name than the protocol's; always refused, because the hold could not follow
  *   it.
- * - `state`: refers to what a server keeps, which belongs to whoever has the credential; refused, but for
- *   `previous_response_id` where the upstream is `stateful`.
- * - `envelope`: holds members of its own that a server merges into the body, or says where and as whom to ask; left
- *   out, also where unknown members pass.
+ * - `state`: refers to data that a server keeps and that belongs to the owner of the credential; refused, except
+ *   `previous_response_id` if the upstream is `stateful`.
+ * - `envelope`: holds members that a server merges into the body, or says where and with which identity to send the
+ *   request; left out, even if unknown members pass.
  */
 export type MemberStanding = "plain" | "tier" | "option" | "limit" | "state" | "envelope";
 
 export interface Shape {
   readonly standings: ReadonlyMap<string, MemberStanding>;
-  /** The shapes of the objects, or of the elements of the arrays, under a member. What has none is data. */
+  /** The shapes of the objects, or of the elements of the arrays, under a member. A member without one is data. */
   readonly inside: ReadonlyMap<string, Shape>;
-  /** The known names by what they fold to. */
+  /** The known names by their folded form. */
   readonly folded: ReadonlyMap<string, string>;
 }
 
@@ -30,7 +30,7 @@ type Names = Partial<Readonly<Record<MemberStanding, string>>>;
 
 /**
  * Makes a shape.
- * @param names by standing, separated by blanks and line breaks. A member with a shape inside is plain unless named.
+ * @param names by standing, separated by white space. A member with a shape inside is plain unless listed.
  */
 export function shape(names: Names, inside: Readonly<Record<string, Shape>> = {}): Shape {
   const standings = new Map<string, MemberStanding>();
@@ -42,7 +42,7 @@ export function shape(names: Names, inside: Readonly<Record<string, Shape>> = {}
   return { standings, inside: new Map(Object.entries(inside)), folded };
 }
 
-/** The members of two shapes together; where both know a name, the second one's word counts. */
+/** The members of two shapes together; if both have a name, the second one's standing applies. */
 export function joined(first: Shape, second: Shape): Shape {
   return {
     standings: new Map([...first.standings, ...second.standings]),
@@ -52,14 +52,14 @@ export function joined(first: Shape, second: Shape): Shape {
 }
 
 /**
- * What a name is to the most lenient reader: compatibility forms, case and everything that is neither letter nor digit
- * are gone. Go's encoding/json reads names without regard to case, by Unicode's simple folding (so that the Kelvin sign
- * is a k and the long s an s); its successor, where asked, also without regard to `_` and `-`; Rust's and Python's
- * libraries are often set to take camelCase as well.
+ * A name as the most lenient server reads it: without compatibility forms, without case, and only letters and digits.
+ * Go's encoding/json ignores case by Unicode's simple folding (so the Kelvin sign is a k and the long s an s). Its
+ * successor can also ignore `_` and `-`. Rust's and Python's libraries are often configured to accept camelCase as
+ * well.
  */
 export function foldName(name: string): string {
   if (ASCII.test(name)) return name.toLowerCase().replace(/[^a-z0-9]/g, "");
-  // Before anything is composed with them: sorting thousands of marks takes ten times as long as all the rest.
+  // Marks are removed before normalization: sorting thousands of marks takes ten times as long as everything else.
   return name
     .replace(/\p{M}/gu, "")
     .normalize("NFKC")
@@ -73,21 +73,22 @@ export function foldName(name: string): string {
 const ASCII = /^[\0-\x7f]*$/;
 
 /**
- * A letter or digit that folds to no letter or digit of ASCII, and not to nothing either, as some forms of Arabic vowel marks do: a name with
- * one is nobody's. Some of them become eighteen when they are folded, which 8,000 names of a free request would pay.
+ * A letter or digit that does not fold to an ASCII letter or digit, and not to nothing either, as some forms of Arabic
+ * vowel marks do. A name with one cannot be a known name. Some of them become eighteen characters when folded, which a
+ * free request with 8,000 names would exploit.
  */
 const FOREIGN = /(?![\p{Script=Latin}\p{Script=Common}\p{Script=Inherited}\ufc5e-\ufc63\ufe70-\ufe7f])[\p{L}\p{N}]/u;
 
-/** Longer names belong to nobody: nothing that long is known, and folding it would be paid for by everybody. */
+/** Longer names are not checked: no known name is that long, and folding it would cost time for everybody. */
 const NAME_CHARS_MAX = 128;
 
-/** The known name that some server would take this one for, though it is not it; undefined when there is none. */
+/** The known name for which some server would mistake this one; undefined if there is none. */
 export function mistakenFor(name: string, { standings, folded }: Shape): string | undefined {
   if (standings.has(name) || isOverlong(name) || FOREIGN.test(name)) return undefined;
   return folded.get(foldName(name));
 }
 
-/** Whether a name is too long for anything known; such a name never goes upstream. */
+/** Whether a name is too long to be known; such a name never goes upstream. */
 export function isOverlong(name: string): boolean {
   return name.length > NAME_CHARS_MAX;
 }

@@ -1,15 +1,15 @@
 /**
- * Members that servers of several makers read on more than one protocol, beyond the protocol's own document. Sources
- * are named where a name would surprise; docs/members.md has the tables with what each is.
+ * Members that servers of several vendors read on more than one protocol, beyond the protocol's own documentation.
+ * Sources are given where a name would surprise; docs/members.md has the tables with each member's meaning.
  */
 import { shape } from "./shape.ts";
 
-/** xAI's. Its `mode` decides whether the search is bought, so that it must be one thing to every reader. */
+/** xAI's. Its `mode` decides whether the search is bought, so it must mean the same to every reader. */
 const SEARCH_PARAMETERS = shape({
   plain: "mode sources return_citations max_search_results from_date to_date",
 });
 
-/** What costs extra by its own switch, or reaches beyond the request, on every protocol. */
+/** On every protocol: what costs extra by its own switch, or reaches beyond the request. */
 export const SHARED = shape(
   {
     tier: "service_tier speed inference_geo",
@@ -20,7 +20,7 @@ export const SHARED = shape(
     enable_code_interpreter compound_custom mcp_servers data_sources enhancements access_programs
     vl_high_resolution_images mm_processor_kwargs media_io_kwargs
     lora lora_path lora_request adapter_id adapter_source`,
-    // llama.cpp's server lets n_predict overrule max_tokens on the chat path.
+    // llama.cpp's server lets n_predict override max_tokens on the chat path.
     limit: "n_predict num_predict max_new_tokens max_length max_gen_len max_decode_tokens max_tokens_to_sample",
     state: `
     previous_response_id conversation background deferred container thread cached_content session_params
@@ -34,10 +34,13 @@ export const SHARED = shape(
   { search_parameters: SEARCH_PARAMETERS },
 );
 
-/** `cache_control`: a write for an hour costs more, and the upstream counts it apart. */
+/** `cache_control`: a write for an hour costs more, and the upstream counts it separately. */
 export const CACHE_CONTROL = shape({ plain: "type ttl scope" });
 
-/** Switches that servers of open models hand to the template of the conversation; any other name could change it. */
+/**
+ * Switches that servers of open models pass to the template of the conversation; any other name could change the
+ * template.
+ */
 export const TEMPLATE_SWITCHES = shape({
   plain: "enable_thinking thinking thinking_budget reasoning_effort preserve_thinking clear_thinking thinking_mode",
 });

@@ -1,13 +1,14 @@
 /**
- * What clients may refer to at an upstream that keeps responses (`stateful`), and containers at any: their ids are given out
- * wrapped, so that one names its upstream and opens for its own account only (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ * What clients may refer to: stored responses at an upstream that is `stateful`, and containers at any upstream.
+ * Clients get their ids wrapped, so that an id names its upstream and opens only for its own account
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 
-/** What a wrapped id holds. */
+/** The contents of a wrapped id. */
 export interface StoredName {
   /** The upstream that keeps it, by its name in the configuration. */
   readonly upstream: string;
-  /** The model that was asked for, as the catalog names it. */
+  /** The requested model, as the catalog names it. */
   readonly model: string;
   /** The upstream's own id. */
   readonly id: string;
@@ -15,10 +16,10 @@ export interface StoredName {
 
 /** The wrapped ids of one request. */
 export interface StoredNames {
-  /** Every text that has the form of one, with what it holds; undefined where it does not open for this account. */
+  /** Every text with the form of a wrapped id, and its contents; undefined if it does not open for this account. */
   readonly names: ReadonlyMap<string, StoredName | undefined>;
-  /** The first that stands for content which is not in the request itself; undefined: none does. */
+  /** The first id that stands for content outside the request; undefined if there is none. */
   readonly needed: StoredName | undefined;
-  /** The upstream that ran the last container which an item names; undefined: none does. */
+  /** The upstream that ran the last container named by an item; undefined if there is none. */
   readonly ranAt: string | undefined;
 }

@@ -1,7 +1,9 @@
-/** How much thinking a body asks for beside its output limit: some servers count the limit for the answer alone. */
+/**
+ * How much thinking a body asks for in addition to its output limit: some servers apply the limit only to the answer.
+ */
 import { type JsonObject, objectOf } from "../json-object.ts";
 
-/** The words of common chat servers (docs/members.md); messages servers keep a budget below the limit. */
+/** Member names of common chat servers (docs/members.md); messages servers keep a budget below the limit. */
 const TOP = ["thinking_budget", "thinking_token_budget", "thinking_budget_tokens", "reasoning_budget"] as const;
 const NESTED = [
   ["reasoning", "max_tokens"],
@@ -12,11 +14,11 @@ const NESTED = [
 interface ThinkingBudget {
   /** The dotted path of the member that names it. */
   readonly param: string;
-  /** Tokens, whole and above 0; a number as text counts as well. */
+  /** Tokens, whole and above 0; a number written as a string counts as well. */
   readonly tokens: number;
 }
 
-/** Most bodies have none of the members: 0.03 us, where going through the lists takes 0.15. */
+/** Most bodies have none of these members: 0.03 us, where going through the lists takes 0.15. */
 function mayHaveBudget(json: Readonly<JsonObject>): boolean {
   const { thinking_budget, thinking_token_budget, thinking_budget_tokens, reasoning_budget } = json;
   const { reasoning, thinking, chat_template_kwargs } = json;
@@ -24,7 +26,7 @@ function mayHaveBudget(json: Readonly<JsonObject>): boolean {
   return (top ?? reasoning ?? thinking ?? chat_template_kwargs ?? null) !== null;
 }
 
-/** The largest budget that the body names; undefined: none. */
+/** The largest budget in the body; undefined if there is none. */
 export function thinkingBudgetOf(json: Readonly<JsonObject>): ThinkingBudget | undefined {
   if (!mayHaveBudget(json)) return undefined;
   let largest: ThinkingBudget | undefined;
@@ -37,7 +39,10 @@ export function thinkingBudgetOf(json: Readonly<JsonObject>): ThinkingBudget | u
   return largest;
 }
 
-/** The top-level members in which a budget is above `most` tokens, lowered to it, as raw JSON by name; undefined: none has any. */
+/**
+ * The top-level members with a budget above `most` tokens, lowered to it, as raw JSON by name; undefined if the body
+ * has no budget.
+ */
 export function loweredBudgets(json: Readonly<JsonObject>, most: number): Record<string, string> | undefined {
   if (!mayHaveBudget(json)) return undefined;
   const set: Record<string, string> = {};
@@ -56,7 +61,7 @@ function tokensOf(value: unknown): number {
   return tokens > 0 ? Math.min(tokens, Number.MAX_SAFE_INTEGER) : 0;
 }
 
-/** A number where the client wrote one, text where it wrote text. */
+/** A number if the client wrote a number, a string if it wrote a string. */
 function alike(value: unknown, tokens: number): number | string {
   return typeof value === "string" ? String(tokens) : tokens;
 }

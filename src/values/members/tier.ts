@@ -4,13 +4,13 @@ import { isGiven, isObject, type JsonObject } from "../json-object.ts";
 import { slipOf } from "../words/nearest.ts";
 
 interface Tier {
-  /** The tier's name in the price table; several at once are joined, since the pair costs what neither says alone. */
+  /** The tier's name in the price table. Several at once are joined, because the combination has its own price. */
   readonly name: string;
   /** The first member that asks for it. */
   readonly param: string;
 }
 
-/** Members that name a tier, and the words that mean the standard one. */
+/** Members that name a tier, and how to read them. */
 const TIERS: readonly { readonly param: string; readonly read: (json: JsonObject) => unknown }[] = [
   { param: "service_tier", read: (json) => json.service_tier },
   { param: "speed", read: (json) => json.speed },
@@ -20,17 +20,17 @@ const TIERS: readonly { readonly param: string; readonly read: (json: JsonObject
 /** Words that mean the standard prices: none of them is ever charged as a tier. */
 const STANDARD: ReadonlySet<string> = new Set(["auto", "default", "standard", "standard_only", "global"]);
 
-/** Between the names of tiers that are asked for at once. */
+/** Joins the names of tiers that are requested together. */
 const JOINT = "+";
 
 interface TierFault {
   readonly param: string;
   readonly demand: string;
-  /** What stands there instead. */
+  /** The value that was found instead. */
   readonly value: unknown;
 }
 
-/** A member that names a tier and is no word. */
+/** A member that should name a tier but is not a string. */
 export function tierFault(json: JsonObject): TierFault | undefined {
   for (const { param, read } of TIERS) {
     const value = read(json);
@@ -39,10 +39,10 @@ export function tierFault(json: JsonObject): TierFault | undefined {
   const { modalities } = json;
   if (!isGiven(modalities)) return undefined;
   const words = Array.isArray(modalities) && modalities.every((word) => typeof word === "string");
-  return words ? undefined : { param: "modalities", demand: "must be a list of words", value: modalities };
+  return words ? undefined : { param: "modalities", demand: "must be a list of strings", value: modalities };
 }
 
-/** The tier that a body asks for, a client's or one that goes upstream; undefined for the standard one. */
+/** The tier that a body asks for, whether the client's or the one sent upstream; undefined for the standard one. */
 export function tierOf(json: JsonObject): Tier | undefined {
   const asked: Tier[] = [];
   for (const { param, read } of TIERS) {
@@ -54,13 +54,13 @@ export function tierOf(json: JsonObject): Tier | undefined {
   return first && { name: asked.map(({ name }) => name).join(JOINT), param: first.param };
 }
 
-/** Whether a tier is this one, or what is left of it where some of its members are not sent. */
+/** Whether a tier equals `whole`, or is what remains of it if some of its members are not sent. */
 export function isPartOfTier(name: string, whole: string): boolean {
   const parts = new Set(whole.split(JOINT));
   return name.split(JOINT).every((part) => parts.has(part));
 }
 
-/** Sound and pictures in the answer cost more than text. */
+/** Audio and images in the answer cost more than text. */
 function outputsOf({ modalities, audio }: JsonObject): readonly Tier[] {
   if (modalities === undefined && !isGiven(audio)) return [];
   const words: unknown[] = Array.isArray(modalities) ? [...modalities] : [];
@@ -69,7 +69,9 @@ function outputsOf({ modalities, audio }: JsonObject): readonly Tier[] {
   return !isGiven(audio) || asked.has("audio") ? outputs : [...outputs, { name: "audio", param: "audio" }];
 }
 
-/** Words by the members above. Servers make up words of their own, so any word is a tier; these serve to recognise a slip. */
+/**
+ * Words by the members above. Servers invent words of their own, so any word is a tier; these serve to detect typos.
+ */
 const WORDS: readonly ReadonlySet<string>[] = [
   new Set(["priority", "flex", "scale", "fast", "batch"]), // service_tier
   new Set(["fast"]), // speed
@@ -79,14 +81,16 @@ const WORDS: readonly ReadonlySet<string>[] = [
 ];
 const KNOWN: ReadonlySet<string> = new Set(WORDS.flatMap((words) => [...words]));
 
-/** Why no request can ever be of this tier, and the name that was meant where one is near; undefined: one can. */
+/**
+ * Why no request can ever have this tier, and the probably intended name if one is similar; undefined if a request can.
+ */
 export function tierNameFault(name: string): { readonly why: string; readonly meant?: string } | undefined {
   const parts = name.split(JOINT);
   if (parts.includes("")) return { why: "must be words joined by +" };
   const standard = parts.find((part) => STANDARD.has(part));
   if (standard !== undefined) {
     return {
-      why: `must not hold "${standard}": that asks for the standard prices, and no request is of a tier for it`,
+      why: `must not contain "${standard}": it asks for the standard prices, so no request has a tier for it`,
     };
   }
   const meant = inOrder(parts.map((part) => slipOf(part, KNOWN) ?? part)).join(JOINT);
@@ -94,13 +98,13 @@ export function tierNameFault(name: string): { readonly why: string; readonly me
   return { why: "must be a tier that a request can ask for, its words in the order of docs/members.md", meant };
 }
 
-/** The words in the order in which a request's are joined; where one of them is not known, as they are. */
+/** The words in the order in which a request's are joined; unchanged if one of them is not known. */
 function inOrder(parts: readonly string[]): readonly string[] {
   if (parts.some((part) => !KNOWN.has(part))) return parts;
   return [...parts].sort((one, other) => placeOf(one) - placeOf(other));
 }
 
-/** The first member that has the word. */
+/** The index of the first member that has the word. */
 function placeOf(word: string): number {
   return WORDS.findIndex((words) => words.has(word));
 }

@@ -1,12 +1,12 @@
-/** How a program of several parts ends: none of them keeps another one open. */
+/** Closes a program of several parts, so that a failing part keeps no other open. */
 
 /** Closes one part. */
 export type ClosingStep = () => unknown;
 
 /**
- * Takes steps one after another, whatever became of the ones before.
- * @param onFailure gets each failure as it comes.
- * @throws the first failure, once every step has been taken.
+ * Runs steps one after another, even after failures.
+ * @param onFailure called with each failure.
+ * @throws the first failure, after every step has run.
  */
 export async function closeAll(steps: readonly ClosingStep[], onFailure: (error: unknown) => void): Promise<void> {
   const failures: unknown[] = [];

@@ -1,11 +1,11 @@
-/** What is said of anything that was thrown. */
+/** Texts for anything that was thrown. */
 
-/** For an operator's eyes: one line, mostly. */
+/** For operators: usually one line. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What can be told of a failure whose message may hold an address. */
+/** The parts of a failure that are safe to report; its message may contain an address. */
 interface CodedFailure {
   readonly code?: unknown;
   readonly name?: unknown;
@@ -13,20 +13,20 @@ interface CodedFailure {
   readonly cause?: unknown;
 }
 
-/** The first error with a code among those that caused each other, or the last one: fetch hides the system's in `cause`. */
+/** The first error with a code in the chain of causes, or the last one: fetch hides the system's error in `cause`. */
 export function codedFailure(error: unknown): CodedFailure {
   const failure = (error ?? {}) as CodedFailure;
   return typeof failure.code === "string" || failure.cause === undefined ? failure : codedFailure(failure.cause);
 }
 
-/** The system's or fetch's code of a failure, as ECONNREFUSED, else the name of the error. */
+/** The code of a failure from the system or fetch, such as ECONNREFUSED; else the name of the error. */
 export function codeOfFailure(error: unknown): string {
   const { code, name } = codedFailure(error);
   if (typeof code === "string") return code;
   return typeof name === "string" ? name : "unknown failure";
 }
 
-/** For the log where a defect is possible: with the stack, if there is one. */
+/** For the log if a defect is possible: with the stack, if there is one. */
 export function errorStack(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

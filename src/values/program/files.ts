@@ -1,9 +1,9 @@
 /**
- * Texts that the sources read from files beside them. A bundle has no such files, so they are put into it, into the script that a
- * start does not read (docs/decisions/one-file-of-code-is-the-program.md).
+ * Texts that the sources read from files next to them. A bundle has no such files, so it includes them, in a script
+ * that is not read at the start (docs/decisions/one-file-of-code-is-the-program.md).
  */
 
-/** Written in front of that script by build/bundle.ts; a checkout has no such name. */
+/** Written in front of that script by build/bundle.ts; not defined in a checkout. */
 declare const TOLLGATE_FILES: Readonly<Record<string, string>>;
 
 /** By their paths below `src/`; undefined in a checkout. */

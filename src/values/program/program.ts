@@ -1,19 +1,19 @@
 /**
- * What the program is made of: the sources in a checkout, or a bundle that `npm run build` made of them
+ * What the program runs from: the sources in a checkout, or a bundle that `npm run build` made from them
  * (docs/decisions/one-file-of-code-is-the-program.md).
  */
 import manifest from "../../../package.json" with { type: "json" };
 
 /**
- * Which build it is: the commit that it was made of, or a digest of its code. Written in front of a bundle's code by
- * build/bundle.ts; a checkout has no such name.
+ * Identifies the build: the commit from which it was made, or a digest of its code. Written in front of a bundle's code
+ * by build/bundle.ts; not defined in a checkout.
  */
 declare const TOLLGATE_BUILD: string;
 
 export const IS_BUNDLE = typeof TOLLGATE_BUILD !== "undefined";
 
-/** What this program is, as `--version`, the log's first line and `tollgate_build_info` say. */
+/** Version and build, as in `--version`, the log's first line and `tollgate_build_info`. */
 export const BUILD = { version: manifest.version, build: IS_BUNDLE ? TOLLGATE_BUILD : "checkout" };
 
-/** How a person runs a command of it. */
+/** How a person runs a command of this program. */
 export const COMMAND = IS_BUNDLE ? "tollgate" : "npx --no-install tollgate";

@@ -1,7 +1,7 @@
 /**
- * How many tokens a text has, by its characters. The figures are those of public tokenizers, the dearer one where they
- * differ, so that no script, number or code costs less than it should (docs/decisions/what-leaving-costs.md has the
- * table).
+ * Estimates how many tokens a text has, by its characters. The figures come from public tokenizers; if these differ,
+ * the higher figure is used, so that no script, number or code costs less than it should
+ * (docs/decisions/what-leaving-costs.md has the table).
  */
 
 /** Kinds of characters; `WIDE` is everything beyond ASCII. */
@@ -24,7 +24,7 @@ const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
 /** Weights are twentieths of a token. */
 const PARTS_PER_TOKEN = 20;
 
-/** UTF-16 units beyond ASCII: what each weighs, up to the code named (excluded). */
+/** Weights of UTF-16 units beyond ASCII, up to the given code (excluded). */
 const WIDE_WEIGHTS: readonly (readonly [below: number, weight: number])[] = [
   [0x0180, 12], // Latin with accents
   [0x0250, 40], // rarer ones: a token for each byte
@@ -55,24 +55,25 @@ const WIDE_WEIGHTS: readonly (readonly [below: number, weight: number])[] = [
   [0x10000, 60],
 ];
 
-/** Letters in a row above which they are no word but noise, of which a token holds two. */
+/** Longer runs of letters are not words but noise, with two letters per token. */
 const WORD_LETTERS_MAX = 12;
 
 /*
- * What a character weighs follows from its kind and from the state before it, a number: the kind of the last character, then how many
- * letters, or digits, are in a row. So a table has each step: the weight, then the state after it.
+ * The weight of a character depends on its kind and on the state before it. The state is a number: the kind of the last
+ * character, and how many letters or digits are in the current run. So a table holds each step: the weight, then the
+ * next state.
  */
 const KIND_BITS = 3;
 const RUN_BITS = 4;
 const STATE_BITS = KIND_BITS + RUN_BITS;
 const STATE_MASK = (1 << STATE_BITS) - 1;
-/** A longer row weighs as one of so many. */
+/** A longer run weighs the same as one of this length. */
 const RUN_MAX = WORD_LETTERS_MAX + 1;
 const AT_BEGINNING = (LINE << RUN_BITS) | 1;
 
-/** By the state, then the kind of the next character. */
+/** Indexed by the state, then the kind of the next character. */
 const STEPS = new Uint16Array(1 << (STATE_BITS + KIND_BITS));
-/** The same where that character is the one before once more. */
+/** The same if that character repeats the one before. */
 const STEPS_REPEATED = new Uint16Array(STEPS.length);
 const ALL_KINDS = [LOWER, UPPER, DIGIT, BLANK, LINE, SIGN, WIDE];
 for (const before of ALL_KINDS) {
@@ -88,9 +89,9 @@ for (const before of ALL_KINDS) {
 }
 
 /*
- * Two steps at once, by the state, the kinds of both characters, and whether each is the one before it once more (2 for the first, 1
- * for the second). Each step waits for the state that the one before it gives: with half as many of them 1,000 characters take 2.2 us,
- * where they took 4.5.
+ * Two steps at once, indexed by the state, the kinds of both characters, and whether each repeats the one before (2 for
+ * the first, 1 for the second). Each step must wait for the state of the previous one: with half as many steps, 1,000
+ * characters take 2.2 us instead of 4.5.
  */
 const FIRST_SHIFT = KIND_BITS + 2;
 const SECOND_SHIFT = 2;
@@ -107,7 +108,7 @@ for (let at = 0; at < PAIRS.length; at++) {
   PAIRS[at] = (step & ~STATE_MASK) + further;
 }
 
-/** Whether a row of letters, or of digits, goes on. */
+/** Whether a run of letters, or of digits, continues. */
 function goesOn(kind: number, before: number): boolean {
   return (isLetter(kind) && isLetter(before)) || (kind === DIGIT && before === DIGIT);
 }
@@ -117,14 +118,14 @@ function isLetter(kind: number): boolean {
 }
 
 interface CharsInARow {
-  /** Letters, or digits, in a row before the character. */
+  /** Length of the run of letters, or digits, before the character. */
   readonly run: number;
-  /** The same with the character. */
+  /** The same including the character. */
   readonly runNow: number;
   readonly isRepeated: boolean;
 }
 
-/** What a character weighs behind another one; 0 for those beyond ASCII, which have weights of their own. */
+/** The weight of a character after another one; 0 beyond ASCII, where characters have weights of their own. */
 function weightOf(kind: number, before: number, { run, runNow, isRepeated }: CharsInARow): number {
   switch (kind) {
     case LOWER:
@@ -151,29 +152,32 @@ function blankWeight(kind: number, before: number, behindOne: boolean): number {
 }
 
 /**
- * What a unit weighs, by its row of sixteen: each border above is one between rows. A search for the range took half of a second for 30
- * MB of Han, in which nobody else is served.
+ * The weight of a unit by its row of sixteen: each boundary above lies between rows. Searching for the range took half
+ * a second for 30 MB of Han, and blocked all other requests.
  */
 const WIDE_ROW_BITS = 4;
 const WIDE_BY_ROW = new Uint8Array(0x1_0000 >> WIDE_ROW_BITS);
 for (const [below, weight] of WIDE_WEIGHTS.toReversed()) WIDE_BY_ROW.fill(weight, 0, below >> WIDE_ROW_BITS);
 
-/** A text of so many ASCII characters is weighed as bytes, which takes half of the time: a string has to be asked for each. */
+/**
+ * ASCII texts from this length on are weighed as bytes, which takes half the time, because a string must be read unit
+ * by unit.
+ */
 const LONG_CHARS = 32;
 const ASCII = Buffer.allocUnsafeSlow(8_192);
 
-/** Weighs a text piece by piece; the result does not depend on how it was cut. */
+/** Weighs a text piece by piece; the result does not depend on where it was cut. */
 export class TextTokens {
   #weight = 0;
   #state = AT_BEGINNING;
   #codeBefore = 0;
 
-  /** Tokens of all that was added, fractions included. */
+  /** Tokens of everything that was added, including fractions. */
   get tokens(): number {
     return this.#weight / PARTS_PER_TOKEN;
   }
 
-  /** Adds a text. @param bytes how many it has in UTF-8, for those who have counted them. */
+  /** Adds a text. @param bytes its length in UTF-8, if already known. */
   add(text: string, bytes = Buffer.byteLength(text)): void {
     if (text.length < LONG_CHARS || bytes !== text.length) {
       this.#addText(text);
@@ -184,12 +188,12 @@ export class TextTokens {
     }
   }
 
-  /** Adds what is no text. */
+  /** Adds tokens that are not text. */
   addTokens(tokens: number): void {
     this.#weight += tokens * PARTS_PER_TOKEN;
   }
 
-  /** Adds bytes of which each is a character. */
+  /** Adds bytes; each must be one character. */
   addAscii(source: Uint8Array, start: number, end: number): void {
     let weight = 0;
     let state = this.#state;

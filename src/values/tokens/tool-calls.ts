@@ -1,15 +1,15 @@
 /**
- * Hosted tools, which cost by the call. A request offers one under the name that has a price; the server counts its calls
- * under a name of its own, which may differ.
+ * Hosted tools, which are charged per call. A request offers a tool under the name that has a price; the server counts
+ * its calls under its own name, which may differ.
  */
 
 import type { Protocol } from "../protocol.ts";
 import { slipOf } from "../words/nearest.ts";
 
-/** Calls of one tool in one request above which a count is a lie: no server runs so many before it answers. */
+/** Calls of one tool in one request above which a count is not plausible: no server runs so many before it answers. */
 export const TOOL_CALLS_BELIEVED_MAX = 10_000;
 
-/** Names of tools in one object of counts, and in all of a reply's, that are looked at; the rest is noise. */
+/** Tool names that are read in one object of counts, and in all counts of a reply; further ones are ignored. */
 export const TOOLS_MAX = 16;
 const TOOL_NAME = /^[a-z][a-z0-9_]{0,40}$/;
 
@@ -18,7 +18,10 @@ export function isToolName(name: string): boolean {
   return TOOL_NAME.test(name);
 }
 
-/** Two counts of the same calls: the larger one of each tool, of no more tools than TOOLS_MAX: a charge that is beyond what a journal takes is in no other place. */
+/**
+ * Merges two counts of the same calls: the larger one for each tool, for at most TOOLS_MAX tools. A charge that exceeds
+ * the size of a journal record cannot be stored anywhere.
+ */
 export function mergedCalls(
   one: Readonly<Record<string, number>>,
   other: Readonly<Record<string, number>>,
@@ -49,10 +52,11 @@ function toolFamily(name: string): string {
 }
 
 /**
- * The calls that a server counts and, of tools that the request has offered and the server does not count at all, those that its
- * reply shows: some servers count only their searches. Of a tool that it counts, its own count has what it bills; what it
- * runs unasked, as code that sorts what a search has found, is a part of what was asked for.
- * @param shown with a result: one that still runs where a message pauses is counted by the message that goes on.
+ * The calls that a server counts. For offered tools that the server does not count at all, adds the calls that its
+ * reply shows, because some servers count only their searches. If the server counts a tool, its own count is what it
+ * bills. Tools that it runs unrequested, such as code that sorts the results of a search, are part of what was
+ * requested.
+ * @param shown with a result: a call that still runs when a message pauses is counted in the message that continues it.
  * @param offered price names of the tools that the request has offered.
  */
 export function withShownCalls(
@@ -66,12 +70,12 @@ export function withShownCalls(
   return uncounted.length === 0 ? counted : mergedCalls(counted, Object.fromEntries(uncounted));
 }
 
-/** Chat's member that switches a search on. */
+/** Chat's member that turns a search on. */
 const SEARCH_OPTION = "web_search_options";
 
 /**
- * Whether a member that asks for an extra goes upstream. Translations leave such members out, all but one: what switches a search
- * on in chat completions is a tool in responses.
+ * Whether a member that asks for an extra goes upstream. Translations leave such members out, with one exception: the
+ * member that turns a search on in chat completions becomes a tool in responses.
  */
 export function reachesUpstream(
   option: string,
@@ -82,12 +86,12 @@ export function reachesUpstream(
   return option === SEARCH_OPTION && client === "chat" && upstream.protocol === "responses";
 }
 
-/** The name under which a member has its price: that of the tool which it switches on will do. */
+/** The name under which a member has its price; the name of the tool that it turns on is accepted too. */
 export function optionPriceName(option: string, prices: ReadonlyMap<string, bigint>): string {
   return option === SEARCH_OPTION && !prices.has(option) ? toolFamily(option) : option;
 }
 
-/** Tools whose calls are items of a response, `web_search_call`: who reads it sees each of them. */
+/** Tools whose calls are items of a response (`web_search_call`), so that each call is visible. */
 export const SHOWN_IN_RESPONSES: ReadonlySet<string> = new Set(
   "web_search file_search code_interpreter image_generation computer mcp shell tool_search".split(" "),
 );
@@ -98,9 +102,9 @@ function showsCalls(protocol: Protocol, name: string): boolean {
 }
 
 /**
- * Calls that may have been made and that nobody has seen: as many of each tool as are held for.
+ * Calls that may have been made unseen: for each tool, as many as the hold covers.
  * @param offered price names of the tools that the request has offered.
- * @param upstream the protocol of the reply that was seen; undefined: none was.
+ * @param upstream the protocol of the reply that was seen; undefined if none was.
  */
 export function unseenCalls(
   offered: readonly string[],
@@ -114,12 +118,15 @@ export function unseenCalls(
   return calls;
 }
 
-/** The name under which a type of tool has its price: `web_search_20250305` and `web_search` have one. */
+/** The name under which a tool type has its price: `web_search_20250305` and `web_search` share one. */
 export function toolPriceName(toolType: string): string {
   return toolType.replace(/_(?:preview(?:_\d[\d_]*)?|\d{4}_?\d{2}_?\d{2})$/, "");
 }
 
-/** Tools that servers are known to run. They make up others, so a price may have any name; these tell a slip. */
+/**
+ * Tools that servers are known to run. Servers invent others, so a price may have any name; these serve to detect
+ * typos.
+ */
 const KNOWN_TOOLS: ReadonlySet<string> = new Set([
   ...FAMILIES.keys(),
   ...FAMILIES.values(),
@@ -131,8 +138,9 @@ const KNOWN_TOOLS: ReadonlySet<string> = new Set([
 const CLIENTS_OWN: ReadonlySet<string> = new Set(["function", "custom"]);
 
 /**
- * Why calls are never charged under a price name, and the name that was meant where one is near; undefined: they can be.
- * @param members that ask for an extra: they may be priced as the tool that they switch on.
+ * Why calls are never charged under a price name, and the probably intended name if one is similar; undefined if they
+ * can be.
+ * @param members that ask for an extra: they may be priced as the tool that they turn on.
  */
 export function toolNameFault(
   name: string,
@@ -152,14 +160,14 @@ type UnpaidReason = "not_offered" | "over_maximum";
 
 /** Calls of one tool that no client pays for. */
 export interface UnpaidCalls {
-  /** As the server counts it. */
+  /** The name under which the server counts it. */
   readonly tool: string;
   /** At most TOOL_CALLS_BELIEVED_MAX. */
   readonly calls: number;
   readonly reason: UnpaidReason;
 }
 
-/** What is made of a server's count. */
+/** The result of splitting a server's count. */
 interface ToolBill {
   /** Calls that the client pays for, by price name. */
   readonly charged: Readonly<Record<string, number>>;
@@ -167,8 +175,8 @@ interface ToolBill {
 }
 
 /**
- * Parts the calls that a server counts into those that the client pays for and the rest: it pays for the tools that its
- * request has offered, up to `max` calls of each.
+ * Splits the calls that a server counts into those that the client pays for and the rest. The client pays for the tools
+ * that its request has offered, up to `max` calls of each.
  * @param offered price names of the tools that the request has offered.
  */
 export function billTools(
@@ -195,7 +203,7 @@ export function billTools(
   return { charged, unpaid };
 }
 
-/** The price names of a table for calls as servers count them; calls without a price are left out. */
+/** Converts calls as counted by servers to the price names of a table; calls without a price are left out. */
 export function pricedCalls(
   unpaid: readonly UnpaidCalls[],
   prices: ReadonlyMap<string, bigint>,

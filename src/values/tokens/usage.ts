@@ -4,42 +4,42 @@
  */
 
 /**
- * What a request consumed. The five billable kinds do not overlap: `input` excludes everything cached, so that an
- * upstream that includes cached tokens in its input and one that does not cost the same.
+ * What a request consumed. The five billable kinds do not overlap: `input` excludes everything cached, so that
+ * upstreams that include cached tokens in their input cost the same as those that do not.
  */
 export interface Usage {
   /** Input tokens that were neither read from nor written to a prompt cache. */
   readonly input: number;
   /** Input tokens read from a prompt cache. */
   readonly cachedInput: number;
-  /** Input tokens written to a prompt cache with the short (five-minute) life. */
+  /** Input tokens written to a prompt cache with the short (five-minute) lifetime. */
   readonly cacheWrite: number;
-  /** Input tokens written to a prompt cache with the one-hour life. */
+  /** Input tokens written to a prompt cache with the one-hour lifetime. */
   readonly cacheWrite1h: number;
-  /** Output tokens, reasoning included. */
+  /** Output tokens, including reasoning. */
   readonly output: number;
-  /** The part of `output` that was reasoning; shown, never billed on its own. */
+  /** The part of `output` that was reasoning; shown, never billed separately. */
   readonly reasoning: number;
-  /** Calls of tools that cost by the call, by the name that the upstream counts them under. */
+  /** Calls of tools that are charged per call, by the name under which the upstream counts them. */
   readonly toolCalls: Readonly<Record<string, number>>;
   /**
-   * The most input that was read at one time, for a reply that read more than once (compaction, tools of the server): it
-   * decides the price step. All input unless given.
+   * The most input that was read at one time, for a reply that read its input more than once (compaction, tools of the
+   * server). It decides the price step. Absent: all input.
    */
   readonly longestInput?: number;
-  /** Tokens that the upstream gave as one sum of input and output; they are in neither count. Absent: none. */
+  /** Tokens that the upstream reported as one sum of input and output; they are in neither count. Absent: none. */
   readonly unsplit?: number;
-  /** Set when the upstream has not counted its output, or only the part in `output`. */
+  /** Set if the upstream has not counted its output, or only the part in `output`. */
   readonly outputUncounted?: true;
 }
 
-/** What is known of a reply's output by looking at it. */
+/** What is known of a reply's output by observing it. */
 export interface ProducedCounts {
   /** UTF-8 bytes of text, reasoning, refusal, tool calls and all other output. */
   readonly bytes: number;
   /** Tokens, estimated from the characters. */
   readonly tokens: number;
-  /** Events that held any output: each holds a token at least. */
+  /** Events with any output: each holds at least one token. */
   readonly deltas: number;
   /** What tools of the server have done, as far as the reply shows it; absent: nothing. */
   readonly served?: ServedCounts | undefined;
@@ -49,9 +49,9 @@ export interface ProducedCounts {
 export interface ServedCounts {
   /** Calls that have begun, by the server's names of the tools. */
   readonly calls: Readonly<Record<string, number>>;
-  /** Calls that have come to a result which is no error, where a reply shows that apart; absent: it does not. */
+  /** Calls with a result that is not an error, if the reply shows this separately; absent: it does not. */
   readonly ended?: Readonly<Record<string, number>> | undefined;
-  /** Tokens of what they found, which the model has to read, estimated from the characters. */
+  /** Tokens of their results, which the model has to read, estimated from the characters. */
   readonly foundTokens: number;
 }
 
@@ -66,13 +66,12 @@ export const NO_USAGE: Usage = Object.freeze({
 });
 
 /**
- * The largest count that is believed from an upstream; above it the number is a lie (docs/failure-model.md rows C10 and
- * 64).
+ * The largest plausible count of an upstream; a larger number is not accepted (docs/failure-model.md rows C10 and 64).
  */
 export const TOKEN_COUNT_MAX = 1_000_000_000;
 
 /**
- * Believes a count of an upstream only when it is a whole number within [0, TOKEN_COUNT_MAX].
+ * Accepts a count of an upstream only if it is a whole number within [0, TOKEN_COUNT_MAX].
  * @returns the count, or undefined for anything else (negative, fraction, string, Infinity).
  */
 export function believableCount(value: unknown): number | undefined {
@@ -81,14 +80,14 @@ export function believableCount(value: unknown): number | undefined {
     : undefined;
 }
 
-/** A sum of believable counts, capped so that it is a believable count itself. */
+/** A sum of accepted counts, capped so that it is acceptable itself. */
 export function addCounts(...counts: readonly number[]): number {
   let sum = 0;
   for (const count of counts) sum += count;
   return Math.min(sum, TOKEN_COUNT_MAX);
 }
 
-/** All input tokens, cached ones included. */
+/** All input tokens, including cached ones. */
 export function totalInput(usage: Usage): number {
   return usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
 }
@@ -98,20 +97,20 @@ export function stepInput(usage: Usage): number {
   return usage.longestInput ?? totalInput(usage);
 }
 
-/** What is known of a reply beside the upstream's count. */
+/** What is known of a reply in addition to the upstream's count. */
 interface BesideCount {
-  /** Whether the count is the upstream's last word. */
+  /** Whether the count is the upstream's last one. */
   readonly final: boolean;
   /** Input tokens by the request's size. */
   readonly inputEstimate: number;
-  /** Output tokens by what went by. */
+  /** Output tokens by what was relayed. */
   readonly outputEstimate: number;
 }
 
 /**
- * The tokens that a reply is billed for and that its client is shown: the upstream's count where it is final, else no
- * less than what went by.
- * @returns `estimated`: whether anything of it is our own estimate.
+ * The tokens that a reply is billed for and that its client is shown: the upstream's count if it is final, else at
+ * least what was relayed.
+ * @returns `estimated`: whether any part is our own estimate.
  */
 export function billedUsage(
   counted: Usage | undefined,
@@ -124,9 +123,10 @@ export function billedUsage(
 }
 
 /**
- * Fills in what the upstream left out of its count, so that half a count never bills the other half as nothing: an output
- * that was not counted, or as nothing though some went by, an input of no token at all (no request is that short), a sum that
- * nobody split. What was counted stays as it is; of a sum, what the input cannot account for is output, the dearer kind.
+ * Completes the upstream's count, so that a missing half is never billed as nothing. Missing are an output that was not
+ * counted (or counted as 0 although some was relayed), an input of 0 tokens (no request is that short), and the split
+ * of a sum. What was counted stays unchanged. Of a sum, the part that exceeds the input estimate is output, the more
+ * expensive kind.
  */
 function completedUsage(
   counted: Usage | undefined,
