@@ -34,7 +34,7 @@ test("in words: the answer, every step, and the ways to a model server", async (
   assert.match(good.out, /^Answer +200$/m);
   // 200,000 tokens of context at 2,000 nano-dollars, the dearest of the input prices, and 400 at 10,000.
   assert.match(good.out, /^Worst case +0\.404 USD for 200000 input and 400 output tokens; least 0\.40016 USD$/m);
-  assert.match(good.out, /^funds +yes +The balance pays: 0\.404 USD set aside, the whole worst case\.$/m);
+  assert.match(good.out, /^funds +yes +The balance pays: 0\.404 USD held, the whole worst case\.$/m);
   assert.match(good.out, /^limits +yes +No rate is limited; 0 of 100 requests run now\.$/m);
   assert.match(good.out, /^up-chat +healthy +chat +yes +none needed +- +set system header$/m);
 

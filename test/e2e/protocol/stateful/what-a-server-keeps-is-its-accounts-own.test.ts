@@ -120,7 +120,7 @@ test("a server that is told to keep nothing any more is not asked for what it ha
   const before = other.simulator.count;
   const gone = await at(other, account.key, "GET", reply.id);
   assert.equal(gone.status, 404);
-  assert.match((await errorOf(gone)).remedy ?? "", /no longer among/);
+  assert.match((await errorOf(gone)).remedy ?? "", /no longer serves/);
   assert.equal(other.simulator.count, before);
 });
 
