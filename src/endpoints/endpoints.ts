@@ -154,7 +154,7 @@ async function storedResponse(
 const NOT_FOUND_REMEDIES: Readonly<Record<NotFound, string>> = {
   unknown:
     "Nothing is kept under this id for this account. Only models of a stateful upstream (an operator's setting) keep responses. Otherwise, send store: false and the whole history with each request.",
-  gone: "The server that kept it no longer serves its model. Send the whole history with each request.",
+  gone: "The server that kept it no longer serves this model, or no longer keeps responses. Send the whole history with each request.",
 };
 
 /**
