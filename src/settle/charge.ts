@@ -1,4 +1,4 @@
-/** What a request costs the client and the operator once it has ended, and who pays: pure arithmetic over the permit. */
+/** What a finished request costs the client and the operator, and who pays. Pure arithmetic over the charge terms. */
 
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { SettleAsk } from "../store/settlement.ts";
@@ -22,18 +22,18 @@ import {
   usedBy,
 } from "./meter.ts";
 
-/** What a request has come to. */
+/** The result for a finished request. */
 export interface Charge {
   readonly ask: SettleAsk;
-  /** Of the answer; undefined where there was none. */
+  /** Usage of the answer; undefined if there was none. */
   readonly metered: Metered | undefined;
-  /** What the upstream's count says that cannot be. */
+  /** Implausible values in the upstream's count. */
   readonly surprises: readonly Surprise[];
-  /** Calls of hosted tools that the server counts and nobody is charged for. */
+  /** Calls of hosted tools that the upstream counts and no client is charged for. */
   readonly unpaidCalls: readonly UnpaidCalls[];
 }
 
-/** What a running request has used and cost so far, as it would be billed if it were cut here for this cause. */
+/** Usage and cost of a running request, as it would be billed if it were cut now for this cause. */
 export function costSoFar(
   terms: ChargeTerms,
   seen: MeasuredReply,
@@ -43,20 +43,20 @@ export function costSoFar(
   return { usage, cost: priceOf(terms, usage, tierCharged(terms, tier)).amount };
 }
 
-/** What a client is charged for that usage. */
+/** The client's price for that usage. */
 function priceOf({ model, group }: ChargeTerms, usage: Usage, tier: string | undefined) {
   return charge(model.price, group.multiplier, usage, tier);
 }
 
 /**
- * The settlement of a request that reached its end, however it ended: what its tries have used, what that costs, who pays for it,
- * and the lines that say so.
+ * The settlement of a request that has ended, for whatever reason: what its attempts used, what that costs, who pays, and the
+ * ledger lines for it.
  */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { answer, tries: used, unpaid } = usedBy(terms, ending);
   const answered = answer && billOf(answer);
   const tries = used.map((one) => triedOf(one, answered));
-  // Where nobody answered, what its client has wasted stands for an answer that nobody got; no other try follows it.
+  // If no upstream answered, an attempt that the client wasted is billed like an undelivered answer. No other attempt follows it.
   const last = tries.at(-1);
   const bill = answered ?? (last && isClientsDoing(last.attempt) ? last.bill : undefined);
   const others = [...tries.map((one) => one.bill), unpaid && billOf(unpaid)].filter(
@@ -80,15 +80,15 @@ function triedOf({ attempt, used, why }: UsedTry, answered: Bill | undefined): B
 }
 
 /**
- * What the client owes. Of what was not delivered it owes nothing; where it has left, the store still charges it once its
- * account has done so too often, the same as if it had left after the first byte.
+ * What the client owes. It owes nothing for what was not delivered. Exception: if the client disconnected and its account has used up
+ * its allowance for that, the store charges it as if it had disconnected after the first byte.
  */
 function owedFor(terms: ChargeTerms, ending: Ending, bill: Bill): Owed | undefined {
   const { metered, tier } = bill;
   const { delivered, leftAllowance: allowance } = ending;
   if (!delivered && (allowance === undefined || !isByClient(ending, bill) || terms.unmetered)) return undefined;
   const { amount: price, snapshot } = priceOf(terms, metered.usage, tier);
-  // An upstream's final count is owed as it is; what we estimated never costs more than was set aside for it (ARCHITECTURE.md promise 3).
+  // An upstream's final count is owed in full. Our own estimate never costs more than was held for it (ARCHITECTURE.md promise 3).
   const amount = metered.counted === "upstream" ? price : leastNano(price, mostEstimated(terms, bill));
   if (!delivered) return amount === ZERO ? undefined : { amount, snapshot, over: ZERO, allowance };
   if (terms.unmetered) return { amount: ZERO, snapshot, over: ZERO, allowance: undefined };
@@ -96,18 +96,21 @@ function owedFor(terms: ChargeTerms, ending: Ending, bill: Bill): Owed | undefin
   return { amount: asked, snapshot, over: nanoUsd(amount - asked), allowance: undefined };
 }
 
-/** What was set aside, and calls beyond those that it was set aside for: they were seen, however the tokens are reckoned. */
+/** The hold, plus the tool calls beyond those that it covers: these calls were seen, so they do not depend on the token estimate. */
 function mostEstimated({ hold, model, group }: ChargeTerms, { callsBeyondHold }: RouteUse): NanoUsd {
   if (!callsBeyondHold) return hold;
   return nanoUsd(hold + charge(model.price, group.multiplier, { ...NO_USAGE, toolCalls: callsBeyondHold }).amount);
 }
 
-/** Whether the client has brought a bill about by leaving or by what it asked for. What was wasted before there was an answer is its doing always. */
+/**
+ * Whether the client caused the bill, by disconnecting or by what it asked for. What was wasted before there was an answer is
+ * always caused by the client.
+ */
 function isByClient({ route, askedFor }: Ending, { ended }: Bill): boolean {
   return route === undefined || askedFor === true || ended === CLIENT_GONE;
 }
 
-/** Whether the upstream or the gateway has ended the reply before its end: its client pays no more than was held for it. */
+/** Whether the upstream or the gateway cut the reply short. The client then pays no more than the hold. */
 function isBrokenOff({ complete, stopped, cause }: Ending): boolean {
   return !complete && !stopped && cause !== CLIENT_GONE;
 }

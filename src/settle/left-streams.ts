@@ -1,6 +1,6 @@
 /**
- * Streams whose client has left and which are read on for their bill. Their holds are still set aside: when the same
- * account asks again and is short, they end at once with what is known of them (ARCHITECTURE.md promise 5).
+ * Streams whose client has disconnected and which the gateway keeps reading for their bill. Their holds are still in place. When the
+ * same account sends a request and is short of funds, they end at once with what is known so far (ARCHITECTURE.md promise 5).
  */
 import type { AccountTag } from "../values/key.ts";
 
@@ -9,7 +9,7 @@ export class LeftStreams {
 
   /**
    * @param end ends the stream; its charge is under way when this returns.
-   * @returns takes the stream out again.
+   * @returns a function that removes the stream.
    */
   add(tag: AccountTag, end: () => void): () => void {
     const ends = this.#byAccount.get(tag) ?? new Set();
@@ -20,7 +20,7 @@ export class LeftStreams {
     };
   }
 
-  /** Ends all of an account's. */
+  /** Ends all streams of an account. */
   end(tag: AccountTag): void {
     for (const end of [...(this.#byAccount.get(tag) ?? [])]) end();
   }

@@ -1,7 +1,4 @@
-/**
- * What the store is asked to write of a request that has ended: the charge or the hold given back, its lines, and the costs by
- * upstream.
- */
+/** What the store is asked to write for a finished request: the charge or the release of the hold, its lines, and costs by upstream. */
 
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import { type AbsorbedAttempt, CUT_OVER_HOLD, type SettleAsk, type UpstreamCost } from "../store/settlement.ts";
@@ -16,45 +13,45 @@ import { totalInput, type Usage } from "../values/tokens/usage.ts";
 import { type AttemptNote, type Bill, memoOf } from "./memo.ts";
 import type { AttemptFacts } from "./meter.ts";
 
-/** A try, with what it costs. */
+/** An attempt, with its cost. */
 export interface BilledTry {
   readonly attempt: AttemptFacts;
-  /** Undefined where it cost nothing. */
+  /** Undefined if it cost nothing. */
   readonly bill: Bill | undefined;
-  /** Why that is so, or how an answer ended, as a word for the ledger. */
+  /** A word for the ledger: why the attempt is billed or not, or how the answer ended. */
   readonly why: string;
 }
 
-/** What a client owes for a bill, at its own prices. */
+/** What a client owes for a bill, at the client's prices. */
 export interface Owed {
   readonly amount: NanoUsd;
   readonly snapshot: PriceSnapshot;
-  /** What it is not asked for: the part above the hold, of an answer that was broken off. */
+  /** The part that the client does not pay: what a broken-off answer costs above the hold. */
   readonly over: NanoUsd;
-  /** Set where it was given nothing: what its account may cost in this way before `amount` is charged after all. */
+  /** Set if nothing was delivered: what its account may cost in this way before `amount` is charged after all. */
   readonly allowance: NanoUsd | undefined;
 }
 
 /** Who pays for what. */
 interface Settlement {
-  /** Every try, in order. */
+  /** Every attempt, in order. */
   readonly tries: readonly BilledTry[];
-  /** The answer, or the try that its client has wasted before there was one; undefined: nobody answered. */
+  /** The answer, or the attempt that the client wasted before there was one. Undefined: neither. */
   readonly bill: Bill | undefined;
-  /** What no client pays for beside that, each a line of its own: all above 0. */
+  /** Other costs, which no client pays: each has a line of its own and is above 0. */
   readonly others: readonly Bill[];
-  /** Undefined where the client is asked for nothing. */
+  /** Undefined if the client pays nothing. */
   readonly owed: Owed | undefined;
-  /** Whether the bill is the client's doing, so that its tokens count in its limits though nobody pays for them. */
+  /** Whether the client caused the bill. Its tokens then count toward its limits even if nobody pays for them. */
   readonly isClients: boolean;
 }
 
-/** The settlement as the store is asked for it. */
+/** Converts the settlement to the request that the store gets. */
 export function askOf(terms: ChargeTerms, { tries, bill, others, owed, isClients }: Settlement): SettleAsk {
   const voided = voidOf(terms);
   const beside = others.map((one) => upstreamCost(one, false));
   if (!bill) {
-    // No other line of the request has its tries.
+    // No other line of the request lists its attempts.
     const lines = others.map((one, at) => lineOf(terms, one, at === others.length - 1 ? notesOf(terms, tries) : []));
     return lines.length === 0 ? voided : { ...voided, costs: eachOnce(beside), attempts: lines };
   }
@@ -75,15 +72,15 @@ export function askOf(terms: ChargeTerms, { tries, bill, others, owed, isClients
     const leftUnpaid = { allowance, amount, memo, costs };
     return withLines({ ...absorbed(terms, voided, bill, tries, beside), leftUnpaid, tokensUsed, tokens }, lines);
   }
-  // Right after the charge, as where funds do not cover it.
+  // Right after the charge, as when funds do not cover it.
   if (over > ZERO) lines.unshift({ upstream, cause: CUT_OVER_HOLD, amount: over, memo });
   return withLines({ ...voided, voided: false, amount, upstream, tokensUsed, tokens, costs, memo }, lines);
 }
 
-/** Why a client pays for what it was not given. */
+/** Why a client pays for what was not delivered. */
 const ALLOWANCE_USED = "allowance_used";
 
-/** The client pays nothing, and what the upstream still costs is named. */
+/** The client pays nothing; the upstream's cost is recorded as absorbed. */
 function absorbed(
   terms: ChargeTerms,
   voided: SettleAsk,
@@ -105,12 +102,12 @@ function withLines(ask: SettleAsk, attempts: readonly AbsorbedAttempt[]): Settle
   return attempts.length > 0 ? { ...ask, attempts } : ask;
 }
 
-/** A count that cannot be is paid for, but it does not shut an account out of its limit for hours. */
+/** Bounded: an implausible count is charged in full, but it must not block the account at its token limit for hours. */
 function limitedTokens({ model, terms }: ChargeTerms, usage: Usage): number {
   return Math.min(totalInput(usage) + usage.output, model.contextTokens + model.maxOutputTokens * terms.choices);
 }
 
-/** @param attempts of the request, on the line that has them. */
+/** @param attempts all attempts of the request, for the one line that lists them. */
 function lineOf(terms: ChargeTerms, bill: Bill, attempts: readonly AttemptNote[] = []): AbsorbedAttempt {
   return {
     upstream: bill.route.upstream,
@@ -127,13 +124,13 @@ function notesOf({ model }: ChargeTerms, tries: readonly BilledTry[], paidBill?:
 
 /**
  * @param price of the model, for its client.
- * @param isPaid whether the client pays for this try.
+ * @param isPaid whether the client pays for this attempt.
  */
 function noteOf({ attempt, bill, why }: BilledTry, price: Price, isPaid: boolean): AttemptNote {
   const { upstream, model, outcome, status } = attempt;
   const isAnswer = outcome === "ok";
   const unpaid = isAnswer || (bill && bill.cost > ZERO) ? "absorbed" : "nobody";
-  // What nobody got is on the line at the route's cost already.
+  // The line of an undelivered answer is at the route's cost prices already.
   const prices = isPaid && isAnswer && bill?.route.cost !== price ? bill?.snapshot : undefined;
   return {
     upstream,
@@ -151,9 +148,9 @@ function noteOf({ attempt, bill, why }: BilledTry, price: Price, isPaid: boolean
 }
 
 /**
- * What a bill costs the operator, by upstream and model: what a vendor's invoice is compared with.
- * @param charged whether a client is charged for it, and may pay less; what no client pays for is an answer that nobody got, a
- * try that failed, calls of tools that were not asked for.
+ * What a bill costs the operator, by upstream and model, for comparison with a vendor's invoice.
+ * @param charged whether a client is charged for it; the client may pay less than the cost. No client pays for an undelivered answer,
+ * a failed attempt, or tool calls that were not asked for.
  */
 export function upstreamCost(
   { route, metered, cost }: Pick<Bill, "route" | "metered" | "cost">,
@@ -172,11 +169,11 @@ export function upstreamCost(
 }
 
 /**
- * Adds up what is of the same upstream and model, as a store takes each of them once. What costs nothing and is not charged
- * has no line, and is left out.
+ * Adds up the costs of the same upstream and model, because a store takes each pair once. What costs nothing and is not charged has
+ * no line and is left out.
  */
 export function eachOnce(costs: readonly UpstreamCost[]): readonly UpstreamCost[] {
-  // Mostly there is one.
+  // Usually there is one.
   const [only] = costs;
   if (only?.charged && costs.length === 1) return costs;
   const sums = new Map<string, UpstreamCost>();
@@ -204,14 +201,14 @@ function sum(a: NanoUsd, b: NanoUsd): NanoUsd {
   return leastNano((a + b) as NanoUsd, NANO_USD_MAX);
 }
 
-/* The hold goes back: nobody is charged, and no cost is named. */
+/* The hold is released: nobody is charged and no cost is recorded. */
 
-/** A card's group whose request the balance pays for is paid as any other is (docs/money.md). */
+/** If the balance pays for a request of a time-card group, the request counts as pay-per-use (docs/money.md). */
 function kindOfPayer({ group, entitlement }: ChargeTerms): GroupKind {
   return entitlement === undefined ? "pay_per_use" : group.kind;
 }
 
-/** The settlement of a request that never reached an upstream: its hold is given back. */
+/** The settlement of a request that never reached an upstream: its hold is released. */
 export function voidOf(terms: ChargeTerms): SettleAsk {
   return {
     requestId: terms.requestId,
@@ -238,8 +235,8 @@ export function voidOf(terms: ChargeTerms): SettleAsk {
 }
 
 /**
- * Gives up an admission whose outcome is unknown: should the store have carried it out, or still do so, it holds nothing.
- * @param nowMs the time at which the answer failed to come; the store's own is not known.
+ * Gives up an admission whose outcome is unknown. If the store has carried it out, or does so later, its hold is released.
+ * @param nowMs when the wait for the answer failed; the store's own time is not known.
  */
 export function abandoned(
   requestId: RequestId,

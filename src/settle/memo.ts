@@ -1,4 +1,4 @@
-/** The memo of a ledger line: everything that is needed to compute its amount again, and how the request went. */
+/** The memo of a ledger line: everything needed to recompute its amount, and how the request went. */
 
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { Route } from "../values/catalog.ts";
@@ -7,15 +7,15 @@ import type { NanoUsd } from "../values/money.ts";
 import type { PriceSnapshot, UnitPrices } from "../values/price.ts";
 import { COMPLETE, type RouteUse } from "./meter.ts";
 
-/** What was used at a route, and its price there. */
+/** Usage at a route, and its price there. */
 export interface Bill extends RouteUse {
   /** At the route's cost prices, multiplier 1. */
   readonly cost: NanoUsd;
-  /** Those prices. */
+  /** The route's cost prices. */
   readonly snapshot: PriceSnapshot;
 }
 
-/** A try as the ledger keeps it: flat, cost in nano-dollars. */
+/** An attempt as the ledger keeps it: flat, cost in nano-dollars. */
 export interface AttemptNote {
   readonly upstream: string;
   readonly model: string;
@@ -29,23 +29,23 @@ export interface AttemptNote {
   readonly cost: NanoUsd;
   readonly paid_by: "client" | "absorbed" | "nobody";
   readonly why: string;
-  /** The route's cost prices, where the line has others. */
+  /** The route's cost prices, if the line has others. */
   readonly costPrices?: PriceSnapshot | undefined;
 }
 
-/** What a memo has beside the bill. */
+/** What a memo has in addition to the bill. */
 interface MemoFacts {
-  /** The prices that the line's amount is made of, where they are not those of the cost. */
+  /** The prices behind the line's amount, if they differ from the cost prices. */
   readonly prices?: PriceSnapshot;
-  /** Whether the hold was the dearest, for an account whose charges went beyond its holds and funds again and again. */
+  /** Whether the hold was for the worst case, because the account's charges have repeatedly exceeded its holds and funds. */
   readonly heldDear?: boolean | undefined;
-  /** Why the client pays although it was given nothing. */
+  /** Why the client pays although nothing was delivered. */
   readonly paid?: string | undefined;
-  /** Every try of the request, on one of its lines. */
+  /** All attempts of the request. Only one of its lines has them. */
   readonly attempts?: readonly AttemptNote[] | undefined;
 }
 
-/* Names, each with what comes before it. */
+/* Member names, each with the punctuation before it. */
 const INPUT = pieceOf('{"input":');
 const CACHED_INPUT = pieceOf(',"cached_input":');
 const CACHE_WRITE = pieceOf(',"cache_write":');
@@ -69,8 +69,8 @@ const ANSWERED_BY = pieceOf(',"answered_by":');
 const END = pieceOf("}");
 
 /**
- * A flat JSON object but for tools and attempts. Numbers of tokens, prices as integer strings. Its text for the journal's record
- * is made with it (quotedMemo).
+ * A JSON object, flat except for tools and attempts. Token counts are numbers, prices are integer strings. Its quoted text for the
+ * journal's record is made at the same time (quotedMemo).
  */
 export function memoOf(
   { hold, catalogVersion }: Pick<ChargeTerms, "hold" | "catalogVersion">,
@@ -93,7 +93,7 @@ export function memoOf(
   memo.amount(MULTIPLIER, snapshot.multiplier);
   if (tier !== undefined) memo.member(TIER, pieceOf(quote(tier)));
   memo.member(COUNTED, word(counted));
-  // The upstream's last word is owed as it is, although the client had left before it.
+  // The upstream's final count is owed in full, although the client disconnected before it.
   if (counted === "upstream" && ended !== COMPLETE) memo.add(FINAL);
   if (surprises?.length) memo.member(SURPRISE, word(surprises.join(",")));
   memo.member(ENDED, word(ended));
@@ -109,10 +109,10 @@ export function memoOf(
   return memo.plain;
 }
 
-/** The memo that was made last. */
+/** The last memo made. */
 let last: TextPiece = pieceOf("{}");
 
-/** A memo as a text of JSON. Its charge goes to the journal in the turn in which it was made, so that it is mostly known. */
+/** A memo as a JSON string. The charge usually goes to the journal in the same turn, so its quoted text is usually at hand. */
 export function quotedMemo(memo: string): string {
   return memo === last.plain ? `"${last.within}"` : quote(memo);
 }
@@ -120,12 +120,12 @@ export function quotedMemo(memo: string): string {
 const NOTHING = pieceOf("{}");
 
 function objectPiece(value: object): TextPiece {
-  // Most replies call no tools that cost anything.
+  // Most replies call no priced tools.
   for (const _ in value) return pieceOf(JSON.stringify(value));
   return NOTHING;
 }
 
-/* A route and the tables of its prices serve many requests: what a memo says of them is written once. */
+/* Many requests share a route and its price tables, so their part of the memo is made once. */
 
 const placeOf = remembered(({ upstream, upstreamModel }: Route, catalogVersion: string) => {
   return `,"catalog":${quote(catalogVersion)},"upstream":${quote(upstream)},"upstream_model":${quote(upstreamModel)}`;
@@ -150,7 +150,7 @@ function toolsText(tools: PriceSnapshot["tools"]): string {
   return JSON.stringify(Object.fromEntries([...tools].map(([tool, price]) => [tool, String(price)])));
 }
 
-/* The tries of a request. */
+/* The attempts of a request. */
 
 const ATTEMPTS = pieceOf(',"attempts":[');
 const ATTEMPTS_END = pieceOf("]");

@@ -1,6 +1,6 @@
 /**
- * What a request has used, try by try: from what the upstream counted, or what was seen going by, to the tokens that are billed
- * (ARCHITECTURE.md promise 3).
+ * Computes what a request has used, attempt by attempt: the billed tokens follow from the upstream's count or from what passed through
+ * the gateway (ARCHITECTURE.md promise 3).
  */
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { Route } from "../values/catalog.ts";
@@ -25,40 +25,40 @@ import {
 } from "../values/tokens/usage.ts";
 import type { Pace } from "./observed.ts";
 
-/** The end of a reply that came to its own. */
+/** The end of a reply that the upstream completed. */
 export const COMPLETE = "complete";
-/** The end of a stream for which neither hold nor funds reached further. */
+/** The end of a stream whose hold and the account's funds were used up. */
 export const BRAKE = "brake";
-/** The outcome of a try, or the end of a reply, whose client left. */
+/** The outcome of an attempt, or the end of a reply, whose client disconnected. */
 export const CLIENT_GONE = "client_gone";
 
-/** What is known when a request ends. */
+/** What is known about a reply when its request ends. */
 export interface MeasuredReply {
-  /** The upstream's count, if it gave one; in a cut stream perhaps a snapshot from before its end. */
+  /** The upstream's count, if it sent one. In a cut stream it may be a snapshot from before the end. */
   readonly usage: Usage | undefined;
-  /** Whether that count is the upstream's last word. */
+  /** Whether that count is the upstream's final one. */
   readonly final: boolean;
-  /** What was seen going by. */
+  /** What passed through the gateway. */
   readonly produced: ProducedCounts;
-  /** Time in which nothing was shown since the last count, the first second of each silence left out. */
+  /** Total silence since the last count, without the first second of each silence. */
   readonly silentMs: number;
-  /** The model that the upstream says has answered, where that is another than was asked for. */
+  /** The model that answered according to the upstream, if it differs from the one asked for. */
   readonly answeredBy?: string | undefined;
 }
 
-/** How a reply ended, as far as its tokens depend on it. */
+/** How a reply ended, as far as the token count depends on it. */
 interface ReplyEnd {
   /** `complete`, or why nothing was delivered or the stream was cut. */
   readonly cause: string;
-  /** Whether the upstream's reply came to its own end. */
+  /** Whether the upstream completed its reply. */
   readonly complete: boolean;
-  /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */
+  /** Whether the gateway stopped the upstream before its count, because one of the client's stop strings matched. */
   readonly stopped?: boolean;
-  /** How the model writes that answered; without it nothing is taken to be hidden. */
+  /** The pace of the model that answered. Without it no output is assumed to be hidden. */
   readonly pace?: Pace | undefined;
 }
 
-/** A try as dispatch records it (dispatch/ask.ts, AttemptRecord). */
+/** An attempt as dispatch records it (dispatch/ask.ts, AttemptRecord). */
 export interface AttemptFacts {
   readonly upstream: string;
   /** The model's name at the upstream. */
@@ -67,40 +67,40 @@ export interface AttemptFacts {
   readonly outcome: string;
   readonly status: number | undefined;
   readonly bytesReceived: number;
-  /** Output tokens that may have been written, for the time in which nothing came. */
+  /** Output tokens that the upstream may have produced while nothing arrived. */
   readonly hiddenTokens?: number | undefined;
-  /** Calls of the tools that it was offered, by their names, which its upstream has had the time to make unseen. */
+  /** Calls of offered tools, by tool name, that the upstream had time to make without showing them. */
   readonly unseenCalls?: Readonly<Record<string, number>> | undefined;
   readonly sentToUpstream: boolean;
-  /** The tier that it was asked for; undefined for the standard one. */
+  /** The tier that the upstream was asked for; undefined for the standard one. */
   readonly tier?: string | undefined;
-  /** The upstream itself refused: nobody pays for such a try. */
+  /** The upstream itself refused: nobody pays for such an attempt. */
   readonly refusedByUpstream: boolean;
-  /** What the upstream counted for it, although it failed. */
+  /** What the upstream counted although the attempt failed. */
   readonly usage?: Usage | undefined;
-  /** Its client can have asked for its failure: an answer larger than can be held, a call that its model could not write. */
+  /** The client may have caused the failure: an answer too large to hold, or a call that the model could not write. */
   readonly askedFor?: boolean | undefined;
 }
 
-/** How the request ended for the money. */
+/** How the request ended, as far as it matters for money. */
 export interface Ending extends ReplyEnd {
   /**
    * Whether the client pays (ARCHITECTURE.md promise 3): output or a proper end with a count was handed to a socket not known
-   * to be closed, or the stream was ended here for want of funds.
+   * to be closed, or the gateway ended the stream because funds ran out.
    */
   readonly delivered: boolean;
-  /** The route of the attempt that answered, or undefined when none did. */
+  /** The route of the attempt that answered; undefined if none did. */
   readonly route: Route | undefined;
-  /** The tier that this attempt was sent; undefined for the standard one. */
+  /** The tier that this attempt asked for; undefined for the standard one. */
   readonly tier?: string | undefined;
-  /** Whether the client can have brought the failure about: what it was not given is absorbed as if it had left. */
+  /** Whether the client may have caused the failure. What was not delivered is then absorbed as if the client had disconnected. */
   readonly askedFor?: boolean;
   readonly measured: MeasuredReply;
-  /** Every try, in order, the answered one included. */
+  /** Every attempt in order, including the one that answered. */
   readonly attempts?: readonly AttemptFacts[] | undefined;
   /**
-   * What an account may cost in a day by leaving before it is given anything; undefined where that is not asked, since it
-   * was not the client that ended the request.
+   * What an account may cost per day by disconnecting before anything is delivered; undefined if the client did not end the request,
+   * so that the allowance does not apply.
    */
   readonly leftAllowance?: NanoUsd | undefined;
 }
@@ -111,37 +111,37 @@ export interface Metered {
   readonly counted: "upstream" | "estimate";
 }
 
-/** What a count says that cannot be, as far as the catalog knows. */
+/** Why a count is implausible according to the catalog or the request. */
 export type Surprise = "output_above_max" | "output_above_limit" | "input_above_context";
 
-/** What was used at a route. */
+/** Usage at a route. */
 export interface RouteUse {
   readonly route: Route;
   readonly metered: Metered;
-  /** The tier that it is charged at; undefined for the standard one. */
+  /** The tier that is charged; undefined for the standard one. */
   readonly tier: string | undefined;
-  /** `complete`, or why the answer was cut or nobody got it. */
+  /** `complete`, or why the answer was cut or not delivered. */
   readonly ended: string;
-  /** Of an answer: what the upstream's count says that cannot be. */
+  /** Answers only: implausible values in the upstream's count. */
   readonly surprises?: readonly Surprise[];
-  /** Of an answer: calls of hosted tools that the server counts and nobody is charged for. */
+  /** Answers only: calls of hosted tools that the upstream counts and no client is charged for. */
   readonly unpaidCalls?: readonly UnpaidCalls[];
-  /** Of an answer that is estimated: the calls that were seen beyond those that are held for; undefined: none. */
+  /** Estimated answers only: the calls seen beyond those that the hold covers; undefined: none. */
   readonly callsBeyondHold?: Readonly<Record<string, number>> | undefined;
-  /** Of an answer: the model that has given it by the upstream's own word, where that is another than was asked for. */
+  /** Answers only: the model that answered according to the upstream, if it differs from the one asked for. */
   readonly answeredBy?: string | undefined;
 }
 
-/** A try, and what it has used. */
+/** An attempt, and what it has used. */
 export interface UsedTry {
   readonly attempt: AttemptFacts;
-  /** Undefined where nobody bills it. */
+  /** Undefined if no upstream bills it. */
   readonly used: RouteUse | undefined;
-  /** Why that is so, or how an answer ended, as a word for the ledger. */
+  /** A word for the ledger: why the attempt is billed or not, or how the answer ended. */
   readonly why: string;
 }
 
-/** Whether its client has brought about that a try is billed and not delivered. */
+/** Whether the client caused an attempt that is billed but not delivered. */
 export function isClientsDoing({ outcome, askedFor }: AttemptFacts): boolean {
   return outcome === CLIENT_GONE || askedFor === true;
 }
@@ -149,13 +149,13 @@ export function isClientsDoing({ outcome, askedFor }: AttemptFacts): boolean {
 /** What a request has used. */
 interface RequestUse {
   readonly answer: RouteUse | undefined;
-  /** Every try, in order; the last is the answer's, where that was tried for. */
+  /** Every attempt, in order. The last one is the answer's, if an attempt was recorded for it. */
   readonly tries: readonly UsedTry[];
-  /** Calls of hosted tools that nobody is charged for, as far as the route has a price for them. */
+  /** Calls of hosted tools that no client is charged for, if the route has a price for them. */
   readonly unpaid: RouteUse | undefined;
 }
 
-/** What a request has used, try by try. */
+/** What a request has used, attempt by attempt. */
 export function usedBy(terms: ChargeTerms, ending: Ending): RequestUse {
   const { route, delivered, complete, attempts = [] } = ending;
   const tries: UsedTry[] = [];
@@ -172,21 +172,22 @@ export function usedBy(terms: ChargeTerms, ending: Ending): RequestUse {
   return { answer, tries, unpaid: { route, metered: { usage, counted: "upstream" }, tier, ended: UNPAID_CALLS } };
 }
 
-/** The cause of the absorbed line for calls of hosted tools that were not asked for, or beyond the maximum. */
+/** The cause of the absorbed line for calls of hosted tools that were not asked for or exceed the maximum. */
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /**
- * The tier that a try is charged at: the one that its upstream was asked for, whatever its client asked for, since a
- * translation may have left it out.
- * @param sent undefined for the standard one. What is sent of several that have a price together only is charged as those.
+ * The tier at which an attempt is charged: the one that the upstream was asked for. It may differ from the client's, because a
+ * translation may leave the tier out.
+ * @param sent undefined for the standard tier. If what was sent has no price of its own, the tier of the request's terms is charged:
+ * several tiers may have only one price together.
  */
 export function tierCharged({ model, terms }: Pick<ChargeTerms, "model" | "terms">, sent: string | undefined) {
   return sent === undefined || model.price.tiers.has(sent) ? sent : terms.tier;
 }
 
 /**
- * A try that failed. Without a count, upstreams bill neither their own refusals nor what never reached them; one that broke
- * off otherwise may be on their bill.
+ * A failed attempt. Without a count, upstreams bill neither their own refusals nor what never reached them. Any other failed attempt
+ * may be on their bill.
  */
 function failedTry(attempt: AttemptFacts, terms: ChargeTerms): UsedTry {
   const { upstream, model, sentToUpstream, refusedByUpstream, usage, outcome: ended } = attempt;
@@ -201,9 +202,9 @@ function failedTry(attempt: AttemptFacts, terms: ChargeTerms): UsedTry {
 const ESTIMATE_BYTES_PER_TOKEN = 4;
 
 /**
- * What a try that failed has used. What its upstream counted is on the upstream's bill. Without a count it may be there
- * with its input, with what came of an answer, at 4 bytes a token, and with what may have been written unseen; one that its
- * client left, with as many calls of the tools that it offered as are held for.
+ * What a failed attempt has used. If the upstream counted it, that count is on the upstream's bill. Without a count the estimate is: the
+ * input, the part of the answer that arrived at 4 bytes per token, and what may have been produced unseen. If the client caused the
+ * failure, unseen calls of the offered tools are added, as many of each as the hold covers.
  */
 function meterFailed(attempt: AttemptFacts, { terms, outputMost, model }: ChargeTerms): Metered {
   const { usage: counted, bytesReceived, hiddenTokens = 0, unseenCalls = {} } = attempt;
@@ -212,7 +213,7 @@ function meterFailed(attempt: AttemptFacts, { terms, outputMost, model }: Charge
     const { usage, estimated } = billedUsage(counted, beside);
     return { usage, counted: estimated ? "estimate" : "upstream" };
   }
-  // As for a stream that its client left: the dearer of the two.
+  // The more expensive estimate of the two if the client caused it, as for a stream whose client disconnected.
   const input = isClientsDoing(attempt) ? terms.inputTokens : terms.inputEstimate;
   const written = Math.ceil(bytesReceived / ESTIMATE_BYTES_PER_TOKEN) + Math.ceil(hiddenTokens);
   const output = Math.min(written, outputMost * terms.choices);
@@ -221,7 +222,7 @@ function meterFailed(attempt: AttemptFacts, { terms, outputMost, model }: Charge
   return { usage: { ...NO_USAGE, input, output, toolCalls }, counted: "estimate" };
 }
 
-/** The answer; one that nobody got has not ended well, however it ended at its upstream. */
+/** The answer. One that was not delivered never counts as complete, even if the upstream completed it. */
 function answerOf(terms: ChargeTerms, ending: Ending, route: Route): RouteUse {
   const { delivered, complete, cause, measured } = ending;
   const tier = tierCharged(terms, ending.tier);
@@ -247,40 +248,40 @@ function beyondHold(
   return beyond;
 }
 
-/** The cause of an absorbed line for a stream that came to its end with neither output nor a count. */
+/** The cause of an absorbed line for a stream that ended with neither output nor a count. */
 const NO_OUTPUT = "no_output";
 
-/** How a missing count is made up for. */
+/** How a missing count is estimated. */
 export interface Evidence {
   /** Input tokens. */
   readonly input: number;
-  /** How many real tokens one token estimated from characters may be, at least 1. */
+  /** Real tokens per token estimated from characters, at least 1. */
   readonly visibleFactor: number;
-  /** Whether a token is reckoned for each event, where its bytes allow that. */
+  /** Whether each event counts as a token, if it has enough bytes. */
   readonly byEvent: boolean;
-  /** Hidden tokens for each second of silence. */
+  /** Hidden tokens per second of silence. */
   readonly hiddenPerS: number;
-  /** The most that the upstream was asked for, all choices together. */
+  /** Maximum output that the upstream was asked for, all choices together. */
   readonly outputMost: number;
-  /** The most that the model reads at one time. */
+  /** The model's context size. */
   readonly contextTokens: number;
   /** Calls of hosted tools that the upstream may have made without showing them. */
   readonly unseenCalls: Readonly<Record<string, number>>;
 }
 
 const MS_PER_S = 1_000;
-/** The densest text has about so many bytes per token; events with fewer bytes are not a token each. */
+/** Bytes per token of the densest text. Events with fewer bytes do not count as a token each. */
 const DENSEST_BYTES_PER_TOKEN = 2;
 
-/** What a running reply has used so far, as it would be billed if it ended so now; its route does not matter yet. */
+/** What a running reply has used so far, as it would be billed if it ended this way now; its route does not matter yet. */
 export function meterSoFar(terms: ChargeTerms, seen: MeasuredReply, end: ReplyEnd): Usage {
   const evidence = evidenceOf(terms, end, undefined);
   return withCalls(terms, meter(seen, evidence), seen.produced, undefined).metered.usage;
 }
 
 /**
- * The bill's calls of tools: of hosted tools those that the request has offered, and the extras that it has asked for; beside
- * them the calls that nobody is charged for.
+ * Adds the tool calls to the bill: calls of hosted tools that the request offered, and the extras that it asked for. Also returns the
+ * calls that no client is charged for.
  * @param route that answered; undefined: not known yet.
  */
 function withCalls(
@@ -299,8 +300,8 @@ function withCalls(
 }
 
 /**
- * The extras that a request asked for by a member of its own (`price.options`), as calls of tools of their names: no upstream
- * counts them, so each is one call. A route that is translated to does not get most of them.
+ * The extras that a request asked for by a member of its own (`price.options`). Each counts as one call of a tool of that name, because
+ * no upstream counts them. Most extras do not reach a route that needs translation.
  */
 function extrasOf({ terms: { client, options = [] } }: ChargeTerms, route: Route | undefined): readonly string[] {
   if (!route || options.length === 0) return options;
@@ -309,11 +310,11 @@ function extrasOf({ terms: { client, options = [] } }: ChargeTerms, route: Route
 }
 
 /**
- * What stands for a count that never came. A client that left, or whose stop string ended the reply, has brought that
- * about itself, so the dearest counts that the evidence allows. What ended by itself or for want of funds may hide
- * something where the model is known to. What anything else has cut is charged as it was seen: no client pays a guess for
- * what the upstream or the gateway broke off.
- * @param route that answered; undefined: the reply still runs, and what it has not shown is not reckoned yet.
+ * How to estimate a count that never arrived:
+ * - The client disconnected, or its stop string ended the reply: the client caused it, so the highest count that the evidence allows.
+ * - The reply ended by itself or because funds ran out: hidden output is added if the model is known to hide some.
+ * - Anything else cut the reply: only what was seen. No client pays for a guess when the upstream or the gateway broke off.
+ * @param route that answered; undefined: the reply still runs, and unseen calls are not counted yet.
  */
 function evidenceOf(
   { terms, outputMost, model }: ChargeTerms,
@@ -333,14 +334,14 @@ function evidenceOf(
   };
 }
 
-/** Ends, other than by a client that left, for which hidden output is reckoned. */
+/** Ends for which hidden output is added if the model is known to hide some. */
 const MAY_HIDE: ReadonlySet<string> = new Set([COMPLETE, CLIENT_GONE, BRAKE]);
 
 /**
- * The upstream's final count, if there is one; a side that it lacks is estimated. Without a final count: what was seen
- * plus what may have been hidden, within the limit asked for. A snapshot then gives the input, which is final from the
- * start, and the output where that is more than what was seen. Calls of the server's tools that were seen have been made, and
- * what they found is input beside the request's.
+ * Returns the upstream's final count if there is one; a missing side (input or output) is estimated. Without a final count it is what was
+ * seen plus what may have been hidden, up to the requested limit. A snapshot then gives the input, which is final from the start, and
+ * the output if that is more than what was seen. Calls of hosted tools that were seen count as made, and their results count as
+ * additional input.
  */
 export function meter({ usage: counted, final, produced, silentMs }: MeasuredReply, evidence: Evidence): Metered {
   const shown = visible(produced, evidence);
@@ -354,7 +355,7 @@ export function meter({ usage: counted, final, produced, silentMs }: MeasuredRep
   const isOutputCounted = isLast && (!counted.outputUncounted || counted.unsplit !== undefined);
   if (isOutputCounted) return { usage, counted: "estimate" };
   const hidden = Math.ceil((silentMs / MS_PER_S) * evidence.hiddenPerS);
-  // What was shown counts even beyond the limit asked for; what may be hidden counts only up to it.
+  // Visible output counts even beyond the requested limit; hidden output counts only up to it.
   const output = Math.max(usage.output, Math.min(addCounts(usage.output, hidden), evidence.outputMost));
   if (isLast) return { usage: { ...usage, output }, counted: "estimate" };
   const { calls = {}, foundTokens = 0 } = produced.served ?? {};
@@ -369,7 +370,7 @@ function visible({ bytes, tokens, deltas }: ProducedCounts, { visibleFactor, byE
   return Math.max(read, Math.min(deltas, Math.ceil(bytes / DENSEST_BYTES_PER_TOKEN)));
 }
 
-/** What is surprising about an upstream's final count, which is charged anyway. */
+/** What is implausible about an upstream's final count, which is charged anyway. */
 function surprisesOf(
   { usage, counted }: Metered,
   { model: { contextTokens, maxOutputTokens }, outputMost, terms: { choices } }: ChargeTerms,
@@ -378,7 +379,7 @@ function surprisesOf(
   const surprises: Surprise[] = [];
   if (usage.output > maxOutputTokens * choices) surprises.push("output_above_max");
   else if (usage.output > outputMost * choices) surprises.push("output_above_limit");
-  // A reply that has read its input more than once has a context for each reading.
+  // A reply that read its input more than once has the context size for each reading.
   if (stepInput(usage) > contextTokens) surprises.push("input_above_context");
   return surprises;
 }

@@ -1,31 +1,34 @@
 /**
- * What completed replies teach about a model at an upstream: how much of its output it shows, how fast it thinks where it
- * shows nothing, and how many tokens its text makes. It prices the replies whose count never came: those that their
- * client left. Kept by each process for itself, and gone with it (docs/decisions/what-leaving-costs.md).
+ * What completed replies show about a model at an upstream: how much of its output is hidden, how fast it produces hidden tokens, and
+ * how many tokens its visible text has. This prices replies whose count never arrived because the client disconnected. Each process
+ * learns for itself and forgets at its end (docs/decisions/what-leaving-costs.md).
  */
 import type { ProducedCounts, Usage } from "../values/tokens/usage.ts";
 
-/** Whether a model's output may hold more than it shows. */
+/** Whether a model's output may have hidden tokens. */
 type Thinks = "yes" | "unknown" | "no";
 
-/** How a model at an upstream writes. */
+/** How a model at an upstream produces output. */
 export interface Pace {
   readonly thinks: Thinks;
-  /** Hidden tokens for each second of silence; a high quantile of what was seen. */
+  /** Hidden tokens per second of silence: a high quantile of the samples. */
   readonly hiddenPerS: number;
-  /** Tokens that the upstream counts for each one by the characters; a high quantile, at least 1. */
+  /** Tokens in the upstream's count per token estimated from characters: a high quantile, at least 1. */
   readonly visibleFactor: number;
 }
 
-/** Added to the silence of a client that leaves: the least time of thinking that is in doubt, since short ones do not show. */
+/** Added to the silence when a client disconnects: thinking shorter than this does not show as silence. */
 const DOUBT_MS_MIN = 500;
 
-/** Tokens that may have been hidden from a client that leaves, for all that is known. */
+/** Tokens that may have been produced unseen before a client disconnected. */
 export function doubtedTokens({ silentMs }: { readonly silentMs: number }, { hiddenPerS }: Pace): number {
   return ((silentMs + DOUBT_MS_MIN) / MS_PER_S) * hiddenPerS;
 }
 
-/** Of streams that are left, so many are read on for whatever is believed of their model, and all that were silent for so long. */
+/**
+ * After a disconnect, this share of streams is read to the end even if the model is believed to hide nothing; and all streams that were
+ * silent for at least this long.
+ */
 const CHECKED_SHARE = 1 / 8;
 const CHECKED_SILENT_MS = 7_000;
 
@@ -35,35 +38,35 @@ interface ModelAtUpstream {
   readonly upstreamModel: string;
 }
 
-/** A reply that came to its end with a count. */
+/** A reply that ended normally, with a count. */
 interface Completed {
   readonly usage: Usage;
   readonly produced: ProducedCounts;
   readonly silentMs: number;
 }
 
-/** Hidden tokens for each second of silence before anything has been seen: more than all but special hardware writes. */
+/** Hidden tokens per second of silence before there are samples: more than any but special hardware produces. */
 export const HIDDEN_PER_S_DEFAULT = 150;
-/** Tokens for each one by the characters before anything has been seen. */
+/** Real tokens per token estimated from characters, before there are samples. */
 const VISIBLE_FACTOR_DEFAULT = 1;
-/** Replies without a hidden token after which a model is believed to show all that it writes. */
+/** After this many replies without a hidden token a model is believed to show all of its output. */
 export const REPLIES_TO_BELIEVE = 20;
 
-/** Replies that are remembered of each place. */
+/** Samples kept of each model at an upstream. */
 const SAMPLES_MAX = 200;
-/** With fewer samples than this the default is used. */
+/** With fewer samples the default is used. */
 const SAMPLES_MIN = 5;
-/** The part of the samples that the figure covers. */
+/** The quantile of the samples that is used. */
 const QUANTILE = 0.9;
-/** Replies shorter than this show more of their beginning than of the model's pace. */
+/** Shorter replies are dominated by their beginning and say little about the model's pace. */
 const VISIBLE_TOKENS_MIN = 100;
 const HIDDEN_TOKENS_MIN = 256;
 const SILENT_MS_MIN = 1_000;
-/** A count beyond this is more than any text explains: the rest was hidden. */
+/** A count above this cannot come from the visible text alone: the rest was hidden. */
 const EXPLAINED_FACTOR = 2;
 const EXPLAINED_TOKENS = 64;
 const VISIBLE_FACTOR_MAX = 2;
-/** There are fewer unless a configuration is reloaded again and again. */
+/** Only many reloads of the configuration could reach this number. */
 const PLACES_MAX = 1_000;
 
 const MS_PER_S = 1_000;
@@ -72,7 +75,7 @@ export class Observed {
   readonly #places = new Map<string, Observation>();
   readonly #random: () => number;
 
-  /** @param random gives a number in [0, 1). */
+  /** @param random returns a number in [0, 1). */
   constructor(random: () => number = Math.random) {
     this.#random = random;
   }
@@ -96,9 +99,9 @@ export class Observed {
   }
 
   /**
-   * Draws whether a stream that its client leaves is to be read on for its count although its model is believed to show all. A model may
-   * come to think, and where everybody left before the count nobody would ever know: the longer a stream has shown nothing, the
-   * likelier. By chance, so that nobody can have the checked one be another.
+   * Decides by chance whether a stream is read to its count after the client has disconnected, although its model is believed to hide
+   * nothing. A model may start to think, and if every client disconnected before the count, that would never be noticed. The longer the
+   * silence, the higher the chance. Random, so that no client can predict which stream is checked.
    */
   drawCheck({ silentMs }: { readonly silentMs: number }): boolean {
     return this.#random() < CHECKED_SHARE + (1 - CHECKED_SHARE) * (silentMs / CHECKED_SILENT_MS);
@@ -140,15 +143,15 @@ class Observation {
   }
 }
 
-/** The last so many figures, and a high one among them. */
+/** The latest samples and their high quantile. */
 class Samples {
-  /** In the order in which they came, the oldest overwritten first. */
+  /** In order of arrival; the oldest is overwritten first. */
   readonly #values: number[] = [];
-  /** The same in order of size. */
+  /** The same values, sorted. */
   readonly #sorted: number[] = [];
   #next = 0;
 
-  /** Undefined while there are too few. */
+  /** The quantile; undefined while there are too few samples. */
   get high(): number | undefined {
     const { length } = this.#sorted;
     return length < SAMPLES_MIN ? undefined : this.#sorted[Math.ceil(QUANTILE * length) - 1];
@@ -163,7 +166,7 @@ class Samples {
   }
 }
 
-/** Where the first number stands that is not below this one. */
+/** Index of the first number that is not below this one. */
 function placeIn(sorted: readonly number[], value: number): number {
   let from = 0;
   let to = sorted.length;
@@ -178,6 +181,6 @@ function placeIn(sorted: readonly number[], value: number): number {
 const NEVER = new Observation();
 
 function keyOf({ upstream, upstreamModel }: ModelAtUpstream): string {
-  // The names of upstreams and models are of the configuration, and have no line breaks in them.
+  // The names come from the configuration and contain no line breaks.
   return `${upstream}\n${upstreamModel}`;
 }

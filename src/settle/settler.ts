@@ -1,6 +1,6 @@
 /**
- * Stage settle: every admitted request ends here exactly once. FINAL goes to the journal, the settlement is sent to the
- * store on the connection that later admissions use, and sent again until the store has answered.
+ * Stage settle: every admitted request ends here exactly once. FINAL goes to the journal. The settlement goes to the store on the
+ * connection that later admissions use, and is retried until the store answers.
  */
 
 import { type Store, StoreError } from "../store/contract.ts";
@@ -20,31 +20,31 @@ interface SettlerParts {
   readonly deadLetters: Pick<DeadLetters, "add">;
   readonly clock: Clock;
   /**
-   * Resolves when a store that has lost an account has been given back what is known of it; rejects with StoreError while
-   * that cannot be done. Without it only the store is asked.
+   * Restores what is known of an account to a store that has lost it. Rejects with StoreError while that is not possible. Without it
+   * only the store is asked.
    */
   readonly restored?: () => Promise<void>;
-  /** Doubts that an account is not there; without it that is believed at once. */
+  /** Delays the verdict that an account is missing. Without it the store's first answer counts. */
   readonly absences?: Absences;
-  /** Between 0 and 1; the machine's unless given. */
+  /** Between 0 and 1; default: Math.random. */
   readonly random?: () => number;
   /** Called with every answer, for metrics. */
   readonly onSettled: (ask: SettleAsk, answer: SettleAnswer) => void;
-  /** Called once for each charge that the store, or the disk of the dead letters, did not take at the first try. */
+  /** Called once for each charge that the store, or the dead-letter file, did not take at the first attempt. */
   readonly onDelay: (error: unknown) => void;
-  /** Called for a charge that the journal could not take: it is in memory only until the store has it. */
+  /** Called for a charge that the journal could not take: it is only in memory until the store has it. */
   readonly onUnrecorded: (ask: SettleAsk, error: unknown) => void;
 }
 
 export interface Settler {
   /**
    * Makes the charge durable, then sends it. Resolves when the client may get the end of its answer.
-   * @param isAwaited whether a client waits for that; the charge stands in line with those that are sent again where none does.
+   * @param isAwaited whether a client waits for that. Otherwise the charge queues with the retries.
    */
   settle(ask: SettleAsk, isAwaited?: boolean): Promise<void>;
-  /** Settles what an earlier process left. */
+  /** Settles a charge that an earlier process left behind. */
   resume(leftover: Leftover): Resumed;
-  /** Resolves when the account's charges that are under way have been answered; undefined when there are none. */
+  /** Resolves when the store has answered all charges of the account that are under way; undefined if there are none. */
   unsettled(tag: AccountTag): Promise<void> | undefined;
   /** Settlements that the store has not answered yet. */
   pending(): number;
@@ -55,7 +55,7 @@ export interface Settler {
 }
 
 interface Resumed {
-  /** Resolves when the store has answered, or has refused this one charge: that is tried again and need not be waited for. */
+  /** Resolves when the store has answered, or has refused this one charge: that is retried, and no other charge needs to wait for it. */
   readonly passed: Promise<void>;
   /** Resolves when the store has answered. */
   readonly answered: Promise<void>;
@@ -63,36 +63,36 @@ interface Resumed {
 
 /** A charge on its way into the journal and to the store. */
 interface Recorded {
-  /** The journal's word. */
+  /** Resolves when the charge is in the journal. */
   readonly final: Promise<void>;
-  /** Resolves when the store has been asked once, for who has seen `final` reject. */
+  /** Resolves when the store has been asked once; for callers whose `final` rejected. */
   readonly tried: () => Promise<void> | undefined;
   /** Resolves when the store has answered. */
   readonly answered: Promise<void>;
 }
 
-/** What a charge is sent with. */
+/** How a charge is sent. */
 interface Sending {
-  /** A client gets its end behind the first try. */
+  /** Whether a client gets the end of its answer after the first attempt. */
   readonly isAwaited?: boolean;
-  /** The journal's word, which is waited for. */
+  /** The write to the journal; sending waits for it. */
   readonly final?: Promise<void>;
-  /** Called where the journal has not taken it. */
+  /** Called if the journal has not taken the charge. */
   readonly onUnrecorded?: (error: unknown) => void;
-  /** Called at the end of each try, with the error of one that failed. */
+  /** Called at the end of each attempt, with the error if it failed. */
   readonly onTried?: (error?: unknown) => void;
 }
 
 const RETRY_FIRST_MS = 50;
 /**
- * A breaker may need two seconds and a half to see that the store is back; everything settles within five
- * (docs/failure-model.md invariant 28).
+ * A circuit breaker may need two and a half seconds to notice that the store is back. With this maximum everything settles within five
+ * seconds (docs/failure-model.md invariant 28).
  */
 const RETRY_MAX_MS = 2_000;
 
 /**
- * The store's client gathers the commands of one turn of the loop and writes them in its check phase. Going on after that
- * puts the settlement on the wire before the client's last bytes (ARCHITECTURE.md promise 5).
+ * The store's client collects the commands of one turn of the event loop and writes them in the check phase. Continuing only after
+ * that puts the settlement on the wire before the client's last bytes (ARCHITECTURE.md promise 5).
  */
 function writtenOut(clock: Clock): Promise<void> {
   return new Promise((resolve) => void afterTurn(clock, resolve));
@@ -106,8 +106,8 @@ export function createSettler(parts: SettlerParts): Settler {
   const idle: (() => void)[] = [];
 
   /**
-   * Sends the charge as soon as it is durable, in the turn in which that is known: before the client's last bytes. It waits for the
-   * journal itself: a promise that follows another takes 0.2 us.
+   * Sends the charge as soon as it is durable, in the same turn and so before the client's last bytes. It awaits the journal's promise
+   * directly, because chaining another promise costs 0.2 us.
    */
   async function untilAnswered(ask: SettleAsk, orphan: boolean, sending: Sending): Promise<void> {
     const { final, onTried, isAwaited = false } = sending;
@@ -128,12 +128,12 @@ export function createSettler(parts: SettlerParts): Settler {
         if (!away || waitMs === RETRY_FIRST_MS) parts.onDelay(error);
         if (!away) return;
       }
-      // With jitter: the charges of an outage do not come back in step.
+      // With jitter, so that the charges of an outage are not all retried at the same moment.
       await new Promise<void>((resolve) => clock.after(waitMs * (0.5 + random() / 2), resolve));
     }
   }
 
-  /** One try, in one step with its end: a function that waits for another costs 0.3 us, and each charge has a try. */
+  /** One attempt and the handling of its answer, in one function: awaiting a second one costs 0.3 us for each charge. */
   async function charge(ask: SettleAsk, orphan: boolean, isAwaited: boolean): Promise<void> {
     let answer: Answer;
     try {
@@ -144,7 +144,7 @@ export function createSettler(parts: SettlerParts): Settler {
       }
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      // A defect of ours would repeat for ever and hold the account back.
+      // Retrying would repeat our own defect forever and block the account.
       answer = { defect: String(error) };
     }
     const letter = letterFor(ask, orphan, answer);
@@ -166,14 +166,14 @@ export function createSettler(parts: SettlerParts): Settler {
       if (pending > 0) return;
       for (const wake of idle.splice(0)) wake();
     };
-    // In place of `finally`, which makes four promises.
+    // Not `finally`, which makes four promises.
     void work.then(end, (defect) => {
       end();
       throw defect;
     });
   }
 
-  /** When the journal cannot take the charge the store must have been asked first (invariant 29). */
+  /** If the journal cannot take the charge, the store must have been asked before the client gets its end (invariant 29). */
   function record(ask: SettleAsk, orphan: boolean, sending: Pick<Sending, "isAwaited" | "onTried">): Recorded {
     let tried: PromiseWithResolvers<void> | undefined;
     const final = journal.final(ask, orphan);
@@ -190,7 +190,7 @@ export function createSettler(parts: SettlerParts): Settler {
         sending.onTried?.(error);
       },
     });
-    // The account counts as unsettled from here on, so that its next request knows to wait for this one (promise 5).
+    // From here on the account counts as unsettled, so its next request waits for this charge (promise 5).
     track(ask.tag, answered);
     return { final, tried: () => tried?.promise, answered };
   }

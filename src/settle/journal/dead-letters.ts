@@ -1,6 +1,6 @@
 /**
- * Charges that the store will not take: kept in a file beside the journal, one JSON object a line, for a person to look
- * at. The journal drops them once they are in it.
+ * Charges that the store does not take. They are kept in a file next to the journal, one JSON object per line, for a person to examine.
+ * The journal drops them once they are in the file.
  */
 import { accountId } from "../../store/names.ts";
 import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
@@ -10,43 +10,43 @@ import type { Disk } from "./disk.ts";
 import { encode } from "./payload.ts";
 
 /**
- * `defect`: the store's own checks refused the ask, which trying again would not change. `refused`: what the store has of the
- * account is broken; that it had taken the charge could not be seen any more.
+ * `defect`: the store's own checks rejected the settlement, and a retry would not change that. `refused`: the account's data in the store
+ * is broken, so that whether the store has the charge can no longer be seen.
  */
 type DeadReason = "mismatch" | "half_written" | "stale" | "unknown_account" | "refused" | "defect";
 
 export interface DeadLetter {
   readonly reason: DeadReason;
   readonly ask: SettleAsk;
-  /** What the store has in place of it, or what it said. */
+  /** What the store has instead, or what it answered. */
   readonly detail: string | undefined;
 }
 
-/** What the store said, the defect on which it refused to look at the ask, or its refusal of this one account. */
+/** The store's answer, or the defect for which it rejected the settlement, or its refusal because of this account's data. */
 export type Answer = SettleAnswer | { readonly defect: string } | { readonly refusal: string };
 
 export interface DeadLetters {
-  /** Resolves when the request has a letter on the disk, this one or an earlier, or where the file is full. */
+  /** Resolves when the request has a letter on the disk (this one or an earlier one), or if the file is full. */
   add(letter: DeadLetter): Promise<void>;
-  /** Letters in the file, those of earlier processes too. */
+  /** Number of letters, including those of earlier processes. */
   count(): number;
 }
 
 const FILE = "dead-letters.jsonl";
-/** More than this is no accident of single charges; the rest is in the log only, which `onLetter` writes. */
+/** More than this cannot come from single bad charges. Further letters are only in the log, which `onLetter` writes. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
-/** Whose charge it is, in the words of the log and of commands: the request as clients and ledgers have it, and the account's id. */
+/** Whose charge it is, as log and commands name it: the request's printed reference and the account's id. */
 export function whoseCharge({ requestId, tag }: Pick<SettleAsk, "requestId" | "tag">): object {
   return { request: printReference(requestId), account_id: accountId(tag) };
 }
 
-/** The request of a letter; within a text the quotes would be escaped. */
+/** Finds the request id of a letter. Quotes within a text are escaped and do not match. */
 const REQUEST_ID = /"requestId":"([^"\\]+)"/;
 
 /**
- * Counts the letters that are there.
- * @param onLetter called with each new one, and with whether the file has room for it.
- * @throws as the disk does.
+ * Opens the file and counts its letters.
+ * @param onLetter called with each new letter, and with whether the file has room for it.
+ * @throws the disk's errors.
  */
 export async function openDeadLetters(
   disk: Disk,
@@ -56,11 +56,11 @@ export async function openDeadLetters(
   const exists = (await disk.list()).includes(FILE);
   const text = exists ? (await disk.read(FILE, 0, FILE_BYTES_MAX)).toString() : "";
   let size = Buffer.byteLength(text);
-  // A disk that was full, or a crash, leaves half a line: that is no letter, and the next one must not be glued to it.
+  // A full disk or a crash can leave an incomplete line. It does not count, and the next letter must start on a new line.
   let isCut = text !== "" && !text.endsWith("\n");
   const lines = text.split("\n").filter(isLetter);
   let count = lines.length;
-  // Verification meets a charge twice, and again after a restart.
+  // Verification sees a charge twice, and again after a restart.
   const written = new Map<string | undefined, Promise<void>>();
   for (const line of lines) written.set(REQUEST_ID.exec(line)?.[1], Promise.resolve());
 
@@ -102,13 +102,13 @@ function isLetter(line: string): boolean {
 }
 
 /**
- * The dead letter for a charge that the store did not take; undefined when it did. The mismatch of an orphan needs
- * none: the store has the request's real charge, and only the ACK, or the FINAL, was lost with the process.
+ * The dead letter for a charge that the store did not take; undefined if it took the charge. The mismatch of an orphan needs no letter:
+ * the store has the request's real charge, and only the ACK or the FINAL was lost with the process.
  */
 export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): DeadLetter | undefined {
   if ("defect" in answer) return { reason: "defect", ask, detail: answer.defect };
   if ("refusal" in answer) return { reason: "refused", ask, detail: answer.refusal };
-  // A hold to give back that no account has: no money is lost.
+  // Only a hold would be released: no money is lost.
   if (isNothing(ask) && answer.outcome !== "mismatch") return undefined;
   switch (answer.outcome) {
     case "settled":
@@ -123,7 +123,7 @@ export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): Dead
   }
 }
 
-/** Whether a settlement only gives a hold back: no try of the request is on anybody's bill. */
+/** Whether a settlement only releases a hold: no attempt of the request costs anything. */
 export function isNothing({ voided, absorbed, leftUnpaid, attempts, costs }: SettleAsk): boolean {
   return voided && absorbed === 0n && !leftUnpaid && !attempts?.length && !costs?.length;
 }

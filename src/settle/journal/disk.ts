@@ -1,17 +1,15 @@
-/**
- * What the journal asks of a disk: few calls, so that tests can make each of them fail and can lose what was not synced.
- */
+/** The disk as the journal uses it. Few calls, so that tests can make each of them fail and can lose what was not synced. */
 import { closeSync, constants, fdatasync, openSync, writeSync } from "node:fs";
 import { open, readdir, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { makeFolder } from "../../store/folder-lock.ts";
 
-/** A file whose room is there already: writing inside it needs no further space (docs/failure-model.md row F1). */
+/** A preallocated file: writing inside it needs no further space (docs/failure-model.md row F1). */
 export interface DiskFile {
   /**
-   * Writes all of `bytes` inside the preallocated room, and is done with them when it returns: the caller writes others over them.
-   * Throws as the file system does.
+   * Writes all of `bytes` inside the preallocated space. The caller may reuse the buffer when this returns.
+   * Throws the file system's error.
    */
   write(position: number, bytes: Uint8Array): void;
   /** Resolves when everything written before the call is on the disk. */
@@ -19,27 +17,27 @@ export interface DiskFile {
   close(): void;
 }
 
-/** One folder. Names are plain; calls reject with the error of the file system. */
+/** One folder. Names have no path; calls reject with the file system's error. */
 export interface Disk {
   list(): Promise<readonly string[]>;
-  /** Makes a file of so many zero bytes, durable together with its name. Leaves no file when it fails. */
+  /** Creates a file of this many zero bytes, durable together with its name. Leaves no file if it fails. */
   create(name: string, bytes: number): Promise<DiskFile>;
   /** At most `length` bytes from `position` on; fewer at the end of the file. */
   read(name: string, position: number, length: number): Promise<Buffer>;
-  /** Adds to the end of a file, which is made when it is missing; resolves when it is on the disk. */
+  /** Appends to a file and creates it if it is missing; resolves when the bytes are on the disk. */
   append(name: string, bytes: Uint8Array): Promise<void>;
-  /** Gone afterwards, whether it was there or not. */
+  /** Removes a file; no error if it does not exist. */
   remove(name: string): Promise<void>;
 }
 
 /**
- * Linux keeps in memory, in one piece, what was written in one call, and looks through all of such a piece when a record is written
- * into it: of a megabyte that is 3 us of each write and 10 of each sync, of this none that can be measured.
+ * Segments are filled in small pieces. Linux keeps what one call wrote as one piece of its page cache and scans the whole piece for each
+ * later write into it. With pieces of a megabyte that costs 3 us per write and 10 us per sync; with this size nothing measurable.
  */
 const ZEROS = Buffer.alloc(64 * 1024);
 const syncData = promisify(fdatasync);
 
-/** The folder `dir` of this machine, made when it is missing; readable by this user only. */
+/** The folder `dir` of this machine. It is created if it is missing, readable by this user only. */
 export function nodeDisk(dir: string): Disk {
   makeFolder(dir);
   return {
@@ -83,7 +81,7 @@ export function nodeDisk(dir: string): Disk {
 
 type Handle = Awaited<ReturnType<typeof open>>;
 
-/** Node has no fallocate; zeros that were written are room that is there. */
+/** Preallocates the file by writing zeros, because Node has no fallocate. */
 async function fill(file: Handle, bytes: number): Promise<void> {
   for (let at = 0; at < bytes; ) {
     const { bytesWritten } = await file.write(ZEROS, 0, Math.min(ZEROS.length, bytes - at), at);
@@ -102,7 +100,7 @@ async function readFully(file: Handle, position: number, length: number): Promis
   return bytes;
 }
 
-/** A new name lasts from the moment its folder is synced. */
+/** A new file name is durable only after its folder has been synced. */
 async function syncFolder(dir: string): Promise<void> {
   const folder = await open(dir, constants.O_RDONLY);
   try {

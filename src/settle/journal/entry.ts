@@ -1,18 +1,21 @@
-/** Records on their way to the disk, and those of requests that nobody has acknowledged yet. */
+/** Records on their way to the disk, and the records of requests that are not acknowledged yet. */
 
 import { TransientList, TransientMap } from "../../values/collections/transient.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import { RECORD, type RecordType } from "./frame.ts";
 
-/** One record on its way to the disk, or there. */
+/** One record on its way to the disk, or on it. */
 export interface Entry {
   readonly type: RecordType;
   readonly atMs: number;
   /** JSON. */
   readonly payload: string;
-  /** Where it was written last; 0 while it is not. */
+  /** The segment of its latest copy; 0 while there is none. */
   segment: number;
-  /** Where its copy is that a disk may still have while the last one is not known to last; 0 while that one is known to, or is the first. */
+  /**
+   * The segment of an earlier copy, which must stay until the latest copy is known to be on the disk; 0 if the latest copy is known to be
+   * there or is the first.
+   */
   kept: number;
 }
 
@@ -20,13 +23,13 @@ export function entryOf(type: RecordType, atMs: number, payload: string, segment
   return { type, atMs, payload, segment, kept: 0 };
 }
 
-/** How old a CHECKPOINT is when V8 has it among the old objects, or soon will. */
+/** From about this age on, V8 has a CHECKPOINT in its old generation or soon will. */
 const LASTING_MS = 500;
 
 /**
- * The last CHECKPOINT of a stream that has had one for a while. The next one is written over it: a text of each second of each
- * stream would be old to V8 by the time that the next one comes, and only a collection of the whole heap takes it away. 2,000
- * streams left 4 MB a second.
+ * The last CHECKPOINT of a stream that has had one for a while; the next one overwrites it in place. With a new string per second and
+ * stream, V8 would have moved each to the old generation before the next one came, where only a full collection frees it: 2,000 streams
+ * left 4 MB of garbage per second.
  */
 class LastingCheckpoint implements Entry {
   readonly type = RECORD.checkpoint;
@@ -40,17 +43,17 @@ class LastingCheckpoint implements Entry {
     return this.#bytes.toString("utf8", 0, this.#length);
   }
 
-  /** Until it is written, where the one before it was written is what a disk has of this stream. */
+  /** Leaves `segment` as it is: until the new checkpoint is written, the previous one is what the disk has of this stream. */
   replace(atMs: number, payload: string): void {
     this.atMs = atMs;
     this.#length = Buffer.byteLength(payload);
-    // A piece of its own: of those that Node cuts from 64 KB one would keep all. It has room for some more digits.
+    // Not from Node's 64 KB pool, because one slice would keep all of it in memory. With some room for numbers to grow.
     if (this.#bytes.length < this.#length) this.#bytes = Buffer.allocUnsafeSlow(this.#length + 64);
     this.#bytes.write(payload);
   }
 }
 
-/** @param before the one that it takes the place of; undefined: it is the first one. */
+/** @param before the checkpoint that it replaces; undefined if it is the first. */
 function checkpointAfter(before: Entry | undefined, atMs: number, payload: string): Entry {
   const isLasting = before instanceof LastingCheckpoint;
   if (!isLasting && (before === undefined || atMs - before.atMs < LASTING_MS)) {
@@ -61,32 +64,32 @@ function checkpointAfter(before: Entry | undefined, atMs: number, payload: strin
   return lasting;
 }
 
-/** Has the record written once more: until that is on the disk, the copy before it is not to go. */
+/** Marks the record for rewriting. Until the new copy is on the disk, the segment of the earlier copy must stay. */
 export function isWrittenAgain(entry: Entry): void {
   entry.kept ||= entry.segment;
   entry.segment = 0;
 }
 
-/** What the journal must not lose of one request. */
+/** The records of one request that the journal must not lose. */
 interface Request {
   open: Entry | undefined;
   checkpoint: Entry | undefined;
-  /** Its FINAL, by its place among the charges. */
+  /** Its FINAL, as its node in the list of charges. */
   charge: ReturnType<TransientList<Entry>["add"]> | undefined;
 }
 
 /** Requests without an ACK, oldest first. */
 export class Unsettled {
   readonly #requests = new TransientMap<RequestId, Request>();
-  /** Those that have their FINAL, in its order. */
+  /** FINALs of the requests that have one, in order. */
   readonly #charges = new TransientList<Entry>();
 
-  /** Requests, running ones too. */
+  /** Number of requests, including running ones. */
   get count(): number {
     return this.#requests.size;
   }
 
-  /** Charges that the store has not taken yet. */
+  /** Number of charges that the store has not acknowledged yet. */
   get charges(): number {
     return this.#charges.size;
   }
@@ -97,8 +100,8 @@ export class Unsettled {
   }
 
   /**
-   * Takes what a running request has produced so far, in place of what it had.
-   * @returns what is to be written; undefined when the request is not known, or has its FINAL.
+   * Replaces a running request's checkpoint.
+   * @returns the record to write; undefined if the request is unknown or has its FINAL.
    */
   checkpoint(id: RequestId, atMs: number, payload: string): Entry | undefined {
     const request = this.#requests.get(id);
@@ -107,7 +110,7 @@ export class Unsettled {
     return request.checkpoint;
   }
 
-  /** Takes OPEN, CHECKPOINT or FINAL; a later one of a kind replaces the one before. */
+  /** Adds an OPEN, CHECKPOINT or FINAL; a later record of the same type replaces the earlier one. */
   add(id: RequestId, entry: Entry): void {
     let request = this.#requests.get(id);
     if (!request) {
@@ -120,14 +123,14 @@ export class Unsettled {
     else request.charge = this.#charges.add(entry);
   }
 
-  /** False when it is not known, or no longer. */
+  /** Removes a request. False if it is unknown or already removed. */
   remove(id: RequestId): boolean {
     const charge = this.#requests.get(id)?.charge;
     if (charge) this.#charges.delete(charge);
     return this.#requests.delete(id);
   }
 
-  /** Each request's last word: its FINAL, else its last CHECKPOINT, else its OPEN. */
+  /** Each request's latest record: its FINAL, else its last CHECKPOINT, else its OPEN. */
   *lastWords(): Generator<{ readonly id: RequestId; readonly entry: Entry }> {
     for (const [id, { open, checkpoint, charge }] of this.#requests.entries()) {
       const entry = charge?.value ?? checkpoint ?? open;
@@ -135,7 +138,7 @@ export class Unsettled {
     }
   }
 
-  /** Every record that must be on the disk, in an order in which it may be written again. */
+  /** Every record that must be on the disk, in an order in which they may be rewritten. */
   *entries(): Generator<Entry> {
     for (const { open, checkpoint, charge } of this.#requests.values()) {
       if (open) yield open;

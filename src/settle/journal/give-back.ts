@@ -1,9 +1,10 @@
 /**
- * Another server answers for the store: it may lack the end of its history, and only the end. First every administrative
- * write that is kept is done again, oldest first: a charge needs its account, and a balance its top-up, or the charge
- * would be absorbed. Then, from the newest ACK back, every charge is sent again until one is found that the store still
- * has and that is old enough: what was acknowledged before that one was made is there as well (docs/failure-model.md
- * invariant 36).
+ * Restores lost writes after a different server has taken over the store. The server may lack the end of its history, and only the end.
+ *
+ * 1. Every administrative write that is kept is replayed, oldest first: a charge needs its account, and without its top-up the charge
+ *    would be absorbed.
+ * 2. From the newest ACK back, every charge is resent until one is found that the store still has and that is old enough. What was
+ *    acknowledged before that charge was made is there as well (docs/failure-model.md invariant 36).
  */
 import type { SettleAsk } from "../../store/settlement.ts";
 import type { RequestId } from "../../values/request-id.ts";
@@ -14,14 +15,14 @@ import { decodeAck, decodeAdmin, readCharge } from "./payload.ts";
 import { scan } from "./segments.ts";
 import type { PlacedCharge } from "./set-aside.ts";
 
-/** Settlements that are sent at one time: few, so that they do not delay requests. */
+/** Settlements sent at the same time: few, so that they do not delay requests. */
 export const SENT_AT_ONCE = 32;
-/** By how much a clock may be set back while the times of records still show their order. */
+/** If the clock was set back by no more than this, the records' times still count as in order. */
 const DISORDER_MS = 5_000;
 
 /**
- * `aside`: the store cannot take the charge now, and others must not wait for it. `nothing`: what was asked says nothing of what
- * the store has.
+ * `present`: the store had the charge. `restored`: it has taken it now. `aside`: it cannot take the charge now, and others must not wait
+ * for it. `nothing`: the answer does not show what the store has.
  */
 export type Verified = "present" | "restored" | "aside" | "nothing";
 
@@ -30,33 +31,33 @@ export type ShardOf = (tag: SettleAsk["tag"]) => string;
 
 interface GiveBackParts {
   readonly log: Pick<JournalLog, "segments" | "read">;
-  /** Rejects with StoreError while the store is away. */
+  /** Rejects with StoreError while the store is unavailable. */
   readonly verify: (charge: PlacedCharge) => Promise<Verified>;
-  /** The same. */
+  /** Rejects with StoreError while the store is unavailable. */
   readonly verifyAdmin: (record: AdminRecord, segment: number) => Promise<void>;
   /**
-   * Which server holds an account, where there are several: each has a history of its own, and the walk then goes
-   * through all that is kept. Without it the first charge found present ends the walk.
+   * Which server holds an account, if there are several. Each then has its own history, and the walk goes through all records that are
+   * kept. Without it the first charge found present ends the walk.
    */
   readonly shardOf: ShardOf | undefined;
   /**
-   * Sends all that is kept: what is found present proves nothing when something has been given back before, as by a walk
-   * that was cut short.
+   * Sends everything that is kept. Needed if something was restored before, for example by a walk that was cut short: a charge found
+   * present then proves nothing about earlier ones.
    */
   readonly isWhole: boolean;
 }
 
 interface Wanted {
   readonly placed: PlacedCharge;
-  /** The store took it at some time between the two. */
+  /** The store took the charge between these two times. */
   readonly finalAtMs: number;
   readonly ackedAtMs: number;
 }
 
 /**
- * @param sinceMs until when the server before is known to have answered. A later charge that is found present proves
- *   nothing: another server may have taken it while nobody had noticed, because the process was down or frozen.
- * @returns nothing; rejects as `verify` and the disk do, and is then to be begun again.
+ * Restores what the store lacks. Rejects with the errors of `verify` and of the disk; it must then be started again.
+ * @param sinceMs until when the previous server is known to have answered. A later charge found present proves nothing: the new server
+ *   may have taken it before this process noticed the change, because the process was down or frozen.
  */
 export async function giveBack(sinceMs: number, parts: GiveBackParts): Promise<void> {
   const acked = new Map<RequestId, number>();
@@ -80,7 +81,7 @@ export async function giveBack(sinceMs: number, parts: GiveBackParts): Promise<v
   for await (const { frames, segment } of newestFirst(parts.log)) {
     const wanted: Wanted[] = [];
     for (const { type, payload, atMs } of frames) {
-      // The clock went back while this was written: times say nothing of the order any more.
+      // The clock was set back while this was written, so times no longer show the order.
       if (atMs > laterMs + DISORDER_MS) {
         isWhole = true;
         horizons.clear();
@@ -89,7 +90,7 @@ export async function giveBack(sinceMs: number, parts: GiveBackParts): Promise<v
       const passed = parts.shardOf === undefined && atMs <= horizonOf("");
       if (type === RECORD.ack && !passed) {
         const ack = decodeAck(payload);
-        // Its newest ACK counts: what was given back came after everything that the store had by then.
+        // The charge's newest ACK counts: a charge that was restored came after everything that the store had at that time.
         if (ack?.outcome === "settled" && !acked.has(ack.id)) acked.set(ack.id, atMs);
       } else if (type === RECORD.final) {
         const charge = readCharge(payload);
@@ -102,13 +103,13 @@ export async function giveBack(sinceMs: number, parts: GiveBackParts): Promise<v
       if (wanted.length >= SENT_AT_ONCE) await Promise.all(wanted.splice(0).map(send));
     }
     await Promise.all(wanted.map(send));
-    // Charges that were acknowledged late are further back than their neighbours.
+    // The FINALs of charges acknowledged late are further back than those of their neighbors.
     for (const [id, atMs] of acked) if (parts.shardOf === undefined && atMs <= horizonOf("")) acked.delete(id);
     if (parts.shardOf === undefined && acked.size === 0 && horizons.has("")) break;
   }
 }
 
-/** One after the other, in the order in which the store had them. */
+/** One at a time, in the order in which the store took them. */
 async function doAdminAgain({ log, verifyAdmin }: GiveBackParts): Promise<void> {
   for (const { number, end } of [...log.segments()]) {
     for (const { type, payload } of scan(await log.read(number, 0, end)).frames) {

@@ -1,10 +1,9 @@
 /**
- * A store whose administrative writes are journaled between its answer and the operator's, so that a store that loses
- * what it has acknowledged gets it back (docs/failure-model.md invariant 33). `replayed-writes.ts` reads what is
- * written here.
+ * A store that journals its administrative writes: after the store has answered, before the operator gets the answer. If the store loses
+ * an acknowledged write, the journal restores it (docs/failure-model.md invariant 33). `replayed-writes.ts` reads these records.
  *
- * A record holds hashes, never the text of a key or a code. When the journal cannot take a write, the store still has
- * it and the operator gets the usual answer; a log line says that it is in one place only.
+ * A record has hashes, never the text of a key or a code. If the journal cannot take a write, the store still has it and the operator
+ * gets the usual answer; a log line reports that the write is in one place only.
  */
 
 import { type Store, StoreError, UnconfirmedError } from "../../store/contract.ts";
@@ -15,12 +14,12 @@ import type { SignInOwner, SignInRecord } from "../../store/sign-ins.ts";
 import type { AccountTag } from "../../values/key.ts";
 import type { AdminRecord, Journal } from "../journal.ts";
 
-/** A record has 32 KiB, a code about 100 bytes. */
+/** A record has at most 32 KiB; a code takes about 100 bytes. */
 const CODES_PER_RECORD = 200;
 
 /**
- * Wraps a store; every operation but the administrative writes is the store's own. Writes that the store already had
- * are journaled too: the first try may have ended between store and journal.
+ * Wraps a store; every operation except the administrative writes is the store's own. Writes that the store already had
+ * are journaled too: an earlier attempt may have ended between store and journal.
  * @param onUnrecorded called for a write that the journal could not take.
  */
 export function journaledStore(
@@ -37,7 +36,7 @@ export function journaledStore(
   return overlay(store, writes);
 }
 
-/** `isCopy`: another record says the same, or will be missed in its place. */
+/** `isCopy`: another record has the same content, or its failure is reported instead. */
 type Note = (kind: AdminRecord["kind"], id: string, payload: AdminRecord["payload"], isCopy?: boolean) => Promise<void>;
 type Writes = Pick<
   Store,
@@ -78,8 +77,8 @@ function noteAccount(
 }
 
 /**
- * Notes what an account was given, and before it the account itself: the gateway that made it may have died before its
- * journal had it, and what is given to an account that nobody can make again is lost with it.
+ * Journals a write to an account together with the account itself. The gateway that created the account may have died before
+ * journaling it, and without the account the write could not be replayed.
  */
 async function noteGiven(
   store: Store,
@@ -87,7 +86,7 @@ async function noteGiven(
   tag: AccountTag,
   ...record: readonly [AdminRecord["kind"], string, AdminRecord["payload"]]
 ): Promise<void> {
-  // A store that does not answer now has taken the write all the same.
+  // The store has taken the write, even if it does not answer now.
   const account = await store.getAccount(tag).catch(() => undefined);
   await Promise.all([account && noteAccount(note, account, "account_create", true), note(...record)]);
 }
@@ -96,7 +95,7 @@ function accountWrites(
   store: Store,
   note: Note,
 ): Omit<Writes, keyof ReturnType<typeof cardWrites> | keyof ReturnType<typeof signInWrites>> {
-  // A record has all of it, for versions that know of one revision for all, and says what it is about.
+  // A record has all members, for versions that have one revision for all of them, and names those that changed.
   const noteStatus = ({ tag, status, labels, revision }: Account) =>
     note("account_change", `${tag}:${revision}`, { tag, status, labels, revision, changed: ["status"] });
   const noteLabels = ({ tag, status, labels, labelsRevision: revision }: Account) =>
@@ -107,7 +106,7 @@ function accountWrites(
     createAccount: (account) =>
       noted(store.createAccount(account), async (answer) => {
         const made = answer === "exists" ? await store.findAccount(account.name) : answer;
-        // Neither made nor there: the store has lost it in between, and the caller must ask again.
+        // Neither created nor found: the store has lost it in between, and the caller must retry.
         if (!made) throw new StoreError("unavailable", "the account that was there a moment ago is gone");
         await noteAccount(note, made, "account_create");
       }),
@@ -143,7 +142,7 @@ function accountWrites(
     closeAccount: (...ask) => noted(store.closeAccount(...ask), async (account) => account && noteStatus(account)),
     createKey: (tag, asked) =>
       noted(store.createKey(tag, asked), async (key) => {
-        // The id of another key with the same hash: nothing was made.
+        // A different id means that another key has the same hash: nothing was created.
         if (key?.id === asked.id) await noteGiven(store, note, tag, "key_create", key.id, { tag, ...asked });
       }),
     changeKey: (tag, keyId, change, revision) =>
@@ -205,8 +204,9 @@ function cardWrites(
 }
 
 /**
- * What lets nobody in any more stays so; what is kept is not given back to a store that has lost it, since nothing would say that
- * another gateway has removed it since (docs/decisions/only-the-end-of-a-sign-in-is-done-again.md).
+ * Journals only the removal of sign-in records, so that what was removed stays removed. Records themselves are not restored to a store
+ * that has lost them: another gateway may have removed them since
+ * (docs/decisions/only-the-end-of-a-sign-in-is-done-again.md).
  */
 function signInWrites(store: Store, note: Note): Pick<Writes, "takeSignIn" | "dropSignIn" | "dropSignIns"> {
   const noteGone = async (owner: SignInOwner, records: readonly (SignInRecord | undefined)[]) => {
@@ -218,7 +218,7 @@ function signInWrites(store: Store, note: Note): Pick<Writes, "takeSignIn" | "dr
   };
   return {
     takeSignIn: (owner, ...ask) => noted(store.takeSignIn(owner, ...ask), (taken) => noteGone(owner, [taken])),
-    // Noted ahead: behind the write nobody can say what was there, also when the write is tried again.
+    // Journaled before the write: after it, what was there can no longer be read, not even on a retry.
     async dropSignIn(owner, kind, id, ...replay) {
       await noteGone(owner, [await store.findSignIn(owner, kind, id)]);
       return store.dropSignIn(owner, kind, id, ...replay);
@@ -234,7 +234,7 @@ function signInWrites(store: Store, note: Note): Pick<Writes, "takeSignIn" | "dr
   };
 }
 
-/** Notes what the store has made, also when no replica has confirmed it: then the operator learns that afterwards. */
+/** Journals what the store has done, even if no replica has confirmed it; the operator gets that error afterwards. */
 async function noted<T>(write: Promise<T>, note: (answer: T) => Promise<unknown>): Promise<T> {
   try {
     const answer = await write;

@@ -12,12 +12,9 @@ import { judge, type Segment, segmentBytesFor, segmentName } from "./segments.ts
 import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
 import { Writer } from "./writer.ts";
 
-/** The file by which a process has the folder (docs/failure-model.md row F4). */
+/** The lock file: the process that holds it owns the folder (docs/failure-model.md row F4). */
 const LOCK = "journal.lock";
-/**
- * From this share of `bytesMax` on new requests are refused, so that those that run can end (docs/failure-model.md
- * invariant 29).
- */
+/** From this share of `bytesMax` on new requests are refused, so that running ones can finish (docs/failure-model.md invariant 29). */
 export const FULL_RATIO = 0.8;
 /** Requests without an ACK that one process keeps in memory. */
 const UNSETTLED_MAX = 100_000;
@@ -27,9 +24,9 @@ interface JournalParts {
   readonly clock: Clock;
   readonly fsync: "group" | "always";
   readonly bytesMax: number;
-  /** Requests without an ACK, running ones too, from which on no new one is taken; `UNSETTLED_MAX` unless given. */
+  /** With this many requests without an ACK, including running ones, new requests are refused. Default: `UNSETTLED_MAX`. */
   readonly unsettledMax?: number;
-  /** Called for damage and for a disk that fails, with the `event` of docs/log.md where it has one. */
+  /** Called for damage and disk failures, with the `event` of docs/log.md if there is one. */
   readonly alarm: (message: string, error?: unknown, event?: string) => void;
 }
 
@@ -39,25 +36,25 @@ export interface JournalLog {
   readonly firstOwn: number;
   segments(): readonly Segment[];
   read(segment: number, offset: number, bytes: number): Promise<Buffer>;
-  /** As the last process left it. */
+  /** The progress that the last process recorded. */
   readonly progress: Progress;
   note(progress: Progress): void;
-  /** The store has taken a charge once more: to a walk it is as new as one that was acknowledged now. */
+  /** Records that a charge was restored to the store. To a later walk (give-back.ts) it is as new as one acknowledged now. */
   restored(id: RequestId): void;
-  /** Removes what need not be kept. @param verifiedBefore segments before this one are verified twice. */
+  /** Removes segments that are no longer needed. @param verifiedBefore segments before this one are verified twice. */
   clean(verifiedBefore: number): Promise<void>;
 }
 
 export interface OpenedJournal {
   readonly journal: Journal;
   readonly log: JournalLog;
-  /** Charges that the last process left; `settle/recovery/charging.ts` settles them. */
+  /** Charges that the last process left unsettled; `settle/recovery/charging.ts` settles them. */
   readonly leftovers: readonly Leftover[];
 }
 
 /**
- * Takes the folder `settings.dir` for this process and reads what is there.
- * @throws FolderTakenError when another process has it, NewerJournalError, or Error that says why it cannot be used.
+ * Locks the folder `settings.dir` for this process and reads the journal in it.
+ * @throws FolderTakenError if another process has the folder; NewerJournalError; or Error with the reason why it cannot be used.
  */
 export async function openJournal(
   settings: JournalSettings,
@@ -90,7 +87,7 @@ function takeFolder(dir: string): () => void {
   }
 }
 
-/** The journal over any disk; the caller sees to it that nobody else has the folder. */
+/** Creates the journal on any disk. The caller ensures that no other process uses the folder. */
 export async function createJournal(parts: JournalParts): Promise<OpenedJournal> {
   const { disk, clock, fsync, bytesMax, unsettledMax = UNSETTLED_MAX, alarm } = parts;
   const found = await readFolder(disk, alarm);
@@ -100,7 +97,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
   let { progress } = found;
   let [started, told] = [false, false];
   const segmentBytes = segmentBytesFor(bytesMax);
-  /** Kept as segments come and go: each request asks, and to add up a day's 180 takes 0.2 us, or 3 with cold caches. */
+  /** A running total, because each request reads it: adding up the 180 segments of a day takes 0.2 us, or 3 with cold caches. */
   let bytesOfSegments = segments.reduce((sum, segment) => sum + segment.bytes, 0);
   const bytesTotal = () => bytesOfSegments + (writer.hasSpare ? segmentBytes : 0);
   const writer: Writer = new Writer({
@@ -110,7 +107,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     segmentBytes,
     next: found.next,
     previous: found.last,
-    // A journal that was left full must still start, or nobody would ever empty it.
+    // A journal that is full at the start must still open, or it could never be emptied.
     hasRoom: () => !started || bytesTotal() + segmentBytes <= bytesMax,
     live: () => unsettled.entries(),
     progress: () => progress,
@@ -162,7 +159,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       bytesOfSegments -= segment.bytes;
     }
     if (writer.isMending || carry.length === 0) return;
-    // Not those that the store has taken while segments were removed: what is written after its ACK is a new charge to the next start.
+    // Skip those that were acknowledged while segments were removed: the next start would take a record after its ACK for a new charge.
     const live = new Set(unsettled.entries());
     await Promise.all(carry.filter((entry) => live.has(entry)).map((entry) => writer.write(entry)));
   }
@@ -175,14 +172,14 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     },
     checkpoint(ask) {
       const payload = encodeCharge(ask, {});
-      // The one before it, or the OPEN, stands.
+      // The previous checkpoint, or the OPEN, stays valid.
       if (isTooLong(payload)) return;
       const entry = unsettled.checkpoint(ask.requestId, clock.wallMs(), payload);
       if (entry) writer.append(entry);
     },
     final(ask, orphan = false) {
       const entry = made(RECORD.final, encodeCharge(ask, orphan ? { orphan } : {}));
-      // One that no segment takes is refused, and would be again with all that must be written once more.
+      // A record that is too long is refused below; if it were kept here, every rewrite after a disk failure would fail with it.
       if (!isTooLong(entry.payload)) unsettled.add(ask.requestId, entry);
       return writer.write(entry);
     },

@@ -1,6 +1,6 @@
 /**
- * One pass of verification: walks the journal in the order in which it was written and hands over every acknowledged charge
- * once its ACK has a certain age.
+ * One verification pass: reads the journal in the order in which it was written, and hands over every acknowledged charge as soon as its
+ * ACK has reached a given age.
  */
 import { SETTLED_IDS_MAX } from "../../store/settlement.ts";
 import { TransientMap } from "../../values/collections/transient.ts";
@@ -19,14 +19,14 @@ const FRAME_BYTES_MAX = HEAD_BYTES + PAYLOAD_BYTES_MAX;
 interface PassParts {
   readonly log: Pick<JournalLog, "segments" | "read">;
   readonly clock: Clock;
-  /** Age of an ACK at which this pass looks at it. */
+  /** The age at which this pass processes an ACK. */
   readonly delayMs: number;
-  /** Of at most SETTLED_IDS_MAX charges. Rejects with StoreError while the store is away: the pass then stays where it is. */
+  /** Takes at most SETTLED_IDS_MAX charges. Rejects with StoreError while the store is unavailable; the pass then stays where it is. */
   readonly verify: (charges: readonly PlacedCharge[]) => Promise<void>;
   readonly verifyAdmin: (record: AdminRecord, segment: number) => Promise<void>;
   /**
-   * The first segment that this process writes, where its store cannot lose what it acknowledges while the process lasts: from
-   * there on nothing is looked for. Undefined: everything is.
+   * The first segment that this process writes, if its store cannot lose acknowledged writes while the process lives. From this segment
+   * on nothing is verified. Undefined: everything is verified.
    */
   readonly ownFrom?: number | undefined;
 }
@@ -34,7 +34,7 @@ interface PassParts {
 export class VerifyPass {
   readonly #parts: PassParts;
   #place: JournalPosition;
-  /** FINALs whose ACK comes later. */
+  /** FINALs whose ACK has not been reached yet. */
   readonly #open = new TransientMap<RequestId, PlacedCharge>();
   #dueAtMs = 0;
   #count = 0;
@@ -49,7 +49,7 @@ export class VerifyPass {
     return this.#count;
   }
 
-  /** Everything before this place is verified; where a later process takes up the pass. */
+  /** Everything before this position is verified. A later process resumes the pass here. */
   get verified(): JournalPosition {
     let segment = this.#place.segment;
     for (const open of this.#open.values()) segment = Math.min(segment, open.segment);
@@ -57,22 +57,22 @@ export class VerifyPass {
     return { segment, offset: whole ? this.#place.offset : 0 };
   }
 
-  /** Goes on as far as ACKs are old enough. Rejects as `verify` and the disk do. */
+  /** Advances as far as ACKs are old enough. Rejects with the errors of `verify` and of the disk. */
   async step(): Promise<void> {
     const nowMs = this.#parts.clock.wallMs();
     if (nowMs < this.#dueAtMs && this.#dueAtMs - nowMs <= this.#parts.delayMs) return;
     this.#dueAtMs = 0;
     while (await this.#chunk(nowMs)) {
-      // Each chunk leaves the loop to others while it is read and sent.
+      // The event loop is free for others while each chunk is read and sent.
     }
   }
 
-  /** False when there is no more to do now. */
+  /** Processes one chunk. False if there is nothing more to do now. */
   async #chunk(nowMs: number): Promise<boolean> {
     const segments = this.#parts.log.segments();
     const segment = segments.find(({ number }) => number >= this.#place.segment);
     if (!segment) return false;
-    // What an earlier process left open has its ACK among what need not be looked at.
+    // While FINALs of an earlier process are open, go on: their ACKs may be in this process's segments.
     if (this.#open.size === 0 && this.#isOwn(segment.number)) {
       this.#passOver(segments, nowMs);
       return false;
@@ -95,8 +95,9 @@ export class VerifyPass {
   }
 
   /**
-   * A later process looks for what is younger than the age of this pass: from the start of the segment before the first one that has
-   * such a record, since the FINAL of its first ACKs is there. One whose FINAL is further back than that is not looked for.
+   * Skips this process's own segments, but leaves records younger than `delayMs` to a later process. It resumes at the start of the
+   * segment before the first one with such a record, because the FINALs of that segment's first ACKs are there. A charge whose FINAL is
+   * further back than that is not verified.
    */
   #passOver(segments: readonly Segment[], nowMs: number): void {
     const { ownFrom = 0, delayMs } = this.#parts;
@@ -106,7 +107,7 @@ export class VerifyPass {
     if (segment && segment.number > this.#place.segment) this.#place = { segment: segment.number, offset: 0 };
   }
 
-  /** Only ACKs and administrative writes wait. A record from the future means that the clock went back. */
+  /** Whether a record may be processed now: only ACKs and administrative writes wait. A future time means that the clock was set back. */
   #isDue({ type, atMs }: JournalFrame, nowMs: number): boolean {
     if (type !== RECORD.ack && type !== RECORD.admin) return true;
     const due = nowMs < atMs || nowMs - atMs >= this.#parts.delayMs;
@@ -128,7 +129,7 @@ export class VerifyPass {
       if (type === RECORD.final && isLookedFor) this.#remember(payload, segment);
       const admin = type === RECORD.admin && isLookedFor ? decodeAdmin(payload) : undefined;
       if (admin) {
-        // Alone and in its place: what was charged after it may need it.
+        // Alone and in order: later charges may need it.
         await send();
         await this.#parts.verifyAdmin(admin, segment);
         this.#count++;

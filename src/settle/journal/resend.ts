@@ -1,7 +1,4 @@
-/**
- * What verification asks of the store: whether it has some charges, and to take those again that it does not prove to have,
- * and administrative writes.
- */
+/** The store calls of verification: looks up charges, resends those that the store does not prove to have, replays writes. */
 import { type Store, StoreError } from "../../store/contract.ts";
 import { SETTLED_IDS_MAX, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
 import type { AdminRecord } from "../journal.ts";
@@ -11,27 +8,27 @@ import { SENT_AT_ONCE, type Verified } from "./give-back.ts";
 import { type ChargePayload, decodeCharge } from "./payload.ts";
 import type { PlacedCharge, Tries } from "./set-aside.ts";
 
-/** Accounts that are looked at at one time. */
+/** Lookups that run at the same time. */
 const LOOKS_AT_ONCE = 16;
 
 export interface ResendParts {
   readonly store: Pick<Store, "settle" | "settledAmounts">;
   readonly deadLetters: Pick<DeadLetters, "add">;
-  /** Doubts that an account is not there, or stays broken; without it that is believed at once. */
+  /** Delays the verdict that an account is missing or stays broken. Without it the store's first answer counts. */
   readonly absences?: Absences;
-  /** Does an acknowledged administrative write again, which changes nothing when the store still has it. */
+  /** Replays an acknowledged administrative write, which changes nothing if the store still has it. */
   readonly applyAdmin?: (record: AdminRecord) => Promise<void>;
-  /** Whether the server that answers is the one that was asked last. */
+  /** Whether the server that answers now is the one that answered last. */
   readonly isFollowed: () => Promise<boolean>;
-  /** The store had lost this charge, and has it again. */
+  /** Called when the store had lost this charge and has taken it again. */
   readonly onRestored: (ask: SettleAsk, answer: SettleAnswer) => void;
-  /** A charge or a write waits for what its account lacks; others go on. */
+  /** Called when a charge or a write must wait for something that its account lacks; others continue. */
   readonly onAside?: (reason: StoreError) => void;
 }
 
-/** All reject with StoreError while the store is away. */
+/** All reject with StoreError while the store is unavailable. */
 interface Resend extends Tries {
-  /** Without a look before it. */
+  /** Resends a charge without looking it up first. */
   readonly charge: (placed: PlacedCharge) => Promise<Verified>;
 }
 
@@ -67,13 +64,13 @@ export function createResend(parts: ResendParts): Resend {
     });
   }
 
-  /** @throws what holds up others too. */
+  /** @throws the error again if it concerns other accounts too. */
   function setAside(error: unknown): void {
     if (!(error instanceof DoubtfulError)) throw error;
     parts.onAside?.(error);
   }
 
-  /** Rejects with DoubtfulError while the reason for which the store does not take the charge may yet pass. */
+  /** Rejects with DoubtfulError while the reason why the store does not take the charge may be temporary. */
   async function settleAgain({ ask, orphan }: ChargePayload): Promise<Verified> {
     if (isNothing(ask)) return "nothing";
     const answer = await answerTo(ask);
@@ -89,7 +86,7 @@ export function createResend(parts: ResendParts): Resend {
     return "restored";
   }
 
-  /** A disk that does not take the letter holds up this charge and no other. */
+  /** Writes the letter. If the disk fails, only this charge waits. */
   async function bury(letter: DeadLetter): Promise<void> {
     await deadLetters.add(letter).catch((error: unknown) => {
       throw new DoubtfulError(`a dead letter cannot be written: ${String(error)}`);
@@ -115,8 +112,8 @@ interface FoundCharges {
 }
 
 /**
- * Which charges the store proves to have as they are. Most are there, and a look for many marks takes a tenth of what as many
- * settlements do. Where it cannot be looked, since an account is broken, nothing is proven.
+ * Finds out which charges the store proves to have with the same amount. Most are there, and looking up many at once takes a tenth of the
+ * time of as many settlements. If the lookup is refused because an account is broken, nothing is proven.
  */
 async function look(store: Pick<Store, "settledAmounts">, placed: readonly PlacedCharge[]): Promise<FoundCharges> {
   const proven: PlacedCharge[] = [];
@@ -138,7 +135,7 @@ async function look(store: Pick<Store, "settledAmounts">, placed: readonly Place
   return { proven, unproven };
 }
 
-/** Does work for each, `size` at one time. Rejects when one rejects, once those that were begun with it have ended. */
+/** Does the work for each, in groups of `size`. If one rejects, this rejects after its whole group has ended. */
 async function inParts<T>(all: readonly T[], size: number, work: (one: T) => Promise<void>): Promise<void> {
   for (let at = 0; at < all.length; at += size) {
     const ended = await Promise.allSettled(all.slice(at, at + size).map(work));

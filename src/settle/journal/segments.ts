@@ -1,4 +1,4 @@
-/** The files of a journal, oldest first. */
+/** Segment files of a journal: their names, reading them, and when they may be removed. */
 import type { Entry } from "./entry.ts";
 import { decodeFrame, type JournalFrame, MAGIC } from "./frame.ts";
 
@@ -11,7 +11,7 @@ export interface Segment {
   end: number;
   /** When its last record was written, milliseconds since the epoch. */
   lastAtMs: number;
-  /** Whether it holds anything beyond its own first record and notes. */
+  /** Whether it has anything besides its first record and notes. */
   used: boolean;
 }
 
@@ -28,29 +28,29 @@ export function segmentNumber(name: string): number | undefined {
 }
 
 const SEGMENT_BYTES = 4 * 1024 * 1024;
-/** A small journal still has enough segments for rotation to matter and for the brim to be far. */
+/** Even a small journal has this many segments, so that rotation works and one segment is a small share of its space. */
 const SEGMENTS_MIN = 16;
 
-/** Segments of 4 MiB, smaller where the whole journal is. */
+/** 4 MiB, or less if the whole journal is small. */
 export function segmentBytesFor(bytesMax: number): number {
   return Math.min(SEGMENT_BYTES, Math.floor(bytesMax / SEGMENTS_MIN / 4_096) * 4_096);
 }
 
-/* Reads a segment as it is found: valid frames in order, and the damaged stretches between them. */
+/* Reading a segment as it is found: valid frames in order, and damaged ranges between them. */
 
 export interface Scan {
   readonly frames: readonly JournalFrame[];
   /** Where the last valid frame ends. */
   readonly end: number;
-  /** Stretches `[from, to)` before the last valid frame that hold none. */
+  /** Ranges `[from, to)` before the last valid frame that have no valid frame. */
   readonly damaged: readonly { readonly from: number; readonly to: number }[];
-  /** Whether something other than zeros follows the last valid frame: a write that was cut. */
+  /** Whether something other than zeros follows the last valid frame: an incomplete write. */
   readonly torn: boolean;
 }
 
 /**
- * Walks over the bytes of a segment from `start` on. Zeros or garbage never end the walk while a valid frame follows:
- * a page that was lost must not hide the charges after it (docs/failure-model.md row F3).
+ * Scans the bytes of a segment from `start` on. Zeros or garbage do not end the scan while a valid frame follows:
+ * a lost page must not hide the charges after it (docs/failure-model.md row F3).
  */
 export function scan(bytes: Buffer, start = 0): Scan {
   const frames: JournalFrame[] = [];
@@ -84,22 +84,22 @@ function isZero(bytes: Buffer, from: number): boolean {
 }
 
 /*
- * When a segment may go: everything in it is acknowledged, verified twice and older than the retention. Under pressure
- * history gives way before service does; a charge without an ACK never does.
+ * When a segment may be removed: everything in it is acknowledged, verified twice and older than the retention. When space is short,
+ * acknowledged records are removed early so that service continues. A charge without an ACK is never removed.
  */
 
-/** Acknowledged records are kept so long, milliseconds: how far back a store may lose data and get it again. */
+/** How long acknowledged records are kept: data that a store loses can be restored that far back. */
 const RETENTION_MS = 24 * 3_600_000;
-/** From this share of `bytesMax` on, acknowledged records go before their time. */
+/** From this share of `bytesMax` on, acknowledged records are removed early. */
 export const PRESSURE_RATIO = 0.7;
 
 interface RetentionFacts {
-  /** Oldest first; the one being written is never taken. */
+  /** Oldest first; the one being written is never removed. */
   readonly segments: readonly Segment[];
   readonly writing: number;
   /** Segments before this one are verified twice. */
   readonly verifiedBefore: number;
-  /** Records that nobody has acknowledged. */
+  /** Records without an ACK. */
   readonly live: Iterable<Entry>;
   readonly nowMs: number;
   readonly bytesTotal: number;
@@ -107,11 +107,11 @@ interface RetentionFacts {
 }
 
 interface RetentionVerdict {
-  /** Empty ones, and the oldest ones in a row, so that no ACK goes before its FINAL. */
+  /** Empty segments, and the oldest ones without a gap, so that no ACK is removed before its FINAL. */
   readonly remove: readonly Segment[];
   /** Whether some of them had not been verified twice. */
   readonly early: boolean;
-  /** Records that hold the oldest segment while space is short: written again, they let it go. */
+  /** Records that keep the oldest segment in place while space is short. Once rewritten elsewhere, the segment can be removed. */
   readonly carry: readonly Entry[];
 }
 
@@ -139,7 +139,7 @@ export function judge(facts: RetentionFacts): RetentionVerdict {
   return { remove, early, carry: carry ?? [] };
 }
 
-/** A record that is being written again holds two: the copy that is on the disk, and the one that is to be. */
+/** A record that is being rewritten pins two segments: that of the copy on the disk, and that of the new one. */
 function pinnedBy(live: Iterable<Entry>): Map<number, Entry[]> {
   const pinned = new Map<number, Entry[]>();
   const pin = (segment: number, entry: Entry): void => {

@@ -1,7 +1,6 @@
 /**
- * Charges and administrative writes that verification could not bring to an end, since what they need is not in the store or
- * is broken there: kept apart from all others, so that one account holds up nobody else, and tried again. They are in the
- * journal too, which keeps them as long as they are here.
+ * Charges and administrative writes that verification could not finish, because something they need is missing or broken in the store.
+ * They are set aside so that one account does not hold up others, and are retried. The journal keeps their records until then.
  */
 import { StoreError } from "../../store/contract.ts";
 import type { AccountTag } from "../../values/key.ts";
@@ -10,15 +9,15 @@ import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";
 import type { RecordedCharge } from "./payload.ts";
 
-/** As many as may wait in the journal for their first answer; a charge takes about a kilobyte. */
+/** The same number as charges that may wait in the journal for their first answer. A charge takes about a kilobyte. */
 const MEMBERS_MAX = 100_000;
-/** Between two tries, while none of them succeeds. */
+/** Pause between two rounds of retries; it doubles while none succeeds. */
 const PAUSE_FIRST_MS = 1_000;
 const PAUSE_MAX_MS = 10_000;
 
 export interface PlacedCharge {
   readonly charge: RecordedCharge;
-  /** The segment of the journal that it is in. */
+  /** The journal segment that has it. */
   readonly segment: number;
 }
 
@@ -28,9 +27,9 @@ interface PlacedWrite {
 }
 
 export interface Tries {
-  /** False when the write must wait further. */
+  /** False if the write must keep waiting. */
   readonly write: (record: AdminRecord) => Promise<boolean>;
-  /** @returns those that must wait further. */
+  /** @returns the charges that must keep waiting. */
   readonly charges: (charges: readonly PlacedCharge[]) => Promise<readonly PlacedCharge[]>;
 }
 
@@ -38,13 +37,13 @@ export class SetAside {
   readonly #clock: Clock;
   readonly #max: number;
   readonly #charges = new Map<AccountTag, Map<RequestId, PlacedCharge>>();
-  /** By what they say, in the order in which they came. */
+  /** By their JSON text, in order of arrival. */
   readonly #writes = new Map<string, PlacedWrite>();
   #size = 0;
   #dueAtMs = 0;
   #pauseMs = PAUSE_FIRST_MS;
 
-  /** @param max how many may be here. */
+  /** @param max how many charges and writes it holds at most. */
   constructor(clock: Clock, max = MEMBERS_MAX) {
     this.#clock = clock;
     this.#max = max;
@@ -58,7 +57,7 @@ export class SetAside {
     return this.#size >= this.#max;
   }
 
-  /** The first segment of the journal that is needed for what is here; undefined when nothing is. */
+  /** The first journal segment that is still needed for what is set aside; undefined if nothing is set aside. */
   get oldestSegment(): number | undefined {
     let oldest: number | undefined;
     const look = ({ segment }: { segment: number }) => {
@@ -69,7 +68,7 @@ export class SetAside {
     return oldest;
   }
 
-  /** One that is here already stays. @throws StoreError where there is no room: then its finder waits with it. */
+  /** Sets a charge aside, if it is not already. @throws StoreError if there is no room: the caller must then wait with it. */
   addCharge(placed: PlacedCharge): void {
     const { tag, requestId } = placed.charge;
     const charges = this.#charges.get(tag) ?? new Map<RequestId, PlacedCharge>();
@@ -78,7 +77,7 @@ export class SetAside {
     this.#charges.set(tag, charges.set(requestId, placed));
   }
 
-  /** The same for a write. */
+  /** Like `addCharge`, for a write. */
   addWrite(placed: PlacedWrite): void {
     const text = JSON.stringify(placed.record);
     if (this.#writes.has(text)) return;
@@ -87,9 +86,9 @@ export class SetAside {
   }
 
   /**
-   * Tries again what is here, if it is time: first all writes, oldest first, since charges need them and one may need
-   * another; then of each account one charge, and the others only if that one is taken. Rejects as the tries do; what they have
-   * not ended stays.
+   * Retries what is set aside, if it is due. First all writes, oldest first, because charges need them and writes may need each other.
+   * Then one charge of each account, and the account's other charges only if that one need not wait any longer. Rejects with the errors
+   * of `tries`; what is not finished stays.
    */
   async tryAgain(tries: Tries): Promise<void> {
     const before = this.#size;

@@ -1,26 +1,24 @@
-/**
- * The segment that is made before it is needed, so that a full disk is seen while there is still room
- * (docs/failure-model.md row F1).
- */
+/** Prepares the next segment before it is needed, so that a full disk is noticed in time (docs/failure-model.md row F1). */
 import { errorText } from "../../values/program/error-text.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { FrameBatch } from "./frame.ts";
 import { type Segment, segmentName } from "./segments.ts";
 
-/** How soon a disk that failed is tried again. */
+/** How long after a disk failure the next attempt follows. */
 export const RETRY_MS = 1_000;
 
-/** A segment that is written, or will be. */
+/** A segment that is being written or will be. */
 export interface OpenSegment extends Segment {
   readonly file: DiskFile;
-  /** Records that are not written yet, and where the next one goes: `end` is where those end that are. */
+  /** Records not written yet. They go from `end`, where the written records end, to `next`. */
   readonly unwritten: FrameBatch;
+  /** Where the next record goes. */
   next: number;
-  /** Where what is known to be on the disk ends. */
+  /** Everything before this offset is known to be on the disk. */
   synced: number;
   syncing: boolean;
-  /** Written no more; closed as soon as no sync runs. */
+  /** No longer written; closed as soon as no sync runs. */
   retired: boolean;
 }
 
@@ -48,7 +46,7 @@ export class SpareSegment {
     this.#next = parts.next;
   }
 
-  /** Why there is none; undefined while there is one or one is being made. */
+  /** Why there is no spare segment; undefined while there is one or one is being made. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -57,14 +55,14 @@ export class SpareSegment {
     return this.#spare !== undefined;
   }
 
-  /** The segment, made now when there is none. Rejects as the disk does. */
+  /** Returns the spare segment, or makes one now if there is none. Rejects with the disk's error. */
   take(): Promise<OpenSegment> {
     const spare = this.#spare ?? this.#make();
     this.#spare = undefined;
     return spare;
   }
 
-  /** Makes one unless there is one, and tries again until that works. */
+  /** Makes a spare segment unless there is one; retries until it succeeds. */
   keep(): void {
     if (this.#spare || this.#closed) return;
     const spare = this.#make();
@@ -82,7 +80,7 @@ export class SpareSegment {
     );
   }
 
-  /** Takes the unused segment away again. */
+  /** Removes the unused segment. */
   async close(): Promise<void> {
     this.#closed = true;
     const spare = await this.#spare?.catch(() => undefined);

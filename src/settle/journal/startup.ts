@@ -1,4 +1,4 @@
-/** What a journal folder holds when a process takes it over (docs/failure-model.md rows F3 and A5). */
+/** Reads a journal folder when a process takes it over (docs/failure-model.md rows F3 and A5). */
 import type { SettleAsk } from "../../store/settlement.ts";
 import type { Disk } from "./disk.ts";
 import { entryOf, Unsettled } from "./entry.ts";
@@ -14,17 +14,17 @@ import {
 } from "./payload.ts";
 import { type Scan, type Segment, scan, segmentName, segmentNumber } from "./segments.ts";
 
-/** No segment of ours is larger; a file that is has been made by something else. */
+/** No segment of ours is larger than this; a larger file is not ours. */
 const SEGMENT_READ_BYTES_MAX = 64 * 1024 * 1024;
-/** What belongs here beside the segments; the folders are those of workers. */
+/** Other names that belong here, besides segments; the folders are those of workers. */
 const OURS = /^(worker-[0-9]+|journal\.lock|dead-letters\.jsonl|store-epoch\.json(\.new)?)$/;
 
 /** A charge that was not acknowledged when the last process ended. */
 export interface Leftover {
   readonly ask: SettleAsk;
-  /** Its FINAL is on the disk; else `ask` is what the last checkpoint, or the OPEN, says. */
+  /** Whether its FINAL is on the disk. Otherwise `ask` comes from the last checkpoint, or from the OPEN. */
   readonly final: boolean;
-  /** Its FINAL was made from a checkpoint by an earlier recovery. */
+  /** Whether an earlier recovery made its FINAL from a checkpoint. */
   readonly orphan: boolean;
 }
 
@@ -44,14 +44,13 @@ interface Read extends Segment {
 }
 
 /**
- * Reads every segment. A torn end of the last one is what a crash leaves; any other damage is reported and skipped.
- * @throws NewerJournalError, or as the disk does: a journal that cannot be read is never taken for an empty one.
+ * Reads every segment. A crash leaves an incomplete record at the end of the last segment; any other damage is reported and skipped.
+ * @throws NewerJournalError, or the disk's error: an unreadable journal is never treated as empty.
  */
 export async function readFolder(disk: Disk, alarm: (message: string) => void): Promise<Found> {
   const names = await disk.list();
   for (const name of names) {
-    if (segmentNumber(name) === undefined && !OURS.test(name))
-      alarm(`${name} is no file of the journal; it is ignored`);
+    if (segmentNumber(name) === undefined && !OURS.test(name)) alarm(`${name} is not a journal file; it is ignored`);
   }
   const numbers = names.map(segmentNumber).filter((number) => number !== undefined);
   numbers.sort((left, right) => left - right);
@@ -72,14 +71,14 @@ export async function readFolder(disk: Disk, alarm: (message: string) => void): 
   return { segments, unsettled: state.unsettled, progress: state.progress, last, next: (numbers.at(-1) ?? 0) + 1 };
 }
 
-/** Undefined for a segment that was only prepared, which is removed, and for a foreign file, which is left alone. */
+/** Undefined for a segment that was prepared but never used (it is removed) and for a foreign file (it is left alone). */
 async function readSegment(disk: Disk, number: number, alarm: (message: string) => void): Promise<Read | undefined> {
   const name = segmentName(number);
   const bytes = await disk.read(name, 0, SEGMENT_READ_BYTES_MAX);
   const found = scan(bytes);
   const [first] = found.frames;
   if (!first) {
-    if (found.torn) alarm(`${name} holds no record of a journal; it is ignored`);
+    if (found.torn) alarm(`${name} has no journal records; it is ignored`);
     else await disk.remove(name);
     return undefined;
   }
@@ -89,16 +88,16 @@ async function readSegment(disk: Disk, number: number, alarm: (message: string) 
   return { number, bytes: bytes.length, end: found.end, lastAtMs, used, found, start };
 }
 
-/** @param known where the segment's records end by the word of the next one; beyond it nothing was relied upon. */
+/** @param known where the segment's records end according to the next segment; nothing after that was relied upon. */
 function judgeDamage(read: Read, known: JournalPosition | undefined, alarm: (message: string) => void): void {
   const name = segmentName(read.number);
-  const told = known?.segment === read.number ? known.offset : Number.POSITIVE_INFINITY;
+  const expectedEnd = known?.segment === read.number ? known.offset : Number.POSITIVE_INFINITY;
   for (const { from, to } of read.found.damaged) {
-    if (from < told) alarm(`${name} is damaged from byte ${from} to ${to}; the records there are lost`);
+    if (from < expectedEnd) alarm(`${name} is damaged from byte ${from} to ${to}; the records there are lost`);
   }
-  if (Number.isFinite(told) && read.end < told) {
-    alarm(`${name} is damaged: its records end at byte ${read.end}, not ${told}; the ones between are lost`);
-  } else if (!Number.isFinite(told) && read.found.torn) {
+  if (Number.isFinite(expectedEnd) && read.end < expectedEnd) {
+    alarm(`${name} is damaged: its records end at byte ${read.end}, not ${expectedEnd}; the ones between are lost`);
+  } else if (!Number.isFinite(expectedEnd) && read.found.torn) {
     alarm(`${name} is damaged from byte ${read.end} on`);
   }
 }
@@ -113,14 +112,12 @@ function replay({ number, found, start }: Read, state: State): void {
   if (start) state.progress = start.progress;
   for (const frame of found.frames) {
     if (!apply(frame, number, state)) {
-      state.alarm(
-        `${segmentName(number)} has a record at byte ${frame.from} that says nothing readable; it is skipped`,
-      );
+      state.alarm(`${segmentName(number)} has an unreadable record at byte ${frame.from}; it is skipped`);
     }
   }
 }
 
-/** False when the record cannot be understood. */
+/** False if the record cannot be decoded. */
 function apply(frame: JournalFrame, segment: number, state: State): boolean {
   const { type, atMs, payload } = frame;
   switch (type) {

@@ -1,9 +1,9 @@
 /**
- * Acknowledged charges are looked for in the store once at 30 seconds and once at 10 minutes, and those that it does not
- * prove to have are sent again; a store of the process's own is asked for those of earlier processes only. When another
- * server answers for the store, all that it may have lost is sent (`give-back.ts`). That is what survives a failover that
- * lost its last second (docs/failure-model.md row B6, invariant 2). What cannot be brought to an end for reasons of its own
- * account is set aside and holds up nobody. What has been verified twice and is a day old is dropped.
+ * Verification: every acknowledged charge is looked up in the store 30 seconds and 10 minutes after its ACK. Charges that the store does
+ * not prove to have are resent. An embedded store is asked only for charges of earlier processes. If a different server answers for the
+ * store, everything that it may have lost is sent (`give-back.ts`). So charges survive a failover that lost its last second
+ * (docs/failure-model.md row B6, invariant 2). A charge that cannot be finished because of its own account is set aside and does not
+ * hold up others. What has been verified twice and is a day old is dropped.
  */
 
 import { StoreError } from "../../store/contract.ts";
@@ -22,34 +22,34 @@ const EVERY_MS = 1_000;
 interface VerifierParts extends Omit<ResendParts, "isFollowed"> {
   readonly log: JournalLog;
   readonly clock: Clock;
-  /** Which server, and which of its lives, answers for the store; undefined when that is unknown. */
+  /** Identifies the server, the history and its incarnation that answer for the store; undefined while unknown. */
   readonly storeIdentity: () => Promise<string | undefined>;
   readonly shardOf?: ShardOf;
   /**
-   * Whether the store is of this process alone, so that it cannot lack what it has acknowledged since the process began: there is no
-   * server that another could take the place of, and what a machine that loses power takes, it takes with the process.
+   * Whether the store belongs to this process alone. It then has everything that it acknowledged since the process started: no other
+   * server can replace it, and a power failure that costs it data also ends the process.
    */
   readonly isEmbedded?: boolean;
-  /** Whether a change from one identity to the other may have lost more than the end: then all that is kept is sent. */
+  /** Whether a change from one identity to the other may have lost more than the end: then everything that is kept is sent. */
   readonly isWholeLoss?: (before: string, now: string) => boolean;
   /** While true nothing is sent and nothing is dropped. */
   readonly isPaused?: () => boolean;
-  /** Another server answers; what it lacks is being sent. */
+  /** Called when a different server answers; what it lacks is being sent. */
   readonly onIdentity: (before: string, now: string) => void;
-  /** This server has been sent all that it must have, as far as a change of servers goes; what is set aside may be missing. */
+  /** Called when this server has been sent everything that a change of servers may have lost; what is set aside may still be missing. */
   readonly onFollowed?: (identity: string) => void;
   readonly onError: (error: unknown) => void;
 }
 
 interface Verifier {
-  /** One round; every second by itself once started. Never rejects. */
+  /** Runs one round; after `start` this happens every second. Never rejects. */
   tick(): Promise<void>;
-  /** A round that begins after the call. False when it was cut short, as by a store that is away. */
+  /** Runs a round that begins after the call. False if it was cut short, for example because the store is unavailable. */
   freshRound(): Promise<boolean>;
-  /** Charges and writes that are set aside. */
+  /** Number of charges and writes that are set aside. */
   waiting(): number;
   start(): void;
-  /** Resolves when the round that runs has ended. */
+  /** Resolves when the running round has ended. */
   stop(): Promise<void>;
 }
 
@@ -62,9 +62,9 @@ export function createVerifier(parts: VerifierParts): Verifier {
     return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin, ownFrom }, from);
   });
   let { identity, sureAtMs } = log.progress;
-  /** The server that was last seen to answer; the one that is followed but for the time of a walk. */
+  /** The server that answered last. It differs from `identity` only during a walk. */
   let answering = identity;
-  /** Something may have been given back to the server that answers now, by a walk of an earlier process perhaps. */
+  /** Whether something may have been restored to the server that answers now, perhaps by a walk of an earlier process. */
   let hasGivenBack = true;
   const resend = createResend({
     ...parts,
@@ -99,7 +99,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     hasGivenBack = false;
     sureAtMs = askedAtMs;
     if (now === identity) return;
-    // Only now: a walk that was cut short begins again.
+    // Set only here, so that a walk that was cut short starts again.
     identity = now;
     parts.onFollowed?.(now);
   }
@@ -119,7 +119,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
       shardOf: parts.shardOf,
       isWhole,
     }).catch(async (error: unknown) => {
-      // Or a walk for which there is no room would never end.
+      // Makes room: without it a walk that fills `aside` would never finish.
       if (aside.isFull) await aside.tryAgain(resend);
       throw error;
     });
@@ -129,14 +129,14 @@ export function createVerifier(parts: VerifierParts): Verifier {
   function note(): void {
     const verified = passes.map(verifiedBy);
     const progress: Progress = { verified, identity, sureAtMs };
-    // Not the offsets: they move with the notes themselves.
+    // Without the offsets, because each note moves them.
     const news = JSON.stringify([identity, passes.map((pass, at) => [pass.count, verified[at]?.segment])]);
     if (news === noted) return;
     noted = news;
     log.note(progress);
   }
 
-  /** A later process begins again with what is set aside. */
+  /** Where a later process resumes the pass: not after what is set aside. */
   function verifiedBy({ verified }: VerifyPass): JournalPosition {
     const oldest = aside.oldestSegment ?? Number.POSITIVE_INFINITY;
     return oldest <= verified.segment ? { segment: oldest, offset: 0 } : verified;
@@ -192,7 +192,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   };
 }
 
-/** Another server may have taken over while a walk was under way: it has some of what was sent and lacks the rest. */
+/** Rejects if the server changed during a walk: the new one has some of what was sent and lacks the rest. */
 async function demandSame(server: string, ask: VerifierParts["storeIdentity"]): Promise<void> {
   if ((await ask()) !== server) throw new StoreError("unavailable", "the store changed servers again");
 }

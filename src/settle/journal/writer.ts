@@ -1,9 +1,9 @@
 /**
- * Writes records into preallocated segments and says when they are on the disk.
+ * Writes records into preallocated segments and reports when they are on the disk.
  *
- * One rule above all (docs/failure-model.md row F2): a descriptor on which a write or a sync has failed is never
- * trusted again. A new segment is opened and every record that matters is written once more; when that fails too the
- * journal is broken, says so, and tries again until it is not.
+ * The main rule (docs/failure-model.md row F2): after a write or a sync has failed, that file descriptor is never trusted again. A new
+ * segment is opened and every record that matters is written again. If that fails too, the journal counts as broken, reports it, and
+ * retries until it succeeds.
  */
 
 import { errorText } from "../../values/program/error-text.ts";
@@ -17,19 +17,18 @@ import type { Segment } from "./segments.ts";
 import { type OpenSegment, RETRY_MS, type SpareParts, SpareSegment } from "./spare.ts";
 
 /**
- * Syncs of a busy journal begin this far apart; with the sync itself a charge waits under 5 ms on a healthy disk. A journal
- * whose last sync had one waiter is not busy: the next one does not wait for company (half of 4 ms of each charge).
+ * Syncs of a busy journal start this far apart; with the sync itself a charge waits less than 5 ms on a healthy disk. If the last sync
+ * had only one waiter, the journal is not busy and the next sync does not wait for others; that saves each charge 2 ms on average.
  */
 const GROUP_MS = 4;
 /**
- * An ACK goes along with what is written next, or after so long: one that a kill takes is asked for again, and the store says that
- * it has the charge. A write of its own takes 4 us, and 13 while a sync runs.
+ * An ACK is written together with the next record, or at the latest after this time. A write of its own takes 4 us, and 13 us while a
+ * sync runs. If a kill loses an ACK, the charge is resent and the store answers that it has it.
  */
 const ACK_MS = 100;
 /**
- * Records that wait for a segment to be made; beyond it the disk is too slow to be of use. Those of requests that run join them
- * still, except for checkpoints: the journal keeps each of them in memory anyway, and an ACK that is lost is of a charge for ever
- * unsettled.
+ * Maximum of records that wait for a segment to be made; above it the disk is too slow. Records of running requests are still added,
+ * except checkpoints: the journal keeps them in memory anyway, and a lost ACK would leave its charge unsettled forever.
  */
 const QUEUE_MAX = 10_000;
 const SLOW = "the journal's disk is too slow: records wait for their segment";
@@ -38,9 +37,9 @@ interface WriterParts extends SpareParts {
   readonly fsync: "group" | "always";
   /** Where the last segment of an earlier process ended. */
   readonly previous: JournalPosition | undefined;
-  /** Records that are written again to a new segment when a file fails, so that they stay on the disk. */
+  /** Records that are rewritten to a new segment after a file has failed, so that they stay on the disk. */
   readonly live: () => Iterable<Entry>;
-  /** What a new segment says about the ones before it. */
+  /** The verification progress that a new segment records. */
   readonly progress: () => SegmentStart["progress"];
   readonly onSegment: (segment: Segment) => void;
 }
@@ -52,9 +51,9 @@ interface Waiter {
 }
 
 /**
- * Those that are in a segment first, and how many they are; the others wait for a new segment. So a sync that ends finds what it was
- * for by counting, also among those that have come meanwhile: nothing leaves from among the first until then, but all of them do
- * where the disk fails (`#epoch`).
+ * Sorts those that are in a segment to the front and counts them; the others wait for a new segment. A sync that ends then knows by the
+ * count which ones it was for, even if others have come meanwhile. Until then none of the first ones is removed, except all at once when
+ * the disk fails (`#epoch`).
  */
 function placedFirst<T>(waiting: T[], entryOf: (one: T) => Entry): { readonly all: T[]; readonly placed: number } {
   const isPlaced = (one: T): boolean => entryOf(one).segment > 0;
@@ -71,12 +70,12 @@ export class Writer {
   readonly #spare: SpareSegment;
   #previous: JournalPosition | undefined;
   #current: OpenSegment | undefined;
-  /** Written to, and not synced since. */
+  /** Segments written to since their last sync. */
   #dirty = new Set<OpenSegment>();
-  /** Records for which there was no segment at once. */
+  /** Records that wait for a new segment. */
   #queue: Entry[] = [];
   #waiters: Waiter[] = [];
-  /** ACKs that are not on the disk yet. Nobody waits for them, but without its ACK no charge is verified. */
+  /** ACKs that are not on the disk yet. Nothing waits for them, but a charge is verified only with its ACK. */
   #acks: Entry[] = [];
   #pumping: Promise<void> | undefined;
   #syncing: Promise<void> | undefined;
@@ -87,7 +86,7 @@ export class Writer {
   #syncedAtMs = Number.NEGATIVE_INFINITY;
   /** Whether several waited for it. */
   #isBusy = false;
-  /** Grows with each descriptor that is given up: what was under way then proves nothing. */
+  /** Incremented with each descriptor that is given up: a sync that was running then proves nothing. */
   #epoch = 0;
   #failures = 0;
   #broken = false;
@@ -100,17 +99,17 @@ export class Writer {
     this.#previous = parts.previous;
   }
 
-  /** Makes the first segment. @throws as the disk does. */
+  /** Makes the first segment. @throws the disk's error. */
   async start(): Promise<void> {
     await this.#advance();
   }
 
-  /** Why no new request may rely on this journal; undefined while all is well. */
+  /** Why no new request may rely on this journal; undefined if there is no problem. */
   get problem(): string | undefined {
     return this.#problem ?? this.#spare.problem ?? (this.#isSlow ? SLOW : undefined);
   }
 
-  /** Whether what was written is being written again, after a failure: what holds it must stay. */
+  /** Whether records are being rewritten after a failure: the segments with their old copies must stay. */
   get isMending(): boolean {
     return this.#failures > 0;
   }
@@ -119,24 +118,24 @@ export class Writer {
     return this.#queue.length >= QUEUE_MAX;
   }
 
-  /** The segment that is being written; 0 when there is none. */
+  /** The segment that is being written; 0 if there is none. */
   get segment(): number {
     return this.#current?.number ?? 0;
   }
 
-  /** Whether a segment is kept ready that holds nothing yet. */
+  /** Whether there is a spare segment, or one is being made. */
   get hasSpare(): boolean {
     return this.#spare.exists;
   }
 
-  /** Writes with this turn of the loop where there is room. False when nothing can be written now. */
+  /** Writes in this turn of the event loop if the segment has room, else later. False if nothing can be written now. */
   append(entry: Entry): boolean {
     if (isTooLong(entry.payload)) throw new RangeError(`a journal record beyond ${PAYLOAD_BYTES_MAX} bytes`);
     if (entry.type === RECORD.ack) this.#acks.push(entry);
     if (this.#broken || this.#closed) return false;
     if (this.#isSlow && entry.type === RECORD.checkpoint) return false;
     if (this.#queue.length === 0 && this.#put(entry)) {
-      // The client has what this one is about: a kill in the same turn must not make it free.
+      // The client already has what this checkpoint covers: a kill in the same turn must not make it free of charge.
       if (entry.type === RECORD.checkpoint) this.#flush();
     } else {
       this.#queue.push(entry);
@@ -146,12 +145,12 @@ export class Writer {
     return !this.#broken;
   }
 
-  /** Resolves when the record is on the disk. Rejects with JournalBrokenError when it cannot be brought there. */
+  /** Resolves when the record is on the disk. Rejects with JournalBrokenError if it cannot be written. */
   write(entry: Entry): Promise<void> {
     isWrittenAgain(entry);
     if (isTooLong(entry.payload)) return Promise.reject(new JournalBrokenError("the record is too long"));
     if (this.#isSlow && !this.#broken) {
-      // A charge is written all the same, when there is room; it does not wait for that.
+      // A charge is still queued and written when there is room, but the caller does not wait for it.
       if (entry.type === RECORD.final) this.append(entry);
       return Promise.reject(new JournalBrokenError(SLOW));
     }
@@ -164,7 +163,7 @@ export class Writer {
     });
   }
 
-  /** Syncs what was written, closes every file, and takes the unused segment away. */
+  /** Syncs what was written, closes every file, and removes the unused segment. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -175,7 +174,7 @@ export class Writer {
     while (this.#pumping || this.#syncing) await (this.#pumping ?? this.#syncing);
     await this.#sync();
     if (this.#pumping) {
-      // The sync has failed, and what matters is being written to another segment.
+      // The sync has failed, and the live records are being written to another segment.
       await this.#pumping;
       await this.#sync();
     }
@@ -184,9 +183,7 @@ export class Writer {
     await this.#spare.close();
   }
 
-  /**
-   * Puts a record at the end of the segment, where it fits; what requests that go together have to say is written in one piece.
-   */
+  /** Adds a record to the end of the segment if it fits. Records of the same turn are written in one call. */
   #put(entry: Entry): boolean {
     const segment = this.#current;
     if (!segment?.unwritten.add(entry.type, entry.atMs, entry.payload, segment.bytes - segment.next)) return false;
@@ -210,8 +207,8 @@ export class Writer {
   }
 
   /**
-   * Gives the kernel what is in memory, from where a kill of the process cannot take it. Nobody waits for it: a sync, which charges do
-   * wait for, begins with the same.
+   * Hands buffered records to the kernel, where they survive a kill of the process. Nothing waits for this: charges wait for a sync,
+   * which begins with the same step.
    */
   #flush(): void {
     this.#cancelFlush?.();
@@ -239,7 +236,7 @@ export class Writer {
   }
 
   async #drainQueue(): Promise<void> {
-    // With nothing to write, a new segment's first record shows whether the disk is well again.
+    // Even with an empty queue: the first record of a new segment shows whether the disk works again.
     if (!this.#current) await this.#advance();
     for (let entry = this.#queue[0]; entry && !this.#broken; entry = this.#queue[0]) {
       if (this.#put(entry)) this.#queue.shift();
@@ -247,7 +244,7 @@ export class Writer {
     }
   }
 
-  /** Goes on to the segment that was kept ready. */
+  /** Switches to the spare segment. */
   async #advance(): Promise<void> {
     if (this.#current) flush(this.#current);
     const next = await this.#spare.take();
@@ -275,7 +272,7 @@ export class Writer {
     };
     const isGrouped = fsync === "group" && this.#isBusy;
     const waitMs = isGrouped ? this.#syncedAtMs + GROUP_MS - clock.monotonicMs() : 0;
-    // Not before everything that came in with this turn has been written.
+    // After everything that arrived in this turn has been written.
     this.#cancelGroup = waitMs > 0 ? clock.after(waitMs, run) : afterTurn(clock, run);
   }
 
@@ -295,7 +292,7 @@ export class Writer {
     this.#isBusy = waiters.placed > 1;
     const acks = placedFirst(this.#acks, itself);
     this.#acks = acks.all;
-    // Oldest first, so that a record never lasts longer than those before it if the power goes in between.
+    // Oldest first: after a power failure in between, no record is on the disk without the records before it.
     const segments = [...this.#dirty].map((segment) => ({ segment, end: segment.next }));
     this.#dirty.clear();
     let failure: unknown;
@@ -320,7 +317,7 @@ export class Writer {
     }
   }
 
-  /** @param waiters so many of the first ones have waited for this; @param acks likewise. */
+  /** @param waiters how many of the first waiters this sync was for; @param acks likewise for ACKs. */
   #synced(segments: readonly { segment: OpenSegment; end: number }[], waiters: number, acks: number): void {
     this.#acks = this.#acks.slice(acks);
     for (const { segment, end } of segments) {
@@ -337,7 +334,7 @@ export class Writer {
     }
   }
 
-  /** After a failure: all that matters has been written again, and is on the disk. */
+  /** Ends the state after a failure: all live records have been rewritten and are on the disk. */
   #isWell(): void {
     if (this.#failures === 0) return;
     this.#failures = 0;
@@ -345,9 +342,9 @@ export class Writer {
     for (const entry of this.#parts.live()) entry.kept = 0;
   }
 
-  /** Gives up the descriptors in use and writes everything that matters once more. */
+  /** Gives up the descriptors in use and rewrites all live records. */
   #fail(error: unknown): void {
-    // It would find a part of what is written again, and take that for all of it.
+    // A scheduled sync would see only a part of the rewritten records and treat it as all of them.
     this.#cancelGroup?.();
     this.#cancelGroup = undefined;
     this.#epoch++;
@@ -361,7 +358,7 @@ export class Writer {
     }
     this.#current = undefined;
     this.#dirty = new Set();
-    // A sync that has been asked for already proves nothing of what was written to a segment that is given up.
+    // A sync proves nothing about records in a segment that is given up.
     for (const ack of this.#acks) ack.segment = 0;
     if (this.#failures > 1) this.#break(error);
     else this.#rewrite();
@@ -369,7 +366,7 @@ export class Writer {
 
   #rewrite(): void {
     const waiting = this.#waiters.map(({ entry }) => entry);
-    // No ACK before what it is about: that would be asked for again.
+    // ACKs last: an ACK before its own records would make the charge look unacknowledged at the next start.
     const again = new Set([...this.#parts.live(), ...waiting, ...this.#queue, ...this.#acks]);
     for (const entry of again) isWrittenAgain(entry);
     this.#queue = [...again];
@@ -403,7 +400,7 @@ export class Writer {
   }
 }
 
-/** Throws as the disk does; then the segment is given up, and what matters of it is written to another one. */
+/** Throws the disk's error. The caller then gives the segment up and rewrites the live records to another one. */
 function flush(segment: OpenSegment): void {
   const { unwritten, end, next, file } = segment;
   if (unwritten.length === 0) return;
@@ -415,6 +412,6 @@ function close(file: DiskFile): void {
   try {
     file.close();
   } catch {
-    // What matters was synced before; a descriptor that cannot be closed is the kernel's to keep.
+    // What matters was synced before; a descriptor that cannot be closed is left to the kernel.
   }
 }

@@ -1,24 +1,24 @@
 /**
- * What a store has lost may come back from the journal of another gateway, and what is broken in it may be mended. So a
- * missing account is not believed at once, nor that the store refuses a charge: charges and writes wait, and only after a
- * while does a charge become a dead letter.
+ * Delays the verdict that an account is missing or that the store refuses a charge. What a store has lost may come back from the journal
+ * of another gateway, and what is broken may be repaired. Until then charges and writes wait; only after a while does a charge become a
+ * dead letter.
  */
 import { StoreError } from "../../store/contract.ts";
 import type { SettleAsk } from "../../store/settlement.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Answer, DeadLetter } from "../journal/dead-letters.ts";
 
-/** How long an absence is doubted: a gateway that is down has restarted by then, or needs a person. */
+/** How long an absence must last: by then a gateway that was down has restarted, or needs a person. */
 const DOUBT_MS = 600_000;
 /**
- * The most that counts of the time between two looks. When this process and the one that can bring the account back
- * were both stopped, the first to wake must not count that time as a search.
+ * The maximum that counts between two checks. If this process and the one that can restore the account were both stopped, the first to
+ * resume must not count the time of the stop.
  */
 const BETWEEN_LOOKS_MS = 60_000;
-/** Absences that are remembered; further ones are doubted for ever, since it is unknown how long they have lasted. */
+/** Absences that are remembered. Further ones wait without end, because it is unknown how long they have lasted. */
 const ABSENCES_MAX = 100_000;
 
-/** Something that a charge or a write needs is not in the store now, or cannot be read there: no other need wait for it. */
+/** Something that a charge or a write needs is missing in the store now, or cannot be read. Others need not wait for it. */
 export class DoubtfulError extends StoreError {
   constructor(what: string) {
     super("unavailable", `${what}; it may yet come back`, { outcome: "refused" });
@@ -27,7 +27,7 @@ export class DoubtfulError extends StoreError {
 
 interface Doubt {
   readonly lookedAtMs: number;
-  /** For how long it has been looked for in vain. */
+  /** Time during which all checks failed. */
   readonly doubtedMs: number;
 }
 
@@ -39,15 +39,16 @@ export class Absences {
     this.#clock = clock;
   }
 
-  /** @throws DoubtfulError while it is too early to believe that `name`, an account or a record, is gone. */
+  /** Counts a failed check. @throws DoubtfulError while it is too early to conclude that `name`, an account or a record, is gone. */
   doubt(name: string, what: string): void {
     if (!this.#isBelieved(name)) throw new DoubtfulError(what);
   }
 
   /**
-   * Doubts that the account of a charge is gone, or that the store refuses the charge for good; anything else that the store
-   * says shows that neither is so. @param letter the charge's where it has one for this answer; a hold that is given back to an
-   * account that is gone has none. @throws DoubtfulError while it is too early for a dead letter.
+   * Judges the store's answer to a charge. If it says that the account is missing or refuses the charge, this counts a failed check; any
+   * other answer shows that neither is the case.
+   * @param letter the charge's dead letter for this answer, if it has one; the release of a hold of a missing account has none.
+   * @throws DoubtfulError while it is too early for a dead letter.
    */
   judge(
     { tag, requestId }: ChargeName,
@@ -57,7 +58,7 @@ export class Absences {
     if (letter?.reason === "unknown_account") {
       this.doubt(tag, "the account of a charge is not there");
     } else if (letter?.reason === "refused") {
-      // The account may be broken whole, and a charge by itself where others of the account are taken.
+      // The whole account may be broken, or only this charge while others of the account are taken.
       const believed = [this.#isBelieved(refusalsOf(tag)), this.#isBelieved(requestId)];
       if (!believed.includes(true)) throw new DoubtfulError(letter.detail ?? "the store refuses a charge");
       this.forget(requestId);
@@ -68,17 +69,17 @@ export class Absences {
 
   /** The store has the charge, and so its account. */
   taken({ tag, requestId }: ChargeName): void {
-    // Mostly nothing is doubted, and to look for three names takes 0.2 us.
+    // Usually nothing is remembered, and looking up three names takes 0.2 us.
     if (this.#doubts.size === 0) return;
     for (const name of [tag, refusalsOf(tag), requestId]) this.forget(name);
   }
 
-  /** It is there, or no longer asked for. */
+  /** Forgets the absence of something that was found or is no longer needed. */
   forget(name: string): void {
     this.#doubts.delete(name);
   }
 
-  /** Counts a look in vain. */
+  /** Counts a failed check. @returns whether the absence has lasted long enough. */
   #isBelieved(name: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     const { lookedAtMs, doubtedMs } = this.#doubts.get(name) ?? { lookedAtMs: nowMs, doubtedMs: 0 };

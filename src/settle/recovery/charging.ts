@@ -1,6 +1,6 @@
 /**
- * Everything between the end of a request and its line in the ledger, built and taken down together: journal, dead
- * letters, settlement, what an earlier process left, and the verification of what the store has acknowledged.
+ * Builds and closes everything between the end of a request and its line in the ledger: journal, dead letters, settlement, recovery of
+ * what an earlier process left, and verification of what the store has acknowledged.
  */
 
 import { randomBytes } from "node:crypto";
@@ -37,45 +37,45 @@ export interface ChargingParts {
   readonly log: Log;
   /** Called when the store is found to have lost data, and when that is over. */
   readonly onStoreOlder?: (isOlder: boolean) => void;
-  /** What the machine gives; a simulation has a disk and chances of its own. */
+  /** Disk and randomness of the machine; a simulation has its own. */
   readonly machine?: ChargingMachine;
 }
 
 interface ChargingMachine {
-  /** Takes the journal's folder. */
+  /** Opens the journal's folder. */
   readonly open: typeof openJournal;
-  /** Where the mark is kept that the store had, as in `epochFile`. */
+  /** Where this gateway keeps what it knows of the store's history, as in `epochFile`. */
   readonly epochFile: (dir: string) => EpochFile;
   readonly random: (bytes: number) => Buffer;
-  /** Between 0 and 1: how retries spread. */
+  /** Between 0 and 1: jitter of retries. */
   readonly jitter: () => number;
 }
 
 const MACHINE: ChargingMachine = { open: openJournal, epochFile, random: randomBytes, jitter: Math.random };
 
-/** How long a process that ends waits for charges that the store is asked to take; the next start goes on with what is left. */
+/** How long a process that ends waits for charges that are being settled; the next start continues with the rest. */
 export const SETTLE_GRACE_MS = 10_000;
 
 export interface Charging {
   readonly journal: Journal;
   readonly settler: Settler;
-  /** The store for everything but charges: shut while it lacks data, and while it is given back what it lost. */
+  /** The store for everything except charges: closed while it lacks data and while lost data is being restored to it. */
   readonly store: Store;
   /** The same for operators: their writes are answered when a replica has them. */
   operators(): Store;
   readonly epoch: StoreEpoch;
-  /** Whether the store is being given back what it lost. */
+  /** Whether lost data is being restored to the store. */
   isRestoring(): boolean;
-  /** Why no request may be admitted for the journal's sake; empty while all is well. */
+  /** Why journal or store do not allow new requests; empty if they do. */
   reasons(): string[];
-  /** Brings the gauges up to date. */
+  /** Updates the gauges. */
   measure(): void;
-  /** Resolves when everything is settled or `withinMs` is over; what neither disk nor store has goes to the log. */
+  /** Resolves when everything is settled or after `withinMs`. Charges that neither disk nor store has are then written to the log. */
   drain(withinMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Takes the journal's folder. @throws FolderTakenError when another process has it, or as the file system does. */
+/** Opens the journal's folder. @throws FolderTakenError if another process has it, or the file system's error. */
 export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const { settings, clock, metrics, log, machine = MACHINE } = parts;
   const alarm = (message: string, error?: unknown, event?: string) =>
@@ -110,7 +110,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const isRestoring = () => followed !== undefined && followed !== epoch.history();
   const gate = gateOf(epoch, isRestoring);
   const store = parts.store.behind(gate);
-  // What is given back goes through while all else still waits.
+  // Restored writes pass this gate while everything else still waits.
   const replayStore = parts.store.behind(gateOf(epoch));
   const absences = new Absences(clock);
   const settler = createSettler({
@@ -139,13 +139,13 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     deadLetters,
     async storeIdentity() {
       const server = await parts.store.store.identity();
-      // After the server's name, so that nothing is given back to a server that must not have it.
+      // After the server's identity was read, so that nothing is restored to a server with the wrong history.
       await epoch.check();
       return [server, epoch.history(), epoch.life()].join(IDENTITY_SEPARATOR);
     },
     isWholeLoss: (before, now) => historyOf(before) !== undefined && historyOf(before) !== historyOf(now),
     isPaused: () => epoch.losses().length > 0,
-    // Each account counts as a history of its own, so that the walk goes through all that is kept.
+    // Each account counts as a shard of its own, so that the walk goes through all records that are kept.
     ...(parts.storeKind === "redis-cluster" ? { shardOf: (tag: string) => tag } : {}),
     isEmbedded: parts.storeKind === "embedded",
     async applyAdmin(record) {
@@ -192,7 +192,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     reasons() {
       const { reason } = journal.health();
       const ofStore = epoch.losses().length > 0 ? ["store_older"] : isRestoring() ? ["store_restoring"] : [];
-      // Once it was seen, requests are admitted: what has happened to it since is no reason to send them elsewhere.
+      // Only until the history was read once. After that requests are admitted, and an unreadable history is no reason to refuse them.
       const unreadable = epoch.checked ? undefined : epoch.unreadable();
       return [...ofStore, unreadable, reason].filter((one) => one !== undefined);
     },
@@ -218,7 +218,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   };
 }
 
-/** Between what names a store's server, its history, and the life of that history. */
+/** Separates the parts of a store's identity: its server, its history, and the incarnation of that history. */
 const IDENTITY_SEPARATOR = "#";
 
 function historyOf(identity: string | undefined): string | undefined {
@@ -228,20 +228,20 @@ function historyOf(identity: string | undefined): string | undefined {
 function gateOf(epoch: StoreEpoch, isRestoring = () => false): Gate {
   const pass = (): Promise<void> | undefined => {
     if (epoch.losses().length > 0 || isRestoring()) return Promise.reject(older());
-    // Until the first look nobody knows; the look itself says why not.
+    // Before the first check the state is unknown; the check itself rejects with the reason.
     return epoch.checked ? undefined : epoch.check().then(pass);
   };
   return { pass, recheck: (tag) => epoch.check(tag) };
 }
 
-/** Money for the metrics. */
+/** Updates the money metrics. */
 function settled(ask: SettleAsk, answer: SettleAnswer, metrics: Metrics): void {
   if (answer.outcome !== "settled") return;
   const { group, model } = ask;
   const upstream = ask.upstream ?? "none";
   metrics.addUsd(metrics.spend, { group, model }, answer.charged);
   metrics.addUsd(metrics.absorbed, { group, upstream, cause: "over_hold" }, answer.absorbed);
-  // Charged or absorbed, what has left unpaid is above 0 in one of the two.
+  // If the store has charged it after all, the amount charged or absorbed here is above 0.
   const { leftUnpaid } = ask;
   const isCharged = leftUnpaid !== undefined && answer.charged + answer.absorbed > 0n;
   if (leftUnpaid) metrics.leftUnpaid.inc({ group, paid_by: isCharged ? "client" : "absorbed" });
@@ -259,7 +259,7 @@ function factsOf({ ask, reason, detail }: DeadLetter): object {
   return { event: "dead_letter", ...whoseCharge(ask), reason, detail, amount_nano_usd: String(ask.amount) };
 }
 
-/** The charge as the journal has it, amounts as texts: a log's numbers are not exact beyond 2^53. */
+/** The charge as the journal has it, with amounts as strings: numbers in a log are not exact above 2^53. */
 function plainOf(ask: SettleAsk): object {
   return JSON.parse(encode(ask));
 }
@@ -268,23 +268,23 @@ function factsOfWrite({ kind, id }: AdminRecord, problem: string): object {
   return { event: "write_not_taken", write: kind, id, problem };
 }
 
-/** The store's own errors say all in their message; anything else is a defect, and its stack is wanted. */
+/** The message of a store error says everything. Anything else is a defect and is logged with its stack. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof StoreError) return error.message;
   return error === undefined ? undefined : errorStack(error);
 }
 
 /*
- * After a crash: an orphan is charged from its last checkpoint, or voided when nothing had been produced, and every
- * charge without an ACK is sent to the store. Runs while the gateway serves; the store's idempotence makes it harmless.
+ * After a crash: an orphan is charged from its last checkpoint, or voided if nothing had been produced, and every charge without an ACK
+ * is sent to the store. This runs while the gateway serves; it is harmless because the store's settlements are idempotent.
  */
 
-/** Settlements that recovery has under way at one time to one server of the store. */
+/** Settlements that recovery sends at the same time to one server of the store. */
 const AT_ONCE = 32;
 
 /**
- * A charge that the store refuses, and a server that does not answer, hold up no other. Resolves when the store has answered
- * every one of them, however long that takes.
+ * Settles what the last process left. A charge that the store refuses, or a server that does not answer, does not hold up others.
+ * Resolves when the store has answered every charge, however long that takes.
  * @param shardOf which server has an account.
  */
 export async function recover(

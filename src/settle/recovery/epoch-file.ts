@@ -1,4 +1,4 @@
-/** What a gateway remembers of its store's history, in the journal's folder: replaced whole, so that no half is read. */
+/** The file with what a gateway remembers of its store's history, in the journal's folder. It is replaced as a whole, never in part. */
 import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { KnownEpoch } from "./epoch-verdict.ts";
@@ -6,13 +6,13 @@ import type { KnownEpoch } from "./epoch-verdict.ts";
 const FILE = "store-epoch.json";
 
 export interface EpochFile {
-  /** By part; empty when there is no file. @throws Error that says what to do with a file that cannot be read. */
+  /** By part; empty if there is no file. @throws Error that says what to do about a file that cannot be read. */
   load(): Promise<ReadonlyMap<number, KnownEpoch>>;
   /** Resolves when it is on the disk. */
   save(known: ReadonlyMap<number, KnownEpoch>): Promise<void>;
 }
 
-/** @param dir the journal's folder, which is there and belongs to this process. */
+/** @param dir the journal's folder, which exists and is locked by this process. */
 export function epochFile(dir: string): EpochFile {
   const path = join(dir, FILE);
   return {
@@ -24,8 +24,8 @@ export function epochFile(dir: string): EpochFile {
       if (text === undefined) return new Map();
       const known = parse(text);
       if (known) return known;
-      const advice = "see whether the store has all of its data, then remove the file";
-      throw new Error(`${path} cannot be read, so that a loss of the store's data would not be seen; ${advice}`);
+      const advice = "check that the store has all of its data, then remove the file";
+      throw new Error(`${path} cannot be read, so a loss of the store's data would not be noticed; ${advice}`);
     },
     async save(known) {
       const file = await open(`${path}.new`, "w", 0o600);

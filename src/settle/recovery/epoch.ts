@@ -1,7 +1,7 @@
 /**
- * Notices a store that lost more than its last seconds: it is empty, was put back from a backup, or is another one
- * (docs/failure-model.md row B12). From then on nothing is admitted and nothing is written until the right data is
- * back, which the gateway notices by itself, or an operator accepts the store as it is.
+ * Detects a store that lost more than its last seconds: it is empty, was restored from a backup, or is a different one
+ * (docs/failure-model.md row B12). From then on nothing is admitted and nothing is written, until the right data is back (the gateway
+ * notices that by itself) or an operator accepts the store as it is.
  */
 import { createHash } from "node:crypto";
 import { StoreError } from "../../store/contract.ts";
@@ -15,36 +15,39 @@ import { isOurs, judgeEpoch, LOSS_ALLOWED_S, type Loss, lifeOf, pastOf } from ".
 
 const CHECK_EVERY_MS = 1_000;
 /** How often the message to the operator is repeated. */
-const TELL_EVERY_MS = 60_000;
-/** Seconds by which the file may be out of date: a crash forgets as much. */
+const LOG_EVERY_MS = 60_000;
+/** Seconds by which the file may be out of date; a crash loses as much. */
 const SAVE_EVERY_S = 10;
 const ID_BYTES = 9;
 
 export interface StoreEpoch {
   /**
-   * Looks at every part of the store, after the call. Rejects with StoreError: `unavailable` when a part did not answer
-   * (with `tag`: when that account's part did not), `older` when there is a loss.
+   * Checks every part of the store; the check begins after the call. Rejects with StoreError: `unavailable` if a part did not answer
+   * (with `tag`: if that account's part did not), `older` if there is a loss.
    */
   check(tag?: AccountTag): Promise<void>;
-  /** Whether a look has ever succeeded. */
+  /** Whether a check has ever succeeded. */
   readonly checked: boolean;
-  /** Why a store that answers shows of no part what its history is, as where another thing has its key; undefined while it does. */
+  /**
+   * Why no part's history can be read although the store answers, for example because its key has a value of another kind; undefined
+   * while it can be read.
+   */
   unreadable(): string | undefined;
-  /** What is lost; empty while all is well. */
+  /** The losses; empty if there are none. */
   losses(): readonly Loss[];
-  /** Names the losses, so that an operator confirms what was seen and nothing else; undefined without a loss. */
+  /** Identifies the losses, so that an operator confirms exactly those that were shown; undefined without a loss. */
   token(): string | undefined;
-  /** Which history this is; another one after an operator's confirmation. */
+  /** Identifies the history; changes when an operator confirms a loss. */
   history(): string;
-  /** Changes also when the history went back within what is allowed. */
+  /** Like `history`, but changes also when the history went back by an allowed amount. */
   life(): string;
   /**
-   * Takes the store as it is. `changed`: the losses are not those that the token names.
+   * Accepts the store as it is. `changed`: the losses are not those that the token identifies.
    * Rejects with StoreError when the store does not answer.
    */
   confirm(token: string): Promise<"confirmed" | "changed" | "nothing">;
   start(): void;
-  /** Resolves when no look is under way and what is known is on the disk. */
+  /** Resolves when no check is running and what is known is on the disk. */
   stop(): Promise<void>;
 }
 
@@ -54,18 +57,18 @@ interface StoreEpochParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: RandomBytes;
-  /** Called whenever a loss is found or made good. */
+  /** Called when a loss is found and when it is resolved. */
   readonly onChange: (stopped: boolean) => void;
 }
 
 const LOST =
   "THE STORE LOST DATA: nothing is admitted until its data is back or an operator confirms. " +
-  "Restore a newer backup or point `store:` at the right server, and the gateway goes on by itself. " +
-  `What differs, and the command that accepts the loss, is shown by: ${COMMAND} store status`;
+  "Restore a newer backup or point `store:` at the right server, and the gateway continues by itself. " +
+  `To see what differs, and the command that accepts the loss, run: ${COMMAND} store status`;
 
 const UNREADABLE =
-  "the store does not show its history: nothing is admitted before it was seen once, and a loss of data goes unnoticed; " +
-  "see what has the key of the history (epoch:{...} on Redis)";
+  "the store's history cannot be read: nothing is admitted until it was read once, and a loss of data would go unnoticed; " +
+  "check what is stored under the history's key (epoch:{...} on Redis)";
 
 /** Reads what this gateway last knew of the store's history. Rejects when the file cannot be read. */
 export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch> {
@@ -76,10 +79,10 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   let checked = false;
   let running: Promise<readonly PromiseSettledResult<void>[]> | undefined;
   let queued: Promise<readonly PromiseSettledResult<void>[]> | undefined;
-  let toldAtMs = 0;
+  let loggedAtMs = 0;
   let stopped = false;
   let cancel = () => {};
-  const refusedLooks = new RefusedLooks(clock, log);
+  const refusedChecks = new RefusedChecks(clock, log);
   const names = { history: "", life: "" };
   const newId = () => Buffer.from(random(ID_BYTES)).toString("base64url");
 
@@ -103,21 +106,21 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     const results = await Promise.allSettled(Array.from({ length: store.epochParts }, (_, part) => checkPart(part)));
     name();
     checked ||= results.some(({ status }) => status === "fulfilled");
-    refusedLooks.note(results);
+    refusedChecks.note(results);
     if (losses.size > 0 !== was) changed();
-    else if (was && clock.monotonicMs() - toldAtMs >= TELL_EVERY_MS) tell();
+    else if (was && clock.monotonicMs() - loggedAtMs >= LOG_EVERY_MS) logLoss();
     if (isWorthSaving()) await save();
     return results;
   }
 
   function changed(): void {
     onChange(losses.size > 0);
-    if (losses.size > 0) tell();
+    if (losses.size > 0) logLoss();
     else log.warn({}, "the store has its data");
   }
 
-  function tell(): void {
-    toldAtMs = clock.monotonicMs();
+  function logLoss(): void {
+    loggedAtMs = clock.monotonicMs();
     log.error({ losses: [...losses.values()].map(({ part, kind }) => ({ part, kind })) }, LOST);
   }
 
@@ -134,11 +137,11 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
       await file.save(now);
       saved = now;
     } catch (error) {
-      log.error({ reason: String(error) }, "what is known of the store's history is not on the disk");
+      log.error({ reason: String(error) }, "what is known of the store's history could not be saved");
     }
   }
 
-  /** All who ask while a round runs share the one after it. */
+  /** Callers that ask while a round runs share the next one. */
   function nextRound(): Promise<readonly PromiseSettledResult<void>[]> {
     const run = () => {
       queued = undefined;
@@ -171,7 +174,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     if (failed?.status === "rejected") throw failed.reason;
     while (running) await running;
     const work = renew(given);
-    // A look that ran beside it would take the old state for a new loss.
+    // A check that ran at the same time would take the old state for a new loss.
     running = work
       .then(() => [])
       .finally(() => {
@@ -193,7 +196,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     }
     name();
     await save();
-    log.warn({}, "an operator has confirmed the store as it is; what the journal has is given back to it");
+    log.warn({}, "an operator has confirmed the store as it is; the journal restores what it has");
     onChange(false);
     return "confirmed";
   }
@@ -214,7 +217,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     get checked() {
       return checked;
     },
-    unreadable: () => refusedLooks.problem,
+    unreadable: () => refusedChecks.problem,
     losses: () => (losses.size > 0 ? [...losses.values()] : NONE),
     token,
     history: () => names.history,
@@ -232,30 +235,30 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   };
 }
 
-/** Looks that a store refuses which answers. One that is away is told of by its health. */
-class RefusedLooks {
-  readonly #tell: (reason: string) => void;
+/** Checks refused by a store that answers. An unavailable store is reported by its health check. */
+class RefusedChecks {
+  readonly #report: (reason: string) => void;
   /** Why none of the parts can be read; undefined while one can. */
   problem: string | undefined;
 
   constructor(clock: Clock, log: Log) {
-    this.#tell = sparingly(clock, (reason) => log.error({ event: "store_history_unreadable", reason }, UNREADABLE));
+    this.#report = sparingly(clock, (reason) => log.error({ event: "store_history_unreadable", reason }, UNREADABLE));
   }
 
-  note(looks: readonly PromiseSettledResult<void>[]): void {
-    const reasons = looks.flatMap((look) => (look.status === "rejected" ? [look.reason as unknown] : []));
+  note(checks: readonly PromiseSettledResult<void>[]): void {
+    const reasons = checks.flatMap((check) => (check.status === "rejected" ? [check.reason as unknown] : []));
     const refusals = reasons.filter((reason) => reason instanceof StoreError && reason.outcome === "refused");
     const [first] = refusals as StoreError[];
     this.problem =
-      first && refusals.length === looks.length ? `the store's history cannot be read: ${first.message}` : undefined;
-    if (first) this.#tell(first.message);
+      first && refusals.length === checks.length ? `the store's history cannot be read: ${first.message}` : undefined;
+    if (first) this.#report(first.message);
   }
 }
 
-/** Each request asks three times, and mostly there are none. */
+/** Shared, because each request asks three times and usually there are none. */
 const NONE: readonly Loss[] = [];
 
-/** The error for callers as long as a loss is unresolved. */
+/** The error for callers while a loss is unresolved. */
 export function older(): StoreError {
   return new StoreError("older", "the store lost data and waits for an operator");
 }

@@ -1,6 +1,6 @@
 /**
- * The journals of worker processes (workers/workers.ts), and those among them whose worker is no more because there are fewer
- * now: they are taken by their lock, and what they hold is settled.
+ * The journals of worker processes (workers/workers.ts). If there are fewer workers than before, the parent locks the journals of the
+ * missing ones and settles what they contain.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { FolderTakenError, makeFolder } from "../../store/folder-lock.ts";
 import { type Charging, type ChargingParts, openCharging, SETTLE_GRACE_MS } from "./charging.ts";
 
 const FOLDER = /^worker-([1-9][0-9]{0,3})$/;
-/** Another gateway that is still draining may have the folder; it is asked for again. */
+/** Retry interval if the folder is taken: another gateway that still drains may have it. */
 const RETRY_MS = 30_000;
 
-/** The journal's folder of a worker, by its number from 1 on. */
+/** The journal folder of a worker, by its number (from 1). */
 export function workerJournal(dir: string, worker: number): string {
   return join(dir, `worker-${worker}`);
 }
@@ -22,9 +22,9 @@ interface OrphanJournals {
 }
 
 /**
- * Takes over every folder of a worker that does not exist. They stay open as long as the process: what the store has
- * acknowledged is verified for a day, in these folders as in our own.
- * @param workers the number of workers; 1 means that this process serves clients itself, and every such folder is left.
+ * Takes over the folder of every worker that no longer exists. The folders stay open as long as the process: acknowledged charges in them
+ * are verified for a day, as in the process's own journal.
+ * @param workers the number of workers; 1: this process serves clients itself, so every worker folder is taken over.
  */
 export function takeOverJournals(parts: ChargingParts, workers: number): OrphanJournals {
   const { settings, clock, log } = parts;

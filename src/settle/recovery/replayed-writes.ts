@@ -1,8 +1,10 @@
 /**
- * Does journaled administrative writes again, in the order in which the store had them. Each is harmless where the
- * store still has it, and none moves a record back: payments, accounts, keys, codes and cards count once by their ids;
- * what is set (a group, a plan, a name, labels) counts only above its own revision; a revocation is final, and so is a closed
- * account; what let somebody into the console goes when it was kept by then.
+ * Replays journaled administrative writes in the order in which the store took them. A replay changes nothing if the store still has the
+ * write, and never moves a record back:
+ * - Payments, accounts, keys, codes and cards count once, by their ids.
+ * - Values that are set (a group, a plan, a name, labels) count only above their current revision.
+ * - A revocation is final, and so is the closing of an account.
+ * - A sign-in record is removed only if it was created by the time that the replayed removal names.
  */
 
 import { type Store, StoreError } from "../../store/contract.ts";
@@ -35,16 +37,17 @@ type ReplayStore = Pick<
   | "dropSignIn"
 >;
 
-/** Why the store cannot take a write again. */
+/** Why the store cannot take a replayed write. */
 interface NotTaken {
   readonly problem: string;
-  /** What the write is about is not there, or broken: it may come back. */
+  /** Whether the problem may be temporary: what the write is about is missing or broken, and may come back. */
   readonly mayPass: boolean;
 }
 
 /**
- * @returns why the store cannot take the write again; undefined when it has it now.
- * Rejects with StoreError while the store is away.
+ * Replays one write.
+ * @returns why the store cannot take it; undefined if the store has it now.
+ * Rejects with StoreError while the store is unavailable.
  */
 export async function replay(record: AdminRecord, store: ReplayStore): Promise<NotTaken | undefined> {
   const facts = new Facts(record.payload);
@@ -64,7 +67,7 @@ type Write = (facts: Facts, store: ReplayStore) => Promise<NotTaken | undefined>
 const refused = (problem: string): NotTaken => ({ problem, mayPass: false });
 const absent = (problem: string): NotTaken => ({ problem, mayPass: true });
 const NO_ACCOUNT = absent("its account is not there");
-/** That account may have been renamed since, in the journal of another gateway. */
+/** May be temporary: that account may have been renamed since, and the journal of another gateway has the renaming. */
 const OTHER_HAS_NAME = absent("another account has its name");
 
 const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
@@ -98,7 +101,7 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
     const account = status === "closed" ? await store.closeAccount(tag, revision) : changed;
     return account === undefined ? NO_ACCOUNT : undefined;
   },
-  /** An account whose creation is lost, or in the journal of another gateway, is made by its new name. */
+  /** An account whose creation is lost, or is in the journal of another gateway, is created under its new name. */
   async account_rename(facts, store) {
     const [tag, name, revision] = [facts.tag(), facts.text("name"), facts.count("revision")];
     await store.createAccount({ tag, name, plan: facts.text("plan") });
@@ -117,7 +120,7 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   async key_rotate(facts, store) {
     const rotation = { hash: facts.text("hash") as KeyHash, untilMs: facts.count("untilMs") };
     const key = await store.rotateKey(facts.tag(), facts.text("id"), rotation, facts.count("revision"));
-    if (key === "too_many") return refused("too many values of the key work");
+    if (key === "too_many") return refused("too many values of the key are valid");
     return key === undefined ? absent("the key is not there") : undefined;
   },
   key_revoke: changeKey,
@@ -132,8 +135,8 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
     } as const;
     const { outcome } = await store.credit(facts.tag(), payment);
     if (outcome === "unknown_account") return NO_ACCOUNT;
-    // The payment that brought the funds may be in another gateway's journal.
-    if (outcome === "refused" && payment.amount < 0n) return absent("the funds that it takes are not there");
+    // The payment that added the funds may be in another gateway's journal.
+    if (outcome === "refused" && payment.amount < 0n) return absent("the funds that it takes are missing");
     return outcome === "credited" || outcome === "duplicate" ? undefined : refused(`the store answers ${outcome}`);
   },
   async grant(facts, store) {
@@ -156,7 +159,7 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   },
 };
 
-/** The record says what became of the key: a change to a key that was revoked by then is a revocation. */
+/** The record has the state of the key after the change; for a key that was revoked by then, the replay is a revocation. */
 async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
   const tag = facts.tag();
   const [id, status, revision] = [facts.text("id"), facts.text("status"), facts.count("revision")];
@@ -165,7 +168,7 @@ async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | u
     ...(facts.isAbout("name") && { name: facts.text("name") }),
     ...(facts.isAbout("status") && { status: status === "suspended" ? status : ("normal" as const) }),
     ...(facts.isAbout("expiresAtMs") && { expiresAtMs: facts.countOrNone("expiresAtMs") ?? "never" }),
-    // A record of a version that knew of no limits says nothing of them.
+    // Records of versions without limits have no such members.
     ...(facts.isAbout("limits") && facts.has("limits") && { limits: facts.text("limits") }),
     ...(facts.isAbout("caps") && facts.has("caps") && { caps: facts.text("caps") }),
   };
@@ -174,7 +177,7 @@ async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | u
   return key === undefined ? absent("the key is not there") : undefined;
 }
 
-/** The code first, should it be lost as well; then the claim, which is where another account may have been faster. */
+/** Recreates the code first, in case it was lost too. Then redeems it; another account may have been faster. */
 async function redeemAgain(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
   const [tag, hash] = [facts.tag(), facts.text("hash") as CodeHash];
   await store.createCodes(facts.card(), [{ id: facts.text("id"), hash }]);
@@ -203,7 +206,7 @@ class UnreadableError extends Error {
   override readonly name = "UnreadableError";
 }
 
-/** A record's payload as it comes from JSON: amounts are decimal strings, what was undefined is absent. */
+/** A record's payload as it comes from JSON: amounts are decimal strings, undefined members are absent. */
 class Facts {
   readonly #json: Readonly<Record<string, unknown>>;
 
@@ -215,7 +218,7 @@ class Facts {
     return this.#json[name] !== undefined;
   }
 
-  /** Whether the write changed this; a record that does not say what it is about is about all that it has. */
+  /** Whether the write changed this member. A record without `changed` changed all of its members. */
   isAbout(name: string): boolean {
     const { changed } = this.#json;
     return !Array.isArray(changed) || changed.includes(name);
@@ -280,7 +283,7 @@ class Facts {
     };
   }
 
-  /** What the codes' batch is called; undefined for codes without one, and in the record of a redemption. */
+  /** The label and size of the codes' batch; undefined for codes without one, and in the record of a redemption. */
   batch(): Parameters<Store["createCodes"]>[2] {
     if (!this.has("batch")) return undefined;
     const batch = new Facts(objectOf(this.#json.batch, "batch"));

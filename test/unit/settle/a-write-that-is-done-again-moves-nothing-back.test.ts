@@ -277,7 +277,7 @@ test("a write about what is not there may pass later; one that the store will ne
     return found.map((one) => one && [one.problem, one.mayPass]);
   };
   assert.deepEqual(await verdicts(), [
-    ["the funds that it takes are not there", true],
+    ["the funds that it takes are missing", true],
     ["the key is not there", true],
     ["the code is not there", true],
   ]);

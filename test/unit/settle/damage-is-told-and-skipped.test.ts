@@ -134,8 +134,8 @@ test("foreign files are told of and left alone", async () => {
   disk.put("journal.lock", Buffer.alloc(0));
   const { alarms, finals } = await reopened(disk);
   assert.deepEqual(alarms.sort(), [
-    "journal-0000000099.seg holds no record of a journal; it is ignored",
-    "notes.txt is no file of the journal; it is ignored",
+    "journal-0000000099.seg has no journal records; it is ignored",
+    "notes.txt is not a journal file; it is ignored",
   ]);
   assert.equal(finals.size, COUNT);
   assert.ok(disk.files.has("notes.txt") && disk.files.has("journal-0000000099.seg"));
@@ -146,7 +146,7 @@ test("a record that says nothing readable is told of", async () => {
   const bytes = disk.bytesOf(disk.segments().at(-1) as string);
   frameOf(RECORD.final, 1, '{"ask":{"amount":"-1"}}').copy(bytes, scan(bytes).end);
   const { alarms, finals } = await reopened(disk);
-  assert.match(alarms[0] as string, /says nothing readable/);
+  assert.match(alarms[0] as string, /an unreadable record/);
   assert.equal(finals.size, COUNT);
 });
 
