@@ -1,6 +1,6 @@
 /**
- * Budgets that are used up: a request that one has refused says so, and the store tells of each once in its span. What a crash
- * takes in between, the next refusal says again.
+ * Notices of used-up budgets. A request that a budget refuses triggers the notice, and the store keeps it to one per budget and span. If a
+ * crash loses a notice in between, the next refusal triggers it again.
  */
 import type { AdmitRefused } from "../store/admission.ts";
 import type { Store } from "../store/contract.ts";
@@ -10,9 +10,9 @@ import { createRecent } from "../values/collections/recent.ts";
 import type { AccountTag } from "../values/key.ts";
 import type { Clock } from "../values/time.ts";
 
-/** Budgets that are known to be told of; of others the store is asked again. */
+/** Budgets remembered as notified; for others the store is asked again. */
 const TOLD_MAX = 10_000;
-/** After so long it is asked again: it may have lost what was told, and no journal gives that back. */
+/** After this time the store is asked again: it may have lost the notice, and no journal restores it. */
 const TOLD_MS = 600_000;
 
 interface BudgetTellerParts {
@@ -21,7 +21,7 @@ interface BudgetTellerParts {
   readonly log: Log;
 }
 
-/** Makes what is to be called for each refusal; no request waits for it. */
+/** @returns the function to call for each refusal; no request waits for it. */
 export function budgetTeller({
   store,
   clock,
@@ -31,7 +31,7 @@ export function budgetTeller({
   return (tag, { cause, span, budget, keyId = "", resetsAtMs }) => {
     if (span === undefined || budget === undefined) return;
     const scope = cause === "key_budget" ? keyId : accountId(tag);
-    // A budget without an end that is raised is another one; one that is lowered was reached before.
+    // A budget whose span does not end counts as a new one when it is raised. When it is lowered, it was reached before.
     const latest = resetsAtMs ?? Number(budget);
     const ref = `${scope}:${span}:${latest}`;
     if (told.has(ref)) return;
@@ -42,7 +42,7 @@ export function budgetTeller({
       .addNotice(tag, { kind: "budget_reached", ref, data }, { name: `${scope}:${span}`, latest })
       .catch((error: unknown) => {
         told.delete(ref);
-        log.warn({ reason: String(error) }, "a budget that is used up is told of with its next refusal");
+        log.warn({ reason: String(error) }, "the notice of a used-up budget is retried with the next refusal");
       });
   };
 }

@@ -1,4 +1,4 @@
-/** Cards about to end: no request says so, so all accounts are looked through now and then, by the gateway that delivers. */
+/** Notices of cards about to expire. No request triggers them, so the gateway that delivers checks all accounts periodically. */
 import { type Store, StoreError } from "../store/contract.ts";
 import { accountId } from "../store/names.ts";
 import { type Log, sparingly } from "../telemetry/log.ts";
@@ -6,14 +6,14 @@ import { createRecent } from "../values/collections/recent.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 
-/** How soon it is looked whether this process delivers by now. */
+/** How often this process checks whether it is the one that delivers. */
 const ASK_EVERY_MS = 5_000;
 const LOOK_EVERY_MS = 600_000;
 const PAGE_ACCOUNTS = 50;
 const PAGE_PAUSE_MS = 250;
-/** Cards that are known to be told of; of others the store is asked again, which tells of each once. */
+/** Cards remembered as notified; for others the store is asked again, which keeps it to one notice per card. */
 const TOLD_MAX = 10_000;
-/** After so long it is asked again: it may have lost what was told, and no journal gives that back. */
+/** After this time the store is asked again: it may have lost the notice, and no journal restores it. */
 const TOLD_MS = 3_600_000;
 
 type CardStore = Pick<Store, "listAccountNames" | "listCards" | "addNotice">;
@@ -33,7 +33,7 @@ export function watchCards(parts: {
   const { store, settings, isLeader, clock, log } = parts;
   const told = createRecent<true>({ max: TOLD_MAX, ttlMs: TOLD_MS, clock });
   const passedOver = sparingly(clock, (reason) =>
-    log.warn({ reason }, "an account's cards about to end are looked for later"),
+    log.warn({ reason }, "the check of an account for cards about to expire failed; it is retried later"),
   );
   let stopped = false;
   let cancel = () => {};
@@ -60,7 +60,7 @@ export function watchCards(parts: {
     }
   };
 
-  /** @returns whether it was for this process to look. */
+  /** @returns whether this process is the one that checks. */
   const pass = async (): Promise<boolean> => {
     let cursor: string | undefined;
     do {
@@ -70,7 +70,7 @@ export function watchCards(parts: {
       for (const { tag } of page.items) {
         if (stopped) return false;
         await lookAt(tag, wanted.cardEndsWithinMs).catch((error: unknown) => {
-          // The account's own records are damaged, or its part of the store is away: the others' cards end all the same.
+          // The account's records are damaged, or its part of the store is unavailable: the other accounts are still checked.
           if (!(error instanceof StoreError)) throw error;
           passedOver(`${accountId(tag)}: ${error.message}`);
         });
@@ -83,7 +83,7 @@ export function watchCards(parts: {
 
   const run = async (): Promise<void> => {
     const looked = await pass().catch((error: unknown) => {
-      log.warn({ reason: String(error) }, "cards about to end are looked for later");
+      log.warn({ reason: String(error) }, "the check for cards about to expire failed; it is retried later");
       return true;
     });
     if (!stopped) schedule(looked ? LOOK_EVERY_MS : ASK_EVERY_MS);

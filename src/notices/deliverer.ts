@@ -1,7 +1,7 @@
 /**
- * Brings notices to their receiver: each account's in order, the next when the one before was taken or given up. One gateway
- * of those that share a store delivers at a time; where it dies the next goes on from the store, and what was on its way then
- * is sent again under the same id.
+ * Delivers notices to their receiver. The notices of an account go out in order: the next one when the one before was accepted or given
+ * up. Of the gateways that share a store, one delivers at a time. If it dies, another continues from the store and resends what was in
+ * flight under the same id.
  */
 
 import { type Store, StoreAwayError } from "../store/contract.ts";
@@ -16,39 +16,39 @@ import type { Clock } from "../values/time.ts";
 import { messageOf } from "./message.ts";
 import { type Sent, send } from "./send.ts";
 
-/** How long a gateway that says nothing more keeps the others from delivering, on the store's clock. */
+/** The lease's length on the store's clock: how long a gateway that has died keeps the others from delivering. */
 const LEASE_MS = 6_000;
 const RENEW_EVERY_MS = 2_000;
-/** How long before its end a lease is no longer counted on. */
+/** The holder stops relying on its lease this long before the end. */
 const LEASE_MARGIN_MS = 1_000;
-/** How often all accounts are looked through, where they are one page and where they are more, and the pause between two pages. */
+/** How often all accounts are scanned, if they fit on one page and if they do not; and the pause between two pages. */
 const PAGE_EVERY_MS = 3_000;
 const SWEEP_EVERY_MS = 10_000;
 const PAGE_PAUSE_MS = 250;
-/** Accounts whose notices are on their way at once, and notices of one before it is the next account's turn. */
+/** Accounts served at the same time, and notices sent for one account before it is the next account's turn. */
 const AT_ONCE = 8;
 const IN_A_ROW = 16;
-/** Accounts that are known to have something waiting; those beyond are found when some of these have nothing. */
+/** Maximum of accounts known to have notices waiting; further ones are found when some of these have no more. */
 const LANES_MAX = 10_000;
-/** How long after the first, second, ... failure it is tried again; the last one goes on. */
+/** Backoff after the first, second, ... failure; the last value repeats. */
 const BACKOFF_MS = [5_000, 30_000, 120_000, 600_000, 3_600_000, 3 * 3_600_000] as const;
 const JITTER = 0.2;
 /**
- * So many failures since the last success are the receiver's, and not of one notice that it does not take: once it takes one again,
- * all others are tried within this time, and not hours after it.
+ * With this many failures since the last success, the receiver itself failed and not just one notice. Once it accepts a notice again, all
+ * others are retried within `HURRY_WITHIN_MS` instead of hours later.
  */
 const OUTAGE_FAILURES = 3;
 const HURRY_WITHIN_MS = 30_000;
-/** A receiver that takes one now and then is not pressed: each of the others goes on to wait longer and longer. */
+/** At most this often, so that a receiver that accepts a notice only now and then is not flooded: backoff continues to grow. */
 const HURRY_EVERY_MS = 1_800_000;
-/** A notice that is older than this and fails is given up. */
+/** A notice that is older than this when it fails is given up. */
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
-/** How long a store that does not answer is left alone. */
+/** Pause before a store that failed is asked again. */
 const STORE_PAUSE_MS = 2_000;
 
 type NoticeStore = Pick<Store, "readNotices" | "takeNotice" | "pageNotices" | "leaseNotices">;
 
-/** Notices that this process has in memory, since the store must not be touched. */
+/** Notices that this process keeps in memory, because the store must not be touched. */
 export interface DirectQueue {
   read(): WaitingNotices;
   take(seq: number): void;
@@ -58,7 +58,7 @@ interface DelivererParts {
   readonly store: NoticeStore;
   readonly settings: () => NoticeSettings | undefined;
   readonly direct: DirectQueue;
-  /** This process's name among those that deliver. */
+  /** This process's name as holder of the lease. */
   readonly holder: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -73,20 +73,20 @@ interface DelivererParts {
 const DIRECT = "direct";
 type LaneName = Outbox | typeof DIRECT;
 
-/** How one account's delivery goes. */
+/** Delivery state of one account. */
 interface Lane {
   dueMs: number;
-  /** Until when the receiver has asked to be left alone with it. */
+  /** Until when the receiver has asked to wait (Retry-After). */
   askedUntilMs: number;
   failures: number;
   running: boolean;
-  /** Something came while it ran. */
+  /** A notice arrived while it ran. */
   again: boolean;
   headAtMs: number | undefined;
   reason: string | undefined;
 }
 
-/** What is known here of an account's delivery. */
+/** What this process knows of an account's delivery. */
 export interface LaneState {
   readonly failures: number;
   readonly nextInMs: number;
@@ -101,13 +101,13 @@ export class Deliverer {
   readonly #storeWaits: (reason: string) => void;
   readonly #failing: (reason: string) => void;
   readonly #cancels = new Map<"renew" | "sweep" | "pump", () => void>();
-  /** Until when this process may deliver, on its own clock. */
+  /** Until when this process holds the lease, on its own clock. */
   #leasedUntilMs = Number.NEGATIVE_INFINITY;
   #sweeping = false;
   #endPause = () => {};
-  /** Why nothing is sent any more; undefined while it is. */
+  /** Why sending has stopped; undefined while it has not. */
   #stopped: string | undefined;
-  /** Since the receiver took the last one. */
+  /** Failures since the receiver last accepted a notice. */
   #failuresInARow = 0;
   #hurriedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -116,7 +116,7 @@ export class Deliverer {
     const { clock, log } = parts;
     this.#storeWaits = sparingly(clock, (reason) => log.warn({ reason }, "notices wait for the store"));
     this.#failing = sparingly(clock, (reason) =>
-      log.warn({ event: "notice_failed", reason }, "the receiver does not take a notice; it is tried again"),
+      log.warn({ event: "notice_failed", reason }, "the receiver did not accept a notice; it is retried"),
     );
   }
 
@@ -124,14 +124,14 @@ export class Deliverer {
     void this.#track(this.#renew());
   }
 
-  /** Resolves when nothing is on its way any more. What waits stays in the store. */
+  /** Resolves when nothing is in flight. Waiting notices stay in the store. */
   async stop(): Promise<void> {
     this.#closing.abort();
     this.#endPause();
     for (const cancel of this.#cancels.values()) cancel();
     await Promise.all(this.#running);
     if (!this.isLeader) return;
-    // Another one need not wait for the lease to end.
+    // Releases the lease, so that another process need not wait for its end.
     const { store, holder } = this.#parts;
     await store.leaseNotices({ holder, ms: 1, force: false }).catch(() => undefined);
   }
@@ -141,7 +141,7 @@ export class Deliverer {
     return this.#parts.clock.monotonicMs() < this.#leasedUntilMs;
   }
 
-  /** Why nothing is sent any more; undefined while it is. */
+  /** Why sending has stopped; undefined while it has not. */
   get stopped(): string | undefined {
     return this.#stopped;
   }
@@ -153,7 +153,7 @@ export class Deliverer {
     return { failures: lane.failures, nextInMs, reason: lane.reason };
   }
 
-  /** Something waits there. It is looked at later in this turn of the event loop at the earliest. */
+  /** Reports that a notice waits there. It is handled later in this turn of the event loop at the earliest. */
   wake(name: LaneName): void {
     if (this.#closing.signal.aborted || this.#parts.settings() === undefined) return;
     const known = this.#lanes.get(name);
@@ -173,18 +173,18 @@ export class Deliverer {
     this.#pumpIn(0);
   }
 
-  /** The receiver is another one, or is to be tried again: everything is due now. */
+  /** Makes everything due now: the receiver has changed, or is to be retried. */
   reset(): void {
     this.#stopped = undefined;
     this.#parts.metrics.noticesStopped.set(0);
     const nowMs = this.#parts.clock.monotonicMs();
     for (const lane of this.#lanes.values()) lane.dueMs = nowMs;
-    // Without a receiver this process has forgotten that it holds some itself.
+    // While there was no receiver, this process dropped the lane of the notices in its own memory.
     this.wake(DIRECT);
     this.#pumpIn(0);
   }
 
-  /** The same here and now, whichever process delivers. Rejects with StoreError. */
+  /** Takes the lease for this process and does the same. Rejects with StoreError. */
   async retry(): Promise<void> {
     await this.#lease(true);
     this.reset();
@@ -201,7 +201,7 @@ export class Deliverer {
 
   #track(work: Promise<void>): Promise<void> {
     const tracked = work.catch((error: unknown) =>
-      this.#parts.log.error({ reason: String(error) }, "a defect while notices are delivered"),
+      this.#parts.log.error({ reason: String(error) }, "a defect in the delivery of notices"),
     );
     this.#running.add(tracked);
     return tracked.finally(() => this.#running.delete(tracked));
@@ -215,9 +215,9 @@ export class Deliverer {
   async #renew(): Promise<void> {
     const was = this.isLeader;
     try {
-      // Without a receiver nobody needs to deliver, and the store is left alone.
+      // Without a receiver no process needs the lease.
       if (this.#parts.settings() !== undefined) await this.#lease(false);
-      // What other processes have noted of no account.
+      // Other processes may have written notices that belong to no account.
       if (this.isLeader) this.wake(GATEWAY_OUTBOX);
       if (!was && this.isLeader) void this.#track(this.#sweep());
     } catch (error) {
@@ -235,7 +235,7 @@ export class Deliverer {
     for (const [name, lane] of this.#lanes) if (name !== DIRECT && !lane.running) this.#lanes.delete(name);
   }
 
-  /** Finds what waits from before, or was written by others, page by page. */
+  /** Finds older notices, and those that other processes wrote, page by page. */
   async #sweep(): Promise<void> {
     if (this.#sweeping) return;
     this.#sweeping = true;
@@ -305,7 +305,7 @@ export class Deliverer {
       for (let sent = 0; sent < IN_A_ROW; sent++) {
         if (!(await this.#step(name, lane))) return;
       }
-      // The others' turn.
+      // To the end of the queue: the other accounts' turn.
       this.#lanes.delete(name);
       this.#lanes.set(name, lane);
     } catch (error) {
@@ -369,7 +369,7 @@ export class Deliverer {
       metrics.noticesStopped.set(1);
       log.error(
         { event: "notices_stopped", reason: sent.reason },
-        `the receiver wants no more notices: none is sent until its settings change, or until: ${COMMAND} webhook retry`,
+        `the receiver wants no more notices: none is sent until its settings change or you run: ${COMMAND} webhook retry`,
       );
       return false;
     }
@@ -390,7 +390,7 @@ export class Deliverer {
     return false;
   }
 
-  /** The receiver is back: what waits for its next try is tried soon, not all at once. */
+  /** After an outage of the receiver: what waits for its next attempt is retried soon, spread over a short time. */
   #hurry(): void {
     const { clock, random } = this.#parts;
     const nowMs = clock.monotonicMs();

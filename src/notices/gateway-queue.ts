@@ -1,7 +1,7 @@
 /**
- * What is of no account: upstreams that go out of rotation, books that are off. It goes into the store's own queue for such
- * notices; where the store must not be touched, since it lost data, this process delivers it from memory: a gateway that is
- * started again finds the loss again and tells again.
+ * Notices that belong to no account: upstreams that are ejected, books that do not balance. They go into the store's queue for such notices.
+ * If the store must not be touched because it lost data, this process delivers them from memory; after a restart the gateway finds the
+ * loss again and notifies again.
  */
 import { type Store, StoreError } from "../store/contract.ts";
 import { GATEWAY_OUTBOX, type NewNotice, type WaitingNotices } from "../store/notices.ts";
@@ -10,7 +10,7 @@ import type { NoticeKind, NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 import type { DirectQueue } from "./deliverer.ts";
 
-/** Notices that wait in memory at once, of each sort; beyond it the oldest goes. */
+/** Maximum of notices in memory, for each of the two queues; above it the oldest is dropped. */
 const WAITING_MAX = 64;
 const AGAIN_AFTER_MS = 2_000;
 
@@ -19,10 +19,10 @@ interface GatewayQueueParts {
   readonly settings: () => NoticeSettings | undefined;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "noticesLost">;
-  /** Who tells: a receiver folds what several replicas say of one thing. */
+  /** Identifies this replica, so that a receiver can merge what several replicas report of one event. */
   readonly replica: Readonly<Record<string, string>>;
   readonly generation: () => number;
-  /** Called when something is to be delivered from memory; undefined in a process that delivers nothing. */
+  /** Called when a notice is to be delivered from memory; undefined in a process that does not deliver. */
   readonly onDirect: (() => void) | undefined;
 }
 
@@ -45,7 +45,7 @@ export class GatewayQueue implements DirectQueue {
     this.#parts = parts;
   }
 
-  /** Notes what has happened, where somebody wants to be told of it. */
+  /** Queues a notice, if notices of this kind are configured. */
   note(kind: NoticeKind, data: Readonly<Record<string, string>>): void {
     const { settings, clock, metrics, replica, generation } = this.#parts;
     if (this.#stopped || !settings()?.kinds.has(kind)) return;
@@ -69,7 +69,7 @@ export class GatewayQueue implements DirectQueue {
     this.#direct = this.#direct.filter((one) => one.seq > seq);
   }
 
-  /** Resolves when nothing is on its way to the store; a last try is made. */
+  /** Makes a last attempt; resolves when nothing is in flight to the store. */
   async stop(): Promise<void> {
     const adding = this.#add();
     this.#stopped = true;
@@ -82,14 +82,14 @@ export class GatewayQueue implements DirectQueue {
     this.#adding ??= this.#addAll().then((isTaken) => {
       this.#adding = undefined;
       if (this.#waiting.length === 0) return;
-      // What was noted after the last look at the line found this pass still under way, and began none.
+      // A notice queued after this pass last looked at the queue found the pass still running and did not start another.
       if (isTaken) return this.#add();
       if (!this.#stopped) this.#cancel = this.#parts.clock.after(AGAIN_AFTER_MS, () => void this.#add());
     });
     await this.#adding;
   }
 
-  /** @returns whether the store has taken all that it was asked to. */
+  /** @returns false if the store failed, so that the rest must be retried. */
   async #addAll(): Promise<boolean> {
     for (let [first] = this.#waiting; first; [first] = this.#waiting) {
       const { atMs: _, ...notice } = first;
@@ -104,12 +104,12 @@ export class GatewayQueue implements DirectQueue {
     return true;
   }
 
-  /** A process that delivers nothing leaves it to the one that does, which sees the same. */
+  /** Queues for delivery from memory. A process that does not deliver drops it: the one that delivers sees the same event. */
   #keep(notice: QueuedNotice): void {
     const { onDirect } = this.#parts;
     if (!onDirect) return;
     this.#direct.push({ seq: ++this.#last, notice });
-    // Those between the one taken and the first that is left count as dropped.
+    // The gap in the numbers between the last one taken and the first that is left is reported as dropped.
     if (this.#direct.length > WAITING_MAX) this.#direct.shift();
     onDirect();
   }

@@ -1,4 +1,4 @@
-/** A notice as it is sent: what the body says, and the headers that sign it by Standard Webhooks. */
+/** A notice as it is sent: its body, and the headers that sign it by Standard Webhooks. */
 import { createHash, createHmac } from "node:crypto";
 import { accountId } from "../store/names.ts";
 import { GATEWAY_OUTBOX, type NewNotice, type Outbox } from "../store/notices.ts";
@@ -6,9 +6,9 @@ import { formatUsd } from "../values/money.ts";
 import { printReference } from "../values/request-id.ts";
 import type { Secret } from "../values/secret.ts";
 
-/** A message for a receiver; the same however often it is sent. */
+/** A message for a receiver; identical each time it is sent. */
 export interface NoticeMessage {
-  /** By which a receiver knows a message that it has had. */
+  /** By this a receiver recognizes a message that it already has. */
   readonly id: string;
   readonly body: string;
 }
@@ -24,13 +24,13 @@ interface Told extends Omit<NewNotice, "kind"> {
   readonly dropped: number;
 }
 
-/** Facts that are nano-dollars and instants; they are sent as people read them, too. */
+/** Members that are nano-dollars or instants: amounts are also sent in dollars, instants as ISO 8601. */
 const AMOUNTS = new Set(["balance", "below", "limit", "quota", "rest"]);
 const INSTANTS = new Set(["ends_at", "resets_at"]);
 
 /**
- * The id follows from what the notice tells of, so that one which a store has lost and was given again, by a journal or a
- * second call, is known for the same.
+ * Makes the message. Its id follows from what the notice reports. If a store loses a notice and a journal or a second call creates it again,
+ * a receiver recognizes it as the same.
  */
 export function messageOf({ kind, ref, data, outbox, name, atMs, dropped }: Told): NoticeMessage {
   const named = createHash("sha256")
@@ -39,7 +39,7 @@ export function messageOf({ kind, ref, data, outbox, name, atMs, dropped }: Told
   const said: Record<string, unknown> = {};
   if (outbox !== GATEWAY_OUTBOX) said.account = { id: accountId(outbox), name };
   for (const [fact, text] of Object.entries(data)) Object.assign(said, factOf(fact, text));
-  // An operator's own id may be 32 hex digits, as a request's is before it is printed.
+  // An operator's own id may be 32 hex digits, like a request id before it is printed.
   if (kind === "balance_low") said.reference = data.by === "adjustment" ? ref : printReference(ref);
   if (dropped > 0) said.dropped = dropped;
   const body = JSON.stringify({ type: kind, timestamp: new Date(atMs).toISOString(), data: said });
@@ -55,9 +55,9 @@ function factOf(fact: string, text: string): Readonly<Record<string, string>> {
 }
 
 /**
- * The headers of one try (https://www.standardwebhooks.com). The standard's library verifies them in the tests and is not
- * what signs here: then a fault of it would be on both sides (docs/decisions/notices-wait-with-what-they-tell-of.md).
- * @param secrets each signs, so that one can take the place of another while both are valid.
+ * The headers of one attempt (https://www.standardwebhooks.com). The standard's library verifies them in the tests. It does not sign here,
+ * because then a fault of the library would be on both sides (docs/decisions/notices-wait-with-what-they-tell-of.md).
+ * @param secrets each of them signs, so that secrets can be rotated while both are valid.
  */
 export function signedHeaders(
   { id, body }: NoticeMessage,

@@ -1,6 +1,6 @@
 /**
- * Notices of one process, put together: what the store writes of its own, what is of the gateway, cards about to end, and the
- * delivery of all of it. `docs/notices.md` is for who receives them.
+ * Puts the notices of one process together: those that the store writes, those of the gateway, cards about to expire, and their delivery.
+ * `docs/notices.md` describes them for receivers.
  */
 import { hostname } from "node:os";
 import type { AdmitRefused } from "../store/admission.ts";
@@ -23,7 +23,7 @@ const EARLY_MAX = 16;
 
 interface NoticesParts {
   readonly settings: NoticeSettings | undefined;
-  /** Whether this process delivers; the workers of a gateway leave that to their parent. */
+  /** Whether this process may deliver; the workers of a gateway leave that to their parent. */
   readonly delivers: boolean;
   readonly generation: () => number;
   readonly clock: Clock;
@@ -44,7 +44,7 @@ export class Notices {
   #cards: ReturnType<typeof watchCards> | undefined;
   #budgets: ReturnType<typeof budgetTeller> | undefined;
   #tests = 0;
-  /** What was noted before there was a store: a loss that is found at the start. */
+  /** Notices from before the store was open, for example of a loss found at the start. */
   #early: (() => void)[] = [];
 
   constructor(parts: NoticesParts) {
@@ -53,12 +53,12 @@ export class Notices {
     this.#take(parts.settings);
   }
 
-  /** For the store, which is opened before anything can be delivered from it. */
+  /** For the store, which is opened before the deliverer exists. */
   get writer(): NoticeWriter {
     return { terms: () => this.#terms, noted: (outbox: Outbox) => this.#deliverer?.wake(outbox) };
   }
 
-  /** @param store waits for the gate, as every write of the gateway does. */
+  /** @param store behind the gate, as for every write of the gateway. */
   start(store: Store): void {
     const { delivers, clock, metrics, log, jitter, generation } = this.#parts;
     const settings = () => this.#settings;
@@ -92,20 +92,20 @@ export class Notices {
     this.#cards = watchCards({ store, settings, isLeader: () => deliverer.isLeader, clock, log });
   }
 
-  /** Takes new settings: what waits goes to the new receiver, at once where it is another one. */
+  /** Applies new settings: waiting notices go to the new receiver, at once if it has changed. */
   apply(settings: NoticeSettings | undefined): void {
     const isAnother = receiverText(settings) !== receiverText(this.#settings);
     this.#take(settings);
     if (isAnother) this.#deliverer?.reset();
   }
 
-  /** Of something that is of no account. */
+  /** Queues a notice that belongs to no account. */
   note(kind: NoticeKind, data: Readonly<Record<string, string>>): void {
     if (this.#queue) this.#queue.note(kind, data);
     else if (this.#early.length < EARLY_MAX) this.#early.push(() => this.note(kind, data));
   }
 
-  /** A request was refused for a budget: told of once for each budget and its span. */
+  /** Reports that a request was refused because of a budget; one notice per budget and span. */
   budgetMet(tag: AccountTag, refused: AdmitRefused): void {
     if (this.#settings?.kinds.has("budget_reached")) this.#budgets?.(tag, refused);
   }
@@ -119,11 +119,11 @@ export class Notices {
     await this.#deliverer?.stop();
   }
 
-  /** For operators: where notices go, and how that does. */
+  /** For operators: where notices go, and the state of delivery. */
   status(): NoticesStatus | undefined {
     const settings = this.#settings;
     if (!settings) return undefined;
-    // Of an address its path and query may be what lets one in.
+    // Only the origin: path and query of the address may be a secret.
     const receiver = new URL(settings.url.reveal()).origin;
     const { isLeader = false, stopped } = this.#deliverer ?? {};
     return { receiver, kinds: [...settings.kinds], isLeader, stopped };
@@ -133,7 +133,7 @@ export class Notices {
     return this.#deliverer?.state(outbox);
   }
 
-  /** Sends a message that tells of nothing, past all others. Undefined: there is no receiver. */
+  /** Sends a test message at once, ahead of all notices. Undefined: there is no receiver. */
   async test(): Promise<(Sent & { readonly id: string }) | undefined> {
     const settings = this.#settings;
     if (!settings) return undefined;
@@ -146,7 +146,7 @@ export class Notices {
     return { ...(await send(message, settings, { clock, fetch: fetcher, signal })), id: message.id };
   }
 
-  /** Tries everything again now, at this process. False: there is no receiver. Rejects with StoreError. */
+  /** Retries everything now, from this process. False: there is no receiver. Rejects with StoreError. */
   async retry(): Promise<boolean> {
     if (!this.#settings || !this.#deliverer) return false;
     await this.#deliverer.retry();
@@ -160,7 +160,7 @@ export class Notices {
   }
 }
 
-/** What makes a receiver another one; compared and never shown. */
+/** Identifies a receiver, for comparison; has secrets and is never shown. */
 function receiverText(settings: NoticeSettings | undefined): string {
   return JSON.stringify(settings && [settings.url, ...settings.secrets].map((one) => one.reveal())) ?? "";
 }

@@ -1,23 +1,23 @@
-/** One try to bring a message to its receiver. */
+/** One attempt to deliver a message to its receiver. */
 import { codeOfFailure } from "../values/program/error-text.ts";
 import { BUILD } from "../values/program/program.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
 import { type NoticeMessage, signedHeaders } from "./message.ts";
 
-/** How long a receiver may take for its answer. */
+/** Timeout for the receiver's answer. */
 const TIMEOUT_MS = 15_000;
-/** The longest that a receiver may ask us to wait. */
+/** Maximum that a receiver can ask us to wait. */
 const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
 
 type SendCause = "answer" | "timeout" | "connection";
 
 export interface Sent {
-  /** `gone`: 410, it wants no more of them. */
+  /** `gone`: 410, the receiver wants no more notices. */
   readonly outcome: "taken" | "gone" | "failed";
   readonly status: number | undefined;
   readonly ms: number;
-  /** Why it was not taken, in words that name no part of the receiver's address; empty when it was. */
+  /** Why it was not accepted, as a text without any part of the receiver's address; empty if it was accepted. */
   readonly reason: string;
   readonly cause: SendCause | undefined;
   readonly retryAfterMs: number;
@@ -26,11 +26,11 @@ export interface Sent {
 interface SendParts {
   readonly clock: Clock;
   readonly fetch: typeof fetch;
-  /** Ends it before its time. */
+  /** Aborts the attempt. */
   readonly signal: AbortSignal;
 }
 
-/** Never rejects. Redirects are not followed: they would take the message where nobody has configured it to go. */
+/** Sends the message. Never rejects. Redirects are not followed: they would take the message to an address that is not configured. */
 export async function send(
   message: NoticeMessage,
   { url, secrets }: Pick<NoticeSettings, "url" | "secrets">,
@@ -59,7 +59,7 @@ export async function send(
       redirect: "manual",
       signal: ended.signal,
     });
-    // Nobody reads it; a connection whose answer is long is not worth keeping.
+    // The body is not read. If it is long, the connection is dropped instead of reused.
     await answer.body?.cancel().catch(() => undefined);
     const { status } = answer;
     const ms = Math.round(clock.monotonicMs() - startedMs);
