@@ -1,50 +1,50 @@
 /**
- * What of a process that serves becomes old, and that its heap becomes small again. What a start or a peak has taken, V8 gives back
- * only when its host says that it is idle, which Node never does: a gateway of 138 MB would be one of 178 for ever, and one that
- * had a peak as large as then.
+ * Controls which objects V8 moves to the old generation, and shrinks the heap again. V8 returns the memory of a start or a peak only when
+ * its host reports that it is idle, which Node never does. Without this, a gateway of 138 MB would stay at 178 MB forever, and after a
+ * peak at the size of the peak.
  */
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { type Clock, systemClock } from "../values/time.ts";
 
 /**
- * Sets V8 up for a process that serves; before it begins to. V8 takes no code cache that was made under other settings
+ * Sets V8 flags for a process that serves; call it before serving. V8 rejects a code cache that was made under other flags
  * (build/warm.cjs).
  *
- * What is made is put among the young objects, wherever in the code that is. V8 would make the arrays and objects of a place
- * old from the beginning, once most of those that it looked at there had outlived a collection, as those of 32 requests at once
- * may have. Old ones are collected only with the whole heap, and whatever they hold with them: with one such place, as the list of
- * the steps of a turn, all of a request's 6 KB became old, in some starts of a process and not in others.
+ * --no-allocation-site-pretenuring: all new objects are allocated in the young generation. By default, once most objects of an allocation
+ * site have survived a collection (as with 32 requests at once), V8 allocates the site's objects directly in the old generation. There
+ * only a full collection frees them and everything that they reference. With one such site, for example the list of the steps of a turn,
+ * all of a request's 6 KB became old, in some starts of a process and not in others.
  *
- * What its middle compiler (Maglev) has needed for a function is let go of when that is compiled. V8 leaves it to another thread,
- * later, and 40 MB of malloc are in pieces by then.
+ * --no-maglev-destroy-on-background: the memory that the middle compiler (Maglev) used for a function is freed as soon as the function is
+ * compiled. By default V8 leaves that to another thread, later, when 40 MB of malloc memory are fragmented.
  */
 export function tuneHeap(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");
   setFlagsFromString("--no-maglev-destroy-on-background");
 }
 
-/** How often it looks whether the process is idle, and how little it does then. */
+/** How often the process is checked for being idle, and the CPU time per check up to which it counts as idle. */
 const LOOK_MS = 1_000;
 const QUIET_CPU_MS = 20;
 /**
- * So many looks in a row find nothing to do before a collection, a minute: it drops code that was compiled, too, which the next
- * requests would wait for.
+ * Idle checks in a row before a collection: one minute. Not earlier, because a collection also drops compiled code, and the next requests
+ * would wait for its compilation.
  */
 const QUIET_LOOKS = 60;
-/** A collection takes a tenth of a second: it must give something back. */
+/** A collection takes a tenth of a second, so the process must have grown at least this much. */
 const GROWN_BYTES = 32 * 1024 * 1024;
 /**
- * Looks between two collections of a process that is short of memory, twice as many each time that one gives little back: requests are
- * turned away soon, or already. What a flood of large bodies has left is garbage that V8 is in no hurry to collect, since whoever is refused makes none: for a
- * minute everybody would be.
+ * Checks between two collections while the process is short of memory, when requests are refused soon or already. The number doubles each
+ * time that a collection frees little. A flood of large bodies leaves garbage that V8 does not collect soon, because refused requests
+ * allocate almost nothing: without this, everyone would be refused for a minute.
  */
 const CRAMPED_LOOKS = { least: 3, most: 30 } as const;
-/** Share of its memory that a collection must give back to be worth another one so soon: a busy process always makes some garbage. */
+/** Share of the memory that a collection must free to justify the next one soon; a busy process always has some garbage. */
 const CRAMPED_SHARE = 0.1;
 const US_PER_MS = 1_000;
 
-/** Begins to look after the heap of a gateway that has started, for as long as its process lasts. */
+/** Starts to watch the heap of a running gateway, until its process ends. */
 export function tendHeap(
   gateway: { upstreams(): readonly { readonly inFlight: number }[]; isShortOfMemory(): boolean },
   clock: Pick<Clock, "after"> = systemClock,
@@ -60,9 +60,9 @@ function spentMs(): number {
   return (user + system) / US_PER_MS;
 }
 
-/** Collects all there is and gives it back, in one pause. Rejects where it cannot, or not all of it. */
+/** Collects all garbage and returns the memory to the system, in one pause. Rejects if any of this is not possible. */
 async function collect(): Promise<void> {
-  // Not imported: a Node may be built without it, and few processes come here more than once.
+  // Not imported at the top: a Node may be built without it, and few processes come here more than once.
   const { Session } = process.getBuiltinModule("node:inspector/promises");
   const session = new Session();
   session.connect();
@@ -71,19 +71,19 @@ async function collect(): Promise<void> {
 }
 
 /**
- * Gives back what malloc of glibc has free between what is in use, which it never does by itself: 34 MB after 20,000 whole replies,
- * in 40 ms (15 MB in 8 ms with one heap of malloc, docs/operation.md). It is asked by Node's own way to C functions, where Node has one.
+ * Returns memory that glibc's malloc has free between blocks in use, which malloc never does by itself: 34 MB after 20,000 complete
+ * replies, in 40 ms (15 MB in 8 ms with one malloc arena, docs/operation.md). Called through Node's FFI, if this Node has it.
  */
 function trimMalloc(): void {
   if (process.platform !== "linux") return;
   const ffi = withoutWarning(() => process.getBuiltinModule("node:ffi"));
-  // Throws where this is another Node or another C library; then malloc stays as large as it is.
+  // Throws with another Node or another C library; malloc then keeps its memory.
   const { lib, functions } = ffi.dlopen("libc.so.6", { malloc_trim: { arguments: ["uint64"], return: "int32" } });
   functions.malloc_trim(0n);
   lib.close();
 }
 
-/** Without the warning that Node prints of a module that may still change. */
+/** Suppresses the warning that Node prints for an experimental module. */
 function withoutWarning<T>(work: () => T): T {
   const { emitWarning } = process;
   process.emitWarning = () => {};
@@ -98,7 +98,7 @@ interface IdleParts {
   readonly clock: Pick<Clock, "after">;
   /** Whether any request is being answered. */
   readonly isServing: () => boolean;
-  /** Whether it is short of memory. */
+  /** Whether the process is short of memory. */
   readonly isCramped: () => boolean;
   /** CPU time of the process so far. */
   readonly spentMs: () => number;
@@ -106,7 +106,7 @@ interface IdleParts {
   readonly collect: () => Promise<void>;
 }
 
-/** Collects when the process is idle and has grown since it was last small, and when it is short of memory. */
+/** Collects when the process is idle and has grown since the last collection, and when it is short of memory. */
 export class IdleHeap {
   readonly #parts: IdleParts;
   #spentMs = 0;
@@ -119,7 +119,7 @@ export class IdleHeap {
     this.#parts = parts;
   }
 
-  /** Begins to look, each second. */
+  /** Starts to check every second. */
   start(): void {
     this.#lookLater();
   }
@@ -148,7 +148,7 @@ export class IdleHeap {
       this.#crampedLooks = gaveLittle ? Math.min(this.#crampedLooks * 2, CRAMPED_LOOKS.most) : CRAMPED_LOOKS.least;
       this.#lookLater();
     };
-    // Where it cannot be done the process is as large as it was.
+    // If the collection fails, the process stays as large as it was.
     collect().then(done, done);
   }
 }

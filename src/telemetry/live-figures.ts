@@ -1,14 +1,14 @@
-/** The few figures that say how a gateway does at this instant, out of all its metrics. */
+/** The few figures, out of all metrics, that show the current state of a gateway. */
 import type { MetricsSnapshot } from "./metrics.ts";
 import { countsUpTo, isSeries, sumsBy } from "./series-snapshot.ts";
 
-/** Counts are those since the start. */
+/** Counts are since the start. */
 export interface LiveFigures {
   /** Requests that were answered. */
   readonly requests: number;
-  /** Of them those that were refused, by cause. */
+  /** The refused ones among them, by cause. */
   readonly refusals: ReadonlyMap<string, number>;
-  /** First tokens at most so many seconds after their request, by that number; the last one is infinite. */
+  /** Cumulative counts of first tokens, by their maximum delay after the request in seconds; the last key is Infinity. */
   readonly firstTokens: ReadonlyMap<number, number>;
   /** US dollars by group. */
   readonly spendUsd: ReadonlyMap<string, number>;
@@ -30,7 +30,7 @@ const NAMES = [
 ] as const;
 type Name = (typeof NAMES)[number];
 
-/** Only what `figuresOf` reads: all that has to be added up where a gateway is several processes. */
+/** Only the metrics that `figuresOf` reads, so that no others need to be summed over several processes. */
 export function liveMetrics(snapshot: MetricsSnapshot): MetricsSnapshot {
   const wanted = new Set<string>(NAMES.map((name) => `tollgate_${name}`));
   return snapshot.filter(({ name }) => wanted.has(name));

@@ -1,4 +1,4 @@
-/** Logs: one JSON object a line, by pino; the only file that imports it. `lines-for-people.ts` has the other form. */
+/** Logs: one JSON object per line, by pino; the only file that imports it. `lines-for-people.ts` has the other form. */
 import { type DestinationStream, pino } from "pino";
 import type { Clock } from "../values/time.ts";
 
@@ -7,30 +7,30 @@ export interface Log {
   warn(facts: object, message: string): void;
   error(facts: object, message: string): void;
   debug(facts: object, message: string): void;
-  /** An `info` line from members that are JSON already, a comma before each: what each request writes. */
+  /** Writes an `info` line from members that are JSON already, with a comma before each; used for each request. */
   written(members: string, message: string): void;
 }
 
 interface LogOptions {
   readonly level: "silent" | "error" | "warn" | "info" | "debug";
-  /** Where lines go; standard output unless given. */
+  /** Where lines go; default: standard output. */
   readonly destination?: { write(line: string): void };
 }
 
 /**
  * Makes the log of a process that writes to its standard output.
- * @param pretty lines for a person who looks on; a collector of logs wants JSON.
+ * @param pretty lines for people instead of JSON, which log collectors need.
  */
 export async function openLog(level: LogOptions["level"], pretty = false): Promise<Log> {
   if (!pretty) return createLog({ level });
-  // A service never needs it, and it would be some forty modules of each start.
+  // Imported on demand: a service never needs it, and it would add about forty modules to each start.
   const { linesForPeople } = await import("./lines-for-people.ts");
   return createLog({ level, destination: linesForPeople() });
 }
 
 /**
- * Makes the log of a process. Secrets never reach it by construction: credentials are `Secret` values, which print as
- * stars, and no stage hands a body or a header over; what remains is redacted by name as a last line of defence.
+ * Makes the log of a process. By construction no secrets reach it: credentials are `Secret` values, which print as stars, and no stage logs
+ * a body or a header. As a last line of defense, members are also redacted by name.
  */
 export function createLog(options: LogOptions): Log {
   const destination: DestinationStream = options.destination ?? STANDARD_OUTPUT;
@@ -45,7 +45,7 @@ export function createLog(options: LogOptions): Log {
     destination,
   );
   const writer = (level: Level) => (facts: object, message: string) => {
-    // To look for names in a flat line, and to write it member by member, costs ten times what JSON.stringify takes.
+    // For flat facts JSON.stringify is ten times as fast as pino, which checks names for redaction and writes member by member.
     if (needsPino(facts)) pinoLog[level](facts, message);
     else if (pinoLog.isLevelEnabled(level)) destination.write(flatLine(level, facts, message));
   };
@@ -57,19 +57,19 @@ export function createLog(options: LogOptions): Log {
 
 type Level = Exclude<keyof Log, "written">;
 
-/** The same line as pino's. */
+/** The same line as pino would write. */
 function flatLine(level: Level, facts: object, message: string): string {
   const members = JSON.stringify(facts).slice(1, -1);
   return lineOf(level, members === "" ? "" : `,${members}`, message);
 }
 
-/** @param members as JSON, a comma before each. */
+/** @param members as JSON, with a comma before each. */
 function lineOf(level: Level, members: string, message: string): string {
   return `{"level":"${level}","time":"${isoTime(Date.now())}"${members},"msg":${JSON.stringify(message)}}\n`;
 }
 
 const MS_PER_S = 1_000;
-/** The last line's time up to the point after its second, whose text the lines of that second share: 0.05 us for 1.3. */
+/** The time of the last line up to the decimal point. The lines of the same second share it: 0.05 us instead of 1.3. */
 let lastSecond = { number: Number.NaN, text: "" };
 
 function isoTime(ms: number): string {
@@ -83,7 +83,7 @@ function isoTime(ms: number): string {
 
 const REDACTED = ["*.authorization", "*.apiKey", "*.key", "*.token", "*.password"];
 
-/** Whether there is a place for a name that is redacted, or a value that JSON has no words for. */
+/** Whether pino must write the facts: they may have a redacted name or a value that JSON cannot express. */
 function needsPino(facts: object): boolean {
   if (facts instanceof Error) return true;
   for (const name in facts) {
@@ -93,31 +93,32 @@ function needsPino(facts: object): boolean {
   return false;
 }
 
-/** A list of words, as of what became of each try. */
+/** Whether it is a list of plain values, for example the outcome of each attempt. */
 function isList(value: object): boolean {
   return Array.isArray(value) && value.every((item) => typeof item !== "object" && typeof item !== "bigint");
 }
 
-/** The most that a pipe takes in one piece (PIPE_BUF of Linux). */
+/** The maximum that a pipe writes atomically (PIPE_BUF of Linux). */
 const PIECE_BYTES_MAX = 4_096;
-/** Beyond it, lines of `info` and `debug` are dropped: some 17,000 of requests. */
+/** Above this, `info` and `debug` lines are dropped; it is about 17,000 request lines. */
 const WAITING_BYTES_MAX = 8 * 1024 * 1024;
 const LASTING = /^{"level":"(warn|error)"/;
 
 /**
- * Writes the lines of one turn of the loop in few pieces, and what is left as the process ends. Workers share a pipe, and one that
- * is full cuts what is larger than a piece into the lines of others: a piece is of whole lines, and goes when the one before has
- * gone, since the stream would join those that wait.
+ * Writes the lines of one turn of the event loop in few pieces, and the rest when the process ends. Workers share a pipe. When the pipe is
+ * full, a write larger than a piece is split and mixed with the lines of other workers. So a piece has only whole lines, and is written
+ * only after the one before, because the stream would join pieces that wait.
  *
- * Whoever reads may have stopped, as a collector does whose disk is full: what waits for it is bounded, or the process would be
- * short of memory one day and turn its clients away for want of a log. Warnings and errors are kept: they are few, and may be of money.
+ * The reader may have stopped, for example a log collector whose disk is full. What waits for it is bounded; without a limit the process
+ * would run short of memory and refuse clients. Warnings and errors are always kept: they are few and may concern money.
  */
 class GatheredOutput {
   readonly #pieces: string[] = [];
   #lastBytes = 0;
   #waitingBytes = 0;
-  /** Since the line that told of the last ones. */
+  /** Lines dropped since the last `log_lines_dropped` line. */
   #dropped = 0;
+  /** Lines dropped since the last `takeDropped`. */
   #untaken = 0;
   #isScheduled = false;
   #isWriting = false;
@@ -147,7 +148,7 @@ class GatheredOutput {
     setImmediate(() => this.#writeNext());
   }
 
-  /** Lines that were dropped since this was called last. */
+  /** Lines dropped since the last call. */
   takeDropped(): number {
     const dropped = this.#untaken;
     this.#untaken = 0;
@@ -161,37 +162,37 @@ class GatheredOutput {
     if (piece === undefined) return;
     process.stdout.write(piece, () => {
       this.#waitingBytes -= Buffer.byteLength(piece);
-      if (this.#dropped > 0 && this.#waitingBytes < WAITING_BYTES_MAX / 2) this.#tellOfDropped();
+      if (this.#dropped > 0 && this.#waitingBytes < WAITING_BYTES_MAX / 2) this.#reportDropped();
       this.#writeNext();
     });
   }
 
-  #tellOfDropped(): void {
+  #reportDropped(): void {
     const facts = { event: "log_lines_dropped", lines: this.#dropped };
     this.#dropped = 0;
-    this.write(flatLine("warn", facts, "whoever reads this log did not keep up; lines were dropped here"));
+    this.write(flatLine("warn", facts, "the reader of this log did not keep up; lines were dropped here"));
   }
 }
 
-/** Of the process, so that the lines of several logs stay in order. */
+/** One per process, so that the lines of several logs stay in order. */
 const STANDARD_OUTPUT = new GatheredOutput();
 
-/** Lines of this process that were dropped, as nobody read them, since this was asked last. */
+/** Log lines of this process that were dropped since the last call, because nothing read them. */
 export const takeDroppedLines = (): number => STANDARD_OUTPUT.takeDropped();
 
-/* For what is tried again every second: logs a failure when its reason is new, else once a minute. */
+/* For what is retried every second: reports a failure when its reason is new, else once a minute. */
 
-const TOLD_AGAIN_MS = 60_000;
+const REPEAT_MS = 60_000;
 
-/** @returns the function to call at each failure; it calls `tell` when that is news. */
-export function sparingly(clock: Clock, tell: (reason: string) => void): (reason: string) => void {
-  let told: string | undefined;
-  let toldMs = 0;
+/** @returns the function to call at each failure; it calls `report` if the reason is new or was last reported a minute ago. */
+export function sparingly(clock: Clock, report: (reason: string) => void): (reason: string) => void {
+  let last: string | undefined;
+  let lastMs = 0;
   return (reason) => {
     const nowMs = clock.monotonicMs();
-    if (reason === told && nowMs - toldMs < TOLD_AGAIN_MS) return;
-    told = reason;
-    toldMs = nowMs;
-    tell(reason);
+    if (reason === last && nowMs - lastMs < REPEAT_MS) return;
+    last = reason;
+    lastMs = nowMs;
+    report(reason);
   };
 }

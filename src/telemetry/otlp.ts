@@ -1,6 +1,6 @@
 /**
- * Traces by OpenTelemetry, exported as OTLP over HTTP (protobuf); the only file that imports it. It is loaded where traces
- * are configured: its 240 files are a tenth of the start of a checkout. Nothing is registered globally.
+ * Traces by OpenTelemetry, exported as OTLP over HTTP (protobuf); the only file that imports it. It is loaded only if traces are
+ * configured: its 240 files take a tenth of the start of a checkout. Nothing is registered globally.
  */
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
@@ -9,18 +9,18 @@ import { AlwaysOnSampler, BatchSpanProcessor, type IdGenerator, TracerProvider }
 import type { TraceSettings } from "../values/settings.ts";
 import { newSpanId, newTraceId, type Tracing } from "./traces.ts";
 
-/** Spans that wait for the collector; beyond it they are dropped, never their requests. */
+/** Maximum of spans that wait for the collector. Above it spans are dropped; requests are not affected. */
 const QUEUE_SPANS_MAX = 8_192;
 const BATCH_SPANS_MAX = 512;
 const EXPORT_TIMEOUT_MS = 10_000;
-/** How long the end of the process may wait for a collector. */
+/** How long the process waits for a collector at its end. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
 
 /** @param random a number from 0 (included) to 1; @param version the program's, for the resource. */
 export function createTracing(settings: TraceSettings, random: () => number, version: string): Tracing {
-  const ids = new ToldIds();
+  const ids = new PresetIds();
   const exporter = new OTLPTraceExporter({
     url: settings.endpoint,
     headers: Object.fromEntries([...settings.headers].map(([name, value]) => [name, value.reveal()])),
@@ -28,7 +28,7 @@ export function createTracing(settings: TraceSettings, random: () => number, ver
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.name": settings.serviceName, "service.version": version }),
-    sampler: new AlwaysOnSampler(), // The dice were thrown before.
+    sampler: new AlwaysOnSampler(), // `sample` has already decided.
     idGenerator: ids,
     spanProcessors: [
       new BatchSpanProcessor({
@@ -66,7 +66,7 @@ export function createTracing(settings: TraceSettings, random: () => number, ver
       }
     },
     async close() {
-      // A collector that is away must not hold up the end of the process, nor be reported as a defect of ours.
+      // An unavailable collector must not delay the end of the process, and is not reported as a defect.
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
       await Promise.race([provider.shutdown().catch(() => undefined), promise]);
@@ -76,7 +76,7 @@ export function createTracing(settings: TraceSettings, random: () => number, ver
 }
 
 /** Gives each span the id that was decided when the request began; the SDK asks for it in the same tick. */
-class ToldIds implements IdGenerator {
+class PresetIds implements IdGenerator {
   #traceId = "";
   #spanId = "";
 

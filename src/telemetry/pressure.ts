@@ -1,13 +1,13 @@
 /**
- * How near this process is to its limits, as one number: 0 at rest, 1 where it can carry no more (after Envoy's
- * overload manager). The largest of its parts counts, since any one of them alone can bring the process down.
+ * How close this process is to its limits, as one number: 0 at rest, 1 at full load (modeled on Envoy's overload manager). The largest of
+ * the parts counts, because each of them alone can bring the process down.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 import type { Clock } from "../values/time.ts";
 
-/** What the process reads of itself. */
+/** Measurements of the process itself. */
 interface Vitals {
   /** 99th percentile of the event loop's delay, sustained over two windows, milliseconds. */
   readonly loopDelayMs: number;
@@ -16,11 +16,11 @@ interface Vitals {
   readonly heapRatio: number;
 }
 
-/** What is added to them to make the pressure. */
+/** Further parts of the pressure. */
 interface Load {
-  /** Requests whose body is being worked on: admitted ones, counts and explanations. */
+  /** Requests whose body is being processed: admitted ones, counts and explanations. */
   readonly inFlight: number;
-  /** 0 while the journal has room, 1 where it takes no new request. */
+  /** 0 while the journal has enough room, 1 if it allows no new requests. */
   readonly journal: number;
 }
 
@@ -40,21 +40,21 @@ export function pressureOf(vitals: Vitals, load: Load, limits: PressureLimits): 
   return Math.min(1, Math.max(0, ofProcess, load.inFlight / limits.inFlightMax, load.journal));
 }
 
-/** A reading is at least this old before another one is taken. */
+/** Minimum age of a reading before a new one is taken. */
 const WINDOW_MS = 500;
-/** How often the loop's delay is measured; what the timer itself takes is not delay. */
+/** How often the loop's delay is measured; this interval itself does not count as delay. */
 const RESOLUTION_MS = 20;
 const NANO_PER_MS = 1e6;
 
 interface VitalsMeter {
-  /** The last reading, or a new one when that is older than a window. */
+  /** The last reading, or a new one if that is older than a window. */
   read(): Vitals;
   stop(): void;
 }
 
 /**
- * Reads the process's own state when asked, at most twice a second. A single stall (a long garbage collection, a machine
- * that was suspended) is over when it is seen, so of two windows the quieter one counts.
+ * Reads the process's own state on demand, at most twice a second. A single stall (a long garbage collection, a suspended machine) is over
+ * by the time it is seen, so the lower value of two windows counts.
  */
 export function createVitalsMeter(clock: Pick<Clock, "monotonicMs">): VitalsMeter {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
@@ -67,7 +67,7 @@ export function createVitalsMeter(clock: Pick<Clock, "monotonicMs">): VitalsMete
       const nowMs = clock.monotonicMs();
       if (nowMs - readAtMs < WINDOW_MS) return vitals;
       readAtMs = nowMs;
-      // An empty histogram has no percentile worth the name.
+      // An empty histogram has no meaningful percentile.
       const windowMs = delay.count === 0 ? 0 : Math.max(0, delay.percentile(99) / NANO_PER_MS - RESOLUTION_MS);
       delay.reset();
       vitals = { loopDelayMs: Math.min(windowMs, windowBeforeMs), ...memory() };

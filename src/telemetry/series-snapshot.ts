@@ -1,7 +1,7 @@
 /**
- * What the series of a metric are at an instant, as one list of labels and one of numbers: small enough to be sent to another process
- * every few seconds, added to those of others, and written as a page. 2,000 combinations of model and group are 75,000 lines of a
- * page; prom-client (15.1) makes an object of each and holds the loop for 400 ms, in which every stream stands still.
+ * The series of a metric at one instant, as one list of labels and one of numbers. It is small enough to be sent to another process every
+ * few seconds, added to those of others, and written as a page. 2,000 combinations of model and group are 75,000 lines of a page.
+ * prom-client (15.1) makes an object of each and blocks the event loop for 400 ms, during which every stream stops.
  */
 import { setImmediate } from "node:timers/promises";
 
@@ -17,30 +17,30 @@ export interface SeriesSnapshot {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
-  /** How it is put together where several processes share a page. */
+  /** How the values of several processes are combined on a shared page. */
   readonly aggregator: "min" | "max" | "sum" | "first";
   readonly labelNames: readonly string[];
-  /** The values of the labels, of one series after the other. */
+  /** The label values, one series after the other. */
   readonly labels: readonly string[];
-  /** Upper bounds of a histogram's buckets; the one above all of them has none. */
+  /** Upper bounds of a histogram's buckets, without the bucket above all of them. */
   readonly bounds: readonly number[];
-  /** Of one series after the other its number, or of a histogram the observations by bucket and their sum. */
+  /** One series after the other: its number or, for a histogram, the observations by bucket and then their sum. */
   readonly numbers: Float64Array;
-  /** By the place of the bucket among `numbers`; undefined: none. */
+  /** By the bucket's index in `numbers`; undefined: none. */
   readonly exemplars: ReadonlyMap<number, Exemplar> | undefined;
 }
 
-/** Whether it is a snapshot of ours, and no metric of prom-client's. */
+/** Whether it is one of our snapshots and not a metric of prom-client. */
 export function isSeries<Other extends object>(metric: SeriesSnapshot | Other): metric is SeriesSnapshot {
   return "numbers" in metric;
 }
 
-/** How many numbers a series of this kind has. */
+/** How many numbers one series of this metric has. */
 function widthOf({ type, bounds }: Pick<SeriesSnapshot, "type" | "bounds">): number {
   return type === "histogram" ? bounds.length + 2 : 1;
 }
 
-/** Snapshots of one metric, of several processes. @returns all that they have, put together as the metric says; without exemplars. */
+/** Combines the snapshots of one metric from several processes, as its aggregator says. The result has no exemplars. */
 export function addedUp(snapshots: readonly [SeriesSnapshot, ...SeriesSnapshot[]]): SeriesSnapshot {
   const [first] = snapshots;
   const width = widthOf(first);
@@ -79,7 +79,7 @@ export function sumsBy(metric: SeriesSnapshot, label: string): Map<string, numbe
   return sums;
 }
 
-/** Of all series of a histogram together the observations at most as large as each bound; those without a bound have Infinity. */
+/** Cumulative observations of all series of a histogram together, by bound; the last bound is Infinity. */
 export function countsUpTo(metric: SeriesSnapshot): Map<number, number> {
   const width = widthOf(metric);
   const counts = new Map<number, number>();
@@ -91,21 +91,21 @@ export function countsUpTo(metric: SeriesSnapshot): Map<number, number> {
   return counts;
 }
 
-/** So long the loop is held at most, before others have their turn. */
+/** Maximum time that writing blocks the event loop before it yields. */
 const SLICE_MS = 4;
-/** Series between two looks at the clock. */
+/** Series between two checks of the clock. */
 const SERIES_PER_LOOK = 32;
 
 /**
- * Writes metrics as prom-client does, in slices.
- * @param before what is on the page already, ended by a line feed; none where it is empty.
- * @param isOpen in the form of OpenMetrics, without its end.
+ * Writes metrics like prom-client does, in slices.
+ * @param before what is on the page already, with a line feed at the end; empty if there is nothing.
+ * @param isOpen in OpenMetrics form, without its end marker.
  */
 export async function written(before: string, metrics: readonly SeriesSnapshot[], isOpen: boolean): Promise<string> {
   const pieces = [before];
   let sinceMs = performance.now();
   for (const metric of metrics) {
-    // The older form has an empty line between two metrics.
+    // The older text form has an empty line between two metrics.
     if (!isOpen && pieces.some((piece) => piece !== "")) pieces.push("\n");
     const family = isOpen && metric.type === "counter" ? metric.name.replace(/_total$/, "") : metric.name;
     pieces.push(`# HELP ${family} ${escaped(metric.help)}\n# TYPE ${family} ${metric.type}\n`);

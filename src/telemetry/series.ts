@@ -1,7 +1,6 @@
 /**
- * Counters, histograms and gauges that move with each request are counted here and written by series-snapshot.ts. Those of prom-client find a
- * series by a text made of its labels and a bucket by a text made of its bound, which takes five times as long as this, some fifteen
- * times in each request.
+ * Counters, histograms and gauges that change with each request; series-snapshot.ts writes them. prom-client looks up a series by a string
+ * made of its labels and a bucket by a string made of its bound. That takes five times as long, about fifteen times per request.
  */
 import type { Exemplar, SeriesSnapshot } from "./series-snapshot.ts";
 
@@ -16,10 +15,10 @@ interface MetricFacts<Name extends string> {
 
 const MS_PER_S = 1_000;
 
-/** What there is for each combination of labels, found label by label. */
+/** One value per combination of labels, looked up label by label. */
 class ByLabels<Name extends string, Found> {
   readonly all: Found[] = [];
-  /** The values of the labels of all of them, in the order of their names. */
+  /** The label values of all series in one list, each series in the order of the label names. */
   readonly labels: string[] = [];
   readonly #names: readonly Name[];
   readonly #make: () => Found;
@@ -56,7 +55,7 @@ class ByLabels<Name extends string, Found> {
 
 const NO_LABELS = {};
 
-/** A number for each combination of labels that goes up and down. */
+/** A number per combination of labels that goes up and down. */
 export class LabelledGauge<Name extends string> {
   readonly name: string;
   readonly type = "gauge" as const;
@@ -92,7 +91,7 @@ export class LabelledGauge<Name extends string> {
   }
 }
 
-/** A number for each combination of labels that only grows. */
+/** A number per combination of labels that only grows. */
 export class LabelledCounter<Name extends string> {
   readonly name: string;
   readonly type = "counter" as const;
@@ -107,11 +106,11 @@ export class LabelledCounter<Name extends string> {
     this.aggregator = aggregator;
     this.labelNames = labelNames;
     this.#series = new ByLabels(labelNames, () => ({ value: 0 }));
-    // A metric without labels is there from the start.
+    // A metric without labels exists from the start.
     if (labelNames.length === 0) this.#series.find(NO_LABELS as Labels<Name>);
   }
 
-  /** Adds. @throws TypeError for what is no number, or less than nothing. */
+  /** Adds to the counter. @throws TypeError if `by` is not a finite number or is negative. */
   inc(labels: Labels<Name>, by = 1): void {
     if (!(by >= 0 && by < Number.POSITIVE_INFINITY)) throw new TypeError(`a counter cannot grow by ${by}`);
     this.#series.find(labels).value += by;
@@ -124,14 +123,14 @@ export class LabelledCounter<Name extends string> {
 }
 
 interface Distribution {
-  /** Observations by bucket, the one above all bounds last. */
+  /** Observations by bucket; the last bucket is the one above all bounds. */
   readonly counts: Float64Array;
   sum: number;
-  /** The last observation with a trace, by bucket; undefined: none had one yet. */
+  /** The last observation with a trace, by bucket; undefined if there was none yet. */
   exemplars: (Exemplar | undefined)[] | undefined;
 }
 
-/** How observed values are distributed, for each combination of labels. */
+/** A distribution of observed values per combination of labels. */
 export class LabelledHistogram<Name extends string> {
   readonly name: string;
   readonly type = "histogram" as const;
@@ -141,7 +140,7 @@ export class LabelledHistogram<Name extends string> {
   readonly #bounds: readonly number[];
   readonly #series: ByLabels<Name, Distribution>;
 
-  /** @param buckets their upper bounds, ascending, bounds included. */
+  /** @param buckets inclusive upper bounds, ascending. */
   constructor({ name, help, labelNames, buckets }: MetricFacts<Name> & { readonly buckets: readonly number[] }) {
     this.name = name;
     this.help = help;
@@ -151,7 +150,7 @@ export class LabelledHistogram<Name extends string> {
     this.#series = new ByLabels(labelNames, () => ({ counts: counts(), sum: 0, exemplars: undefined }));
   }
 
-  /** Adds a value. @param traceId of the trace that the value comes from, if there is one. @throws TypeError for what is no number. */
+  /** Adds a value. @param traceId trace that the value comes from, if any. @throws TypeError if the value is not a finite number. */
   observe(labels: Labels<Name>, value: number, traceId?: string): void {
     if (!Number.isFinite(value)) throw new TypeError(`cannot observe ${value}`);
     const series = this.#series.find(labels);
@@ -170,7 +169,7 @@ export class LabelledHistogram<Name extends string> {
     return i;
   }
 
-  /** @param withExemplars for a page of this process in the form of OpenMetrics; nobody else has a place for them. */
+  /** @param withExemplars for an OpenMetrics page of this process; no other form can have exemplars. */
   snapshot(withExemplars = false): SeriesSnapshot {
     const { all, labels } = this.#series;
     const width = this.#bounds.length + 2;

@@ -1,9 +1,9 @@
-/** One page of metrics of several processes: each metric names how it is put together; those of prom-client by its own rules. */
+/** One metrics page for several processes: each metric names its aggregator; prom-client's own metrics follow its rules. */
 import { AggregatorRegistry } from "prom-client";
 import type { MetricsPage, MetricsSnapshot, PlainMetric } from "./metrics.ts";
 import { addedUp, isSeries, type SeriesSnapshot, written } from "./series-snapshot.ts";
 
-/** Sums snapshots up. The first one is asked where a metric says `first`. */
+/** Sums up snapshots. For the aggregator `first` the first snapshot counts. */
 export async function summedPage(snapshots: readonly MetricsSnapshot[]): Promise<MetricsPage> {
   const plain = plainOf(snapshots);
   return {
@@ -12,7 +12,7 @@ export async function summedPage(snapshots: readonly MetricsSnapshot[]): Promise
   };
 }
 
-/** The same as values. */
+/** The same, as values instead of a page. */
 export async function summedSnapshot(snapshots: readonly MetricsSnapshot[]): Promise<MetricsSnapshot> {
   return [...(await plainOf(snapshots).getMetricsAsJSON()), ...seriesOf(snapshots)];
 }
@@ -35,33 +35,33 @@ function seriesOf(snapshots: readonly MetricsSnapshot[]): SeriesSnapshot[] {
 }
 
 /**
- * The counters of processes that have ended: a sum that went back would look like a restart of all, and count twice.
- * Their gauges are dropped, as what they measured is gone.
+ * Keeps the counters of ended processes: a sum that went down would look like a counter reset, and Prometheus would count it twice. Their
+ * gauges are dropped, because what they measured no longer exists.
  */
 export class RetiredMetrics {
   #snapshots: MetricsSnapshot[] = [];
   #isSumming = false;
 
-  /** Takes the last figures of a process, at once, so that the next reader finds them here. */
+  /** Adds the last figures of a process synchronously, so that the next reader finds them here. */
   add(last: MetricsSnapshot): void {
     this.#snapshots.push(last.filter(({ type }) => LASTING.has(String(type))));
-    // Snapshots that cannot be summed up stay as they are: the page says why.
+    // Snapshots that cannot be summed stay as they are; the page then fails with the reason.
     if (!this.#isSumming) void this.#sum().catch(() => {});
   }
 
-  /** To be summed up with those of the living. */
+  /** To be summed with those of running processes. */
   get snapshots(): readonly MetricsSnapshot[] {
     return this.#snapshots;
   }
 
-  /** Makes one snapshot of many, so that they do not grow in number with every restart. */
+  /** Merges the snapshots into one, so that their number does not grow with every restart. */
   async #sum(): Promise<void> {
     this.#isSumming = true;
     try {
       while (this.#snapshots.length > 1) {
         const summed = [...this.#snapshots];
         const sum = await summedSnapshot(summed);
-        // Others may have come meanwhile, after these.
+        // Others may have been added after these in the meantime.
         this.#snapshots = [sum, ...this.#snapshots.slice(summed.length)];
       }
     } finally {

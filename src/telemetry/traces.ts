@@ -1,14 +1,14 @@
 /**
- * What the rest of the program says to traces. Nothing instruments by itself: spans are made from facts once a request is
- * over, so that a request which is not sampled pays for one random number, and a process without traces for nothing.
+ * The interface between the program and tracing. There is no automatic instrumentation: spans are made from facts after a request has
+ * ended. A request that is not sampled costs one random number, and a process without traces costs nothing.
  */
 import { randomBytes } from "node:crypto";
 
 /** The ids for a sampled request's spans. */
 export interface TraceIds {
-  /** 32 hex digits: the front's when it named one. */
+  /** 32 hex digits; the front's trace id if it sent one. */
   readonly traceId: string;
-  /** The span of the front, if it named one. */
+  /** The front's span, if it sent one. */
   readonly parentId: string | undefined;
   /** The request's own span. */
   readonly spanId: string;
@@ -26,26 +26,26 @@ export interface SpanFacts {
   readonly endMs: number;
   readonly attributes: Attributes;
   readonly events?: readonly { readonly name: string; readonly atMs: number }[];
-  /** A few words of ours when what the span covers has failed; never an upstream's or a client's text. */
+  /** A short text of ours if the operation has failed; never an upstream's or a client's text. */
   readonly error?: string | undefined;
 }
 
 export interface Tracing {
   /**
-   * Decides by our own dice whether a request is traced.
-   * @param traceparent as the front sent it (W3C Trace Context); its ids are continued, its sampled flag is not believed:
-   *   a client could set it on every request (docs/failure-model.md row 74).
+   * Decides at random whether a request is traced.
+   * @param traceparent as the front sent it (W3C Trace Context). Its ids are continued. Its sampled flag is not trusted, because a client
+   *   could set it on every request (docs/failure-model.md row 74).
    */
   sample(traceparent: string | undefined): TraceIds | undefined;
   emit(traceId: string, spans: readonly SpanFacts[]): void;
-  /** Sends what waits, for at most CLOSE_TIMEOUT_MS. */
+  /** Sends waiting spans, for at most CLOSE_TIMEOUT_MS. */
   close(): Promise<void>;
 }
 
 /** No traces: no request is sampled. */
 export const NO_TRACING: Tracing = { sample: () => undefined, emit() {}, close: () => Promise.resolve() };
 
-/** @returns an id that a child span, or an upstream, may get before the span exists. */
+/** @returns an id that can be given to a child span or an upstream before the span exists. */
 export function newSpanId(): string {
   return randomBytes(8).toString("hex");
 }
@@ -55,7 +55,7 @@ export function newTraceId(): string {
   return randomBytes(16).toString("hex");
 }
 
-/** The header that continues the trace at an upstream, sampled. */
+/** The traceparent header that continues the trace at an upstream, with the sampled flag set. */
 export function traceparentOf(traceId: string, spanId: string): string {
   return `00-${traceId}-${spanId}-01`;
 }

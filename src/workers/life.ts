@@ -1,6 +1,6 @@
 /**
- * What a worker does with what its parent says, from its start to its end. It knows the gateway that it runs only by the
- * few things that it asks of it, so that a test can play one.
+ * Handles the messages of the parent in a worker, from its start to its end. It uses the gateway only through a small interface, so that a
+ * test can replace it.
  */
 import { errorText } from "../values/program/error-text.ts";
 import type { Address } from "../values/settings.ts";
@@ -8,9 +8,9 @@ import type { FromWorker, Generation, StopMode, ToWorker, WorkerReport, WorkerSt
 
 /** The gateway of one worker. */
 export interface LifeGateway {
-  /** Takes a configuration for every request from the next one on. @throws when it cannot. */
+  /** Puts a configuration in force for every request from the next one on. @throws if that is not possible. */
   configure(newest: Generation): void;
-  /** Begins to serve; resolves with the address. */
+  /** Starts to serve; resolves with the address. */
   open(): Promise<Address>;
   drain(): Promise<void>;
   close(): Promise<void>;
@@ -18,13 +18,13 @@ export interface LifeGateway {
 }
 
 interface LifeParts {
-  /** Opens all that a worker needs, with the message's newest configuration in force, and lets nobody in yet. */
+  /** Opens everything that a worker needs, with the newest configuration of the message in force. It does not listen yet. */
   readonly prepare: (start: WorkerStart) => Promise<LifeGateway>;
-  /** Resolves when the message has left, or when the channel is closed. */
+  /** Sends a message. Resolves when it has been sent, or when the channel is closed. */
   readonly tell: (message: FromWorker) => Promise<void>;
   /** Ends the process. */
   readonly exit: (code: number) => void;
-  /** Called with what the parent's configuration broke here, before this worker gives its place to another one. */
+  /** Called with the error if the parent's configuration fails here, before this worker ends and is replaced. */
   readonly onRefused: (error: unknown) => void;
 }
 
@@ -34,7 +34,7 @@ export class WorkerLife {
   #gateway: LifeGateway | undefined;
   #opening: Promise<void> | undefined;
   #isOpen = false;
-  /** How to end, as soon as there is something to end. */
+  /** How to stop, as soon as the gateway exists. */
   #wanted: StopMode | undefined;
   #isEnding = false;
 
@@ -42,12 +42,12 @@ export class WorkerLife {
     this.#parts = parts;
   }
 
-  /** Whether clients are served: until then signals of a terminal are left to the parent. */
+  /** Whether clients are served. Until then the parent handles signals from a terminal. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Takes a message of the parent. */
+  /** Handles a message of the parent. */
   hear(message: ToWorker): void {
     switch (message.kind) {
       case "start":
@@ -55,7 +55,7 @@ export class WorkerLife {
         return;
       case "reload":
         this.#newest = message;
-        // A configuration that comes while the store is being opened is in force before the first client is served.
+        // If the gateway is still being opened, this configuration is put in force before the first client is served.
         if (this.#gateway) this.#configure(this.#gateway, message);
         return;
       case "open":
@@ -73,18 +73,18 @@ export class WorkerLife {
   }
 
   /**
-   * Ends this worker in good order, now or as soon as it has started far enough.
-   * @param code of the process's exit.
+   * Ends this worker in an orderly way, now or as soon as its gateway exists.
+   * @param code exit code of the process.
    */
   stop(how: StopMode, code = 0): void {
     this.#wanted ??= how;
     if (!this.#gateway || this.#isEnding) return;
     this.#isEnding = true;
-    // What could not be closed would keep the process, which nobody would end any more.
+    // A part that could not be closed would keep the process alive, and nothing would end it.
     this.#stop(this.#gateway, this.#wanted, code).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Something is wrong with this process: it serves what runs to its end, and gives its place to another one. */
+  /** Called for a defect in this process: it lets running requests finish, ends and is replaced. */
   defect(error: unknown): void {
     if (this.#gateway) this.stop("drain", 1);
     else void this.#fail(error);
@@ -109,7 +109,7 @@ export class WorkerLife {
     try {
       gateway.configure(newest);
     } catch (error) {
-      // The parent could take it. A worker that cannot must not go on by an older one.
+      // The parent has accepted this configuration. A worker that cannot apply it must not continue with an older one.
       onRefused(error);
       this.defect(error);
       return;
@@ -131,7 +131,7 @@ export class WorkerLife {
     const { tell, exit } = this.#parts;
     void tell({ kind: "draining" });
     await this.#opening;
-    // Nobody is in whom it could wait for.
+    // If it is not open, there are no clients to wait for.
     await (how === "drain" && this.#isOpen ? gateway.drain() : gateway.close());
     await this.#tellFigures(gateway);
     exit(code);

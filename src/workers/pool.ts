@@ -1,6 +1,6 @@
 /**
  * All workers of a gateway together: which configuration each of them serves, when a new one is in force, and whether the
- * gateway should get traffic. It knows processes only as things that are sent messages, so that a test can play them.
+ * gateway should get traffic. It only exchanges messages with the processes, so that a test can replace them.
  */
 import type { ChildProcess } from "node:child_process";
 import type { ConfigCopy } from "../config/config.ts";
@@ -14,7 +14,7 @@ import type { Generation, StopMode, WorkerReport, WorkerStart } from "./messages
 import { WorkerSlot } from "./slot.ts";
 
 const PING_EVERY_MS = 1_000;
-/** How long a worker may serve an older configuration than the newest before readiness says so. */
+/** How long a worker may serve an older configuration before readiness reports it. */
 const BEHIND_MS_MAX = 5_000;
 
 interface PoolParts {
@@ -23,17 +23,17 @@ interface PoolParts {
   readonly started: ConfigCopy;
   readonly file: WorkerStart["file"];
   readonly pretty: boolean;
-  /** Makes a process for a place, from 1 on. */
+  /** Starts a process for a slot, numbered from 1. */
   readonly fork: (worker: number) => ChildProcess;
   readonly clock: Clock;
   readonly log: Log;
-  /** A process has ended; `cause` says why, unless it was asked to end. */
+  /** Called when a process has ended; `cause` is undefined if it was asked to end. */
   readonly onEnded: (cause: WorkerEnd | undefined) => void;
-  /** A worker has noted what an owner did. */
+  /** Called when a worker has an audit entry for an owner's action. */
   readonly onAudited: (entry: AuditEntry) => void;
 }
 
-/** A configuration that has been sent and that some worker has not confirmed. */
+/** A configuration that was sent and that not every worker has confirmed. */
 interface Pending {
   readonly generation: number;
   readonly sentMs: number;
@@ -73,7 +73,7 @@ export class WorkerPool {
     });
   }
 
-  /** Starts all workers. @returns where they serve. Rejects with the first reason why one of them cannot. */
+  /** Starts all workers. @returns the address where they serve. Rejects with the first reason why one of them cannot start. */
   async start(): Promise<Address> {
     this.#watch();
     const addresses = await Promise.all(this.#slots.map((slot) => slot.start()));
@@ -81,9 +81,9 @@ export class WorkerPool {
   }
 
   /**
-   * Gives all workers a new configuration, one that the parent has found good.
-   * @returns its number, and what resolves once no request can be admitted by an older one: every worker that may admit
-   *   has confirmed it or has ended, and any that starts later begins with it.
+   * Gives all workers a new configuration, which the parent has already accepted.
+   * @returns its number, and a promise that resolves once no request can be admitted under an older one: every worker that may admit
+   *   requests has confirmed it or has ended, and any that starts later begins with it.
    */
   reload(copy: ConfigCopy): { generation: number; inForce: Promise<void> } {
     const generation = this.#newest.generation + 1;
@@ -95,19 +95,19 @@ export class WorkerPool {
     return { generation, inForce: promise };
   }
 
-  /** Why the gateway should get no traffic for its workers' sake; empty while it should. */
+  /** Why the gateway should get no traffic because of its workers; empty if there is no reason. */
   reasons(): string[] {
     const serving = this.#slots.filter(({ stage }) => stage === "serving");
-    const amiss = this.#slots.flatMap((slot) => this.#amiss(slot));
-    return serving.length > 0 ? amiss : [...amiss, ...this.#away()];
+    const problems = this.#slots.flatMap((slot) => this.#problemsOf(slot));
+    return serving.length > 0 ? problems : [...problems, ...this.#notServing()];
   }
 
-  /** What is amiss and no reason: workers that are away while others serve. */
+  /** Problems that are no reason to withhold traffic: workers that do not serve while others do. */
   notes(): string[] {
-    return this.#slots.some(({ stage }) => stage === "serving") ? this.#away() : [];
+    return this.#slots.some(({ stage }) => stage === "serving") ? this.#notServing() : [];
   }
 
-  /** Each worker for the metrics. */
+  /** The state of each worker, for the metrics. */
   states(): { worker: number; up: boolean; generation: number }[] {
     return this.#slots.map(({ worker, stage, isStuck, mayAdmit, generation }) => ({
       worker,
@@ -116,14 +116,14 @@ export class WorkerPool {
     }));
   }
 
-  /** What each worker reports of itself: fresh, or its last report where it is slow to answer. */
+  /** Each worker's report: a fresh one, or its last one if it is slow to answer. */
   figures(): Promise<WorkerReport[]> {
     return Promise.all(this.#slots.map((slot) => slot.figures()));
   }
 
   /**
-   * The metrics of all processes there have been: fresh ones of the living where they answer in time, and what stays of the
-   * dead. Both are read at one instant, so that one that dies during the wait is in exactly one of them.
+   * The metrics of all processes so far: fresh ones from running processes that answer in time, and the retained counters of ended ones. Both are
+   * read at the same instant, so a process that ends during the wait is in exactly one of them.
    */
   async metrics(): Promise<MetricsSnapshot[]> {
     await this.figures();
@@ -134,7 +134,7 @@ export class WorkerPool {
     return this.#slots.map((slot) => slot.lastFigures);
   }
 
-  /** Ends all workers. Resolves when they have; those that have not after `killAfterMs` are killed. */
+  /** Ends all workers. Resolves when they have ended; those still running after `killAfterMs` are killed. */
   async stop(how: StopMode, killAfterMs: number): Promise<void> {
     await Promise.all(this.#slots.map((slot) => slot.stop(how, killAfterMs)));
     this.#cancelPing();
@@ -154,21 +154,21 @@ export class WorkerPool {
     for (const { generation, inForce } of pending) if (generation <= confirmed) inForce();
   }
 
-  #amiss(slot: WorkerSlot): string[] {
+  #problemsOf(slot: WorkerSlot): string[] {
     const { worker, stage, generation, ownReasons } = slot;
     if (slot.isStuck) return [`worker ${worker} does not answer`];
     const due = this.#pending.find((pending) => pending.generation > generation);
     const isBehind = due && this.#parts.clock.monotonicMs() - due.sentMs >= BEHIND_MS_MAX;
     return [
       ...(slot.mayAdmit && isBehind
-        ? [`worker ${worker} serves configuration ${generation} and not ${this.#newest.generation} yet`]
+        ? [`worker ${worker} still serves configuration ${generation}, not ${this.#newest.generation}`]
         : []),
       ...(stage === "serving" ? ownReasons.map((reason) => `worker ${worker}: ${reason}`) : []),
     ];
   }
 
-  #away(): string[] {
-    const away = this.#slots.filter(({ stage }) => stage !== "serving");
-    return away.map(({ worker, stage }) => `worker ${worker} is ${stage}`);
+  #notServing(): string[] {
+    const others = this.#slots.filter(({ stage }) => stage !== "serving");
+    return others.map(({ worker, stage }) => `worker ${worker} is ${stage}`);
   }
 }

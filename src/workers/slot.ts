@@ -1,7 +1,7 @@
 /**
- * The place of one worker: a process that is started, watched, asked to end, and started again when it has ended by
- * itself or no longer answers, after a longer wait each time that it ends soon. There is never more than one process,
- * since it owns the place's journal. `pool.ts` does what concerns all places together.
+ * The slot of one worker. It starts the process, watches it and stops it. If the process ends by itself or no longer answers, the slot
+ * restarts it, with backoff if it ends soon after the start. A slot never has more than one process, because the process owns the slot's
+ * journal. `pool.ts` handles what concerns all slots together.
  */
 import type { ChildProcess } from "node:child_process";
 import type { AuditEntry } from "../console/audit/audit.ts";
@@ -13,21 +13,21 @@ import type { FromWorker, Generation, StopMode, ToWorker, WorkerReport } from ".
 
 const RESTART_MS_MIN = 200;
 const RESTART_MS_MAX = 10_000;
-/** The longest wait while no place has a process: nobody would serve meanwhile. */
+/** Maximum backoff while no other slot has a process, because nothing serves meanwhile. */
 const RESTART_ALONE_MS_MAX = 1_000;
-/** A worker that has served for so long was well: the next one is not made to wait. */
+/** If a process ran this long, the backoff starts again at its minimum. */
 const WELL_AFTER_MS = 30_000;
-/** How long the page of metrics waits for a worker that is busy; after that its last figures are used. */
+/** How long the metrics page waits for a busy worker; after that its last figures are used. */
 const METRICS_WAIT_MS = 1_000;
 
 /**
- * Pings in a row without a word from the process, one a second. They are counted and not timed, so that a parent that was
- * itself stopped for a while, or sleeps with its machine, blames nobody.
+ * Unanswered pings in a row, one per second. They are counted, not timed, so that a parent that was itself stopped or suspended does not
+ * blame the worker.
  */
 const SILENCE = {
-  /** It counts as stuck: readiness says so. */
+  /** The worker counts as stuck and readiness reports it. */
   stuck: 3,
-  /** It is killed and replaced: what it had in flight was lost to its clients long before. */
+  /** The worker is killed and replaced; by then its requests in flight have long failed for their clients. */
   killed: 15,
   /** The same while it starts, when a long journal may keep it busy. */
   killedInStart: 120,
@@ -44,13 +44,13 @@ interface SlotParts {
   readonly newest: () => Generation;
   /** The first message to a new process. */
   readonly startMessage: (newest: Generation) => ToWorker;
-  /** Whether no other place has a process. */
+  /** Whether no other slot has a process. */
   readonly isAlone: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
-  /** The stage or the configuration in force has changed. */
+  /** Called when the stage or the configuration in force has changed. */
   readonly onChange: () => void;
-  /** A process has ended: its last figures, which the place no longer has, and why, unless it was asked to end. */
+  /** Called when a process has ended: with its last figures, which the slot drops, and with the cause unless it was asked to end. */
   readonly onEnded: (last: WorkerReport["metrics"], cause: WorkerEnd | undefined) => void;
   readonly onAudited: (entry: AuditEntry) => void;
 }
@@ -76,7 +76,7 @@ export class WorkerSlot {
     this.#parts = parts;
   }
 
-  /** Starts the first process. @returns where it serves. Rejects with the reason when it cannot. */
+  /** Starts the first process. @returns the address where it serves. Rejects with the reason if it cannot start. */
   start(): Promise<Address> {
     const { promise, resolve, reject } = Promise.withResolvers<Address>();
     this.#run(resolve, reject);
@@ -91,7 +91,7 @@ export class WorkerSlot {
     return this.#stage;
   }
 
-  /** The configuration that the process has said to be in force; 0 when there is none. */
+  /** The configuration that the process has confirmed; 0 if there is none. */
   get generation(): number {
     return this.#generation;
   }
@@ -101,17 +101,17 @@ export class WorkerSlot {
     return this.#stage === "opening" || this.#stage === "serving" || this.#stage === "draining";
   }
 
-  /** Whether the process has been silent for too long to count on it. */
+  /** Whether the process has not answered for too long. */
   get isStuck(): boolean {
     return this.mayAdmit && this.#silence >= SILENCE.stuck;
   }
 
-  /** Why the process itself says that it should get no traffic. */
+  /** The process's own reasons why it should get no traffic. */
   get ownReasons(): readonly string[] {
     return this.#reasons;
   }
 
-  /** The process's figures as it gave them last; none when there is no process. */
+  /** The last figures of the process; empty if there is no process. */
   get lastFigures(): WorkerReport {
     return this.#figures;
   }
@@ -127,7 +127,7 @@ export class WorkerSlot {
     this.#send({ kind: "reload", ...newest });
   }
 
-  /** Asks for a sign of life; to be called once a second. */
+  /** Pings the process; to be called once a second. */
   ping(): void {
     if (!this.#child || this.#killed) return;
     this.#silence++;
@@ -142,7 +142,7 @@ export class WorkerSlot {
     this.#child.kill("SIGKILL");
   }
 
-  /** Asks the process for its figures: fresh ones, or the last ones when it is slow to answer. */
+  /** Asks the process for its figures: returns fresh ones, or the last ones if it is slow to answer. */
   async figures(): Promise<WorkerReport> {
     if (!this.mayAdmit || this.isStuck) return this.#figures;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -155,14 +155,14 @@ export class WorkerSlot {
     return this.#figures;
   }
 
-  /** Asks the process to end, and starts no other. Resolves when it has; after `killAfterMs` it is killed. */
+  /** Asks the process to end and does not restart it. Resolves when it has ended; after `killAfterMs` it is killed. */
   async stop(how: StopMode, killAfterMs: number): Promise<void> {
     this.#stopping = true;
     this.#cancelRestart();
     this.#send({ kind: "stop", how });
     const { clock, log, worker } = this.#parts;
     const cancel = clock.after(killAfterMs, () => {
-      log.error({ worker }, "a worker does not end; it is killed, and what it owes is settled at the next start");
+      log.error({ worker }, "a worker does not end; it is killed, and its open charges are settled at the next start");
       this.#child?.kill("SIGKILL");
     });
     await this.#ended;
@@ -170,7 +170,7 @@ export class WorkerSlot {
   }
 
   #send(message: ToWorker): void {
-    // A process without a channel is about to end, and its end is noticed.
+    // A process without a channel is about to end, which is noticed elsewhere.
     if (this.#child?.connected) this.#child.send(message, () => {});
   }
 
@@ -210,12 +210,12 @@ export class WorkerSlot {
       else if (message.kind === "serving") onServing(message.listen);
       this.#hear(message);
     });
-    // Not `exit`: what it said last may still be in the channel then.
+    // Not `exit`: its last messages may still be in the channel then.
     child.once("close", onEnd);
     child.on("error", (error) => {
-      log.warn({ worker, reason: String(error) }, "a worker is not reached");
+      log.warn({ worker, reason: String(error) }, "a worker cannot be reached");
       if (child.pid !== undefined) return;
-      // The system has not made a process (no memory, no descriptor), so none will exit.
+      // The system could not create a process (no memory, no descriptor), so there will be no exit event.
       reason = String(error);
       onEnd(null, null);
     });
@@ -231,7 +231,7 @@ export class WorkerSlot {
       case "prepared":
         this.#generation = message.generation;
         this.configure();
-        // Before the word is sent: from here on a reload has to wait for this process.
+        // Before `open` is sent: from here on a reload has to wait for this process.
         this.#become("opening");
         this.#send({ kind: "open" });
         break;

@@ -1,9 +1,9 @@
-/** How the upstreams do at all workers together, for the operator who asks the parent. */
+/** State of the upstreams over all workers, for operators, whom the parent answers. */
 import type { UpstreamState } from "../console/routes/upstreams.ts";
 
 const WORSE: Readonly<Record<UpstreamState["standing"], number>> = { healthy: 0, probe: 1, ejected: 2 };
 
-/** Counts are added up; of what each worker judges for itself the worst is given. */
+/** Adds up counts; of what each worker judges for itself, returns the worst. */
 export function upstreamsOfAll(reports: readonly (readonly UpstreamState[])[]): UpstreamState[] {
   const merged = new Map<string, UpstreamState>();
   for (const state of reports.flat()) {

@@ -1,8 +1,7 @@
 /**
- * A gateway of several processes (`workers`, with Redis only). This one, the parent, has the admin listener, the audit
- * and a journal for operators' writes; each worker serves clients with a journal of its own. The parent takes
- * connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts leaves no
- * connection in a queue of the system.
+ * A gateway of several processes (`workers`, with Redis only). This process, the parent, has the admin listener, the audit and a journal
+ * for operators' writes. Each worker serves clients and has its own journal. The parent accepts connections and hands them to the workers
+ * in turn (node:cluster), so that a worker that dies or restarts leaves no connection in a backlog of the kernel.
  */
 import type { ChildProcess } from "node:child_process";
 import cluster from "node:cluster";
@@ -24,20 +23,20 @@ import type { StopMode } from "./messages.ts";
 import { WorkerPool } from "./pool.ts";
 import { upstreamsOfAll } from "./upstreams-of-all.ts";
 
-/** A bundle is one program for both: it asks node:cluster which of them it is (build/program.ts). */
+/** A bundle is one program for parent and worker: it asks node:cluster which one it is (build/program.ts). */
 const PROGRAM = IS_BUNDLE ? (process.argv[1] as string) : fileURLToPath(new URL("../worker.ts", import.meta.url));
-/** Beyond the deadline of a drain: time for proper ends and for settlements. */
+/** Time after the drain deadline for proper stream ends and for settlements. */
 const KILL_GRACE_MS = 30_000;
-/** How often the workers' figures are fetched, so that little is lost of one that is killed. */
+/** How often the workers' figures are fetched, so that little is lost when one is killed. */
 const FIGURES_EVERY_MS = 5_000;
 
 /** The outcome of an accepted configuration. */
 export interface Applied {
   /** The keys of settings that wait for a restart. */
   readonly restart: readonly string[];
-  /** Groups, models, plans and cards that the one before had and this one has not, as `groups.NAME`. */
+  /** Groups, models, plans and cards that the previous configuration had and this one does not, as `groups.NAME`. */
   readonly gone: readonly string[];
-  /** The number of this configuration: 1 is the one of the start. */
+  /** The number of this configuration: 1 is the one at the start. */
   readonly generation: number;
 }
 
@@ -51,7 +50,7 @@ interface ParentGateway {
   close(): Promise<void>;
 }
 
-/** What the parent adds to its own gateway: the workers' figures, and why they are not ready. */
+/** What the parent adds to its own gateway: the workers' figures, and the reasons why they are not ready. */
 interface ParentOptions {
   readonly settings: Settings;
   readonly log: Log;
@@ -65,7 +64,7 @@ interface ParentOptions {
   readonly notes: () => readonly string[];
 }
 
-/** What `main.ts` does with a gateway, of one process or several. */
+/** A gateway of one process or several, as `main.ts` uses it. */
 export interface RunningGateway {
   readonly listen: Address;
   readonly admin: Address;
@@ -73,8 +72,8 @@ export interface RunningGateway {
   drain(): Promise<void>;
   close(): Promise<void>;
   /**
-   * Takes a new configuration. Resolves once it is in force: no request is admitted by an older one from then on. Rejects
-   * when it cannot be taken; then the old one stays in force.
+   * Applies a new configuration. Resolves once it is in force: from then on no request is admitted under an older one. Rejects if it
+   * cannot be applied; the old one then stays in force.
    */
   reload(settings: Settings, copy: ConfigCopy): Promise<Applied>;
 }
@@ -82,16 +81,16 @@ export interface RunningGateway {
 interface WorkersOptions {
   readonly file: string;
   readonly settings: Settings;
-  /** What `settings` were made of. */
+  /** The configuration from which `settings` were made. */
   readonly copy: ConfigCopy;
   readonly log: Log;
-  /** Whether the workers' logs, too, are for people to read. */
+  /** Whether the workers' logs are in the form for people too. */
   readonly pretty: boolean;
   readonly clock?: Clock;
   readonly startParent: (options: ParentOptions) => Promise<ParentGateway>;
 }
 
-/** Starts the parent's part and all workers. Rejects with the first reason why one of them cannot serve. */
+/** Starts the parent's gateway and all workers. Rejects with the first reason why one of them cannot serve. */
 export async function startWorkers(options: WorkersOptions): Promise<RunningGateway> {
   const { file, settings, copy, log, pretty, clock = systemClock, startParent } = options;
   let { drain } = settings;
@@ -157,7 +156,7 @@ export async function startWorkers(options: WorkersOptions): Promise<RunningGate
   }
   follow();
 
-  /** Reloads are numbered as they come; one that is accepted late must not hide the refusal of one after it. */
+  /** Reloads are numbered in order of arrival; one that is accepted late must not hide the refusal of a later one. */
   let last = 0;
   let refused = 0;
   return {
