@@ -1,6 +1,6 @@
 /**
- * Opens what the money is kept in, and what looks after it: the store with what stands in front of it, the journal with what is settled and
- * sent again from it, and the notices that wait in the store. `pipeline.ts` and `gateway.ts` build everything else upon it.
+ * Opens everything that keeps money and maintains it: the store with its middleware, the journal with settlement and recovery, and the
+ * notices that wait in the store. `pipeline.ts` and `gateway.ts` build everything else on top.
  */
 import { randomBytes } from "node:crypto";
 import { Notices } from "./notices/notices.ts";
@@ -26,33 +26,33 @@ interface BooksParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Which side this process serves where a gateway is several of them; both unless given. */
+  /** Which side this process serves if a gateway has several processes; default: both. */
   readonly serves?: "clients" | "operators" | undefined;
-  /** How long steps on Redis may take, where it is not to be the usual. */
+  /** Timeouts for steps on Redis, if they differ from the defaults. */
   readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs"> | undefined;
-  /** The store of the settings in force, which has the newest certificates. */
+  /** The store settings in force, which have the newest certificates. */
   readonly storeNow: () => StoreSettings;
-  /** How often the configuration has been taken, for notices. */
+  /** The number of the configuration in force, for notices. */
   readonly generation: () => number;
 }
 
 export interface Books {
-  /** As long as its servers answer. */
+  /** The store with its middleware, without the gate (store/middleware/gate.ts). */
   readonly store: Store;
   readonly charging: Charging;
   readonly notices: Notices;
-  /** A store whose writes go to the journal, too. */
+  /** A store whose writes also go to the journal. */
   journaled(open: Store): Store;
-  /** Why no request can be served by them; empty while it can. */
+  /** Why no request can be served; empty if there is no reason. */
   reasons(): string[];
-  /** Why a store that answers must not be used; undefined while nothing is known to be wrong with it. */
+  /** Why a store that answers must not be used; undefined while no problem is known. */
   storeUnfit(): string | undefined;
 }
 
 /**
- * Opens them, and begins what is done to them beside requests.
- * @param opened gets what closes each part, in the order in which they are opened.
- * @throws the reason when a store cannot be used, or the journal is another process's.
+ * Opens the store, the journal and the notices, and starts their background work.
+ * @param opened receives a closing step for each part, in the order of opening.
+ * @throws an error with the reason if the store cannot be used or another process has the journal.
  */
 export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promise<Books> {
   const { settings, clock, metrics, log, serves, storeTimes, storeNow, generation } = parts;
@@ -101,8 +101,8 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
   const { journal } = charging;
   notices.start(charging.store);
   opened.push(() => notices.stop());
-  const journaled = (open: Store) => journaledStore(open, journal, toldTo(log));
-  // One process of several does what is needed once.
+  const journaled = (open: Store) => journaledStore(open, journal, loggedTo(log));
+  // Of several processes only the parent does what is needed once.
   const claims = serves === "clients" ? undefined : sweepClaims({ store: journaled(charging.store), clock, log });
   opened.push(() => claims?.stop());
   const ledgerWatch = serves === "clients" ? undefined : booksWatched({ store, clock, metrics, log }, notices);
@@ -115,7 +115,7 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
 
 const tlsOf = (store: StoreSettings) => (store.kind === "embedded" ? undefined : store.tls);
 
-/** Looks whether accounts are what their ledgers say, and has the operator told of one that is not. */
+/** Checks that accounts agree with their ledgers, and notifies the operator of one that does not. */
 function booksWatched(parts: Omit<Parameters<typeof watchLedger>[0], "onUnbalanced">, notices: Notices) {
   return watchLedger({
     ...parts,
@@ -124,11 +124,11 @@ function booksWatched(parts: Omit<Parameters<typeof watchLedger>[0], "onUnbalanc
   });
 }
 
-/** Tells of a write that the journal has not taken. */
-function toldTo(log: Log): Parameters<typeof journaledStore>[2] {
+/** Logs a write that the journal has not taken. */
+function loggedTo(log: Log): Parameters<typeof journaledStore>[2] {
   return ({ kind, id }, error) =>
     log.error(
       { event: "write_unjournaled", write: kind, id, reason: errorStack(error) },
-      "a write is in the store and not in the journal: a store that loses it does not get it back",
+      "a write is in the store but not in the journal: if the store loses it, it cannot be restored",
     );
 }

@@ -1,6 +1,6 @@
 /**
- * What runs when there is no configuration: a simulated upstream in this process, a demonstration account with funds,
- * and a key that is shown once.
+ * The demonstration, which runs if there is no configuration: a simulated upstream in this process, an account with funds, and a key that
+ * is shown once.
  */
 import { randomBytes } from "node:crypto";
 import { DEFAULTS, demoConfig } from "./config/config.ts";
@@ -14,7 +14,7 @@ import { DEMO_DATA_DIR, urlOf } from "./values/settings.ts";
 const ACCOUNT = "demo";
 const GROUP = "demo";
 const FUNDS_USD = "10";
-/** Slow enough for a person to see the answer arrive. */
+/** Slow enough to see the answer arrive. */
 const PACE = { headersDelayMs: 60, firstDelayMs: 240, betweenMs: 25 };
 
 /**
@@ -35,7 +35,7 @@ export async function startDemo(
   return { simulator, text: demoConfig(places) };
 }
 
-/** Creates the demonstration account at the first start. @returns its key then, and undefined ever after. */
+/** Creates the demonstration account at the first start. @returns its key at that start, undefined at later ones. */
 export async function demoKey({ store }: Gateway): Promise<string | undefined> {
   const account = await store.createAccount({ tag: newAccountTag(randomBytes), name: ACCOUNT, plan: "free" });
   if (account === "exists") return undefined;
@@ -46,11 +46,11 @@ export async function demoKey({ store }: Gateway): Promise<string | undefined> {
   return key.text;
 }
 
-/** What a newcomer sees. */
+/** The text that is shown at the start. */
 export function demoWelcome(gateway: Gateway, key: string | undefined): string {
   const url = urlOf(gateway.listen);
   const admin = urlOf(gateway.admin);
-  // Commands look at the usual address, where another gateway may be; of a socket they cannot ask.
+  // By default commands ask the default address, where another gateway may be; they cannot use a socket.
   const isElsewhere = gateway.admin.kind === "tcp" && admin !== `http://${DEFAULTS.admin}`;
   const there = isElsewhere ? ` --admin ${admin}` : "";
   const lines = [
@@ -58,7 +58,7 @@ export function demoWelcome(gateway: Gateway, key: string | undefined): string {
     "",
     `  clients   ${url}/v1   (chat completions, messages, responses)`,
     `  site      ${url}/`,
-    `  console   ${url}${DEFAULTS.consolePath}   (for owners of keys: \`${COMMAND} account invite ${ACCOUNT}${there}\` makes a link that lets you in)`,
+    `  console   ${url}${DEFAULTS.consolePath}   (for owners of keys: \`${COMMAND} account invite ${ACCOUNT}${there}\` makes a sign-in link)`,
     `  operator  ${admin}/console/   (sign in with the token in ${DEMO_DATA_DIR}/admin-token)`,
     `  metrics   ${admin}/metrics`,
     `  admin API ${admin}/admin/v1   (the same token; ${COMMAND}${there} finds it)`,

@@ -1,7 +1,4 @@
-/**
- * Builds one running gateway from its settings and takes it down again. Importing it does nothing; `main.ts` and the
- * whole-process tests call it.
- */
+/** Builds a running gateway from its settings, and closes it. Importing this file does nothing; `main.ts` and whole-process tests call it. */
 
 import { randomBytes } from "node:crypto";
 import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";
@@ -42,75 +39,75 @@ export interface GatewayOptions {
   readonly settings: Settings;
   readonly clock?: Clock;
   readonly log?: Log;
-  /** How long steps on Redis may take, where it is not to be the usual. */
+  /** Timeouts for steps on Redis, if they differ from the defaults. */
   readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs">;
-  /** Gives numbers in [0, 1), by which it is drawn what of the streams that are left is checked. */
+  /** Returns numbers in [0, 1); decides which streams are read to their count after the client has disconnected (settle/observed.ts). */
   readonly chance?: () => number;
-  /** Which side this process serves where a gateway is several of them (workers/workers.ts); both unless given. */
+  /** Which side this process serves if a gateway has several processes (workers/workers.ts); default: both. */
   readonly serves?: "clients" | "operators";
-  /** What other processes of the gateway add: to the page of metrics, and to what keeps it from being ready or does not. */
+  /** What other processes of the gateway add: to the metrics (`page`, `sum`), and to the reasons and notes of readiness. */
   readonly page?: (own: MetricsSnapshot) => Promise<MetricsPage>;
   readonly sum?: (own: MetricsSnapshot) => Promise<MetricsSnapshot>;
   readonly reasons?: () => readonly string[];
   readonly notes?: () => readonly string[];
   /** Updates the gauges about other processes. */
   readonly measure?: (metrics: Metrics) => void;
-  /** How the upstreams do, where other processes ask them. */
+  /** State of the upstreams, if other processes call them. */
   readonly upstreams?: () => readonly UpstreamState[];
-  /** Takes the lines of the audit where another process answers for it. */
+  /** Takes the audit entries, if another process serves the audit. */
   readonly passAudit?: (entry: AuditEntry) => void;
 }
 
 export interface Gateway extends Omit<PreparedGateway, "open"> {
-  /** Where clients and operators are served; ports are the real ones. */
+  /** Where clients and operators are served, with the actual ports. */
   readonly listen: Address;
   readonly admin: Address;
 }
 
-/** A gateway with its store and its journal open, which nobody can reach yet. */
+/** A gateway whose store and journal are open, but which does not listen yet. */
 interface PreparedGateway {
-  /** Begins to serve. Rejects, with everything closed, when it cannot listen. */
+  /** Starts to serve. If it cannot listen, closes everything and rejects. */
   open(): Promise<Gateway>;
   readonly store: Store;
   readonly metrics: Metrics;
   readonly audit: Pick<Audit, "take">;
   /** The token of the admin API: configured, or made and kept in the data folder. */
   readonly adminToken: string;
-  /** Why this process should get no traffic; empty while it should. */
+  /** Why this process should get no traffic; empty if there is no reason. */
   reasons(): string[];
-  /** Its metrics, brought up to date, for a page that several processes share. */
+  /** Its current metrics, for a page that several processes share. */
   snapshot(): Promise<MetricsSnapshot>;
   upstreams(): readonly UpstreamState[];
-  /** Whether requests are, or are soon, turned away because the process has no memory left. */
+  /** Whether requests are refused, or soon will be, because the process is out of memory. */
   isShortOfMemory(): boolean;
   /**
-   * Takes new settings for all requests from the next one on, as far as they do not wait for a restart.
-   * @throws when they cannot be taken; then nothing has changed.
+   * Applies new settings to all requests from the next one on, except settings that wait for a restart.
+   * @throws if they cannot be applied; then nothing has changed.
    */
   apply(settings: Settings): Applied;
   /** The same, and counts the reload as accepted. */
   reload(settings: Settings): Applied;
-  /** A reload was refused; the old settings stay in force. */
+  /** Reports that a reload was refused; the old settings stay in force. */
   reloadFailed(problems: RefusedSettings["problems"]): void;
-  /** Readiness off, new requests still served for the lame duck's time, then what runs finishes until the deadline. */
+  /** Graceful shutdown: not ready; new requests still served for the lame-duck time; then running ones may finish until the deadline. */
   drain(): Promise<void>;
-  /** Stops at once, unless it drains already; running requests are cut, and what they owe is still settled. */
+  /** Stops at once, unless it already drains. Running requests are cut; what they owe is still settled. */
   close(): Promise<void>;
 }
 
-/** Starts a gateway: store, journal, listeners. Rejects with the reason when it cannot. */
+/** Starts a gateway: store, journal, listeners. Rejects with the reason if it cannot start. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return (await prepareGateway(options)).open();
 }
 
-/** The first half of a start: everything but the listeners. Rejects with the reason when it cannot. */
+/** The first half of a start: everything except the listeners. Rejects with the reason if that fails. */
 export async function prepareGateway(options: GatewayOptions): Promise<PreparedGateway> {
   const { clock = systemClock, log = createLog({ level: options.settings.log.level }) } = options;
   const opened: ClosingStep[] = [];
   try {
     return await prepare({ ...options, clock, log }, opened);
   } catch (error) {
-    // What could not be closed is in the log; why it did not start is what its caller must know.
+    // The caller gets the reason why it did not start; failures to close are in the log.
     await closeAll(opened.reverse(), notClosed(log)).catch(() => {});
     throw error;
   }
@@ -118,11 +115,11 @@ export async function prepareGateway(options: GatewayOptions): Promise<PreparedG
 
 /** What changes while a gateway runs. */
 interface GatewayState {
-  /** Those in force. */
+  /** The settings in force. */
   settings: Settings;
-  /** How many settings have been in force. */
+  /** The number of these settings: 1 at the start; each accepted reload adds 1. */
   generation: number;
-  /** Where clients are served: the real port, once it listens. */
+  /** Where clients are served; with the actual port once it listens. */
   listening: Address;
   isDraining: boolean;
 }
@@ -132,7 +129,7 @@ interface PrepareOptions extends GatewayOptions {
   readonly log: Log;
 }
 
-/** @param opened gets what closes each part, in the order in which they are opened. */
+/** @param opened receives a closing step for each part, in the order of opening. */
 async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<PreparedGateway> {
   const { clock, serves, settings: started, log } = options;
   const state: GatewayState = { settings: started, generation: 1, listening: started.listen, isDraining: false };
@@ -159,7 +156,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
   };
   const owners = ownersConsole(consoleParts, state, pipeline);
   const clients = publicListener(pipeline, charging.store, log, serves === "clients", owners);
-  // After store and journal, which know better words for a folder that cannot be used.
+  // After store and journal, which have better messages for an unusable folder.
   const adminToken = started.adminToken ?? keptSecret(dataDirOf(started), "admin-token");
   const measure = () => {
     charging.measure();
@@ -240,7 +237,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
       try {
         return { ...prepared, ...(await listen(state, { clients, operators, serves })) };
       } catch (error) {
-        // What could not be closed is in the log; why it did not start is what its caller must know.
+        // The caller gets the reason why it did not start; failures to close are in the log.
         await end.close().catch(() => {});
         throw error;
       }
@@ -256,7 +253,7 @@ interface EndingParts {
   readonly clock: Clock;
 }
 
-/** The two ways to stop; whichever begins first is the one. @param shutDown closes what nobody uses any more. */
+/** The two ways to stop; the first one called counts. @param shutDown closes the rest when the clients' listener is closed. */
 function ending(
   state: GatewayState,
   { clients, cut, clock }: EndingParts,
@@ -267,7 +264,7 @@ function ending(
     drain() {
       state.isDraining = true;
       closing ??= drainListener(clients, state.settings, clock, () => cut.abort())
-        // No client is left; what is still read on for its bill ends with what is known.
+        // No clients are left. Streams that are still read for their bill end with what is known so far.
         .then(() => cut.abort())
         .then(shutDown);
       return closing;
@@ -292,7 +289,7 @@ interface Listeners {
   readonly serves: GatewayOptions["serves"];
 }
 
-/** Begins to listen to those whom this process serves. @returns the addresses. Rejects with words for the setting at fault. */
+/** Starts the listeners that this process needs. @returns their addresses. Rejects with an error that names the setting at fault. */
 async function listen(
   state: GatewayState,
   { clients, operators, serves }: Listeners,
@@ -309,7 +306,7 @@ async function listen(
   return { listen: state.listening, admin };
 }
 
-/** Has the admin API listen; a socket's file is taken and restricted as that of the clients' listener is. */
+/** Starts the admin listener. The file of a Unix socket is replaced and restricted like that of the clients' listener. */
 async function listenToOperators(operators: AdminListener, address: Address): Promise<Address> {
   if (address.kind === "tcp") return operators.listen(address);
   await removeStaleSocket(address.path);
@@ -318,7 +315,7 @@ async function listenToOperators(operators: AdminListener, address: Address): Pr
   return listening;
 }
 
-/** The console of owners, where the configuration has one. */
+/** The owners' console, if the configuration has one. */
 function ownersConsole(
   consoleParts: Omit<Parameters<typeof createOwnerConsole>[0], "settings" | "sealer" | "explain" | "warnsAt">,
   state: GatewayState,
@@ -330,13 +327,13 @@ function ownersConsole(
   return settings && createOwnerConsole({ ...consoleParts, settings, sealer: pipeline.sealing, explain, warnsAt });
 }
 
-/** Tells of a part that could not be closed. */
+/** Logs a part that could not be closed. */
 function notClosed(log: Log): (error: unknown) => void {
   return (error) =>
     log.error({ event: "close_failed", reason: errorStack(error) }, "a part could not be closed; the others are");
 }
 
-/** What both consoles leave of what is done and refused. */
+/** Audit, log and metrics of both consoles. */
 function reportsTo(log: Log, metrics: Metrics, clock: Clock, passOn: GatewayOptions["passAudit"]) {
   const notifications = notificationsTo(log, metrics);
   return { ...notifications, audit: new Audit(clock, notifications.log, passOn && { passOn }) };
@@ -347,7 +344,7 @@ function countReload(metrics: Metrics, result: "accepted" | "refused"): void {
   metrics.configLastReloadSuccess.set(result === "accepted" ? 1 : 0);
 }
 
-/** What the operator's console sees beside the admin API. */
+/** What the operator's console has in addition to the admin API. */
 function sightOf(
   sealer: Sealing,
   snapshot: () => Promise<MetricsSnapshot>,
@@ -361,14 +358,14 @@ function sightOf(
   return { pages: { sealer, sessionMs: console?.sessionMs ?? DEFAULTS.consoleSessionMs, oidc }, figures };
 }
 
-/** How owners are invited to their pages; undefined when there are none. */
+/** How owners are invited to their console; undefined if there is none. */
 function invitationOf({ console }: Settings, listening: () => Address): Inviter["invitation"] {
   if (console === undefined) return undefined;
   const { invitationMs: lastsMs, publicUrl, path } = console;
   return { lastsMs, consoleUrl: () => (publicUrl ?? addressOf(listening())) + path };
 }
 
-/** Under what address a browser on this machine finds a listener; one that listens everywhere has no name of its own. */
+/** The address at which a browser on this machine reaches a listener. For a listener on all interfaces it is localhost. */
 function addressOf(listening: Address): string {
   if (listening.kind === "unix") return "http://localhost";
   const { host, port } = listening;

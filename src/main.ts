@@ -27,7 +27,7 @@ import type { RunningGateway } from "./workers/workers.ts";
 
 class Unusable extends Error {}
 
-/** Settings from a file and what they were made of, or an error whose message is the list of complaints. */
+/** Returns the settings and their source. @throws an error whose message lists the problems. */
 function goodOf(loaded: Loaded): Extract<Loaded, { settings: Settings }> {
   if ("settings" in loaded) return loaded;
   throw new Unusable(loaded.problems.map(formatProblem).join("\n"));
@@ -36,22 +36,22 @@ function goodOf(loaded: Loaded): Extract<Loaded, { settings: Settings }> {
 async function serve(options: RunOptions): Promise<void> {
   const file = options.config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   if (file === undefined) return serveDemo();
-  // From here to the very end, or one that comes early or late would kill the process.
+  // Handled from here to the very end, because an unhandled SIGHUP kills the process.
   let onHup = (): void => {};
   let isHupPending = false;
   process.on("SIGHUP", () => {
     isHupPending = true;
-    // Those that come in one turn are one reload, so that a flood of them stops nothing.
+    // Signals of the same turn are one reload, so that a flood of them does not block the process.
     setImmediate(() => onHup());
   });
-  // The reader of the log has gone. That is no reason to end, and logging it would fail again and again.
+  // If the reader of the log is gone, the process continues; logging the error would fail again and again.
   process.stdout.off("error", endWithReader);
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));
   const log = await openLog(settings.log.level, options.pretty);
   log.info({ event: "starting", ...BUILD, generation: 1, sha256: digestOf(copy) }, "tollgate starts");
-  let doubts = tellDoubts([], settings, log);
-  // What only a gateway needs is read here, so that the other commands start in half the time.
+  let doubts = logDoubts([], settings, log);
+  // Modules that only a gateway needs are loaded here, so that the other commands start in half the time.
   const [{ startGateway }, { startWorkers }] = await Promise.all([
     import("./gateway.ts"),
     import("./workers/workers.ts"),
@@ -61,7 +61,7 @@ async function serve(options: RunOptions): Promise<void> {
     settings.workers === 1
       ? inOneProcess(await start({ settings, log }))
       : await startWorkers({ file, settings, copy, log, pretty: options.pretty === true, startParent: start });
-  // Before anybody can learn that it serves, and may want it to stop.
+  // Before anyone can see that it serves and may want to stop it.
   const stopped = stopSignal(log);
   const addresses = { listen: urlOf(gateway.listen), admin: urlOf(gateway.admin) };
   log.info({ event: "serving", ...addresses, sha256: digestOf(copy) }, "tollgate serves");
@@ -69,7 +69,7 @@ async function serve(options: RunOptions): Promise<void> {
     file,
     copy,
     onSettings: async (next, nextCopy) => {
-      if (await reload(gateway, next, nextCopy, log)) doubts = tellDoubts(doubts, next, log);
+      if (await reload(gateway, next, nextCopy, log)) doubts = logDoubts(doubts, next, log);
     },
     onProblems: (problems) => keepOld(gateway, problems, log),
   });
@@ -94,8 +94,8 @@ function inOneProcess(gateway: Gateway): RunningGateway {
 }
 
 /**
- * Ends the process as soon as what it has printed is out. When Node ends by itself it first gives up its signal handlers,
- * and a SIGHUP in those milliseconds kills it.
+ * Ends the process as soon as its output is written. When Node exits by itself it first removes its signal handlers, and a SIGHUP in those
+ * milliseconds kills the process.
  */
 async function leave(): Promise<never> {
   for (const stream of [process.stdout, process.stderr])
@@ -124,14 +124,14 @@ async function serveDemo(): Promise<void> {
   await simulator.close();
 }
 
-/** Those that are given already, so that the command that is proposed has them too. */
+/** The addresses that were given, so that the suggested command has them too. */
 function demoAddresses(): Record<string, string> {
   const env = environment();
   const given = ["TOLLGATE_LISTEN", "TOLLGATE_ADMIN"].map((name) => [name, env[name]] as const);
   return Object.fromEntries(given.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
-/** The demonstration has no settings: its addresses come from the environment, its folder is where it is started. */
+/** Adapts an error for the demonstration, which has no settings: its addresses come from the environment, its folder is the current one. */
 function ofDemo(error: unknown): unknown {
   if (error instanceof ListenFailure) {
     const { setting, problem, instead } = error;
@@ -156,12 +156,12 @@ function readText(file: string): string {
   }
 }
 
-/** Says what `tollgate check` warns of: in the log it is found by those who never ran that. @param told what was said before. */
-function tellDoubts(told: readonly string[], settings: Settings, log: Log): readonly string[] {
+/** Logs the warnings of `tollgate check`, for operators who did not run it. @param logged the warnings that were logged before. */
+function logDoubts(logged: readonly string[], settings: Settings, log: Log): readonly string[] {
   const warnings = warningsOf(settings);
-  const fresh = warnings.filter((warning) => !told.includes(warning));
+  const fresh = warnings.filter((warning) => !logged.includes(warning));
   if (fresh.length > 0)
-    log.warn({ event: "config_doubtful", warnings: fresh }, "the configuration may not be as meant");
+    log.warn({ event: "config_doubtful", warnings: fresh }, "the configuration may not be as intended");
   return warnings;
 }
 
@@ -187,7 +187,7 @@ async function reload(gateway: RunningGateway, settings: Settings, copy: ConfigC
   }
 }
 
-/** Which text it was, as `sha256sum` begins: the file may have another one by the time that somebody looks. */
+/** Identifies the text that was read, by the first digits of its `sha256sum`: the file may have changed since. */
 function digestOf({ text }: ConfigCopy): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
@@ -202,9 +202,9 @@ function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log
 }
 
 /**
- * Waits for what ends a gateway: SIGTERM (drain: the front has been notified, running streams finish) or SIGINT (stop
- * now). A second signal ends the process at once. A defect that nobody caught is logged, then the process drains and
- * ends: going on blindly could charge wrongly (docs/failure-model.md row 78).
+ * Waits for a signal that ends the gateway: SIGTERM (drain: the front has been notified, running streams finish) or SIGINT (stop now). A
+ * second signal ends the process at once. An uncaught defect is logged, then the process drains and ends, because continuing could charge
+ * wrongly (docs/failure-model.md row 78).
  */
 function stopSignal(log: Log): Promise<"drain" | "close"> {
   const stop = Promise.withResolvers<"drain" | "close">();
@@ -251,7 +251,7 @@ async function check(options: RunOptions): Promise<number> {
     else {
       process.stdout.write(`${file} is good: ${words.join(", ")}\n`);
       for (const warning of warnings) process.stderr.write(`${file}: warning: ${warning}\n`);
-      if (store !== undefined) tellOfStore(store);
+      if (store !== undefined) printStore(store);
     }
     return ok ? 0 : 1;
   }
@@ -262,36 +262,36 @@ async function check(options: RunOptions): Promise<number> {
 }
 
 interface AskedStore {
-  /** Why it cannot be used; undefined: nothing is known to be wrong with it. */
+  /** Why it cannot be used; undefined: no problem is known. */
   readonly problem: string | undefined;
   readonly warnings: readonly string[];
   readonly asked: boolean;
 }
 
-/** What `check --store` finds. One that is a folder is its gateway's alone. */
+/** What `check --store` finds. An embedded store is not asked, because only its gateway may open it. */
 async function askStore(settings: StoreSettings): Promise<AskedStore> {
   if (settings.kind === "embedded") return { asked: false, problem: undefined, warnings: [] };
   const { tryStore } = await import("./store/upkeep/trial.ts");
   return { asked: true, ...(await tryStore(settings)) };
 }
 
-function tellOfStore({ asked, problem, warnings }: AskedStore): void {
+function printStore({ asked, problem, warnings }: AskedStore): void {
   for (const warning of warnings) process.stderr.write(`store: warning: ${warning}\n`);
   if (problem !== undefined) process.stderr.write(`store: it cannot be used: ${problem}\n`);
-  else if (asked) process.stdout.write("store: it lets us in and can be used\n");
-  else process.stdout.write("store: a folder that its gateway alone opens; nothing was asked\n");
+  else if (asked) process.stdout.write("store: sign-in succeeded, and it can be used\n");
+  else process.stdout.write("store: a folder that only its gateway may open; nothing was checked\n");
 }
 
-/** Nobody has named a file, and the one that is looked for is not there: most likely there has never been one. */
+/** No file was named and the default one does not exist: most likely there has never been one. */
 function nothingToCheck({ json }: RunOptions): number {
-  const message = `there is no such file here; write one with: ${COMMAND} init, or name another with --config`;
+  const message = `there is no such file here; create it with: ${COMMAND} init, or name another with --config`;
   const problem: Problem = { file: CONFIG_FILE, line: 1, column: 1, key: "", message };
   if (json) process.stdout.write(`${JSON.stringify({ ok: false, file: CONFIG_FILE, problems: [problem] })}\n`);
   else process.stderr.write(`${CONFIG_FILE}: ${message}\n`);
   return 1;
 }
 
-/** What a command shows while it runs is taken away before the signal ends the process as it would any other. */
+/** Clears what a command shows while it runs, before SIGINT ends the process as usual. */
 function onInterrupt(clear: () => void): () => void {
   const interrupted = (): void => {
     clear();
@@ -302,7 +302,7 @@ function onInterrupt(clear: () => void): () => void {
   return () => process.off("SIGINT", interrupted);
 }
 
-/** A command that goes on until it is interrupted ends in good order. */
+/** Stops a command that runs until it is interrupted in an orderly way. */
 function onStop(stop: () => void): () => void {
   const signals = ["SIGINT", "SIGTERM"] as const;
   for (const signal of signals) process.once(signal, stop);
@@ -311,7 +311,7 @@ function onStop(stop: () => void): () => void {
   };
 }
 
-/** A reader that has seen enough (`| head`) ends a command and is no failure of it; it never ends a gateway. */
+/** If the reader closes the pipe (`| head`), a command ends without an error. A gateway does not end. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
   process.exit(0);
@@ -319,13 +319,13 @@ function endWithReader(error: NodeJS.ErrnoException): void {
 
 process.stdout.on("error", endWithReader);
 
-// Every command: V8 takes the code cache of what is read later under these settings only (build/warm.cjs).
+// For every command: V8 accepts the code cache of what is loaded later only under these flags (build/warm.cjs).
 tuneHeap();
 
-/** A gateway that ends, or has never begun, leaves: what it could not close would keep the process. */
+/** Whether the command was to serve: the process then exits explicitly, because what could not be closed would keep it alive. */
 let wasToServe = false;
 
-// exitCode and not exit(): what is still to be written to a pipe must leave first.
+// exitCode and not exit(), so that pending output to a pipe is written first.
 void runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
@@ -340,7 +340,7 @@ void runCli(process.argv.slice(2), {
   schema: async () => (await import("./config/schema/file.ts")).schemaFileText(),
   onInterrupt,
   onStop,
-  // Opened by the commands that read it.
+  // A getter, so that only commands that read it open it.
   get stdin() {
     return process.stdin;
   },

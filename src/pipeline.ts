@@ -1,6 +1,6 @@
 /**
- * Opens what a client's request goes through: the upstreams, the limits on how much is under way, what is traced, and what each
- * request is given of all that. `gateway.ts` has the listeners hand requests to it; `request/run.ts` runs one.
+ * Opens the parts that a client's request passes through: upstreams, overload limits, tracing, and what each request gets of them.
+ * `gateway.ts` connects the listeners to it; `request/run.ts` runs one request.
  */
 import { setMaxListeners } from "node:events";
 import { FailedKeys } from "./accept/failed-keys.ts";
@@ -28,25 +28,25 @@ import type { Settings } from "./values/settings.ts";
 import { type Clock, Cohort } from "./values/time.ts";
 import { addressBucket } from "./wire/address.ts";
 
-/** How long a request waits for its account's own last charge before it is answered that the store is unavailable. */
+/** How long a request waits for the last charge of its own account before it is answered with `store_unavailable`. */
 const UNSETTLED_WAIT_MS = 400;
-/** Settlements under way above which admissions of unknown outcome are left to the end of their holds. */
+/** With this many settlements under way, an admission of unknown outcome is not given up explicitly: its hold expires by itself. */
 const ABANDONED_MAX = 1_000;
 
 interface OpenPipelineParts {
-  /** Those in force; asked anew for each request. */
+  /** The settings in force; read for each request. */
   readonly settings: () => Settings;
   readonly books: Books;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Gives numbers in [0, 1), by which it is drawn what of the streams that are left is checked. */
+  /** Returns numbers in [0, 1); decides which streams are read to their count after the client has disconnected (settle/observed.ts). */
   readonly chance?: (() => number) | undefined;
   /** Aborts when running streams must end now. */
   readonly cut: AbortSignal;
 }
 
-/** @param opened gets what closes each part, in the order in which they are opened. */
+/** @param opened receives a closing step for each part, in the order of opening. */
 export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep[]): Promise<PipelineParts> {
   const { settings, books, clock, metrics, log, cut } = parts;
   const { charging, notices, store } = books;
@@ -62,7 +62,7 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
   opened.push(() => dispatcher.close());
   const tracing = await tracingOf(traces);
   opened.push(() => tracing.close());
-  setMaxListeners(0, cut); // One for each running stream, taken off at its end.
+  setMaxListeners(0, cut); // One per running stream, removed at its end.
   const overload = createOverload({ settings, journalFill: () => journal.health().fillRatio, clock, metrics });
   opened.push(() => overload.stop());
   const left = new LeftStreams();
@@ -86,7 +86,7 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
   };
 }
 
-/** What decides whether a request may run, and what it waits for. */
+/** The parts that decide whether a request may run, and what it waits for. */
 function admitParts({ settings, books, clock }: OpenPipelineParts, left: LeftStreams): AdmitParts {
   const { charging, notices } = books;
   const { settler } = charging;
@@ -102,14 +102,14 @@ function admitParts({ settings, books, clock }: OpenPipelineParts, left: LeftStr
     onBudgetMet: (tag, refused) => notices.budgetMet(tag, refused),
     wallMs: () => clock.wallMs(),
     abandon(requestId, tag, inputTokens, idempotency) {
-      // Beyond this many the hold's own end has to do: an outage must not grow memory.
+      // Above this number the hold expires by itself, so that memory does not grow during an outage.
       if (settler.pending() >= ABANDONED_MAX) return;
       void settler.settle(abandoned(requestId, tag, inputTokens, clock.wallMs(), idempotency), false);
     },
   };
 }
 
-/** What is never traced pays for none of it. */
+/** Loads OpenTelemetry only if traces are configured. */
 async function tracingOf(traces: Settings["traces"]): Promise<Tracing> {
   if (traces === undefined) return NO_TRACING;
   return (await import("./telemetry/otlp.ts")).createTracing(traces, Math.random, BUILD.version);

@@ -1,6 +1,6 @@
 /**
- * The program of one worker process (workers/workers.ts): a gateway for clients only, with a journal of its own. It does what its
- * parent says (workers/life.ts); a signal of its own ends it alone, and the parent starts another one.
+ * The program of one worker process (workers/workers.ts): a gateway for clients only, with its own journal. It follows the messages of its
+ * parent (workers/life.ts). A signal to this process ends only this process, and the parent starts another one.
  */
 
 import { randomBytes } from "node:crypto";
@@ -17,12 +17,12 @@ import type { Settings } from "./values/settings.ts";
 import { type LifeGateway, WorkerLife } from "./workers/life.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./workers/messages.ts";
 
-/** How often it looks whether it is still ready. */
+/** How often readiness is checked. */
 const LOOK_EVERY_MS = 250;
 
-/** Resolves when the message has left. */
+/** Sends a message to the parent. Resolves when it has been sent. */
 function tell(message: FromWorker): Promise<void> {
-  // When the parent has gone this process ends too; until then a message has no receiver.
+  // If the parent is gone, this process ends soon too; until then messages are dropped.
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, {}, () => resolve());
     else resolve();
@@ -35,7 +35,7 @@ function settingsOf(file: string, copy: ConfigCopy): Settings {
   throw new Error(loaded.problems.map(formatProblem).join("\n"));
 }
 
-/** What owners do in the console of this worker goes to its parent, which answers operators who ask for the audit. */
+/** Audit entries of owners' actions go to the parent, which serves the audit to operators. */
 const passAudit = (entry: AuditEntry) => void tell({ kind: "audited", entry });
 
 tuneHeap();
@@ -48,7 +48,7 @@ async function prepare({ worker, workers, file, started, newest, pretty }: Worke
     ...first,
     workers,
     journal: { ...first.journal, dir: workerJournal(first.journal.dir, worker) },
-    // Nobody asks a worker as an operator; without a token it would make one, and beside its own journal.
+    // Unused, because a worker serves no operators. Without a token it would create one, next to its own journal.
     adminToken: new Secret(randomBytes(32).toString("base64url")),
   };
   log = ofWorker(await openLog(own.log.level, pretty), worker);
@@ -87,12 +87,12 @@ function ofWorker(log: Log, worker: number): Log {
 const life = new WorkerLife({
   prepare,
   tell,
-  // Not by the end of all work: a SIGHUP that comes while Node tidies up would kill the process.
+  // Explicitly, not by running out of work: a SIGHUP while Node cleans up would kill the process.
   exit: (code) => process.exit(code),
   onRefused: (error) =>
     log.error(
       { event: "config_refused", reason: errorStack(error) },
-      "a configuration that the parent has taken is refused",
+      "a configuration that the parent has accepted is refused",
     ),
 });
 
@@ -100,7 +100,7 @@ const life = new WorkerLife({
 process.on("SIGTERM", () => life.isOpen && life.stop("drain"));
 process.on("SIGINT", () => life.isOpen && life.stop("close"));
 process.on("SIGHUP", () => {});
-// The reader of the log has gone; main.ts has the same.
+// Errors when the reader of the log is gone are ignored, as in main.ts.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 const onDefect = (error: unknown) => {
   log.error({ reason: errorStack(error) }, "a defect; draining, then ending");

@@ -36,7 +36,7 @@ test("one that is fit, and nothing is written there", async (t) => {
   const redis = await redisOf(t);
   const { status, out, err } = await checked(t, redis.url);
   assert.equal(status, 0, err);
-  assert.match(out, /is good: .*\nstore: it lets us in and can be used\n$/);
+  assert.match(out, /is good: .*\nstore: sign-in succeeded, and it can be used\n$/);
   assert.match(err, /^store: warning: Redis keeps no append-only file/m);
   assert.match(await redis.command("DBSIZE"), /:0/);
 });
@@ -71,5 +71,5 @@ test("a wrong password, a database that is not there, a server that evicts: the 
 test("a folder is its gateway's alone", async (t) => {
   const { status, out } = await checked(t, undefined);
   assert.equal(status, 0);
-  assert.match(out, /store: a folder that its gateway alone opens; nothing was asked\n$/);
+  assert.match(out, /store: a folder that only its gateway may open; nothing was checked\n$/);
 });

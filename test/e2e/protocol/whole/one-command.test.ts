@@ -149,7 +149,7 @@ test("check says what is good and what is wrong, with line and key", async () =>
     assert.equal(nothing.code, 1);
     assert.match(
       nothing.stderr,
-      /^tollgate\.yaml: there is no such file here; write one with: .*tollgate init, or name/,
+      /^tollgate\.yaml: there is no such file here; create it with: .*tollgate init, or name/,
     );
     assert.equal(JSON.parse((await check("--json")).stdout).ok, false);
     assert.match((await check("--config", "away.yaml")).stderr, /^away\.yaml:1:1: the file cannot be read \(ENOENT\)/);
