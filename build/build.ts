@@ -1,11 +1,11 @@
 /**
- * `npm run build`: makes the two forms in which Tollgate is installed, from the sources as they are.
+ * `npm run build`: builds the two installable forms of Tollgate from the sources as they are.
  *
  *     node build/build.ts [--out DIR] [--build NAME] [--only executable|package]
  *
- * `DIR/tollgate` is one executable for Linux x64; `DIR/tollgate-VERSION.tgz` is a package for npm, for any system with a
- * Node of `engines`. The default folder is `dist`. The same sources give the same bytes. `NAME` is what `--version --json`
- * calls the build, where it is to be neither the commit nor a digest.
+ * `DIR/tollgate` is an executable for Linux x64. `DIR/tollgate-VERSION.tgz` is an npm package, for any system with a Node that satisfies
+ * `engines`. The default folder is `dist`. The same sources give the same bytes. `NAME` is the build in `--version --json`; default: the
+ * commit or a digest.
  */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ if (only !== "package") {
   writeFileSync(join(out, "THIRD-PARTY.txt"), notices);
   const file = join(out, "tollgate");
   makeExecutable(scripts, file);
-  // To compress it takes a third of the build; who makes the executable alone hardly wants to know.
+  // Not with --only: compressing takes a third of the build's time.
   const compressed = () => `, ${megabytes(gzipSync(readFileSync(file), { level: 6 }).length)} compressed`;
   say(file, only === undefined ? compressed() : "");
 }

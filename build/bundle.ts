@@ -1,6 +1,6 @@
 /**
- * The program as a few scripts: the sources and the packages that they import. And packages as a few files, for the test suite.
- * By rolldown; the only file that imports it.
+ * Bundles the program, sources and imported packages, into a few scripts; and packages alone into a few files, for the test suite. Uses
+ * rolldown; the only file that imports it.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,29 +11,29 @@ import { BUNDLED_PREFIX, checkedOut } from "../src/console/page-files.ts";
 import launcher from "./launcher.cjs";
 
 export interface BundleOutput {
-  /** CommonJS scripts in ASCII, which V8 keeps in one byte per character, by their names (build/launcher.cjs has which these are). */
+  /** CommonJS scripts by name (build/launcher.cjs lists them). They are ASCII, so that V8 stores one byte per character. */
   readonly scripts: ReadonlyMap<string, string>;
-  /** What `--version --json` calls `build`. */
+  /** The member `build` of `--version --json`. */
   readonly build: string;
-  /** Folders of the packages whose code is in it. */
+  /** Folders of the bundled packages. */
   readonly packages: readonly string[];
 }
 
-/** Syntax of the oldest Node in `engines`. */
+/** The oldest Node in `engines`, for the syntax. */
 const TARGET = "node24";
 const DIGEST_CHARS = 12;
 
 /** Large packages that most gateways never need. */
 const NOT_IN_A_START = /[\\/]node_modules[\\/](?:fastify|@fastify|ioredis|openid-client|@simplewebauthn)[\\/]/;
 
-/** What a start of a gateway reads, whatever it is. */
+/** Loaded at every start of a gateway. */
 const START_SCRIPT = "start.cjs";
-/** All else, read when it is first needed: most gateways never hold it in memory. */
+/** Everything else, loaded when it is first needed; most gateways never load it. */
 const LATER_SCRIPT = "later.cjs";
 
 /**
  * Bundles the sources below `root`. The same sources and name give the same bytes.
- * @param named what to call the build; the commit of a clean checkout, else a digest of the code, when left out.
+ * @param named name of the build; default: the commit of a clean checkout, else a digest of the code.
  */
 export async function bundle(root: string, named: string | undefined): Promise<BundleOutput> {
   const entry = join(root, "build/program.ts");
@@ -52,17 +52,17 @@ export async function bundle(root: string, named: string | undefined): Promise<B
             first.add(id);
             for (const imported of this.getModuleInfo(id)?.importedIds ?? []) add(imported);
           };
-          // What build/program.ts imports is what it reads for a start.
+          // A start loads exactly what build/program.ts imports dynamically.
           for (const read of this.getModuleInfo(entry)?.dynamicallyImportedIds ?? []) add(read);
         },
       },
     ],
-    // A file that can also be run by itself (npm run schema) is never that in a bundle.
+    // In a bundle no file runs as its own main program (as npm run schema does).
     transform: { target: TARGET, define: { "import.meta.main": "false" } },
     onLog(level, log) {
-      // Paths beside a source are read in a checkout only: src/values/program/files.ts.
+      // Files next to a source are read only in a checkout: src/values/program/files.ts.
       if (log.code === "EMPTY_IMPORT_META") return;
-      // What a start reads is imported dynamically by build/program.ts, for it to be known.
+      // build/program.ts imports the modules of a start dynamically only to identify them.
       if (log.code === "INEFFECTIVE_DYNAMIC_IMPORT") return;
       if (level === "warn") throw new Error(`the bundler warns: ${log.message}`);
     },
@@ -77,10 +77,10 @@ export async function bundle(root: string, named: string | undefined): Promise<B
     },
     entryFileNames: "[name].cjs",
     chunkFileNames: "[name].cjs",
-    // Modules of one script that are imported dynamically run when they are, not with the script.
+    // Dynamically imported modules run when they are imported, not when their script is loaded.
     strictExecutionOrder: true,
     dynamicImportInCjs: false,
-    // Names of functions and classes stay, so that the stack of a defect can be read.
+    // Keep the names of functions and classes, so that stack traces are readable.
     minify: {
       compress: false,
       mangle: { keepNames: { function: true, class: true } },
@@ -93,8 +93,8 @@ export async function bundle(root: string, named: string | undefined): Promise<B
   const missing = new Set(chunks.keys()).symmetricDifference(new Set(launcher.names));
   if (missing.size > 0) throw new Error(`the bundle's scripts are not those of build/launcher.cjs: ${[...missing]}`);
   const early = [...first].find((id) => NOT_IN_A_START.test(id));
-  if (early) throw new Error(`a start reads ${early}: import it when it is needed`);
-  if (first.has(join(root, "src/values/program/files.ts"))) throw new Error("a start reads the texts of all files");
+  if (early) throw new Error(`a start loads ${early}: import it when it is needed`);
+  if (first.has(join(root, "src/values/program/files.ts"))) throw new Error("a start loads the texts of all files");
   const build = named ?? commitOf(root) ?? digestOf([...chunks.values()].map(({ code }) => code).join(""));
   const intros: Readonly<Record<string, string>> = {
     [START_SCRIPT]: `const TOLLGATE_BUILD=${JSON.stringify(build)};exports.tollgateBuild=TOLLGATE_BUILD;`,
@@ -105,25 +105,25 @@ export async function bundle(root: string, named: string | undefined): Promise<B
   return { scripts: new Map(scripts), build, packages: packagesOf(root, modules) };
 }
 
-/** What scripts know each other by has another meaning in each build: one that a package's files have been replaced by is refused. */
+/** Code that refuses to run with scripts of another build, because names shared between scripts differ between builds. */
 function demandBuild(build: string): string {
-  const message = "another build has taken the place of the one that runs: restart it";
+  const message = "the running build was replaced by another one on disk: restart the process";
   return `if(require("./${START_SCRIPT}").tollgateBuild!==${JSON.stringify(build)})throw new Error(${JSON.stringify(message)});`;
 }
 
-/** A module of a package as `bundlePackages` is to make it. */
+/** A module of a package for `bundlePackages`. */
 export interface PackageModule {
-  /** As an import statement says it. */
+  /** As in an import statement. */
   readonly name: string;
   /** The file to write, without a folder. */
   readonly file: string;
-  /** The names that it exports, `default` among them. */
+  /** The names that it exports, including `default`. */
   readonly exports: readonly string[];
 }
 
-/** Writes each of these modules as one ES module into `out`, with files beside them for what they share. */
+/** Writes each of these modules as one ES module into `out`, next to further files with the code that they share. */
 export async function bundlePackages(root: string, modules: readonly PackageModule[], out: string): Promise<void> {
-  // An entry with the names spelt out: of a CommonJS package a bundler cannot tell them.
+  // Entries with explicit names, because a bundler does not know the exports of a CommonJS package.
   const entries = new Map(
     modules.map(({ name, exports }) => [
       `entry:${name}`,
@@ -154,7 +154,7 @@ export async function bundlePackages(root: string, modules: readonly PackageModu
   await bundled.close();
 }
 
-/** What the sources read from beside themselves, by paths below src/. */
+/** The files that the sources read at run time, by their paths below src/. */
 function filesOf(root: string): Record<string, string> {
   const cwd = join(root, "src");
   const names = globSync("store/redis/lua/*.lua", { cwd }).sort();
@@ -162,14 +162,14 @@ function filesOf(root: string): Record<string, string> {
   return Object.fromEntries([...names.map((name) => [name, readFileSync(join(cwd, name), "utf8")]), ...pages]);
 }
 
-/** The commit that is checked out, where the files are what it has. */
+/** The commit that is checked out; undefined if files differ from it. */
 function commitOf(root: string): string | undefined {
   const git = (...args: string[]) =>
     execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   try {
     return git("status", "--porcelain") === "" ? git("rev-parse", `--short=${DIGEST_CHARS}`, "HEAD") : undefined;
   } catch {
-    return undefined; // No git here, or no repository: an unpacked archive.
+    return undefined; // No git, or no repository (an unpacked archive).
   }
 }
 
@@ -177,7 +177,7 @@ function digestOf(code: string): string {
   return createHash("sha256").update(code).digest("hex").slice(0, DIGEST_CHARS);
 }
 
-/** In literals and names, the only places that have other characters once comments are gone, an escape is the same. */
+/** Escapes other characters. Without comments they occur only in literals and names, where an escape means the same. */
 function asAscii(code: string): string {
   return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

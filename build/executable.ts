@@ -1,6 +1,6 @@
 /**
- * One file that is Node and the program: a single executable application of Node with the scripts and V8's code caches of them.
- * docs/decisions/one-file-of-code-is-the-program.md has why it is made this way, and figures.
+ * Builds one file with Node and the program: a single executable application of Node, with the scripts and their V8 code caches.
+ * docs/decisions/one-file-of-code-is-the-program.md has the reasons and measurements.
  */
 import { execFileSync } from "node:child_process";
 import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,10 +13,10 @@ import warm from "./warm.cjs";
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-/** Makes the executable of this code at `output`, by the Node that runs this, which becomes a part of it. */
+/** Makes the executable of these scripts at `output`. The Node that runs this becomes a part of it. */
 export function makeExecutable(scripts: ReadonlyMap<string, string>, output: string): void {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-build-"));
-  // Relative names, since Node writes them into the executable: the same sources give the same bytes in any folder.
+  // Relative names, because Node writes them into the executable: the same sources give the same bytes in any folder.
   const node = (...args: string[]) =>
     execFileSync(process.execPath, args, { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
   try {
@@ -24,7 +24,7 @@ export function makeExecutable(scripts: ReadonlyMap<string, string>, output: str
     node(...warm.flags, here("warm.cjs"));
     node(here("warm.cjs"), "check");
     copyFileSync(process.execPath, join(dir, "node"));
-    // Symbols and line numbers of Node's C++: a quarter of the file, of use to a debugger of Node itself only.
+    // Remove symbols and line numbers of Node's C++: a quarter of the file, and useful only to debug Node itself.
     execFileSync("strip", ["--strip-all", "node"], { cwd: dir });
     copyFileSync(here("launcher.cjs"), join(dir, "launcher.cjs"));
     writeFileSync(

@@ -1,37 +1,36 @@
 /**
- * What the executable runs first: it gives V8 the program and what V8 has compiled of it before, both at the end of the
- * executable (build/executable.ts). Node's own code cache for single executables is made without running the program, and so
- * has hardly a function in it.
+ * The first script of the executable: gives V8 the program and its code cache, both appended to the executable (build/executable.ts).
+ * Node's own code cache for single executables is made without running the program, so it has hardly any functions.
  */
 const { fstatSync, openSync, readSync } = require("node:fs");
 const { basename, dirname } = require("node:path");
 const { isSea } = require("node:sea");
 const { Script } = require("node:vm");
 
-/** A program as a function of what a CommonJS module is given. */
+/** Wraps a script in the function of a CommonJS module. */
 exports.wrapped = (code) => `(function (exports, require, module, __filename, __dirname) {${code}\n})`;
 
-/** @param cachedData what `createCachedData` of the same text gave, under the same V8 and the same flags of it. */
+/** @param cachedData the result of `createCachedData` for the same text, from the same V8 with the same flags. */
 const scriptOf = (name, text, cachedData) => new Script(text, { filename: `tollgate-${name}`, cachedData });
 exports.scriptOf = scriptOf;
 
-/** The scripts of a program (build/bundle.ts), first the one that is run; the last one is not required by a start. */
+/** The scripts of a program (build/bundle.ts). The first one is run; the last one is not needed at a start. */
 const NAMES = ["program.cjs", "start.cjs", "rolldown-runtime.cjs", "later.cjs"];
 exports.names = NAMES;
 
-/** The last four bytes, by which it is known whether the file is whole. */
+/** The last four bytes; they show that the file is complete. */
 const MARK = 0x74676c32;
 
-/** What is appended to a file: the parts, then as 32 bits each of this machine's how many bytes they have, and the mark. */
+/** Returns what is appended to a file: the parts, then their lengths in bytes and the mark, as 32-bit numbers in the machine's byte order. */
 exports.appended = (parts) => {
   const ends = Uint32Array.of(...parts.map(({ length }) => length), MARK);
   return Buffer.concat([...parts, Buffer.from(ends.buffer)]);
 };
 
 /**
- * Opens a file with so many parts, for good: by its name there may be another build later.
- * @returns a function that reads one. Not as an asset of Node's, which is a piece of the program's image: what is read of that stays
- * resident for as long as the process lasts.
+ * Opens a file with this many parts. It stays open, because later the path may have another build. The parts are not assets of Node's single
+ * executable: these belong to the program's image, and what is read of that stays resident as long as the process lives.
+ * @returns a function that reads a part by its index.
  */
 function partsOf(file, count) {
   const fd = openSync(file, "r");
@@ -39,17 +38,17 @@ function partsOf(file, count) {
   const end = fstatSync(fd).size - ends.byteLength;
   readSync(fd, ends, 0, ends.byteLength, end);
   if (ends[count] !== MARK) {
-    throw new Error("The executable's end is not its own: it was cut, or something was appended. Copy it again.");
+    throw new Error("The executable is damaged at its end: it was cut, or something was appended. Copy it again.");
   }
   return (index) => {
     const part = Buffer.allocUnsafeSlow(ends[index]);
-    const behind = ends.subarray(index, count).reduce((sum, length) => sum + length, 0);
-    readSync(fd, part, 0, part.length, end - behind);
+    const fromEnd = ends.subarray(index, count).reduce((sum, length) => sum + length, 0);
+    readSync(fd, part, 0, part.length, end - fromEnd);
     return part;
   };
 }
 
-/** The parts of the file that runs; by its path where there is no /proc, or another process's. */
+/** The parts of the running file; opened by its path if /proc does not lead to it. */
 function ownParts(path, count) {
   try {
     return partsOf(process.platform === "linux" ? "/proc/self/exe" : path, count);
@@ -58,7 +57,7 @@ function ownParts(path, count) {
       return partsOf(path, count);
     } catch {
       const isClosed = error.code === "EACCES";
-      process.stderr.write(`${isClosed ? `Whoever runs ${path} must be allowed to read it.` : error.message}\n`);
+      process.stderr.write(`${isClosed ? `The user that runs ${path} needs permission to read it.` : error.message}\n`);
       process.exit(1);
     }
   }
@@ -66,7 +65,7 @@ function ownParts(path, count) {
 
 /**
  * Runs the first script, and the others when they are required.
- * @param scriptNamed gives a script by its name.
+ * @param scriptNamed returns a script by its name.
  */
 exports.run = (scriptNamed, file) => {
   const modules = new Map();
@@ -79,7 +78,7 @@ exports.run = (scriptNamed, file) => {
     try {
       scriptNamed(name).runInThisContext()(module.exports, required, module, file, dirname(file));
     } catch (error) {
-      // As Node's require does: half a module is none, and the next who wants it tries again.
+      // Like Node's require: a module that failed is removed, and the next caller loads it again.
       modules.delete(name);
       throw error;
     }
@@ -91,7 +90,7 @@ exports.run = (scriptNamed, file) => {
 if (isSea()) {
   const { execPath } = process;
   // Workers are started from this process's own image: the file may have been replaced by another build since, whose
-  // workers would not know this one's messages.
+  // workers would not understand this one's messages.
   if (process.platform === "linux") process.execPath = `/proc/${process.pid}/exe`;
   const partAt = ownParts(execPath, 2 * NAMES.length);
   exports.run((name) => {

@@ -1,8 +1,8 @@
-/** The licences of what is bundled, which their terms ask to go along. */
+/** The licenses of bundled packages, which must be distributed with them. */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** One text for all packages in these folders. Throws where a package says nothing at all of its licence. */
+/** One text for all packages in these folders. Throws if a package has no license information. */
 export function noticesOf(folders: readonly string[]): string {
   return folders.map(noticeOf).join(`\n${"-".repeat(80)}\n\n`);
 }
@@ -14,7 +14,7 @@ function noticeOf(folder: string): string {
     license?: string;
   };
   const files = globSync("{LICEN[SC]E,licen[sc]e,NOTICE}*", { cwd: folder }).sort();
-  if (!license && files.length === 0) throw new Error(`${name} has no licence`);
+  if (!license && files.length === 0) throw new Error(`${name} has no license`);
   const texts = files.map((file) => readFileSync(join(folder, file), "utf8").trim());
   return `${[`${name} ${version} (${license ?? "see below"})`, ...texts].join("\n\n")}\n`;
 }

@@ -1,10 +1,10 @@
-/** The npm package: the bundle for the user's own Node, with nothing to install beside it. */
+/** Builds the npm package: the bundle for the user's own Node, without dependencies. */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import launcher from "./launcher.cjs";
 
-/** Files of the repository that belong to it as they are. */
+/** Files of the repository that are packed unchanged. */
 const FILES = ["README.md", "LICENSE", "CHANGELOG.md", "tollgate.example.yaml", "tollgate.schema.json"];
 
 interface Manifest {
@@ -26,7 +26,7 @@ export function makePackage(root: string, scripts: ReadonlyMap<string, string>, 
   const { name, version, description, license, engines } = JSON.parse(
     readFileSync(join(root, "package.json"), "utf8"),
   ) as Manifest;
-  // Private as the repository is: `npm publish` by mistake would be for good.
+  // Private like the repository, because a mistaken `npm publish` cannot be undone.
   const manifest = {
     name,
     version,
@@ -46,7 +46,7 @@ export function makePackage(root: string, scripts: ReadonlyMap<string, string>, 
   return join(out, packed.trim());
 }
 
-/** An older Node would stop at syntax that it does not know; npm only warns of it. */
+/** The start script. It checks the version of Node: an older one would fail with a syntax error, and npm only warns. */
 function startOf(engines: string): string {
   const least = engines.replace(/^>=/, "");
   return `#!/usr/bin/env node

@@ -1,17 +1,17 @@
 /**
- * Where a bundle begins. It is one program for both kinds of process: a gateway with `workers` starts this same file again
- * as a worker (node:cluster says which one this is), and everything else is the command line.
+ * The entry of a bundle. It is one program for both kinds of process: a gateway with `workers` starts this same file as a worker
+ * (node:cluster says which one this is); otherwise it is the command line.
  */
 import cluster from "node:cluster";
 import { tuneHeap } from "../src/telemetry/heap.ts";
 
 /**
- * Set by build/warm.cjs only: called when all code of a start has been read, in place of the program, with what the program
- * does before it reads more.
+ * Set by build/warm.cjs only. If it is set, all code of a start is loaded but the program is not run; then this is called with the function
+ * that the program calls before it loads more.
  */
 const { tollgateRead } = globalThis as { tollgateRead?: (tune: () => void) => void };
 
-/** Reads all code of a start, and a configuration: its parser and schema are a good part of what a start compiles. */
+/** Loads all code of a start, and a configuration: its parser and schema are a large part of what a start compiles. */
 async function readAll(): Promise<void> {
   const config = import("../src/config/config.ts");
   const parts = [import("../src/cli/cli.ts"), config, import("../src/gateway.ts")];

@@ -1,20 +1,19 @@
 /**
- * Run by build/executable.ts in the Node of the executable, with `flags` below, in a folder with the wrapped scripts: reads all
- * modules of a gateway, and writes what V8 has compiled of each script for that to a file beside it. With an argument it only says
- * whether V8 takes what was written.
+ * Run by build/executable.ts in the Node of the executable, with `flags` below, in a folder with the wrapped scripts. Loads all modules of a
+ * gateway and writes V8's code cache of each script to a file next to it. With an argument it only checks that V8 accepts these files.
  *
- * Reading modules is the larger part of a start, and happens in one order. To start a gateway would compile a little
- * more (a start would take a tenth less), but in an order that the disk decides, and two builds would differ.
+ * Loading modules is the larger part of a start and has a fixed order. Starting a gateway here would compile a little more (a start would
+ * take a tenth less time), but in an order that depends on the disk, so that two builds would differ.
  */
 const { readFileSync, writeFileSync } = require("node:fs");
 const { setFlagsFromString } = require("node:v8");
 const { names, run, scriptOf } = require("./launcher.cjs");
 
-/** Each: what makes two runs alike, and its opposite, since V8 refuses what was compiled under other flags than its own. */
+/** Pairs: a flag that makes runs reproducible, and its default, which is restored because V8 rejects a cache made under other flags. */
 const FLAGS = [
   ["--hash-seed=1", "--hash-seed=0"],
   ["--random-seed=1", "--random-seed=0"],
-  // No function is forgotten, none is compiled further by what was seen of it, whenever that would have been.
+  // Compiled code is never dropped, and no function is optimized by its profile, because the time of either varies.
   ["--no-flush-bytecode", "--flush-bytecode"],
   ["--min-semi-space-size=64", "--min-semi-space-size=0"],
   ["--no-sparkplug", "--sparkplug"],
@@ -31,7 +30,7 @@ if (require.main === module) {
   const scriptNamed = (name) => {
     const script = scriptOf(name, readFileSync(name, "latin1"), isCheck ? readFileSync(cacheOf(name)) : undefined);
     scripts.set(name, script);
-    if (script.cachedDataRejected) throw new Error(`V8 does not take its own code cache of ${name}`);
+    if (script.cachedDataRejected) throw new Error(`V8 rejects its own code cache of ${name}`);
     return script;
   };
   const keep = (name) => isCheck || writeFileSync(cacheOf(name), scripts.get(name).createCachedData());

@@ -222,7 +222,10 @@ test("a file that was cut says so, and runs nothing", async () => {
   truncateSync(file, statSync(file).size - 1);
   const { status, out, err } = await run([file, "--version"], WITHOUT_NODE);
   assert.deepEqual([status, out], [1, ""]);
-  assert.match(err, /^The executable's end is not its own: it was cut, or something was appended\. Copy it again\.\n$/);
+  assert.match(
+    err,
+    /^The executable is damaged at its end: it was cut, or something was appended\. Copy it again\.\n$/,
+  );
 });
 
 test("a build is upgraded in place under a stream, with workers that stay what their parent is", async (t) => {
@@ -359,7 +362,7 @@ test("a start, clients and monitoring need nothing of the script that is read la
   const asking = new AbortController();
   void triedAgain.finally(() => asking.abort());
   while (!asking.signal.aborted) assert.equal(await statusOf("/admin/v1/accounts"), 500);
-  assert.match(await triedAgain, /another build has taken the place of the one that runs/);
+  assert.match(await triedAgain, /the running build was replaced by another one/);
   renameSync(elsewhere, later);
   const before = performance.now();
   let status = 500;
