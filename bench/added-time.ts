@@ -1,10 +1,10 @@
 /**
- * `node bench/added-time.ts`: what a subject adds to the time of a request, in milliseconds beside no server in between:
+ * `node bench/added-time.ts`: the time in milliseconds that a subject adds to a request, compared with no server in between:
  *
- * - *whole, alone*: a whole reply, one request at a time;
- * - *first token*: the first bytes of a stream, streams that come by chance and so often that half of one core is busy with them.
+ * - *whole, alone*: a complete reply, one request at a time;
+ * - *first token*: the first bytes of a stream; streams arrive at random, at a rate that keeps half of one core busy.
  *
- * Medians of the rounds; in each round every subject has its turn. `--rounds N`, `--requests N` (of one round).
+ * Medians of the rounds; every subject has its turn in each round. `--rounds N`, `--requests N` (of one round).
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -23,14 +23,14 @@ const { values } = parseArgs({
     requests: { type: "string", default: "400" },
   },
 });
-/** The first of them is what the others are compared with. */
+/** The others are compared with the first one. */
 const TIMED: ReadonlySet<string> = new Set(["direct", BARE_PROXY, "tollgate, embedded", "tollgate, redis"]);
 const ROUNDS = Number(values.rounds);
 const REQUESTS = Number(values.requests);
-/** Requests before the first round: code is compiled. */
+/** Requests before the first round, so that code is compiled. */
 const WARM_UP = 25_000;
 const WARM_UP_AT_ONCE = 32;
-/** Streams whose cost says how many a core takes. */
+/** Streams whose cost shows how many a core can handle. */
 const CALIBRATED_BY = 200;
 /** Share of one core that is busy while first tokens are timed. */
 const LOAD = 0.5;
@@ -106,7 +106,7 @@ async function firstToken(subject: Subject, everyMs: number): Promise<Quantiles>
   return quantiles((await Promise.all(asked)).map(({ firstMs }) => firstMs));
 }
 
-/** CPU time of one stream, microseconds, where several are under way. */
+/** CPU time of one stream in microseconds, while several are running. */
 async function streamCost(subject: Subject): Promise<number> {
   const usedUs = () => subject.running.pids.reduce((sum, pid) => sum + cpuUs(pid), 0);
   const beforeUs = usedUs();
@@ -141,7 +141,7 @@ try {
   const direct = subjects[0] as Subject;
   for (const subject of subjects) await warmUp(subject);
   const results = new Map(subjects.map(({ name }) => [name, { whole: [] as Quantiles[], first: [] as Quantiles[] }]));
-  /** The same streams in the same order of time without a server in between, for each subject's own load. */
+  /** The same streams with the same timing, without a server in between; for each subject's own load. */
   const beside = new Map(subjects.map(({ name }) => [name, [] as Quantiles[]]));
   for (let round = 0; round < ROUNDS; round++) {
     for (const subject of subjects) {

@@ -1,6 +1,6 @@
 /**
- * The least that a proxy on this platform costs: node:http in front, undici behind, nothing looked at, and the bytes of one
- * turn of the loop written at once. `node bench/bare-proxy.ts UPSTREAM_URL CONNECTIONS` prints its port as JSON.
+ * The minimum cost of a proxy on this platform: node:http toward the client, undici toward the upstream, nothing inspected, and the bytes of
+ * one turn of the event loop written at once. `node bench/bare-proxy.ts UPSTREAM_URL CONNECTIONS` prints its port as JSON.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -3,7 +3,7 @@
  */
 import type { Protocol } from "../src/values/protocol.ts";
 
-/** A key that nobody has, or one whose group allows one request a minute. */
+/** An unknown key, or one whose group allows one request a minute. */
 export type KeyKind = "unknown" | "limited";
 
 export interface Case {
@@ -19,15 +19,15 @@ export interface Case {
   readonly requests: number;
   /** Connections that the load keeps busy; undefined: as many as in most cases. */
   readonly connections?: number;
-  /** Whose key the request has; undefined: one that may do what it asks for. */
+  /** The kind of key; undefined: one that is allowed to do what it asks for. */
   readonly key?: KeyKind;
 }
 
 /** Events of one stream, the terminal ones included. */
 export const STREAM_EVENTS = 200;
-/** Events in one write of the upstream where they come in bursts. */
+/** Events in one write of the upstream, for bursts. */
 const BURST_EVENTS = 10;
-/** Streams at once where each takes its time, and the time between two events of one of them. */
+/** Number of slow streams at once, and the time between two events of one of them. */
 const PACED_STREAMS = 500;
 export const PACE = " every-50-ms";
 
@@ -48,7 +48,7 @@ const TURNS = [
 
 /** How a request is to be answered. */
 interface Wanted {
-  /** What the model's server speaks. */
+  /** The protocol of the model's server. */
   readonly upstream: Protocol;
   readonly stream: boolean;
   readonly eventsPerWrite: number;
@@ -61,7 +61,7 @@ const REQUESTS: Readonly<Record<Protocol, (wanted: Wanted) => object>> = {
     model: BENCH_MODELS[upstream],
     max_tokens: 512,
     temperature: 0.7,
-    // The upstream reads its instructions here, or in the text; nobody else looks at them.
+    // The benchmark's upstream reads its instructions here or in the text; nothing else reads them.
     messages: [{ role: "system", content: upstream === "chat" ? SYSTEM : instructed(wanted) }, ...TURNS],
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
     ...(upstream === "chat" ? { user: instructions(wanted) } : {}),
@@ -112,7 +112,7 @@ const chat = { protocol: "chat", path: "/v1/chat/completions" } as const;
 const CLIENTS = { chat, messages, responses: { protocol: "responses", path: "/v1/responses" } } as const;
 const stream = { unit: "event", unitsPerRequest: STREAM_EVENTS } as const;
 const paced = { requests: PACED_STREAMS, connections: PACED_STREAMS } as const;
-/** A client of one protocol, a model's server of another, events that come faster than they are read. */
+/** A client of one protocol, a model's server of another, events that arrive faster than they are read. */
 function translated(client: Protocol, upstream: Protocol): Case {
   const body = bodyOf(client, { upstream, stream: true, eventsPerWrite: BURST_EVENTS });
   return { name: `${client} to ${upstream}, streamed in bursts`, ...CLIENTS[client], ...stream, body, requests: 1_500 };

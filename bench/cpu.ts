@@ -6,7 +6,7 @@ const NS_PER_US = 1_000;
 /**
  * User and system time of all threads of a process so far, microseconds. The scheduler's own count
  * (`/proc/PID/task/TID/schedstat`, nanoseconds) and not `/proc/PID/stat`, which counts in hundredths of a second.
- * A thread that ends takes its time with it; servers that are running keep theirs.
+ * The time of a thread that has ended is missing; threads of running servers do not end.
  */
 export function cpuUs(pid: number): number {
   let ns = 0;

@@ -1,12 +1,12 @@
 /**
- * `node bench/growth.ts`: whether a request costs more where there is more of everything. CPU microseconds per whole reply of
- * gateways that differ by one thing, in turn, medians of the rounds, and what they are beside the smallest one's:
+ * `node bench/growth.ts`: whether a request costs more in a larger gateway. CPU microseconds per complete reply of gateways that differ in
+ * one respect, measured in turn; medians of the rounds, and the ratio to the smallest gateway:
  *
- * - *10 accounts* and *100,000*: ten of them ask;
+ * - *10 accounts* and *100,000*: ten of them send requests;
  * - *3 models* (one of each protocol) and *1,000*, all in the key's group.
  *
- * `--rounds N`, `--accounts N`, `--models N`. The accounts are made first, which takes the embedded store some minutes; six rounds
- * that do not count come before the others, so that a single round takes minutes too.
+ * `--rounds N`, `--accounts N`, `--models N`. The accounts are made first, which takes the embedded store some minutes. Six warm-up rounds
+ * come before the rounds that count, so even a run of one round takes minutes.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

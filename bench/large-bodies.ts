@@ -1,9 +1,9 @@
 /**
- * `node bench/large-bodies.ts`: for how long a large body holds everybody else up. While bodies of 1 MB and of 30 MB are sent to a
- * gateway, one after the other, its health is asked for again and again, one question at a time: milliseconds of the slowest
- * answer, median of the bodies (slowest of all), beside those with no body. `--bodies N`.
+ * `node bench/large-bodies.ts`: how long a large body delays everyone else. While bodies of 1 MB and of 30 MB are sent to a gateway, one
+ * after the other, its health check is called repeatedly, one call at a time: milliseconds of the slowest answer, as median over the bodies
+ * (and slowest of all), compared with no body. `--bodies N`.
  *
- * Text is one long message; *many parts* is what takes JSON longest, small members by the hundred thousand.
+ * Text is one long message; *many parts* is the slowest case for JSON: hundreds of thousands of small members.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { type Running, SUBJECTS } from "./subjects.ts";
 const { values } = parseArgs({ options: { bodies: { type: "string", default: "9" } } });
 const BODIES = Number(values.bodies);
 const MB = 1_000_000;
-/** Asked so often before anything is measured, and where no body is sent. */
+/** Health checks before the measurement, and number of them when no body is sent. */
 const WARM_UP = 2_000;
 
 const BODIES_OF: Readonly<Record<string, () => string>> = {

@@ -1,4 +1,4 @@
-/** Sends one body at a time, in a process of its own, whose work must not be taken for the gateway's; for large-bodies.ts. */
+/** Sends one body at a time for large-bodies.ts, in its own process so that its work does not count as the gateway's. */
 import { request } from "node:http";
 
 process.on("message", ({ url, key, text }: { url: string; key: string; text: string }) => {

@@ -1,7 +1,7 @@
 /**
- * What clients that leave in mid-stream are charged, against what the upstream bills: `node bench/leaving.ts`. Thousands of
- * replies are drawn with a fixed seed, completed ones teach (`src/settle/observed.ts`), the others are left at a random
- * point or at one that pays, and each way to bill them prices the same ones. The figures stand in
+ * `node bench/leaving.ts`: what clients that disconnect in mid-stream are charged, compared with what the upstream bills. Thousands of
+ * replies are generated with a fixed seed. Completed ones are samples for `src/settle/observed.ts`; from the others the client disconnects
+ * at a random point, or at one that is to its advantage. Every way to bill prices the same replies. The figures are in
  * docs/decisions/what-leaving-costs.md.
  */
 import process from "node:process";
@@ -28,15 +28,15 @@ function chanceOf(seed: number): () => number {
   };
 }
 
-/** A reply as the upstream makes it; times are from its request. */
+/** A reply as the upstream produces it; times are since its request. */
 interface Reply {
   readonly msPerToken: number;
   readonly startMs: number;
   readonly hidden: number;
   readonly visible: number;
-  /** Bytes of a visible token. */
+  /** Bytes per visible token. */
   readonly bytes: number;
-  /** Tokens by the characters, for each visible token. */
+  /** Tokens estimated from characters, per visible token. */
   readonly factor: number;
   /** Tokens that come in one event. */
   readonly perEvent: number;
@@ -47,7 +47,7 @@ interface World {
   readonly hides: boolean;
   readonly pace: number;
   readonly perEvent: number;
-  /** What an attacker makes its text of. */
+  /** The kind of text that an attacker asks for. */
   readonly dense: boolean;
 }
 
@@ -74,7 +74,7 @@ const visibleAt = (reply: Reply, ms: number) =>
 const madeAt = (reply: Reply, ms: number) =>
   Math.max(0, Math.min(reply.hidden + reply.visible, Math.floor((ms - reply.startMs) / reply.msPerToken)));
 
-/** What the gateway knows of a reply at a time. */
+/** What the gateway knows of a reply at a given time. */
 function seenAt(reply: Reply, ms: number, silentUntilMs: number): MeasuredReply {
   const shown = visibleAt(reply, ms);
   const events = Math.floor(shown / reply.perEvent);
@@ -93,12 +93,12 @@ function seenAt(reply: Reply, ms: number, silentUntilMs: number): MeasuredReply 
   return { usage: undefined, final: false, produced, silentMs: silence.ms(silentUntilMs) };
 }
 
-/** How a left reply is billed. */
+/** A way to bill a reply whose client has disconnected. */
 interface Way {
   readonly name: string;
-  /** The longest that it is read on. */
+  /** Maximum time that the gateway keeps reading. */
   readonly readOnMs: number;
-  /** Whether it is read on only as long as that costs less than what is in doubt. */
+  /** Whether the gateway keeps reading only as long as that costs less than what is in doubt. */
   readonly doubted?: boolean;
   readonly byEvidence: boolean;
 }
@@ -117,7 +117,7 @@ const WAYS: readonly Way[] = [
   { name: "to the end", readOnMs: Number.POSITIVE_INFINITY, byEvidence: true },
 ];
 
-/** Who leaves when: always after the first thing shown, as nothing is owed before it. */
+/** When clients disconnect: always after the first visible output, because nothing is owed before it. */
 const LEAVERS: readonly { readonly name: string; when(reply: Reply, chance: () => number): number }[] = [
   {
     name: "honest, at any time",
@@ -127,9 +127,9 @@ const LEAVERS: readonly { readonly name: string; when(reply: Reply, chance: () =
   { name: "behind a tenth", when: (reply) => shownFromMs(reply) + 0.1 * reply.visible * reply.msPerToken },
 ];
 
-/** Says which of the streams are read on for all the same. */
+/** Decides which of the streams are read to their count anyway. */
 const CHECKS = new Observed(chanceOf(11));
-/** The count comes so long after the last token. */
+/** Time from the last token to the count. */
 const COUNT_BEHIND_MS = 40;
 
 interface Bill {
@@ -162,7 +162,7 @@ function billOf(reply: Reply, leftMs: number, way: Way, pace: Pace): Bill {
   return { charged: meter(seen, evidence).usage.output, billed, atOnce, counted: false };
 }
 
-/** How long reading on costs less than what may have been hidden, half a second's worth at the least. */
+/** How long further reading costs less than what may have been hidden; at least half a second's worth. */
 function doubtMs(reply: Reply, leftMs: number, pace: Pace): number {
   const silentMs = seenAt(reply, leftMs, leftMs).silentMs;
   return ((silentMs + 500) / MS_PER_S) * pace.hiddenPerS * reply.msPerToken;

@@ -1,11 +1,11 @@
 /**
- * The client: keeps so many connections busy until so many requests are answered, and looks at every answer. A process
- * of its own, started by `run.ts`; takes one `Load` at a time from its parent and sends back one `LoadResult`.
+ * The client: keeps a number of connections busy until a number of requests are answered, and checks every answer. Runs in its own
+ * process, started by `run.ts`; takes one `Load` at a time from its parent and returns one `LoadResult`.
  */
 import { Agent, request } from "node:http";
 
 export interface Load {
-  /** The whole address that is posted to. */
+  /** The full URL of the POST. */
   readonly url: string;
   readonly key: string;
   /** Further headers of each request. */
@@ -15,7 +15,7 @@ export interface Load {
   readonly body: string;
   readonly requests: number;
   readonly connections: number;
-  /** Whether the subject may refuse: what is compared with it answers. */
+  /** Whether a refusal is allowed; subjects that it is compared with answer. */
   readonly refusable: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface LoadResult {
   readonly seconds: number;
   /** Bytes of one answer's body, the same for all. */
   readonly bodyBytes: number;
-  /** What was wrong with the first answer that was not as the others, if any. */
+  /** What was wrong with the first answer that differed from the others, if any. */
   readonly problem: string | undefined;
 }
 

@@ -28,7 +28,7 @@ export function machineFacts(): Machine {
   };
 }
 
-/** The first thing that looks like a version in what a program says of itself; nginx says it on standard error. */
+/** The first text that looks like a version in a program's output; nginx prints it to standard error. */
 export function versionOf(program: string): string {
   const option = VERSION_OPTIONS[program] ?? "--version";
   try {

@@ -1,11 +1,11 @@
 /**
- * `node bench/memory.ts`: what is resident where, MB by `/proc/PID/smaps`, of a gateway with the embedded store: idle after its start,
- * after the collection of a quiet minute (`src/telemetry/heap.ts`), right after `--requests N` whole replies (64,000), and after a
- * quiet minute then. Medians of `--starts N` (3), one after the other except for the first quiet minute.
+ * `node bench/memory.ts`: resident memory by kind, in MB from `/proc/PID/smaps`, of a gateway with the embedded store: idle after its start,
+ * after the collection of a quiet minute (`src/telemetry/heap.ts`), right after `--requests N` complete replies (64,000), and after another
+ * quiet minute. Medians of `--starts N` (3), one after the other except for the first quiet minute.
  *
  * `--form checkout|package|executable|bare` (package and executable from `--dist DIR`, made by `npm run build`; `bare` is the bare
- * Node proxy); `--flags "..."` of Node, which the executable does not take; `--quiet S`: seconds without a request, 150 unless
- * given; `--idle`: the first two only; `--json`: each start's figures. The environment is passed on.
+ * Node proxy); `--flags "..."`: flags for Node, which the executable does not accept; `--quiet S`: seconds without a request, default 150;
+ * `--idle`: only the first two states; `--json`: the figures of each start. The environment is passed on.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -46,7 +46,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 const KINDS = ["V8 heap", "malloc", "V8 code", "binary and libraries", "all"] as const;
 type Sizes = Record<(typeof KINDS)[number], number>;
 
-/** Linux places what malloc maps with the libraries, and V8 its pages anywhere below. */
+/** Linux places malloc's mappings next to the libraries; V8 places its pages anywhere below. */
 const MAPPED_FROM = 0x7f0000000000;
 
 function kindOf(range: string, permissions: string, inode: string, name: string): (typeof KINDS)[number] {

@@ -1,7 +1,7 @@
 /**
- * Gateways of others, where their program is on the path: LiteLLM's proxy (`litellm`, with its extra `proxy`, or `TOLLGATE_LITELLM`) and
- * Portkey's gateway (`gateway` of the package `@portkey-ai/gateway`, or `TOLLGATE_PORTKEY`). Each is set up by its own documentation, with
- * as little as it can do: one key or none, no money, no limits.
+ * Other gateways, if their program is on the path: LiteLLM's proxy (`litellm`, with its extra `proxy`, or `TOLLGATE_LITELLM`) and Portkey's
+ * gateway (`gateway` of the package `@portkey-ai/gateway`, or `TOLLGATE_PORTKEY`). Each is set up by its own documentation and does as
+ * little as possible: one key or none, no money, no limits.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
@@ -29,14 +29,14 @@ const LITELLM_KEY = "sk-benchmark-key-of-a-proxy-of-others";
 const START_TIMEOUT_MS = 120_000;
 const PORTKEY_PACKAGE = join("@portkey-ai", "gateway");
 
-/** What both of them do as the others do: chat completions of a chat server, with a key that is good. */
+/** The cases that both can do like the other subjects: chat completions of a chat server, with a valid key. */
 const isPlainChat = ({ protocol, body, key }: Case): boolean =>
   protocol === "chat" && key === undefined && JSON.parse(body).model === BENCH_MODELS.chat;
 
 export const OTHERS: readonly Subject[] = [
-  // A request takes it a hundred times what it takes others.
+  // A request takes it a hundred times as long as other subjects.
   { name: "LiteLLM", program: litellmProgram, does: isPlainChat, share: 0.05, start: startLitellm },
-  // Of a server that streams its version 1.15.2 makes a 500 here ("immutable" headers).
+  // Its version 1.15.2 answers 500 here if the server streams ("immutable" headers).
   {
     name: "Portkey",
     program: portkeyProgram,
@@ -68,7 +68,7 @@ async function startLitellm({ upstreamPort }: StartOptions): Promise<Running> {
   return startOther("LiteLLM", LITELLM_KEY, (dir, port) => {
     const file = join(dir, "config.yaml");
     writeFileSync(file, config);
-    // It would read the prices of its models from the internet, and knows them without.
+    // Otherwise it would load model prices from the internet; it has built-in ones.
     const env = {
       ...process.env,
       LITELLM_LOCAL_MODEL_COST_MAP: "True",
@@ -79,7 +79,7 @@ async function startLitellm({ upstreamPort }: StartOptions): Promise<Running> {
   });
 }
 
-/** It has no configuration of its own: each request says where it goes. */
+/** It has no configuration: each request names its upstream. */
 async function startPortkey({ upstreamPort }: StartOptions): Promise<Running> {
   const headers = { "x-portkey-provider": "openai", "x-portkey-custom-host": `http://127.0.0.1:${upstreamPort}/v1` };
   const program = portkeyProgram() ?? "";
@@ -90,7 +90,7 @@ async function startPortkey({ upstreamPort }: StartOptions): Promise<Running> {
   return { ...running, headers };
 }
 
-/** Starts a program in a folder of its own; what it prints is shown where it does not start. */
+/** Starts a program in its own folder; its output is shown if it does not start. */
 async function startOther(
   name: string,
   key: string,

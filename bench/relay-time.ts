@@ -2,7 +2,7 @@
  * `node bench/relay-time.ts [--rounds 200]`: how long a piece of a stream takes from the upstream's socket to the client's, in
  * each of the nine directions: a text, a reasoning, arguments, the text of a freeform call, and the end. Upstream, gateway and
  * client share one process, so their work is in the figures; `direct` is the same without a gateway. Microseconds, median
- * and 99th percentile. The figures stand in docs/benchmarks.md.
+ * and 99th percentile. The figures are in docs/benchmarks.md.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
@@ -22,7 +22,7 @@ const KINDS: readonly Kind[] = ["text", "reasoning", "arguments", "freeform"];
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What an upstream says: how a stream of a kind opens, one more piece of it, and how it ends. */
+/** What an upstream sends: the start of a stream of a kind, one more piece of it, and its end. */
 interface Script {
   readonly opening: readonly Json[];
   piece(text: string): Json;
@@ -164,7 +164,7 @@ function bodyOf(client: Protocol, upstream: Protocol, kind: Kind): string {
   return JSON.stringify({ ...head, input: turn, reasoning: { summary: "auto" }, tools });
 }
 
-/** A client's stream: what has come since it was last asked, and a wait for more. */
+/** A client's stream: returns what has arrived since the last call, and can wait for more. */
 class Listener {
   #text = "";
   #ended = false;
@@ -201,7 +201,7 @@ class Listener {
   }
 }
 
-/** The upstream's side of the request that came last. */
+/** The upstream's side of the latest request. */
 let asked: (response: ServerResponse) => void = () => {};
 const upstreamServer = createServer((incoming, response) => {
   incoming.resume().on("end", () => asked(response));

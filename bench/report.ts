@@ -1,4 +1,4 @@
-/** Figures as people read them, and as machines do. */
+/** Figures as text and as JSON. */
 import type { Machine } from "./machine.ts";
 import { BARE_PROXY, BASELINE } from "./subjects.ts";
 
@@ -22,7 +22,7 @@ export interface Figures {
   readonly cpuUsPerUnit: number;
   readonly cpuUsPerUnitMin: number;
   readonly cpuUsPerUnitMax: number;
-  /** The same per request: of a stream, all of its events together. */
+  /** The same per request; for a stream, all of its events together. */
   readonly cpuUsPerRequest: number;
   /** Median of the servers that the subject calls, per request. */
   readonly behindUsPerRequest: number;
@@ -95,10 +95,10 @@ function row(one: Figures, all: readonly Figures[]): string[] {
   ];
 }
 
-/** The most that a ratio may grow before it is named; noise between two runs is about half of it. */
+/** A ratio that grows by more than this is reported; noise between two runs is about half of it. */
 const WORSE_BY_MAX = 0.15;
 
-/** Names what has become dearer since an earlier run, measured against the bare proxy of the same run. */
+/** Lists what has become more expensive since an earlier run, relative to the bare proxy of the same run. */
 export function worseThan({ figures }: Report, { figures: before }: Report): readonly string[] {
   return figures.flatMap((one) => {
     const then = before.find((other) => other.case === one.case && other.subject === one.subject);
@@ -108,7 +108,7 @@ export function worseThan({ figures }: Report, { figures: before }: Report): rea
   });
 }
 
-/** CPU time as a multiple of another subject's in the same case; undefined where one of them has none. */
+/** CPU time as a multiple of another subject's in the same case; undefined if one of them has none. */
 export function ratioOf(one: Figures, all: readonly Figures[], to: string): number | undefined {
   const baseline = all.find((other) => other.case === one.case && other.subject === to);
   return baseline && baseline.cpuUsPerUnit > 0 && one.cpuUsPerUnit > 0
@@ -116,7 +116,7 @@ export function ratioOf(one: Figures, all: readonly Figures[], to: string): numb
     : undefined;
 }
 
-/** Three digits that count. */
+/** Three significant digits. */
 function figure(value: number): string {
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }

@@ -1,12 +1,12 @@
 /**
- * `npm run bench`: CPU time per unit of work, every subject beside every other in one run, rounds in turn.
+ * `npm run bench`: CPU time per unit of work; all subjects in one run, in turn in each round.
  *
  *     node bench/run.ts [--rounds N] [--json FILE] [--cases TEXT,...] [--subjects TEXT,...] [--cpu-prof DIR] [--smoke]
  *         [--compare FILE]
  *
- * `--cases` and `--subjects` choose by a part of the name, or by whole names with a semicolon after each. `--smoke` does a little of everything and asserts nothing
- * about time: it shows that the benchmark works. `--compare` reads an earlier run's JSON and fails where the CPU time as a
- * multiple of the bare Node proxy's has grown by more than 15 %. How to read the figures: docs/benchmarks.md.
+ * `--cases` and `--subjects` select by a part of the name, or by whole names with a semicolon after each. `--smoke` runs a little of
+ * everything and asserts nothing about time: it shows that the benchmark works. `--compare` reads an earlier run's JSON and fails if the CPU
+ * time, as a multiple of the bare Node proxy's, has grown by more than 15 %. How to read the figures: docs/benchmarks.md.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -26,7 +26,7 @@ import { type GatewayShape, type Running, SUBJECTS, type Subject, UPSTREAM_CONNE
 
 const ROUNDS = 9;
 const CONNECTIONS = 32;
-/** Rounds that are not counted: code is compiled, which takes V8 some 25,000 requests, connections are opened. */
+/** Rounds that do not count: V8 compiles the code, which takes about 25,000 requests, and connections are opened. */
 const WARM_UP_ROUNDS = 6;
 /** Share of a round's requests in a smoke run. */
 const SMOKE_SHARE = 0.05;
@@ -67,7 +67,7 @@ const plan: Plan = {
   share: values.smoke ? SMOKE_SHARE : 1,
   // Gateways run in folders of their own.
   profileDir: values["cpu-prof"] === undefined ? undefined : resolve(values["cpu-prof"]),
-  // As many at once as any case has, or a gateway refuses the rest.
+  // At least the connections of every case, or a gateway refuses the rest.
   shape: { concurrency: Math.max(UPSTREAM_CONNECTIONS, ...cases.map(({ connections = 0 }) => connections)) },
 };
 
@@ -81,7 +81,7 @@ function chosen<T extends { readonly name: string }>(all: readonly T[], parts: s
   return found;
 }
 
-// Read first: a file that is not there is known at once, not after minutes.
+// Read first, so that a missing file is noticed at once and not after minutes.
 const earlier = values.compare === undefined ? undefined : (JSON.parse(readFileSync(values.compare, "utf8")) as Report);
 
 const upstream = startPart("upstream.ts");
@@ -119,7 +119,7 @@ function missingOf({ name, needs, program }: Subject): string | undefined {
   return program && program() === undefined ? name : undefined;
 }
 
-/** One case through every subject in turn, again and again, so that a slow minute of the machine meets all of them. */
+/** Runs one case through every subject in turn, in each round, so that a slow minute of the machine affects all of them. */
 async function measure(one: Case): Promise<Figures[]> {
   const doing = standing.filter(({ subject }) => subject.does?.(one) !== false);
   const rounds = new Map<Standing, Round[]>(doing.map((each) => [each, []]));
@@ -162,7 +162,7 @@ async function oneRound(one: Case, { subject, running }: Standing): Promise<Roun
   };
 }
 
-/** A key that looks as if it were one costs a look into the store. */
+/** An unknown key is well-formed, so that it costs a lookup in the store. */
 function keyFor(kind: KeyKind | undefined, { key, limitedKey }: Running): string {
   if (kind === "limited") return limitedKey ?? key;
   return kind === "unknown" ? newKey(newAccountTag(randomBytes), randomBytes).text : key;

@@ -1,7 +1,7 @@
 /**
- * `node bench/script-cost.ts [--trees DIR,DIR] [--rounds N] [--requests N]`: CPU time that Redis takes for an admission and
- * for a settlement, microseconds, for the scripts of one checkout or of several side by side. Each tree has a Redis of its
- * own; rounds in turn, so that a slow minute of the machine is every tree's. Medians of rounds, and the ratio to the first.
+ * `node bench/script-cost.ts [--trees DIR,DIR] [--rounds N] [--requests N]`: CPU time of Redis for an admission and for a settlement, in
+ * microseconds, for the scripts of one checkout or of several. Each tree has its own Redis; rounds in turn, so that a slow minute of the
+ * machine affects every tree. Medians of rounds, and the ratio to the first.
  */
 import { resolve } from "node:path";
 import process from "node:process";
@@ -19,7 +19,7 @@ import { machineFacts } from "./machine.ts";
 const BATCH = 50;
 const WARM_UP_REQUESTS = 500;
 const TOKENS = { input: 40, cachedInput: 10, cacheWrite: 0, output: 20, reasoning: 5 };
-/** What a real memo is about as long as. */
+/** About the length of a real memo. */
 const MEMO = JSON.stringify({ model: "chat-1", attempts: [{ upstream: "east", outcome: "ok" }], pad: "x".repeat(200) });
 
 const { values } = parseArgs({

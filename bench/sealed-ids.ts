@@ -1,13 +1,13 @@
 /**
- * `node bench/sealed-ids.ts [--rounds 15] [--steps 6]`: what ids that clients may refer to cost, on a responses upstream.
+ * `node bench/sealed-ids.ts [--rounds 15] [--steps 6]`: the cost of ids that clients may refer to, on a responses upstream.
  *
- * 1. CPU time of the conversion per event, of a stream of 200 deltas that comes in bursts of ten, for a client that says `store: false`
- *    (nothing is sealed), one that does not (ids hold their items), and one on a `stateful` upstream (ids are wrapped); with an output
- *    limit of its own, and without, where all that is delivered is kept. Median and quartiles of rounds that take turns, and the ratio to
+ * 1. CPU time of the conversion per event, for a stream of 200 deltas in bursts of ten. Three clients: one that sends `store: false`
+ *    (nothing is sealed), one that does not (ids contain their items), and one on a `stateful` upstream (ids are wrapped). Each with its own
+ *    output limit, and without one, in which case everything delivered is kept. Median and quartiles of rounds in turn, and the ratio to
  *    the first, round by round.
  * 2. Bytes of a tool loop of the AI SDK: reasoning, a text and two parallel calls in each step.
  *
- * The figures stand in docs/decisions/references-carry-what-they-name.md.
+ * The figures are in docs/decisions/references-carry-what-they-name.md.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";

@@ -1,7 +1,6 @@
 /**
- * `node bench/settlement.ts [--rounds N] [--operations N]`: what accounting adds to a request, as time on its path.
- * Admission and settlement one after the other on each store, and the journal between them; rounds in turn. How to read
- * the figures: docs/benchmarks.md.
+ * `node bench/settlement.ts [--rounds N] [--operations N]`: the time that accounting adds to a request. Admission and settlement one after
+ * the other on each store, and the journal between them; rounds in turn. How to read the figures: docs/benchmarks.md.
  */
 import { closeSync, fdatasync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +27,7 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const operations = Number(values.operations);
 
-/** Times of one round by what was timed, milliseconds. */
+/** Times of one round in milliseconds, by operation. */
 type Times = ReadonlyMap<string, number[]>;
 
 interface Subject {
@@ -44,7 +43,7 @@ async function timed<T>(into: number[], work: () => T | Promise<T>): Promise<T> 
   return answer;
 }
 
-/** One account, one request after the other: the floor of what admission and settlement take. */
+/** One account, one request after the other: the minimum time of admission and settlement. */
 async function storeSubject(name: string, store: Store, close: () => Promise<void>): Promise<Subject> {
   const tag = await makeAccount(store, "Bench", { funds: 1_000_000_000n });
   let number = 0;
@@ -83,7 +82,7 @@ async function embeddedSubject(): Promise<Subject> {
   return storeSubject("embedded", store, async () => rmSync(dir, { recursive: true }));
 }
 
-/** A whole charge: OPEN, FINAL until it is durable, ACK. */
+/** A complete charge: OPEN, FINAL until it is durable, ACK. */
 async function journalSubject(fsync: "group" | "always"): Promise<Subject> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-bench-journal-"));
   const settings = { dir, fsync, bytesMax: JOURNAL_BYTES_MAX };
@@ -114,7 +113,7 @@ function chargeOf(number: number): SettleAsk {
   return settleAsk(ask, permit, { amount: 1n });
 }
 
-/** What the disk itself takes, for the difference. */
+/** The time of the disk itself, for comparison. */
 function diskSubject(): Subject {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-bench-disk-"));
   const file = openSync(join(dir, "file"), "w");

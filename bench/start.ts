@@ -1,7 +1,7 @@
 /**
- * `node bench/start.ts`: what a start costs, of the checkout (the second time by `npm start`, too), the package and the executable
- * (`npm run build` first), one after the other in each round: milliseconds from the start of the process to the log line `serving` with an empty journal and an
- * embedded store, CPU time until then, and resident memory two seconds later. Medians, with the least in brackets.
+ * `node bench/start.ts`: the cost of a start of the checkout (also of the second `npm start`), the package and the executable (run
+ * `npm run build` first), one after the other in each round. Milliseconds from the start of the process to the log line `serving`, with an
+ * empty journal and an embedded store; CPU time until then; and resident memory two seconds later. Medians, with the minimum in brackets.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ interface Subject {
 }
 
 const CHECKOUT = [process.execPath, resolve("src/main.ts")];
-/** Where `npm start` keeps what V8 has compiled. */
+/** V8's compile cache of `npm start`. */
 const COMPILED = { NODE_COMPILE_CACHE: resolve("node_modules/.cache/compiled") };
 const SUBJECTS: Readonly<Record<string, Subject>> = {
   checkout: { command: CHECKOUT },

@@ -12,7 +12,7 @@ export function pidOf(child: ChildProcess): number {
   return child.pid;
 }
 
-/** What ends a process, and resolves when it has ended; to be made before anybody else ends it. */
+/** @returns a function that ends a process and resolves when it has ended; call this before anything else can end it. */
 export function stopper(child: ChildProcess): () => Promise<void> {
   const exited = once(child, "exit").catch(() => {});
   return async () => {
@@ -21,7 +21,7 @@ export function stopper(child: ChildProcess): () => Promise<void> {
   };
 }
 
-/** Waits until it is so. @param what is waited for, for the message of the error */
+/** Waits until the condition holds. @param what is waited for, for the error message */
 export async function until(
   condition: () => Promise<boolean>,
   what: string,
@@ -34,7 +34,7 @@ export async function until(
   }
 }
 
-/** Whether a port of 127.0.0.1 takes connections. */
+/** Whether a port of 127.0.0.1 accepts connections. */
 export async function answers(port: number): Promise<boolean> {
   const socket = connect(port, "127.0.0.1");
   try {

@@ -1,10 +1,10 @@
 /**
- * `node bench/streams.ts`: what many streams at once take, of the gateway beside the bare Node proxy: 2,000 streams of 200 events,
- * ten a second each. Resident memory idle, per open stream, and after `--requests N` whole replies; CPU time per event and as a share
- * of one core; streams that were refused or cut (any of them ends the run).
+ * `node bench/streams.ts`: the cost of many streams at once, for the gateway and the bare Node proxy: 2,000 streams of 200 events, ten per
+ * second each. Resident memory when idle, per open stream, and after `--requests N` complete replies; CPU time per event and as a share
+ * of one core. A stream that is refused or cut ends the run.
  *
  * `--streams N`, `--requests N`; `--translated`: the clients speak messages, the upstream chat completions. `--executable FILE`
- * (of `npm run build`) in place of the checkout.
+ * (from `npm run build`) instead of the checkout.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -33,7 +33,7 @@ const IDLE_AFTER_MS = 2_000;
 const SAMPLE_MS = 500;
 /** An account may have a thousand requests at once. */
 const PAYERS = Math.ceil(STREAMS / 500);
-/** Streams before those that count: code is compiled. */
+/** Streams before those that count, so that code is compiled. */
 const WARM_UP = 200;
 const US_PER_S = 1e6;
 

@@ -1,6 +1,6 @@
 /**
- * What is measured: servers between the load and the upstream. Each is started on free ports of 127.0.0.1 in a folder of
- * its own, and says which processes its CPU time is read from.
+ * The servers between load and upstream that are measured. Each is started on free ports of 127.0.0.1 in its own folder, and names the
+ * processes whose CPU time counts.
  */
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -26,15 +26,15 @@ export interface Running {
   /** `http://host:port`, without a path. */
   readonly url: string;
   readonly key: string;
-  /** One key of each account that pays, where the subject has accounts. */
+  /** One key of each account that pays, if the subject has accounts. */
   readonly keys?: readonly string[];
-  /** What each request has beside, where the subject is told by its requests what to do. */
+  /** Additional headers of each request, if the subject is configured by its requests. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** One of a group that allows one request a minute, where the subject has groups. */
+  /** A key whose group allows one request a minute, if the subject has groups. */
   readonly limitedKey?: string;
-  /** The processes whose time is the subject's; none where there is nothing in between. */
+  /** The subject's processes; none if there is nothing in between. */
   readonly pids: readonly number[];
-  /** Processes that work for the subject and are shown apart: its Redis. */
+  /** Processes that work for the subject and are shown separately: its Redis. */
   readonly behind: readonly number[];
   stop(): Promise<void>;
 }
@@ -43,9 +43,9 @@ export interface StartOptions {
   readonly upstreamPort: number;
   /** Folder for CPU profiles of gateways; none are made without it. */
   readonly profileDir: string | undefined;
-  /** What starts a gateway, before its arguments; this Node and the checkout's `src/main.ts` unless given. */
+  /** The command that starts a gateway, without its arguments; default: this Node and the checkout's `src/main.ts`. */
   readonly command?: readonly string[];
-  /** What a gateway has beyond the least; servers of other kinds have no such thing. */
+  /** What a gateway has beyond the minimum; ignored by other kinds of servers. */
   readonly shape?: GatewayShape;
 }
 
@@ -55,7 +55,7 @@ export interface GatewayShape {
   readonly moreModels?: number;
   /** Further accounts, each with a key and no funds. */
   readonly moreAccounts?: number;
-  /** Accounts that pay; their keys are `Running.keys`. One unless it is given. */
+  /** Accounts that pay; their keys are `Running.keys`. Default: one. */
   readonly payers?: number;
   /** Requests at once at the upstream. */
   readonly concurrency?: number;
@@ -65,13 +65,13 @@ export interface GatewayShape {
 
 export interface Subject {
   readonly name: string;
-  /** The program that must be there; without it the subject is left out. */
+  /** The program that must be installed; without it the subject is left out. */
   readonly needs?: string;
-  /** The path of the program of another gateway; where there is none it is left out. */
+  /** The path of another gateway's program; undefined: the subject is left out. */
   program?(): string | undefined;
-  /** Whether it does this kind of work; all of them unless given. */
+  /** Whether it does this kind of work; default: all. */
   does?(one: Case): boolean;
-  /** Share of a round's requests; for what takes long. */
+  /** Share of a round's requests, for slow subjects. */
   readonly share?: number;
   start(options: StartOptions): Promise<Running>;
 }
@@ -81,10 +81,10 @@ const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const ADMIN_TOKEN = "benchmark-admin-token";
 const SEALING_KEY = "a-sealing-key-of-thirty-two-chars";
 const ACCOUNTS_AT_ONCE = 200;
-/** As many as a pool behind a front keeps; above the load's connections. */
+/** As in a typical upstream pool of a front; more than the load's connections. */
 export const UPSTREAM_CONNECTIONS = 200;
 
-/** The platform's own floor: what nobody in this language can be below. */
+/** The minimum of the platform: no program in this language can be below it. */
 export const BARE_PROXY = "bare Node proxy";
 
 export const SUBJECTS: readonly Subject[] = [
@@ -106,7 +106,7 @@ export const SUBJECTS: readonly Subject[] = [
   ...OTHERS,
 ];
 
-/** Spans go to the upstream's process, which takes and forgets them. */
+/** Spans go to the upstream's process, which accepts and drops them. */
 function traces({ upstreamPort }: StartOptions, sample: number): string {
   return `traces: {endpoint: "http://127.0.0.1:${upstreamPort}/v1/traces", sample: ${sample}}\n`;
 }
@@ -130,7 +130,7 @@ async function startNginx({ upstreamPort }: StartOptions): Promise<Running> {
   return { url: `http://127.0.0.1:${port}`, key: "none", pids: childrenOf(pidOf(child)), behind: [], stop };
 }
 
-/** As deploy guides write it: one worker, connections kept in both directions, nothing buffered, an access log. */
+/** As deployment guides recommend: one worker, keepalive connections in both directions, no buffering, an access log. */
 async function startBareProxy({ upstreamPort, shape }: StartOptions): Promise<Running> {
   const upstream = `http://127.0.0.1:${upstreamPort}`;
   const child = spawn(
@@ -223,7 +223,7 @@ async function startGateway(options: StartOptions, store: string | undefined, mo
     }
   };
   try {
-    // By a process of its own: one that an operator has asked holds more for as long as it lasts.
+    // In its own process: a gateway that has answered an operator needs more memory as long as it lives.
     const asked = await run(options.command ?? [process.execPath, MAIN]);
     const { keys, limitedKey } = await makeKeys(asked.admin, shape.payers ?? 1).finally(asked.end);
     const { listen, pid, end } = await run(options.command);
@@ -262,7 +262,7 @@ groups:
 `;
 }
 
-/** An account of somebody else and its key. */
+/** An account that sends no requests, and its key. */
 async function addAccount(store: Store, name: string): Promise<void> {
   const tag = newAccountTag(randomBytes);
   const { id, hash } = newKey(tag, randomBytes);
@@ -270,7 +270,7 @@ async function addAccount(store: Store, name: string): Promise<void> {
   await store.createKey(tag, { id, hash, group: "bench" });
 }
 
-/** Accounts of others. Before the gateway starts: an embedded store is for one process. */
+/** Makes accounts that send no requests. Before the gateway starts, because only one process can open an embedded store. */
 async function addAccounts(count: number, url: string): Promise<void> {
   if (count === 0) return;
   const settings = url.startsWith("embedded:")
@@ -288,7 +288,7 @@ async function addAccounts(count: number, url: string): Promise<void> {
   }
 }
 
-/** Waits for the line that says where the gateway listens. */
+/** Waits for the log line with the gateway's address. */
 async function serving(child: ChildProcess, log: string): Promise<{ listen: string; admin: string }> {
   let found: string | undefined;
   await until(async () => {

@@ -1,17 +1,17 @@
 /**
- * A model server that costs next to nothing: every reply is made once and only written. A process of its own, started by
- * `run.ts`; sends its port to its parent. It speaks chat completions, and streams of the protocol of the model that it is asked
- * for, whatever the path, because a proxy that translates nothing leaves the client's.
+ * A model server that costs next to nothing: every reply is made once and then only written. Runs in its own process, started by `run.ts`;
+ * sends its port to its parent. It speaks chat completions. Its streams are in the protocol of the requested model, whatever the path,
+ * because a proxy that does not translate keeps the client's path.
  *
- * Streams are written so many events at a time as the member `user` of the request says (`events-per-write-10`), with a
- * turn of the loop between writes, or so many milliseconds (`every-50-ms`).
+ * The member `user` of the request says how many events one write has (`events-per-write-10`), and how many milliseconds pass between writes
+ * (`every-50-ms`; otherwise a turn of the event loop).
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Protocol } from "../src/values/protocol.ts";
 import { BENCH_MODELS, STREAM_EVENTS } from "./cases.ts";
 
-/** Longer than any idle time in front of it, so that it never closes a connection that is about to be used. */
+/** Longer than any idle timer in front of it, so that it never closes a connection that is about to be used. */
 const KEEP_ALIVE_MS = 300_000;
 
 const USAGE = { prompt_tokens: 480, completion_tokens: 198, total_tokens: 678 };
@@ -37,7 +37,7 @@ function chatEvents(): string[] {
   return [...texts, ...last].map((data) => `data: ${data}\n\n`);
 }
 
-/** The same as a messages server says it. */
+/** The same from a messages server. */
 function messagesEvents(): string[] {
   const usage = { input_tokens: USAGE.prompt_tokens, output_tokens: 1 };
   const message = { id: "msg_bench", type: "message", role: "assistant", model: "bench", content: [], usage };
@@ -56,7 +56,7 @@ function messagesEvents(): string[] {
   ].map(typedFrame);
 }
 
-/** The same as a responses server says it. */
+/** The same from a responses server. */
 function responsesEvents(): string[] {
   const words = wordsOf(8);
   const place = { item_id: "msg_bench", output_index: 0, content_index: 0 };
@@ -108,7 +108,7 @@ function responsesEvents(): string[] {
   ].map((event, sequence_number) => typedFrame({ ...event, sequence_number }));
 }
 
-/** So many pieces of text that a stream with so many other events has STREAM_EVENTS. */
+/** As many pieces of text as give STREAM_EVENTS together with this many other events. */
 function wordsOf(otherEvents: number): string[] {
   return Array.from({ length: STREAM_EVENTS - otherEvents }, (_, i) => ` word${i}`);
 }
@@ -162,7 +162,7 @@ const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
   const pieces: Buffer[] = [];
   req.on("data", (piece: Buffer) => pieces.push(piece));
   req.on("end", () => {
-    // A collector's part: spans are taken and forgotten.
+    // Acts as a trace collector: spans are accepted and dropped.
     if (req.url === "/v1/traces") return res.writeHead(200, { "content-type": "application/x-protobuf" }).end();
     const body = Buffer.concat(pieces).toString("latin1");
     if (!body.includes('"stream":true')) return res.writeHead(200, WHOLE_HEADERS).end(WHOLE);

@@ -1,7 +1,7 @@
 /**
  * `node bench/verification.ts [--lines N] [--keys N] [--form single|cluster|embedded] [--commands A,B,...]`: how long the
  * commands that walk a ledger take on an account of N lines, in a database with N other keys, and what they cost requests
- * meanwhile: the longest time that the store and the gateway's event loop are held, and how long admissions take beside them.
+ * meanwhile: the longest time that they block the store and the gateway's event loop, and how long concurrent admissions take.
  * How to read the figures: docs/benchmarks.md.
  */
 import { spawn } from "node:child_process";
@@ -33,7 +33,7 @@ const COMMANDS: Readonly<Record<string, (account: string) => readonly string[]>>
 };
 /** Settlements under way while the account is filled. */
 const FILLING = 64;
-/** An admission and its settlement every so many milliseconds, of another account on the same server. */
+/** Milliseconds between two admissions, each with its settlement, of another account on the same server. */
 const PROBE_EVERY_MS = 5;
 
 const { values } = parseArgs({
@@ -100,7 +100,7 @@ async function addKeys(servers: readonly TestRedis[], count: number): Promise<vo
   }
 }
 
-/** Charges like a real one, until the ledger has so many lines. */
+/** Adds charges like real ones until the ledger has this many lines. */
 async function fill(here: GatewayHere, account: TestAccount, lines: number): Promise<void> {
   const reply = await ask(here, "chat", account.key, {});
   await reply.text();
@@ -134,7 +134,7 @@ async function untilLines(store: Store, { tag }: TestAccount, count: number) {
   }
 }
 
-/** Admissions and settlements of another account, timed, until they are stopped. */
+/** Runs and times admissions and settlements of another account until it is stopped. */
 function probe(store: Store, tag: Parameters<Store["getAccount"]>[0]): () => Promise<number[]> {
   const times: number[] = [];
   let stopped = false;
@@ -155,7 +155,7 @@ function probe(store: Store, tag: Parameters<Store["getAccount"]>[0]): () => Pro
   };
 }
 
-/** The command line in a process of its own, as an operator runs it. */
+/** Runs the command line in its own process, like an operator. */
 async function command(
   here: GatewayHere,
   argv: readonly string[],
@@ -187,8 +187,8 @@ async function longestCommand(server: TestRedis): Promise<{ us: number; what: st
 }
 
 /**
- * The longest turn of the event loop in its own CPU time, in milliseconds: what other programs on the machine take from us
- * does not count. It keeps the loop turning, so that a turn is one callback or few.
+ * The longest turn of the event loop, in milliseconds of its own CPU time, so that other programs on the machine do not count. It keeps the
+ * loop turning, so that a turn is one callback or few.
  */
 function longestTurn(): () => number {
   let stopped = false;

@@ -1,10 +1,10 @@
 /**
- * `node bench/workers.ts`: what a second core brings: whole replies a second of a gateway of two workers beside one of a single
- * process, both with Redis, each kept as busy as it can be, in turn; medians of the rounds.
+ * `node bench/workers.ts`: the gain from a second core. Complete replies per second of a gateway of two workers, compared with one of a
+ * single process; both with Redis, each under full load, in turn. Medians of the rounds.
  *
- * Load, upstream and Redis need cores, too, and a machine of two has none to spare for them. So the gateway's cores are parts of
- * one (`--core 0.25`): the CPU controller of Linux (cgroups v1, as root) gives the whole gateway twice that, and each main thread, of
- * which a process has one, once. What V8 and libuv do in other threads may use either, as on a machine of two cores.
+ * Load, upstream and Redis need cores too, and a machine of two has none left for them. So a core of the gateway is a part of a real one
+ * (`--core 0.25`): the CPU controller of Linux (cgroups v1, as root) gives the whole gateway twice that share, and the main thread of each
+ * process once. The other threads of V8 and libuv may use either share, as on a machine of two cores.
  *
  * `--rounds N`, `--core SHARE`, `--connections N`.
  */
@@ -32,7 +32,7 @@ const ROUNDS = Number(values.rounds);
 const CONNECTIONS = Number(values.connections);
 const CORES = 2;
 const WARM_UP_ROUNDS = 24;
-/** Short, so that a request never waits long for its gateway's next share. */
+/** Short, so that a request never waits long for the gateway's next CPU share. */
 const PERIOD_US = 10_000;
 const CORE_US = Math.round(Number(values.core) * PERIOD_US);
 const US_PER_S = 1e6;
@@ -47,7 +47,7 @@ interface Standing {
   readonly shares: number[];
 }
 
-/** A control group that may use so much CPU time in each period. */
+/** Makes a control group that may use this much CPU time per period. */
 function group(path: string, quotaUs: number): string {
   mkdirSync(path);
   writeFileSync(join(path, "cpu.cfs_period_us"), String(PERIOD_US));
@@ -55,7 +55,7 @@ function group(path: string, quotaUs: number): string {
   return path;
 }
 
-/** Gives processes two cores together, and each one's main thread a core at the most. @returns what takes them off again. */
+/** Limits the processes to two cores together, and each main thread to one core. @returns a function that removes the control groups. */
 function confine(pids: readonly number[]): () => void {
   const all = group(join(GROUPS, `tollgate-bench-${process.pid}-${pids[0]}`), CORES * CORE_US);
   const made = [all];

@@ -1,4 +1,4 @@
-/** Chance that can be repeated: the same seed gives the same choices. */
+/** Repeatable randomness: the same seed gives the same choices. */
 
 export interface Chance {
   /** A number in [0, 1). */

@@ -1,27 +1,27 @@
-/** Carries out one scenario against the gateway and remembers what the client saw of it. */
+/** Runs one scenario against the gateway and records what the client saw. */
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Reading, readAnswer } from "./reading.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** `whole`: read to the end of the body. `left`: the client went. `broken`: the connection ended under the client. */
+/** `whole`: read to the end of the body. `left`: the client disconnected. `broken`: the connection ended for the client. */
 export type Outcome = "whole" | "left" | "broken";
 
 export interface Seen {
   readonly scenario: Scenario;
-  /** Who asked; undefined for a key that nobody has. */
+  /** The account; undefined for an unknown key. */
   readonly account: string | undefined;
   readonly requestId: string | undefined;
-  /** 0 when no head came. */
+  /** 0 if no headers came. */
   readonly status: number;
   /** Of a 200. */
   readonly reading: Reading | undefined;
-  /** The last characters of the body, for whoever looks into a complaint. */
+  /** The last characters of the body, to investigate a finding. */
   readonly tail: string;
   readonly outcome: Outcome;
-  /** What the connection said when it broke. */
+  /** The error of the broken connection. */
   readonly error: string | undefined;
-  /** Whether the request went out on a connection that had been idle: such a one may close under it (RFC 9112, 9.3.1). */
+  /** Whether the request was sent on a connection that had been idle: the server may close it at that moment (RFC 9112, 9.3.1). */
   readonly reused: boolean;
 }
 
@@ -29,13 +29,13 @@ export interface ClientOptions {
   readonly url: string;
   readonly agent: Agent;
   readonly key: string;
-  /** Whose key it is; undefined: nobody's. */
+  /** The key's account; undefined for an unknown key. */
   readonly account: string | undefined;
-  /** What a front would say of the client's address. */
+  /** The client's address, as a front would forward it. */
   readonly address: string;
 }
 
-/** Nothing in these scenarios takes as long: an answer that does is a violation. */
+/** No answer in these scenarios takes this long; one that does is a violation. */
 const ANSWER_MS_MAX = 90_000;
 /** How long a client that has half-closed waits for the gateway to close too. */
 const LINGER_MS = 5_000;

@@ -1,4 +1,4 @@
-/** What the clients of a soak saw, in the words of the one judge (`test/endurance/judge/`). */
+/** Describes what the clients of a soak saw, in the form that the judge takes (`test/endurance/judge/`). */
 import {
   exactly,
   type LoggedRequest,
@@ -17,7 +17,7 @@ export interface Counted {
   readonly failed: number;
   readonly refused: number;
   readonly left: number;
-  /** Requests without an answer: their clients left before, or their idle connection closed under them. */
+  /** Requests without an answer: the client disconnected before it, or their idle connection was closed by the server. */
   readonly unanswered: number;
 }
 
@@ -31,7 +31,7 @@ export function outcomeOf({ requestId, reading, outcome }: Seen): keyof Counted 
   return reading.ending === "complete" ? "complete" : "failed";
 }
 
-/** One request; one without an answer has an id of ours, which no ledger and no log has. @param number of the request. */
+/** One request. Without an answer it gets an id that no ledger and no log has. @param number of the request. */
 export function described(seen: Seen, number: number): SeenRequest {
   const { requestId, status } = seen;
   const unexpected = unexpectedIn(seen);
@@ -51,11 +51,11 @@ function owedFor(seen: Seen): Owed {
   const { reading } = seen;
   if (!reading) return NOTHING;
   if (outcomeOf(seen) !== "complete") return reading.said ? SOMETHING : UNKNOWN;
-  // A stream that lacks nothing but its usage is complete, and its bill an estimate.
+  // A stream that lacks only its usage is complete, and its bill is an estimate.
   return { ...costOf(reading.used), unlessEstimated: true };
 }
 
-/** No amount is right where the upstream's count is the bill and the answer does not have it. */
+/** No amount can be checked if the bill is the upstream's count and the answer does not have it. */
 function costOf({ input, output }: Used = { input: -1, output: -1 }): Owed {
   if (input < 0 || output < 0) return { amounts: new Set(), mayBeFree: false };
   return exactly((BigInt(input) * PRICE.input + BigInt(output) * PRICE.output) * NANO_USD_PER_TOKEN_AT_1);
@@ -73,12 +73,12 @@ function unexpectedIn({ scenario, requestId, status, outcome, reading, reused }:
 
 function factsOf({ scenario, status, outcome, error, reused, reading, tail }: Seen): object {
   const { kind, protocol, stream } = scenario;
-  // What a refusal says, and how an answer without an end breaks off: they tell the cause.
+  // The text of a refusal, and the last part of an answer without an end: they show the cause.
   const end = reading === undefined || reading.ending === "open" ? { tail } : {};
   return { kind, protocol, stream, status, outcome, error, reused, used: reading?.used, ...end };
 }
 
-/** The log's lines of requests. */
+/** The request lines of the log. */
 export function loggedRequests(log: readonly LogLine[]): LoggedRequest[] {
   return log
     .filter(({ msg }) => msg === "request")

@@ -21,13 +21,13 @@ export interface House {
   readonly accounts: readonly SoakAccount[];
   /** The gateway's metrics by name, labels included. */
   metrics(): Promise<ReadonlyMap<string, number>>;
-  /** Calls the admin API. @throws Error with the answer when it is not a success. */
+  /** Calls the admin API. @throws Error with the answer if it is not a success. */
   admin<T>(method: string, path: string, body?: object): Promise<T>;
-  /** Kills one model server and starts it again on its port. */
+  /** Kills one model server and restarts it on its port. */
   restartUpstream(number: number): Promise<void>;
   /** Ends the model servers for good. */
   stopUpstreams(): void;
-  /** Stops the gateway. @returns its exit code, and its log parsed; lines that are none are there as `{text}`. */
+  /** Stops the gateway. @returns its exit code, and its parsed log; lines that are not JSON appear as `{text}`. */
   stopGateway(): Promise<{ code: number | null; log: readonly LogLine[] }>;
   /** Stops what still runs and removes its files. */
   close(): Promise<void>;
@@ -42,7 +42,7 @@ const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 50;
 const TRIES_MAX = 5;
 const TRY_AGAIN_MS = 1_000;
-/** How long a model server stays away. */
+/** How long a model server stays down. */
 const AWAY_MS = 700;
 
 /** US dollars of each account at the start, and how many there are of each kind. */
@@ -189,7 +189,7 @@ function adminOf(adminUrl: string): House["admin"] {
     const send = () =>
       fetch(`${adminUrl}/admin/v1${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
     let reply = await send();
-    // A busy store is no finding; what reads, or has an id of its own, may be sent again.
+    // A busy store is not a finding. Reads, and writes with their own id, can be retried.
     const mayRepeat = method === "GET" || path.endsWith("/topups");
     for (let tries = 1; mayRepeat && reply.status === 503 && tries < TRIES_MAX; tries++) {
       await wait(TRY_AGAIN_MS);

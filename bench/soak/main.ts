@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: one gateway under so many streams for so long, with faults on both sides; one JSON line at the end, and
- * exit status 1 when anything was not accounted for. How to read it: docs/soak.md.
+ * `npm run soak`: one gateway under a given number of streams for a given time, with faults on both sides. Prints one JSON line at the end;
+ * exit status 1 if anything was not accounted for. How to read it: docs/soak.md.
  *
  *     node bench/soak/main.ts [--seconds 600] [--streams 500] [--store embedded|redis] [--seed N] [--event-ms 250]
  */

@@ -1,7 +1,7 @@
-/** What a client can tell from an answer: whether it ended properly, whether it said anything, and what it used. */
+/** What a client sees of an answer: whether it ended properly, whether it had any text, and its usage. */
 import type { Protocol } from "../../src/values/protocol.ts";
 
-/** `complete` and `cut` (by a limit, or for funds) are answers; `failed` says so; `open` has no proper end. */
+/** `complete` and `cut` (by a limit, or because funds ran out) are answers; `failed` reports an error; `open` has no proper end. */
 export type Ending = "complete" | "failed" | "open";
 
 export interface Used {
@@ -11,9 +11,9 @@ export interface Used {
 
 export interface Reading {
   readonly ending: Ending;
-  /** Whether there was any text of the model's. */
+  /** Whether there was any text of the model. */
   readonly said: boolean;
-  /** As the answer tells it, at its end. */
+  /** The usage that the answer reports at its end. */
   readonly used: Used | undefined;
 }
 
@@ -58,7 +58,7 @@ function readStream(protocol: Protocol, text: string): Reading {
 }
 
 function endingOf(protocol: Protocol, last: string, text: string): Ending {
-  // An event without the empty line after it has not been sent (WHATWG HTML 9.2.6).
+  // An event without the empty line after it does not count (WHATWG HTML 9.2.6).
   if (!text.endsWith("\n\n")) return "open";
   const type = last === "[DONE]" ? last : parsed(last)?.type;
   if (type === TERMINAL[protocol] || (protocol === "responses" && type === "response.incomplete")) return "complete";
@@ -79,7 +79,7 @@ function usedOf(usage: Usage | null | undefined): Used | undefined {
   return { input: input ?? -1, output: output ?? -1 };
 }
 
-/** Messages tells its input first and its output last. */
+/** The messages protocol reports input tokens first and output tokens last. */
 function later(before: Used | undefined, now: Used | undefined): Used | undefined {
   if (!before || !now) return now ?? before;
   return { input: now.input < 0 ? before.input : now.input, output: now.output < 0 ? before.output : now.output };

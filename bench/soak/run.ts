@@ -1,5 +1,5 @@
 /**
- * One soak: so many streams at once for so long, with faults on both sides, and then the books. How to read the result:
+ * One soak: a number of streams at once for a given time, with faults on both sides, then a check of the books. How to read the result:
  * docs/soak.md.
  */
 import { setTimeout as wait } from "node:timers/promises";
@@ -21,7 +21,7 @@ export interface SoakOptions {
   readonly seed: number;
   /** Between two events of one stream. */
   readonly eventMs: number;
-  /** Called now and then with the progress. */
+  /** Called regularly with the progress. */
   readonly onSample?: (sample: Sample, answered: number) => void;
 }
 
@@ -30,11 +30,11 @@ export interface SoakResult {
   readonly options: Omit<SoakOptions, "onSample">;
   readonly requests: number;
   readonly counted: Counted & Charged;
-  /** Requests with nothing wrong on either side, and how many of them were answered to the end. */
+  /** Requests without a fault on either side, and how many of them were answered to the end. */
   readonly healthy: { readonly asked: number; readonly complete: number };
   readonly statuses: Readonly<Record<string, number>>;
   readonly ends: Readonly<Record<string, number>>;
-  /** Of the second half; the rise is the fitted line's. Heap: the least of each row of samples. */
+  /** For the second half of the run; the rise is that of the fitted line. Heap: the minimum of each group of samples. */
   readonly rssMib: Trend;
   readonly heapMib: Trend;
   readonly descriptors: { readonly start: number; readonly most: number; readonly end: number };
@@ -43,11 +43,11 @@ export interface SoakResult {
   readonly quietSeconds: number;
   readonly inFlightMost: number;
   readonly upstreamRestarts: number;
-  /** What was found, each with how often and one example; empty in a good run. */
+  /** Findings, each with its count and one example; empty in a good run. */
   readonly violations: readonly { readonly what: string; readonly times: number; readonly example: unknown }[];
 }
 
-/** What the ledger and the log say of all requests. */
+/** Data of the ledger and the log on all requests. */
 export interface Charged {
   readonly charged: number;
   readonly chargedNanoUsd: string;
@@ -56,26 +56,26 @@ export interface Charged {
 }
 
 const SAMPLE_MS = 2_500;
-/** Samples of which the one with the least heap counts. */
+/** Samples per group; the one with the smallest heap counts. */
 const HEAP_ROW = 8;
-/** Shorter runs end before the heap has found its size; their memory is reported and not judged. */
+/** Shorter runs end before the heap has reached its size; their memory is reported but not judged. */
 const JUDGED_SECONDS = 240;
-/** The fitted line may rise by this share of its mean, or by so much, over the second half. */
+/** How much the fitted line may rise over the second half: this share of its mean, or this absolute amount. */
 const RISE_SHARE_MAX = 0.08;
 const RISE_MIB_MAX = 16;
-/** Descriptors more than at the start, when all is quiet again. */
+/** Descriptors above the number at the start that are allowed when all is quiet again. */
 const DESCRIPTORS_MARGIN = 8;
 const QUIET_MS_MAX = 90_000;
 const POLL_MS = 500;
 const RESTART_MS = 60_000;
 const TOPUP_MS = 10_000;
 const TOPUP_USD = "0.003";
-/** Share of what nothing was wrong with that must be answered to its end, upstreams being killed now and then. */
+/** Share of the requests without a fault that must be answered to the end, although upstreams are killed now and then. */
 const HEALTHY_SHARE_MIN = 0.6;
-/** So many addresses that those of bad keys are seldom blocked, and so few that it happens. */
+/** Enough addresses that those with bad keys are seldom blocked, and few enough that it happens. */
 const ADDRESSES = 5_000;
 
-/** Runs one soak; rejects only when it could not be run. */
+/** Runs one soak; rejects only if it could not be run. */
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const house = await openHouse(options.store);
   try {
@@ -127,12 +127,12 @@ class Soak {
     this.#over.abort();
     await Promise.all([...work, ...besides]);
     this.#agent.destroy();
-    // Idle connections to them live for a minute, which a short run does not wait for.
+    // Idle connections to them stay open for a minute; a short run does not wait for that.
     if (seconds < JUDGED_SECONDS) this.#house.stopUpstreams();
     const quietFromMs = performance.now();
     const { atEnd, leftOver } = await this.#quiet(atStart);
     const accounts: (AccountAtEnd & { readonly lines: readonly Line[] })[] = [];
-    // One after the other: together they would keep a Redis busy for longer than the gateway waits for it.
+    // One after the other: together they would keep a Redis busy for longer than the gateway's timeout.
     for (const { name } of this.#house.accounts) {
       const lines = await shownLedger<ShownLine>(name, (path) => this.#house.admin("GET", path));
       accounts.push({ name, lines: lines.map(shownLineOf), ...(await this.#audit(name)) });
@@ -162,7 +162,7 @@ class Soak {
     return counted;
   }
 
-  /** A complaint, with an example of it. */
+  /** Records a finding with an example. */
   readonly #complain = (what: string, example: unknown): void => {
     const known = this.#violations.get(what) ?? { what, times: 0, example };
     known.times++;
@@ -171,7 +171,7 @@ class Soak {
 
   /** One of the streams: one request after the other. */
   async #client(chance: Chance): Promise<void> {
-    // Not all at once: the first wave would stay one.
+    // Not all at once: otherwise the streams would stay synchronized.
     await wait(chance.between(0, Math.min(5_000, this.#options.seconds * 100)));
     while (!this.#over.signal.aborted) {
       const scenario = scenarioOf(chance, this.#number++, this.#options.eventMs);
@@ -209,7 +209,7 @@ class Soak {
     }
   }
 
-  /** Waits until nothing is left of the load, and tells what is nevertheless. */
+  /** Waits until nothing of the load is left, and reports what still is. */
   async #quiet(atStart: Sample): Promise<{ atEnd: Sample; leftOver: Readonly<Record<string, number>> }> {
     const untilMs = performance.now() + QUIET_MS_MAX;
     for (;;) {

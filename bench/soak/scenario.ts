@@ -1,15 +1,15 @@
 /**
- * What one request of the soak is: who asks, in which protocol, for which model, what the client does to the gateway and
- * what the upstream does to it. The upstream's part travels in the request's text (`simulate:`, see the simulator).
+ * One request of the soak: its account, protocol and model, what the client does to the gateway, and what the upstream does to it. The
+ * instructions for the upstream are in the request's text (`simulate:`, see the simulator).
  */
 import type { Behaviour, Fault } from "../../src/simulator/behaviour.ts";
 import { PROTOCOLS, type Protocol } from "../../src/values/protocol.ts";
 import type { Chance } from "./chance.ts";
 
-/** Which accounts ask: `poor` ones run out in mid-stream, `limited` ones meet their limits, `broke` ones have nothing. */
+/** Kinds of accounts: `poor` ones run out of funds in mid-stream, `limited` ones reach their limits, `broke` ones have no funds. */
 export type Payer = "rich" | "poor" | "limited" | "broke" | "nobody";
 
-/** How the client leaves: a half-close, or a reset; after so many events, or before any if 0 (then after `ms`). */
+/** How the client disconnects: a half-close or a reset; after this many events, or before any if 0 (then after `ms`). */
 export interface Leaving {
   readonly how: "fin" | "rst";
   readonly afterEvents: number;
@@ -26,11 +26,11 @@ export interface Scenario {
   readonly leaves: Leaving | undefined;
   /** How long the client stops reading after the first bytes, milliseconds. */
   readonly pauseMs: number;
-  /** Statuses that are an answer to this request; every other one is a violation. */
+  /** Allowed statuses for this request; any other one is a violation. */
   readonly statuses: readonly number[];
 }
 
-/** How often each kind is asked, in relation to the others. */
+/** Relative frequency of each kind. */
 export const KINDS = {
   stream: 36,
   open_ended: 12,
@@ -60,7 +60,7 @@ export const KINDS = {
 
 export type Kind = keyof typeof KINDS;
 
-/** Kinds whose every request should be answered to its end while an upstream is there. */
+/** Kinds of which every request should be answered to the end while an upstream is available. */
 export const HEALTHY: ReadonlySet<Kind> = new Set(["stream", "open_ended", "whole", "slow_reader", "upstream_slow"]);
 
 const PROTOCOL_NAMES = ["chat", "messages", "responses"] as const satisfies readonly Protocol[];
@@ -71,10 +71,10 @@ const DELTA_CHARS = 12;
 const TRANSLATED = 0.35;
 const OUTPUT_LIMIT = 1_000;
 
-/** 403 and 429 stand for upstreams that are away or at their limit; where they are not to be expected is counted. */
+/** 403 and 429 mean that upstreams are down or at their limit; unexpected ones are counted. */
 const TROUBLE = [200, 403, 429, 503, 529];
 
-/** Makes the next request. @param number makes its text, and so the simulator's answer, its own. */
+/** Makes the next request. @param number makes its text unique, and so the simulator's answer. */
 export function scenarioOf(chance: Chance, number: number, eventMs: number): Scenario {
   const kind = chance.weighted(KINDS);
   const protocol =

@@ -1,4 +1,4 @@
-/** One model server of the soak: the simulator on a port of its own, as a process that can be killed and started again. */
+/** One model server of the soak: the simulator on its own port, as a process that can be killed and restarted. */
 import process from "node:process";
 import { startSimulator } from "../../src/simulator/server.ts";
 

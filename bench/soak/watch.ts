@@ -1,4 +1,4 @@
-/** What is measured of the gateway while it runs: memory, descriptors, event-loop delay, requests in flight. */
+/** Measures the gateway while it runs: memory, descriptors, event-loop delay, requests in flight. */
 import type { House } from "./house.ts";
 
 export interface Sample {
@@ -33,7 +33,7 @@ export function sumOf(metrics: ReadonlyMap<string, number>, name: string): numbe
   return sum;
 }
 
-/** How a figure moved: its mean, and by how much the fitted line rises from the first of the samples to the last. */
+/** The trend of a figure: its mean, and the rise of the fitted line from the first sample to the last. */
 export interface Trend {
   readonly mean: number;
   readonly rise: number;
@@ -52,8 +52,8 @@ export function trendOf(samples: readonly Sample[], figure: (sample: Sample) => 
 }
 
 /**
- * The least heap of each row of samples: what is left after a collection, without the garbage that waits for one.
- * @param size samples in a row; what is left over at the end is left out.
+ * The smallest heap of each group of samples: what is left after a collection, without garbage that waits for one.
+ * @param size samples per group; an incomplete group at the end is left out.
  */
 export function lowest(samples: readonly Sample[], size: number): Sample[] {
   const rows: Sample[] = [];
