@@ -21,7 +21,7 @@ exports.names = NAMES;
 /** The last four bytes; they show that the file is complete. */
 const MARK = 0x74676c32;
 
-/** Returns what is appended to a file: the parts, then their lengths in bytes and the mark, as 32-bit numbers in the machine's byte order. */
+/** Returns what is appended to a file: the parts, then their lengths in bytes and the mark (32 bits, native byte order). */
 exports.appended = (parts) => {
   const ends = Uint32Array.of(...parts.map(({ length }) => length), MARK);
   return Buffer.concat([...parts, Buffer.from(ends.buffer)]);

@@ -1,4 +1,4 @@
-/** Builds a running gateway from its settings, and closes it. Importing this file does nothing; `main.ts` and whole-process tests call it. */
+/** Builds a running gateway from its settings, and closes it. Importing it does nothing; `main.ts` and whole-process tests call it. */
 
 import { randomBytes } from "node:crypto";
 import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";

@@ -122,8 +122,8 @@ export class WorkerPool {
   }
 
   /**
-   * The metrics of all processes so far: fresh ones from running processes that answer in time, and the retained counters of ended ones. Both are
-   * read at the same instant, so a process that ends during the wait is in exactly one of them.
+   * The metrics of all processes so far: fresh ones from running processes that answer in time, and the retained counters of ended ones.
+   * Both are read at the same instant, so a process that ends during the wait is in exactly one of them.
    */
   async metrics(): Promise<MetricsSnapshot[]> {
     await this.figures();
