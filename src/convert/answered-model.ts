@@ -1,32 +1,32 @@
 /**
  * Whether the model that answered is the one that was asked for, by the names in the upstream's own reply. A vendor may
- * answer with another model than the body names: by an alias that moved, by a fallback that the account has switched on,
- * by a switch that nobody here knows.
+ * answer with another model than the body names: because an alias moved, because the account has a fallback switched
+ * on, or because of a switch unknown to us.
  */
 import { arrayOf, type JsonObject, objectOf } from "../values/json-object.ts";
 
-/** What names versions of one model: dates, builds and the words for the newest one. */
+/** Suffixes for versions of one model: dates, builds and the words for the newest one. */
 const VERSION =
   /(?:[-@:.]v?(?:\d{8}|\d{6}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\d{4}|\d{3})|[-:@](?:latest|default))$/;
-/** A build's number at some clouds: `-v1:0`. */
+/** A build number, as some clouds write it: `-v1:0`. */
 const BUILD = /[-:]v\d+(?::\d+)?$/;
-/** Versions on top of each other that are taken off. */
+/** The most version suffixes that are removed. */
 const VERSIONS_MAX = 3;
-/** Longest name that is kept of an upstream. */
+/** The most characters of an upstream's name that are kept. */
 const NAME_CHARS_MAX = 128;
 
-/** The name without vendor, region and version: what all names of one model share. */
+/** The name without vendor, region and version; equal for all names of one model. */
 export function bareName(name: string): string {
   let bare = name.slice(name.lastIndexOf("/") + 1).toLowerCase();
   for (let i = 0; i < VERSIONS_MAX; i++) bare = bare.replace(BUILD, "").replace(VERSION, "");
   return bare;
 }
 
-/** Whether an upstream that was asked for one name and answers with the other names the same model. */
+/** Whether the name that an upstream answers with means the model that it was asked for. */
 export function isSameModel(asked: string, answered: string, aliases: readonly string[] = []): boolean {
   if (answered === asked || aliases.includes(answered) || aliases.includes("*")) return true;
   const [one, other] = [bareName(asked), bareName(answered)];
-  // Clouds put vendor and region in front: `us.anthropic.`.
+  // Clouds put vendor and region before the name: `us.anthropic.`.
   return one === other || other.endsWith(`.${one}`) || one.endsWith(`.${other}`);
 }
 
@@ -48,12 +48,12 @@ export class AnsweredModel {
     this.#name(payload.model);
     this.#name(objectOf(payload.message)?.model);
     this.#name(objectOf(payload.response)?.model);
-    // Messages: from here on a fallback writes.
+    // Messages: from this block on, a fallback model writes.
     this.#fallback(payload.content_block);
     for (const block of arrayOf(payload.content)) this.#fallback(block);
   }
 
-  /** What there is to note of it among an attempt's counts. */
+  /** What it adds to the counts of an attempt. */
   get noted(): { readonly answeredBy?: string } {
     return this.other === undefined ? {} : { answeredBy: this.other };
   }

@@ -1,4 +1,6 @@
-/** Which conversion an attempt needs: none but splices where both sides speak one protocol, else a translation. */
+/**
+ * Chooses the conversion of an attempt: passthrough if client and upstream speak the same protocol, else translation.
+ */
 
 import { isRefusal, type Refusal } from "../values/errors.ts";
 import type { Exchange, OpenExchange } from "./exchange.ts";

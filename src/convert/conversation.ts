@@ -1,24 +1,24 @@
 /**
- * What stays the same from turn to turn of a conversation, as a hash: dispatch sends its turns to the same upstream,
- * whose prompt cache is warm (docs/translation-rules.md rule 8). The text itself goes nowhere.
+ * A hash of what stays the same from turn to turn of a conversation. Dispatch uses it to send the turns to the same
+ * upstream, whose prompt cache is warm (docs/translation-rules.md rule 8). The text itself is not kept.
  */
 import { createHash } from "node:crypto";
 import { arrayOf, type JsonObject, objectOf } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 
-/** Headers by which known clients name their session, best first: Codex, opencode, others. */
+/** Headers in which known clients name their session, most reliable first: Codex, opencode, others. */
 export const SESSION_HEADERS = ["session-id", "x-session-id", "x-session-affinity"] as const;
 
-/** Characters of the instructions, and of the first turn, by which conversations are distinguished. */
+/** The most characters of the instructions, and of the first turn, that are hashed. */
 export const BEGINNING_CHARS_MAX = 16 * 1024;
 
-/** A client's own name for a conversation may have this length; what is longer counts in part. */
+/** The most characters of a client's own name for a conversation that are hashed. */
 const NAME_CHARS_MAX = 1_024;
 
 /**
- * Hashes what the client itself says of its session, else the instructions and the first turn.
+ * Hashes the session that the client names, else the instructions and the first turn.
  * @param session the value of the first of `SESSION_HEADERS` that the request has.
- * @param scope whose conversation it is, and with which model: others with the same text are others.
+ * @param scope the owner and the model; the same text in another scope is another conversation.
  * @returns 32 hexadecimal digits.
  */
 export function conversationHash(
@@ -34,7 +34,10 @@ export function conversationHash(
   return hash.digest("hex").slice(0, 32);
 }
 
-/** `prompt_cache_key` of chat and responses; `metadata.user_id` of messages, in which Claude Code names its session. */
+/**
+ * The client's name for the conversation: `prompt_cache_key` of chat and responses; `metadata.user_id` of messages, in
+ * which Claude Code names its session.
+ */
 function nameIn(json: JsonObject): string | undefined {
   const key = json.prompt_cache_key;
   if (typeof key === "string" && key !== "") return key;
@@ -42,7 +45,7 @@ function nameIn(json: JsonObject): string | undefined {
   return typeof user === "string" && user !== "" ? user : undefined;
 }
 
-/** The instructions, and everything up to the first turn of the user's. */
+/** The instructions, and everything up to and including the first user turn. */
 function beginning(protocol: Protocol, json: JsonObject): unknown[] {
   const instructions = protocol === "messages" ? json.system : json.instructions;
   const turns = protocol === "responses" ? json.input : json.messages;
@@ -52,7 +55,7 @@ function beginning(protocol: Protocol, json: JsonObject): unknown[] {
   return [instructions, ...list.slice(0, first + 1)];
 }
 
-/** The texts inside a value, in order, up to a bound: a first turn may hold megabytes of images. */
+/** The texts inside a value, in order, up to a limit: a first turn may contain megabytes of images. */
 function prefixOf(value: unknown): string {
   const texts: string[] = [];
   let room = BEGINNING_CHARS_MAX;

@@ -1,10 +1,10 @@
 /**
- * How many tokens a request's input is, for the endpoints that only count: the upstream's own count when it has one, else
- * an estimate made here. Estimates steer a client's compaction of its history and never reach a bill.
+ * The number of input tokens of a request, for the endpoints that only count: the upstream's own count if it has one,
+ * else an estimate. Clients use estimates to decide when to compact their history; they are never billed.
  *
- * The estimate is tokenx's, which weighs words, digits, punctuation and scripts against the tokenizer of current models
- * in linear time. An exact tokenizer in JavaScript was measured beside it and is no choice for an event loop: 100 kB of
- * one repeated letter kept it busy for seven seconds, where this takes a few milliseconds for any text.
+ * tokenx makes the estimate, in linear time: it weighs words, digits, punctuation and scripts against the tokenizer of
+ * current models. An exact tokenizer in JavaScript was measured too and would block the event loop: 100 kB of one
+ * repeated letter took it seven seconds. tokenx takes a few milliseconds for any text.
  */
 
 import { estimateTokenCount } from "tokenx";
@@ -23,17 +23,20 @@ import { type StoredRoute, storedSplices } from "./responses/stored/request.ts";
 /** The protocols that have an endpoint for counting. */
 export type CountedProtocol = "messages" | "responses";
 
-/** Characters that are really looked at. A longer text is judged by samples of this much together: about 10 ms. */
+/**
+ * The most characters that are examined, which takes about 10 ms. A longer text is judged by samples of this total
+ * size.
+ */
 const SAMPLED_CHARS_MAX = 65_536;
-/** Samples, evenly spread, so that prose at the beginning does not speak for code at the end. */
+/** Number of samples. They are evenly spread, so that prose at the beginning does not decide for code at the end. */
 const SAMPLES = 32;
 
-/** What a turn costs beside its text: its role and its borders. */
+/** Tokens of a turn in addition to its text: role and delimiters. */
 const TURN_TOKENS = 4;
-/** What every request costs beside its turns. */
+/** Tokens of every request in addition to its turns. */
 const REQUEST_TOKENS = 3;
 
-/** The members that hold the conversation, and those whose JSON the model is shown. */
+/** The members that hold the conversation, and those that the model gets as JSON. */
 const CONVERSATION: Readonly<Record<CountedProtocol, readonly string[]>> = {
   messages: ["system", "messages"],
   responses: ["instructions", "input"],
@@ -43,7 +46,10 @@ const SHOWN_AS_JSON: Readonly<Record<CountedProtocol, readonly string[]>> = {
   responses: ["tools", "text"],
 };
 
-/** Estimates the input tokens of a body that has the form of its protocol; at least 1. An image or a file counts its least, whatever its bytes. */
+/**
+ * Estimates the input tokens of a body that is valid for its protocol; at least 1. An image or a file counts the
+ * configured minimum, whatever its size.
+ */
 export function estimateInput(protocol: CountedProtocol, json: Readonly<JsonObject>, media: MediaTokens): number {
   const input = new PromptText();
   for (const name of SHOWN_AS_JSON[protocol]) input.addJson(json[name]);
@@ -58,7 +64,7 @@ export function estimateInput(protocol: CountedProtocol, json: Readonly<JsonObje
   );
 }
 
-/** Estimates the tokens of a text in bounded time, however long it is. */
+/** Estimates the tokens of a text in bounded time, whatever its length. */
 export function estimateText(text: string): number {
   if (text.length <= SAMPLED_CHARS_MAX) return estimateTokenCount(text);
   const width = SAMPLED_CHARS_MAX / SAMPLES;
@@ -87,14 +93,14 @@ const UNREAD: ReadonlySet<string> = new Set([
   "type",
 ]);
 
-/** Members that are data in themselves: their names count as well as their values. */
+/** Members that are data: their member names count as well as their values. */
 const DATA_MEMBERS: ReadonlySet<string> = new Set(["input", "input_schema", "parameters", "schema", "tools"]);
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "input_image", "computer_screenshot"]);
 const FILE_TYPES: ReadonlySet<string> = new Set(["input_file", "input_audio"]);
 
 /**
- * Gathers what a model reads of a conversation. The walk is iterative, since the depth is the client's
+ * Collects what a model reads of a conversation. The walk is iterative because the client chooses the depth
  * (docs/failure-model.md row 44).
  */
 class PromptText {
@@ -128,7 +134,7 @@ class PromptText {
     }
     const source = type === "document" ? objectOf(part.source) : undefined;
     if (source && source.type !== "content") {
-      // Text that calls itself a document is text.
+      // A document of type text is text.
       if (source.type === "text") pending.push(source.data);
       else this.files += 1;
       return;
@@ -141,14 +147,14 @@ class PromptText {
   }
 }
 
-/** What is counted of a request: all that a server would be sent of it. */
+/** The part of a request that is counted: everything that a server would be sent. */
 export function countedOf(request: ClientRequest): ClientRequest {
   return withoutMadeFiles(request).request;
 }
 
 /**
- * The upstream's body of a count: the client's under the upstream's name of the model, without what it cannot read and
- * without members that nobody knows.
+ * The upstream's body for a count: the client's body with the upstream's model name, without what that server cannot
+ * read and without unknown members.
  */
 export function encodeCount(
   request: ClientRequest,
@@ -166,8 +172,9 @@ export function encodeCount(
 }
 
 /**
- * What cannot be counted: state at the upstream, which no tenant may reach (ARCHITECTURE.md promise 14).
- * @param route that keeps what the request needs; undefined: it needs nothing, or nobody keeps it.
+ * The refusal of a request that cannot be counted because it refers to state at the upstream, which no tenant may reach
+ * (ARCHITECTURE.md promise 14).
+ * @param route the route that keeps what the request refers to; undefined: it refers to nothing, or nothing keeps it.
  */
 export function countFault(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
   return refusedState(request, route);
@@ -181,7 +188,7 @@ export function isCount(body: Uint8Array): boolean {
   return typeof count === "number" && Number.isSafeInteger(count) && count >= 0;
 }
 
-/** The reply of a count made here. */
+/** The reply to the client for a count that was made here. */
 export function renderCount(protocol: CountedProtocol, tokens: number): Uint8Array {
   const count = { input_tokens: tokens };
   return Buffer.from(JSON.stringify(protocol === "messages" ? count : { object: "response.input_tokens", ...count }));

@@ -1,4 +1,4 @@
-/** The upstream's count in a reply that is a failure: the upstream may bill the operator for it. */
+/** Adds the upstream's usage to the fault of a failed reply, because the upstream may bill the operator for it. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
@@ -15,15 +15,18 @@ const READERS: Readonly<Record<Protocol, (json: JsonObject) => Usage | undefined
 };
 
 /**
+ * Adds the usage of a failed whole reply to its fault.
  * @param protocol the upstream's.
- * @param json the reply that was found to be a failure.
- * @returns the fault with the tokens that the upstream counted; as it was where it counted none.
+ * @param json the failed reply.
+ * @returns the fault with the upstream's usage; the unchanged fault if the reply has none.
  */
 export function withCount(fault: UpstreamFault, protocol: Protocol, json: JsonObject): UpstreamFault {
   return counted(fault, READERS[protocol](json));
 }
 
-/** Why a stream has failed, with the tokens that the upstream had counted until then; undefined while it has not. */
+/**
+ * The fault of a failed stream, with the usage that the upstream had reported by then; undefined if it has not failed.
+ */
 export function countedFault(stream: Pick<StreamConverter, "fault" | "counts">): UpstreamFault | undefined {
   return stream.fault && counted(stream.fault, stream.counts().usage);
 }

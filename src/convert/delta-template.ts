@@ -1,32 +1,36 @@
 /**
- * Deltas of one reply differ in a text and perhaps in a number: a frame that has been parsed is the template by which the
- * frames after it are recognised as bytes. A frame that matches is valid JSON that says the same but for these, so it
- * needs no parser: of a burst of 200 events this saves half of the work. Anything else than a text without escapes in the
- * same place of the same frame is no match, and is parsed. Frames that come together are taken as one run.
+ * Recognizes delta frames by their bytes. The deltas of one reply differ in a text and perhaps in a number, so a parsed
+ * frame is a template for the frames after it. A frame that matches is valid JSON that equals the template except for
+ * these values, so it needs no parser; for a burst of 200 events this saves half of the work. A frame matches only if
+ * it has a text without escapes in the same position; every other frame is parsed. Matching frames that arrive together
+ * are handled as one run.
  */
 
 import { isUtf8 } from "node:buffer";
 import type { TextRun } from "./produced.ts";
 
-/** Templates made for nothing, one after another, before a stream is taken for one whose frames differ in more than their text. */
+/**
+ * After this many templates in a row that no frame has matched, the stream counts as one whose frames differ in more
+ * than their text.
+ */
 export const TEMPLATE_MISSES_MAX = 8;
 
-/** What differs from one delta to the next, by the names of members that the frame has only once. */
+/** The parts that differ from one delta to the next, as names of members that occur only once in the frame. */
 export interface Varying {
   /** The member with the model's output. */
   readonly text: string;
   /** A member that counts events. */
   readonly number?: string | undefined;
-  /** A member that means nothing (`obfuscation`). */
+  /** A member without meaning (`obfuscation`). */
   readonly noise?: string | undefined;
 }
 
-/** Frames that matched one after another. */
+/** Consecutive frames that matched. */
 export interface DeltaRun extends TextRun {
-  /** Where its first frame begins and its last one ends. */
+  /** Start of its first frame and end of its last one. */
   readonly start: number;
   readonly end: number;
-  /** Of the last frame, of the member that counts; undefined where frames have none. */
+  /** The number of the last frame; undefined if the frames have none. */
   readonly number: number | undefined;
 }
 
@@ -35,10 +39,10 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 const TEXT = 0;
 const NUMBER = 1;
 const NOISE = 2;
-/** In place of a kind: the frame ends here. */
+/** Marks the end of the frame, in place of a kind. */
 const END = 3;
 
-/** A part of a frame that differs from one to the next: its value, without quotes. */
+/** A part of a frame that differs from one to the next: its value without quotes. */
 interface TemplateField {
   readonly kind: typeof TEXT | typeof NUMBER | typeof NOISE;
   readonly start: number;
@@ -52,18 +56,20 @@ const COLON = 0x3a;
 const LF = 0x0a;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
-/** The first byte that is no character of its own. */
+/** The first byte value that is not an ASCII character. */
 const ASCII_END = 0x80;
-/** Digits that a number surely holds exactly. */
+/** The most digits that a number is sure to hold exactly. */
 const DIGITS_MAX = 15;
-/** Bytes that are compared at once: the 230 bytes around a text take 21 ns with four, 137 one by one. */
+/**
+ * Bytes that are compared at once. The 230 bytes around a text take 21 ns in words of four, and 137 ns byte by byte.
+ */
 const WORD_BYTES = 4;
-/** Longest run; the frames after it are the next one. */
+/** The most deltas in a run; further frames make another one. */
 const RUN_DELTAS_MAX = 512;
-/** A text, a number, a noise. */
+/** A text, a number and a noise member. */
 const FIELDS_MAX = 3;
 
-/** The last run that was found: one for all streams, since a run is matched and used in one go. */
+/** The last run that was found. One object for all streams, because a run is matched and used synchronously. */
 const RUN: Writable<DeltaRun> = {
   start: 0,
   end: 0,
@@ -78,17 +84,20 @@ const RUN: Writable<DeltaRun> = {
 
 export class DeltaTemplate {
   /**
-   * Literals and kinds in turn, of each literal its length, the mask of its last word, and its words. One list of numbers: with
-   * thousands of streams each object more that a match looks at is one more that is in no cache.
+   * Alternates literals and kinds. A literal is its length, the mask of its last word, and its words. All of it is one
+   * list of numbers: with thousands of streams, each further object that a match reads is another cache miss.
    */
   readonly #pattern: Int32Array;
   readonly #kinds: readonly TemplateField["kind"][];
-  /** Of the list of places: how many a frame has, and which are those of its text and of its number. */
+  /** The number of positions that a frame has in the list of places, and the indexes of its text and its number. */
   readonly #stride: number;
   readonly #textAt: number;
   readonly #numberAt: number | undefined;
   readonly #literalBytes: number;
-  /** Bytes in front of each varying part, and after the last, of the frame that is written. Undefined: none is. */
+  /**
+   * The literals of the frame that the client gets: before each varying part, and after the last. Undefined: the frame
+   * is not rewritten.
+   */
   readonly #written: readonly Uint8Array[] | undefined;
 
   private constructor(
@@ -102,20 +111,21 @@ export class DeltaTemplate {
     this.#textAt = 2 * kinds.indexOf(TEXT);
     this.#numberAt = kinds.includes(NUMBER) ? 2 * kinds.indexOf(NUMBER) : undefined;
     this.#literalBytes = sizeOf(literals);
-    // Copies: the frame is a view of a chunk, which would stay in memory.
+    // Copied, because a view of the frame would keep its whole chunk in memory.
     this.#written = written?.map((literal) => Uint8Array.from(literal));
   }
 
   /**
+   * Makes a template.
    * @param frame a whole frame with its blank line, of valid JSON.
-   * @param sent the frame that the client gets in its place.
-   * @returns undefined where its parts cannot be told by its bytes alone.
+   * @param sent the frame that the client gets instead.
+   * @returns undefined if bytes alone do not identify its parts.
    */
   static of(frame: Buffer, sent: Buffer, varying: Varying): DeltaTemplate | undefined {
     const fields = fieldsOf(frame, varying);
     const kinds = fields?.map(({ kind }) => kind);
     if (!fields || !kinds) return undefined;
-    // A name that is written with an escape may be that of a varying member once more.
+    // A name written with an escape could be a second member with the name of a varying one.
     const literals = literalsOf(frame, fields);
     if (literals.some((literal) => literal.includes(BACKSLASH))) return undefined;
     if (sent === frame) return new DeltaTemplate(kinds, literals);
@@ -124,7 +134,7 @@ export class DeltaTemplate {
     return new DeltaTemplate(kinds, literals, literalsOf(sent, sentFields));
   }
 
-  /** The same of a frame that was written here. */
+  /** A template for a frame that was written here. */
   static ofOwn(frame: Buffer, varying: Varying): DeltaTemplate | undefined {
     const fields = fieldsOf(frame, varying);
     const kinds = fields?.map(({ kind }) => kind);
@@ -132,12 +142,12 @@ export class DeltaTemplate {
     return literals && kinds && new DeltaTemplate(kinds, literals, literals);
   }
 
-  /** Whether the client gets other bytes than came: those of `write`. */
+  /** Whether the client gets other bytes than arrived: those of `written`. */
   get isRewritten(): boolean {
     return this.#written !== undefined;
   }
 
-  /** What the client gets of a run, where it gets other bytes than came. @param bytes those in which it was found. */
+  /** What the client gets of a run that is rewritten. @param bytes the bytes in which the run was found. */
   written(bytes: Uint8Array, run: DeltaRun): Buffer {
     const literals = this.#written ?? [];
     const kept = run.end - run.start - run.deltas * this.#literalBytes;
@@ -150,7 +160,7 @@ export class DeltaTemplate {
         next += literal.length;
         if (index === this.#kinds.length) break;
         const end = run.places[place + 1] as number;
-        // Texts are short: a loop is done before a call has begun to copy.
+        // Texts are short: a loop is faster than the call of a copy function.
         for (let from = run.places[place] as number; from < end; from++) into[next++] = bytes[from] as number;
         place += 2;
       }
@@ -158,15 +168,15 @@ export class DeltaTemplate {
     return into;
   }
 
-  /** The most bytes that such a frame has beside its text, with this number or one below it. */
+  /** The most bytes that such a frame has in addition to its text, with this number or a smaller one. */
   bytesAround(number: number): number {
     return this.#kinds.includes(NUMBER) ? this.#literalBytes + String(number).length : this.#literalBytes;
   }
 
   /**
-   * Writes the frame itself with another text and number.
-   * @param source has the text, from `start` to `end`.
-   * @returns where it ends.
+   * Writes the frame with another text and number.
+   * @param source contains the text, from `start` to `end`.
+   * @returns the position after the frame.
    */
   put(into: Buffer, at: number, source: Uint8Array, start: number, end: number, number: number): number {
     const literals = this.#written ?? [];
@@ -185,15 +195,15 @@ export class DeltaTemplate {
     return next;
   }
 
-  /** Whether a whole frame is such a frame. @param mayEscape also where its text has escapes. */
+  /** Whether this whole frame matches. @param mayEscape whether its text may have escapes. */
   fits(frame: Uint8Array, mayEscape: boolean): boolean {
     return this.#match(frame, viewOf(frame), 0, 0, mayEscape) === frame.length;
   }
 
   /**
-   * Looks for frames of this kind.
-   * @param strict texts that are not UTF-8 are no match.
-   * @returns the run that begins at `from`, until the next one is looked for; undefined where none does.
+   * Looks for frames that match.
+   * @param strict texts that are not valid UTF-8 do not match.
+   * @returns the run that begins at `from`; undefined if there is none. It is valid until the next call.
    */
   run(bytes: Uint8Array, from: number, strict: boolean): DeltaRun | undefined {
     const view = viewOf(bytes);
@@ -230,8 +240,9 @@ export class DeltaTemplate {
   }
 
   /**
-   * @param place where the places of its varying parts are put.
-   * @returns where the frame that begins at `from` ends; -1 when it is not such a frame, or not all there.
+   * Matches one frame.
+   * @param place index in the list of places at which the positions of its varying parts are stored.
+   * @returns the end of the frame that begins at `from`; -1 if it does not match or is incomplete.
    */
   #match(bytes: Uint8Array, view: DataView, from: number, place: number, mayEscape: boolean): number {
     const { places } = RUN;
@@ -258,12 +269,13 @@ export class DeltaTemplate {
   }
 }
 
-/** The last word of a literal is its last four bytes, some of which may be those of the word before it. */
+/** The last word of a literal is its last four bytes, which may overlap the word before it. */
 function patternOf(kinds: readonly TemplateField["kind"][], literals: readonly Uint8Array[]): Int32Array {
   const pattern: number[] = [];
   for (const [index, literal] of literals.entries()) {
     const { length } = literal;
-    // A shorter one is looked at with the bytes in front of it, masked out; the first of a frame is longer (`data: {"`).
+    // A literal shorter than a word is compared together with the bytes before it, which are masked out. The first
+    // literal of a frame is never that short (`data: {"`).
     const view = viewOf(Buffer.concat([Buffer.alloc(WORD_BYTES), literal]));
     const mask = length < WORD_BYTES ? -1 << (8 * (WORD_BYTES - length)) : -1;
     pattern.push(length, mask);
@@ -285,7 +297,10 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength);
 }
 
-/** @returns -1 where it is none, has escapes that it may not have, or is not all there. An empty text is no output. */
+/**
+ * @returns -1 if there is no string, it has escapes that are not allowed, or it is incomplete. An empty text is no
+ * output.
+ */
 function endOfString(bytes: Uint8Array, from: number, mayEscape: boolean): number {
   let at = from;
   for (; at < bytes.length; at++) {
@@ -303,7 +318,7 @@ function endOfNumber(bytes: Uint8Array, from: number): number {
   return at === from || (bytes[from] === DIGIT_0 && at - from > 1) ? -1 : at;
 }
 
-/** @param place where the list of places has that of the number. */
+/** @param place index of the number in the list of places. */
 function numberIn(bytes: Uint8Array, place: number): number {
   const end = RUN.places[place + 1] as number;
   let value = 0;
@@ -330,9 +345,12 @@ function literalsOf(frame: Buffer, fields: readonly TemplateField[]): readonly U
   return ends.map((end, index) => frame.subarray(fields[index - 1]?.end ?? 0, end));
 }
 
-/** Where the value of the only member of this name is, without its quotes; undefined when there is not just one. */
+/**
+ * The position of the value of the only member with this name, without its quotes; undefined if there is not exactly
+ * one.
+ */
 function fieldOf(frame: Buffer, name: string, kind: TemplateField["kind"]): TemplateField | undefined {
-  // Inside of a text the quotes are escaped, so that this is a member's name, or a value, wherever it is found.
+  // Inside a text, quotes are escaped. So a match is always a member's name or a whole value.
   const key = `"${name}"`;
   const found = frame.indexOf(key);
   if (found < 0 || frame.includes(key, found + 1) || frame[found + key.length] !== COLON) return undefined;

@@ -1,4 +1,4 @@
-/** Which protocol renders an error: one row a protocol. */
+/** Chooses the error renderer of each protocol. */
 import type { ErrorAnswer } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { renderError as chat } from "./chat/error.ts";
@@ -12,8 +12,8 @@ const RENDERERS: Readonly<Record<Protocol, (answer: ErrorAnswer, requestId: stri
 };
 
 /**
- * The JSON body of an answer that is not 2xx, in the client's protocol's own shape.
- * @param requestId as printed in `x-request-id`.
+ * The JSON body of an answer that is not 2xx, in the shape of the client's protocol.
+ * @param requestId the value of `x-request-id`.
  */
 export function renderError(protocol: Protocol, answer: ErrorAnswer, requestId: string): string {
   return RENDERERS[protocol](answer, requestId);

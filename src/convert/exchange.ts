@@ -1,7 +1,7 @@
 /**
- * The interface between the pipeline and the protocols. One `Exchange` is made per attempt, since routes may differ in
- * protocol and capabilities; it encodes the request, then turns the upstream's reply into the client's. Everything here
- * is pure: bytes in, bytes out; time, ids and sealing come in through `ConvertContext`.
+ * The interface between the pipeline and the protocols. Each attempt has its own `Exchange`, because routes may differ
+ * in protocol and capabilities. It encodes the request, then turns the upstream's reply into the client's. Everything
+ * here is pure, bytes in and bytes out; time, ids and sealing come from `ConvertContext`.
  */
 import type { Capabilities } from "../values/catalog.ts";
 import type { Cause, ErrorAnswer, Refusal } from "../values/errors.ts";
@@ -11,26 +11,26 @@ import type { Protocol } from "../values/protocol.ts";
 import type { ProducedCounts, Usage } from "../values/tokens/usage.ts";
 import type { JsonScan } from "../wire/json.ts";
 
-/** A client's request once accept has vouched for its form. */
+/** A client's request that accept has validated. */
 export interface ClientRequest {
   readonly protocol: Protocol;
-  /** The body as it came: valid UTF-8, one JSON object. */
+  /** The body as received: valid UTF-8, one JSON object. */
   readonly body: Uint8Array;
-  /** The body parsed once; never changed in place. */
+  /** The parsed body; never changed in place. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** Where the top-level members are in `body`, for splices. */
+  /** Positions of the top-level members in `body`, for splices. */
   readonly scan: JsonScan;
   readonly model: string;
   readonly stream: boolean;
-  /** Dotted paths of the members that no protocol lists, as accept found them; undefined: nobody has looked. */
+  /** Dotted paths of the members that no protocol lists, found by accept; undefined: not checked. */
   readonly surplus?: readonly string[] | undefined;
-  /** Whether references to items of replies that broke off have been left out of it. */
+  /** Whether references to items of broken-off replies have been removed from it. */
   readonly lostReferences?: boolean | undefined;
-  /** Its wrapped ids; undefined: it has none. */
+  /** The wrapped ids in it; undefined: none. */
   readonly stored?: StoredNames | undefined;
 }
 
-/** What convert must know of the route that the attempt takes. */
+/** What convert must know of the route of an attempt. */
 export interface RouteFacts {
   /** The upstream's name in the configuration. */
   readonly upstream: string;
@@ -39,79 +39,79 @@ export interface RouteFacts {
   readonly capabilities: Capabilities;
   readonly maxOutputTokens: number;
   readonly defaultOutputTokens: number;
-  /** Members that the upstream gets though no protocol lists them; undefined: none. */
+  /** Members that are sent to the upstream although no protocol lists them; undefined: none. */
   readonly passedMembers?: PassedMembers | undefined;
-  /** Names under which the upstream may answer for the model, beside its own and its dated versions. */
+  /** Names with which the upstream may answer for the model, in addition to the model's name and its dated versions. */
   readonly answersAs?: readonly string[] | undefined;
-  /** Whether the upstream keeps responses that its clients may refer to. */
+  /** Whether the upstream keeps responses that clients may refer to. */
   readonly stateful?: boolean | undefined;
 }
 
-/** What admission decided that changes the body. */
+/** The decisions of admission that change the body. */
 export interface Permitted {
-  /** The most output that may be asked for; undefined: the body's own limit is kept. */
+  /** The most output tokens that may be requested; undefined: the body's own limit stays. */
   readonly outputLimit: number | undefined;
-  /** The most tokens of thinking that may be asked for; undefined: any number. */
+  /** The most thinking tokens that may be requested; undefined: unlimited. */
   readonly thinkingMost?: number | undefined;
   /**
-   * Whether the client has named no limit for its stream (ARCHITECTURE.md promise 1): it may be ended here with
-   * `truncate`.
+   * Whether the client has set no output limit for its stream (ARCHITECTURE.md promise 1). Such a stream may be ended
+   * here with `truncate`.
    */
   readonly openEnded?: boolean | undefined;
   /**
-   * Input tokens by the request's size: a client of another protocol is shown these, and charged for them, where the
-   * upstream has not counted its input. Undefined where nothing is charged.
+   * Input tokens estimated from the request's size. If the upstream has not counted its input, a client of another
+   * protocol is shown these and charged for them. Undefined if nothing is charged.
    */
   readonly inputEstimate?: number | undefined;
-  /** Types of hosted tools that are offered and have no price: they are left out. Undefined: none. */
+  /** Types of the offered hosted tools that have no price; they are left out. Undefined: none. */
   readonly unpricedTools?: readonly string[] | undefined;
-  /** Whether a drop is a refusal (`x-tollgate-strict: 1`). */
+  /** Whether the request is refused instead of dropping anything (`x-tollgate-strict: 1`). */
   readonly strict: boolean;
 }
 
-/** Time, chance and secrets for a pure folder. */
+/** Time, randomness and secrets, so that the rest of this folder is pure. */
 export interface ConvertContext {
   /** Seconds since the epoch, for `created`. */
   readonly nowS: number;
   /** `length` random base62 characters, for ids. */
   randomId(length: number): string;
-  /**
-   * Wraps reasoning content for the client to bring back; the result starts with `gw1.` (docs/translation-rules.md rule
-   * 38).
-   */
+  /** Wraps reasoning for the client to send back; the result starts with `gw1.` (docs/translation-rules.md rule 38). */
   seal(content: Uint8Array, context: string): string;
-  /** The same as `seal`, and the same envelope for the same content in the same context: for ids that are no secrets. */
+  /** Like `seal`, but gives the same envelope for the same content in the same context: for ids that are not secret. */
   sealAlike(content: Uint8Array, context: string): string;
   /**
-   * 32 characters that the same text always gives, for the same account, and that nobody without the sealing key can
-   * tell in advance or read the text from.
+   * 32 characters, always the same for the same text and account. Without the sealing key, nobody can predict them or
+   * recover the text.
    */
   digest(text: string): string;
-  /** The content of an envelope that was sealed here for the same context, or undefined for anything else. */
+  /** The content of an envelope that was sealed here for the same context; undefined for anything else. */
   open(envelope: string, context: string): Uint8Array | undefined;
 }
 
 export interface EncodedRequest {
   readonly body: Uint8Array;
-  /** Client fields that the translation left out, for `x-tollgate-translation`; empty when exact. */
+  /** Client members that the translation left out, for `x-tollgate-translation`; empty if it was exact. */
   readonly dropped: readonly string[];
-  /** Advice that changes no answer and was left out, too. */
+  /** Hints that were also left out; they do not change the answer. */
   readonly ignored?: readonly string[];
-  /** How many of `dropped` are members that no protocol lists: their names are the client's, and no metric's label. */
+  /**
+   * How many of `dropped` are members that no protocol lists. The client chose their names, so they are never metric
+   * labels.
+   */
   readonly unlisted: number;
-  /** The name of the tier that `body` asks for (values/members/tier.ts); undefined for the standard one. */
+  /** The name of the service tier that `body` asks for (values/members/tier.ts); undefined: standard. */
   readonly tier: string | undefined;
 }
 
-/** What is known so far of the tokens of an attempt. */
+/** The token counts of an attempt that are known so far. */
 export interface AttemptCounts {
-  /** By the upstream's own count; undefined while it has said nothing believable. */
+  /** The upstream's own count; undefined while it has given no plausible one. */
   readonly usage: Usage | undefined;
-  /** Whether `usage` is the upstream's last word, of all choices, rather than a snapshot from the middle of a stream. */
+  /** Whether `usage` is the upstream's final count, of all choices, and not a snapshot from the middle of a stream. */
   readonly final: boolean;
-  /** What has gone by, for the estimate. */
+  /** What the reply contained, for the estimate. */
   readonly produced: ProducedCounts;
-  /** The model that the upstream says has answered, where that is another than was asked for. */
+  /** The model that answered according to the upstream, if it is not the one that was asked for. */
   readonly answeredBy?: string | undefined;
 }
 
@@ -122,13 +122,13 @@ export interface UpstreamFault {
   readonly code: string | undefined;
   /** For operators; never shown to a client. */
   readonly reason: string;
-  /** What the upstream says of a request that it rejects, as it came: to be cleaned before anybody reads it. */
+  /** The upstream's message about a request that it rejects, unchanged; it must be cleaned before anybody reads it. */
   readonly words?: string | undefined;
-  /** What the upstream counted for it, where it is a whole reply, or a stream that failed before its first event. */
+  /** The upstream's usage, if the reply is whole, or is a stream that failed before its first event. */
   readonly usage?: Usage | undefined;
-  /** Whether a client can bring it about by what it asks for: the bill is then that of a client that left. */
+  /** Whether a client can cause the fault by what it asks for. It is then charged like a client that disconnected. */
   readonly canBeAskedFor?: boolean | undefined;
-  /** Whether the model has failed and said so, and not its server: that is alive. */
+  /** Whether the model itself failed and reported it; then its server counts as alive. */
   readonly ofModel?: boolean | undefined;
 }
 
@@ -141,40 +141,43 @@ export interface WholeReply {
 /** A piece of the client's stream: always whole frames. */
 export interface ClientFrames {
   readonly bytes: Uint8Array;
-  /** Whether any output is in it, known or unknown: what counts as delivered and as the first token. */
+  /** Whether it contains output, known or unknown: this counts as delivered, and as the first token. */
   readonly semantic: boolean;
-  /** Whether the frames from here on end the stream: they wait for the charge to be durable. */
+  /** Whether these frames end the stream; they wait until the charge is durable. */
   readonly terminal: boolean;
 }
 
-/** Turns an upstream's byte stream into the client's, however it is cut (promise 7). */
+/** Turns an upstream's byte stream into the client's, however the bytes are split (promise 7). */
 export interface StreamConverter {
-  /** Takes bytes of the upstream; gives the frames that they complete. After `fault` or the terminal frame: nothing. */
+  /**
+   * Takes bytes of the upstream; returns the frames that they complete. Returns nothing after `fault` or the terminal
+   * frame.
+   */
   push(chunk: Uint8Array): readonly ClientFrames[];
-  /** The upstream's body has ended; gives the frames still owed. */
+  /** Called at the end of the upstream's body; returns the frames that are still to be sent. */
   end(): readonly ClientFrames[];
-  /** Set when the upstream said or did what its protocol does not allow, or reported an error in its stream. */
+  /** Set when the upstream violated its protocol or reported an error in its stream. */
   readonly fault: UpstreamFault | undefined;
-  /** True once the terminal frame has been given. */
+  /** True once the terminal frame has been returned. */
   readonly ended: boolean;
-  /** True once any frame has been given. */
+  /** True once any frame has been returned. */
   readonly opened: boolean;
   /**
-   * True while the client's answer is complete and the upstream is read on for its usage only, because a stop string
-   * was found that the upstream did not get (rule 25). Push on; call `end` after 10 s at most: either gives the
-   * terminal frame, even if the upstream fails.
+   * True while the client's answer is complete and the upstream is read only for its usage, because a stop string was
+   * found that the upstream did not get (rule 25). Continue to call `push`; call `end` after 10 s at most. Either
+   * returns the terminal frame, even if the upstream fails.
    */
   readonly draining: boolean;
   counts(): AttemptCounts;
-  /** The frames that end the client's stream as failed, in its protocol's own form (promise 8). */
+  /** The frames that end the client's stream as failed, in the form of its protocol (promise 8). */
   fail(answer: ErrorAnswer, requestId: string): Uint8Array;
   /**
-   * The frames that end an open-ended stream here as cut by an output limit, in the client's protocol's own form: what
-   * is open is closed. Nothing may be pushed after it.
-   * @param usage the usage that the client is sent.
+   * Ends an open-ended stream here as truncated by an output limit and closes what is open. Returns the frames in the
+   * form of the client's protocol. Nothing may be pushed after it.
+   * @param usage the usage that is sent to the client.
    */
   truncate(usage: Usage): readonly ClientFrames[];
-  /** A frame for a silent stretch (promise 8), or undefined while the stream has not opened. */
+  /** A heartbeat frame (promise 8); undefined while the stream has not opened. */
   heartbeat(): Uint8Array | undefined;
 }
 
@@ -182,7 +185,7 @@ export interface StreamConverter {
 export interface Exchange {
   readonly request: EncodedRequest;
   /**
-   * The `x-tollgate-translation` header: `exact` or `lossy; dropped=...`; undefined where nothing was translated and
+   * The `x-tollgate-translation` header: `exact` or `lossy; dropped=...`. Undefined if nothing was translated and
    * nothing was left out.
    */
   readonly translation: string | undefined;
@@ -192,7 +195,7 @@ export interface Exchange {
   stream(): StreamConverter;
 }
 
-/** Makes the exchange of one attempt, or says why this route cannot carry the request. */
+/** Makes the exchange of one attempt, or the refusal if this route cannot carry the request. */
 export type OpenExchange = (
   request: ClientRequest,
   route: RouteFacts,
@@ -200,7 +203,7 @@ export type OpenExchange = (
   context: ConvertContext,
 ) => Exchange | Refusal;
 
-/** Narrows a conversion's result to a fault. */
+/** Distinguishes a fault from a converted reply. */
 export function isFault(value: WholeReply | UpstreamFault): value is UpstreamFault {
   return "reason" in value;
 }

@@ -1,8 +1,8 @@
 /**
- * The one vocabulary between the three protocols: each decodes to it and encodes from it, so there are three pairs of
- * translators and not six. Requests, whole replies and stream events, as plain values; nothing here reads a clock or a
- * socket. What only one protocol knows rides in `rest`, so that a loss can be named (ARCHITECTURE.md promise 9). Rule
- * numbers are those of docs/translation-rules.md.
+ * The shared form of requests, whole replies and stream events, through which the three protocols are translated. Each
+ * protocol decodes to it and encodes from it, so there are three pairs of translators and not six. All values are
+ * plain; nothing here reads a clock or a socket. What only one protocol knows is kept in `rest`, so that a loss can be
+ * named (ARCHITECTURE.md promise 9). Rule numbers are those of docs/translation-rules.md.
  */
 
 import type { Effort } from "../values/catalog.ts";
@@ -12,14 +12,14 @@ import type { Usage } from "../values/tokens/usage.ts";
 
 // ---------------------------------------------------------------------------------------------- parts of a conversation
 
-/** Where a prompt cache may be cut: after the part that carries it. */
+/** A prompt cache may end after the part that carries this. */
 export interface CacheBreakpoint {
   readonly ttl: "short" | "long";
-  /** The life in the client's own words, for a target that knows them; undefined: the default. */
+  /** The lifetime exactly as the client wrote it, for a target that knows the same values; undefined: the default. */
   readonly told?: string | undefined;
 }
 
-/** A path to a member of the client's body, spelled as the client's protocol spells it (`messages[3].content[0]`). */
+/** A path to a member of the client's body, in the spelling of the client's protocol (`messages[3].content[0]`). */
 type Param = string;
 
 export interface TextPart {
@@ -27,20 +27,19 @@ export interface TextPart {
   readonly text: string;
   readonly cache?: CacheBreakpoint | undefined;
   /**
-   * True for the first part of a message that the client sent as a message of its own within one assistant turn: where
-   * the target knows one string only, a blank line separates it from the text before (docs/translation-rules.md rule
-   * 14).
+   * True for the first part of a message that the client sent separately within one assistant turn. A target that takes
+   * only one string gets a blank line between it and the text before (docs/translation-rules.md rule 14).
    */
   readonly startsMessage?: boolean | undefined;
 }
 
-/** Bytes, an address, or an upstream's own file id (which no other vendor can read). */
+/** Bytes, a URL, or the file id of one upstream (which no other vendor can read). */
 export type MediaSource =
   | {
       readonly kind: "base64";
-      /** In lower case, without parameters. */
+      /** In lowercase, without parameters. */
       readonly mediaType: string;
-      /** Of text, as far as it is named. */
+      /** For text, if the client named it. */
       readonly charset: string | undefined;
       readonly data: string;
     }
@@ -55,7 +54,7 @@ export interface ImagePart {
   readonly param: Param;
 }
 
-/** A document. Plain text files are `text` sources; everything else is bytes with a media type, or an address. */
+/** A document. Plain text files are `text` sources; everything else is bytes with a media type, or a URL. */
 export interface FilePart {
   readonly type: "file";
   readonly source: MediaSource | { readonly kind: "text"; readonly text: string };
@@ -64,7 +63,7 @@ export interface FilePart {
   readonly param: Param;
 }
 
-/** Sound from the client; every target refuses it but the protocol that it came from (rule 18). */
+/** Audio from the client. Only its own protocol carries it; every other target refuses it (rule 18). */
 interface AudioPart {
   readonly type: "audio";
   readonly param: Param;
@@ -82,19 +81,24 @@ interface RefusalPart {
   readonly startsMessage?: boolean | undefined;
 }
 
-/** A stretch of reasoning: messages `thinking` and `redacted_thinking`, responses `reasoning`, chat `reasoning_content`. */
+/**
+ * One block of reasoning: messages `thinking` and `redacted_thinking`, responses `reasoning`, chat `reasoning_content`.
+ */
 export interface ReasoningPart {
   readonly type: "reasoning";
-  /** What may be read: thinking text, or the summaries joined by a blank line. Empty when only `opaque` is there. */
+  /** The readable part: thinking text, or the summaries joined by a blank line. Empty when there is only `opaque`. */
   readonly text: string;
   /**
-   * What must come back unread: a signature, encrypted content, redacted data, or one of our envelopes (`gw1.`).
-   * Undefined when there is none.
+   * The part that must come back unchanged: a signature, encrypted content, redacted data, or one of our envelopes
+   * (`gw1.`). Undefined when there is none.
    */
   readonly opaque: string | undefined;
 }
 
-/** What a call is a call of. `function` and `custom` exist in two protocols; the others are client-run typed tools. */
+/**
+ * The kind of tool that a call uses. `function` and `custom` exist in two protocols; the others are typed tools that
+ * the client runs.
+ */
 export type ToolKind = "function" | "custom" | "local_shell" | "shell" | "apply_patch" | "tool_search";
 
 /** A tool's name as the client knows it. */
@@ -106,12 +110,15 @@ export interface ToolRef {
 
 export interface ToolCallPart {
   readonly type: "tool-call";
-  /** The id as the client wrote it; encoders make it safe (rule 35). */
+  /** The id as the client wrote it; encoders make it valid for the target (rule 35). */
   readonly id: string;
   readonly tool: ToolRef;
-  /** `custom`: the free text. All others: arguments as JSON text (typed tools in their function form, tool-typed.ts). */
+  /**
+   * `custom`: the free text. All others: arguments as JSON text (typed tools in their function form, see
+   * tool-typed.ts).
+   */
   readonly input: string;
-  /** Where a complaint about this call points. */
+  /** The path that an error about this call names. */
   readonly param: Param;
 }
 
@@ -128,7 +135,7 @@ export interface ToolResult {
 export type UserPart = TextPart | ImagePart | FilePart | AudioPart;
 export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
 
-/** System text in the middle of the conversation (rule 10); a leading run is in `HubRequest.system`. */
+/** System text in the middle of the conversation (rule 10). System text at the beginning is in `HubRequest.system`. */
 export interface SystemTurn {
   readonly role: "system";
   readonly parts: readonly TextPart[];
@@ -143,14 +150,14 @@ export interface UserTurn {
   readonly param: Param;
 }
 
-/** Everything that the model said in one go, in order. */
+/** Everything that the model produced in one turn, in order. */
 export interface AssistantTurn {
   readonly role: "assistant";
   readonly parts: readonly AssistantPart[];
   readonly param: Param;
 }
 
-/** Results of calls; decoders leave them where the client put them, and pairing is already proven (rule 12). */
+/** Results of calls. Decoders keep them where the client put them and have already checked the pairing (rule 12). */
 export interface ToolTurn {
   readonly role: "tool";
   readonly results: readonly ToolResult[];
@@ -161,7 +168,7 @@ export type Turn = SystemTurn | UserTurn | AssistantTurn | ToolTurn;
 
 // ------------------------------------------------------------------------------------------------------------- tools
 
-/** The grammar of a freeform tool; undefined definition: any text. */
+/** The grammar of a freeform tool. A tool without one takes any text. */
 export interface Grammar {
   readonly syntax: string;
   readonly definition: string;
@@ -187,13 +194,15 @@ export interface CustomTool {
 }
 
 /**
- * A tool that the client runs and whose shape the client's protocol knows by its type: responses `local_shell`,
+ * A tool that the client runs and whose shape the client's protocol defines by its type: responses `local_shell`,
  * `shell`, `apply_patch`, client `tool_search`; messages `bash_*`, `text_editor_*`, `memory_*` (kind `function`).
  */
 export interface TypedTool {
   readonly type: "typed";
   readonly tool: ToolRef;
-  /** The definition as the client wrote it: two of one name are one tool only if they are written alike. */
+  /**
+   * The definition as the client wrote it: two tools of one name are the same tool only if their definitions are equal.
+   */
   readonly native: JsonObject;
   /** The description for a protocol that does not know the type. */
   readonly description: string;
@@ -201,15 +210,15 @@ export interface TypedTool {
   readonly param: Param;
 }
 
-/** A tool that the vendor's servers would run (rule 33). */
+/** A tool that the vendor's servers run (rule 33). */
 export interface HostedTool {
   readonly type: "hosted";
   /** The tool's own type (`web_search_20250305`, `code_interpreter`; chat's `web_search_options` is `web_search`). */
   readonly hosted: string;
   readonly native: JsonObject;
-  /** Points at the member that a refusal names (`tools[0].type`, `tools.0.type`, `web_search_options`). */
+  /** The path that a refusal names (`tools[0].type`, `tools.0.type`, `web_search_options`). */
   readonly param: Param;
-  /** True when it was asked for by a parameter of its own: then it is never dropped in silence (rule 30). */
+  /** True when the client asked for it by a parameter of its own; then it is never dropped silently (rule 30). */
   readonly demanded: boolean;
 }
 
@@ -217,21 +226,21 @@ export type ToolDefinition = FunctionTool | CustomTool | TypedTool | HostedTool;
 
 export type ToolChoice =
   | { readonly mode: "auto" | "none" | "required" }
-  /** One tool by name; `kind` is what the client called it. */
+  /** One tool by name; `kind` is the kind that the client gave it. */
   | { readonly mode: "named"; readonly tool: ToolRef }
-  /** A hosted tool is forced; nothing but its own vendor can obey. */
+  /** A hosted tool is forced; only its own vendor can do that. */
   | { readonly mode: "hosted"; readonly hosted: string }
   | { readonly mode: "allowed"; readonly required: boolean; readonly tools: readonly ToolRef[] };
 
 // ------------------------------------------------------------------------------------------------------------ request
 
-/** The client's output limit and the member that it stood in. */
+/** The client's output limit and the member that held it. */
 interface OutputLimit {
   readonly param: Param;
   readonly tokens: number;
 }
 
-/** Each member as the client gave it; undefined when absent. */
+/** Each member as the client sent it; undefined when absent. */
 interface Sampling {
   readonly temperature: number | undefined;
   readonly topP: number | undefined;
@@ -248,54 +257,56 @@ export type OutputFormat =
       readonly schema: JsonObject;
     };
 
-/** What the client wants of the model's reasoning (rule 27). */
+/** What the client asks for about the model's reasoning (rule 27). */
 export interface ReasoningWish {
   /** The client's explicit effort; `none` is in `off`. */
   readonly effort: Exclude<Effort, "none"> | undefined;
-  /** True when the client switched reasoning off, in any dialect. */
+  /** True when the client switched reasoning off, in any protocol or vendor's form. */
   readonly off: boolean;
   /** Messages `thinking.budget_tokens`. */
   readonly budgetTokens: number | undefined;
-  /** Messages `thinking.type` other than off, as given; undefined: the client said nothing. */
+  /** Messages `thinking.type`, unless it switches thinking off; undefined: not given. */
   readonly thinking: "enabled" | "adaptive" | undefined;
   /** Messages `thinking.display`. */
   readonly display: string | undefined;
   /** Responses `reasoning.summary`; undefined when absent or null. */
   readonly summary: string | undefined;
-  /** The member that a refusal or a drop names. */
+  /** The member that a refusal or a reported drop names. */
   readonly param: Param;
 }
 
-/** What the reply must look like beyond its content; copied into the `ReplyPlan`. */
+/** What the client asked of the reply apart from its content; copied into the `ReplyPlan`. */
 interface ReplyWish {
-  /** Chat: a last chunk with usage was asked for (`stream_options.include_usage`). */
+  /** Chat: the client asked for a last chunk with usage (`stream_options.include_usage`). */
   readonly includeUsage: boolean;
   /** Responses: `include` has `reasoning.encrypted_content`. */
   readonly encryptedReasoning: boolean;
-  /** Chat: the request used `functions` and not `tools` (rule 37). */
+  /** Chat: the request used `functions` instead of `tools` (rule 37). */
   readonly deprecatedFunctions: boolean;
   /** Responses: whether `store` is not false. */
   readonly referable: boolean;
-  /** Responses: the members that every response object repeats (rule 45). Empty for the others. */
+  /** Responses: the members that every response object repeats (rule 45). Empty for the other protocols. */
   readonly echo: JsonObject;
 }
 
-/** A member that only the client's protocol knows. */
+/** A member that only the client's protocol has. */
 export interface RestField {
   readonly param: Param;
   readonly value: unknown;
   /**
-   * `hint`: leaving it out changes nothing that the client can see (rule 3), and it is named apart; `meaning`: it is
-   * dropped and named; `required`: leaving it out would change the answer's meaning, so the request is refused.
+   * What happens when the target cannot carry the member:
+   * - `hint`: it is left out, which the client cannot notice (rule 3), and listed separately.
+   * - `meaning`: it is dropped and named.
+   * - `required`: the request is refused, because the answer would mean something else without it.
    */
   readonly weight: "hint" | "meaning" | "required";
-  /** The targets that have a word for it all the same; undefined: none. */
+  /** The targets that can carry it all the same; undefined: none. */
   readonly carriedBy?: readonly Protocol[] | undefined;
-  /** Whether no protocol lists it: the name is the client's own. */
+  /** Whether no protocol lists it: the client invented the name. */
   readonly isUnlisted?: boolean | undefined;
 }
 
-/** What accept has already read of a body. */
+/** The members of a body that accept has already read. */
 export interface HubFacts {
   readonly model: string;
   readonly stream: boolean;
@@ -307,7 +318,9 @@ export interface HubRequest {
   /** The model as the client typed it. */
   readonly model: string;
   readonly stream: boolean;
-  /** The leading run of system and developer text, one part per part; attribution text is already gone (rule 11). */
+  /**
+   * The system and developer text at the beginning, one part per part; attribution text is already removed (rule 11).
+   */
   readonly system: readonly TextPart[];
   readonly turns: readonly Turn[];
   readonly tools: readonly ToolDefinition[];
@@ -319,16 +332,16 @@ export interface HubRequest {
   readonly format: OutputFormat | undefined;
   readonly verbosity: string | undefined;
   readonly reasoning: ReasoningWish;
-  /** Token probabilities: how many alternatives, and the member that asked. Undefined: not wanted. */
+  /** Token probabilities: how many alternatives, and the member that asked for them. Undefined: not wanted. */
   readonly logprobs: { readonly top: number | undefined; readonly param: Param } | undefined;
   /** `safety_identifier`, `user` or `metadata.user_id`. */
   readonly userId: string | undefined;
   readonly serviceTier: string | undefined;
   /** OpenAI's prompt cache members by their wire names (`prompt_cache_key`, `prompt_cache_options`, ...). */
   readonly promptCache: JsonObject;
-  /** A breakpoint that the server shall set by itself at the end of what can be cached (`cache_control` of the body). */
+  /** A breakpoint that the server is to set itself at the end of what can be cached (`cache_control` of the body). */
   readonly cache?: CacheBreakpoint | undefined;
-  /** Chat and responses `metadata`: never kept here, echoed by responses. */
+  /** Chat and responses `metadata`: never stored here, echoed by responses. */
   readonly metadata: JsonObject | undefined;
   /** Chat and responses `moderation`. */
   readonly moderation: unknown;
@@ -338,67 +351,70 @@ export interface HubRequest {
 
 // ------------------------------------------------------------------------------------------------ what the reply needs
 
-/** The tools by the names that the upstream got: upstream name -> the client's tool (rules 33 and 34). */
+/** Maps each tool name that was sent upstream to the client's tool (rules 33 and 34). */
 export type RestoreMap = ReadonlyMap<string, ToolRef>;
 
-/** What the reply's translation must know of the request; made by `encodeRequest`, plain data. */
+/** What the translation of the reply must know of the request; plain data, made by `encodeRequest`. */
 export interface ReplyPlan {
   readonly client: Protocol;
   readonly upstream: Protocol;
   /** The model as the client typed it: echoed by every object and event (rule 1). */
   readonly model: string;
-  /** The upstream's name of the model: goes into envelopes. */
+  /** The upstream's name of the model, for envelopes. */
   readonly upstreamModel: string;
-  /** Other names under which the upstream may answer for it. */
+  /** Other model names that the upstream may answer with. */
   readonly answersAs?: readonly string[] | undefined;
-  /** The upstream whose account alone may read its reasoning: goes into envelopes. Undefined: any may. */
+  /** The upstream whose account alone can read its reasoning, for envelopes. Undefined: any account can. */
   readonly account: string | undefined;
   readonly stream: boolean;
   readonly tools: RestoreMap;
-  /** Stop strings that the reply side must watch for; empty when the upstream does it (rule 25). */
+  /** Stop strings that the reply translation must watch for; empty when the upstream does it (rule 25). */
   readonly emulateStop: readonly string[];
   /** Chat: whether the client asked for the usage chunk. */
   readonly includeUsage: boolean;
-  /** Chat: answer with `function_call` in place of `tool_calls` (rule 37). */
+  /** Chat: answer with `function_call` instead of `tool_calls` (rule 37). */
   readonly deprecatedFunctions: boolean;
   readonly reasoning: ReplyReasoning;
   /** Responses: whether the client may refer to the reply's items by their ids. */
   readonly referable: boolean;
-  /** Responses: what every response object repeats. */
+  /** Responses: the members that every response object repeats. */
   readonly echo: JsonObject;
 }
 
 export interface ReplyReasoning {
   /**
-   * `full`: text and envelope. `opaque`: an empty block that carries the envelope only, as for a messages client with
-   * `display: omitted` whose upstream wants its reasoning back. `none`: the client gets nothing of it (rule 39).
+   * How much of the reasoning the client gets (rule 39):
+   * - `full`: text and envelope.
+   * - `opaque`: an empty block that carries the envelope only, for a messages client with `display: omitted` whose
+   *   upstream needs its reasoning back.
+   * - `none`: nothing.
    */
   readonly visibility: "full" | "opaque" | "none";
   /** Responses: reasoning text goes to `summary` (true) or to `content` (false) (rule 38). */
   readonly summary: boolean;
-  /** Whether an envelope is sent along: messages always, responses when included, chat never. */
+  /** Whether the client gets an envelope: messages always, responses when it asked for it, chat never. */
   readonly envelope: boolean;
-  /** Whether the chat upstream leaves reasoning in its text; undefined: it does not. */
+  /** How the chat upstream mixes reasoning into its text; undefined: it does not. */
   readonly inText?: "none" | "tags" | "unopened" | undefined;
 }
 
 /** A request in the upstream's protocol. */
 export interface TranslatedRequest {
   readonly body: Uint8Array;
-  /** Members of the client's body that were left out though they mean something to the client (promise 9). */
+  /** Members of the client's body that were left out although they mean something to the client (promise 9). */
   readonly dropped: readonly string[];
-  /** Those that no protocol lists, beside them. */
+  /** Members that were left out because no protocol lists them, in addition to `dropped`. */
   readonly unlisted: readonly string[];
-  /** Members that were left out and whose absence the client cannot see (docs/translation-rules.md rule 3). */
+  /** Members that were left out without an effect that the client can notice (docs/translation-rules.md rule 3). */
   readonly ignored: readonly string[];
-  /** The name of the tier that `body` asks for (values/members/tier.ts). */
+  /** The name of the service tier that `body` asks for (values/members/tier.ts). */
   readonly tier: string | undefined;
   readonly plan: ReplyPlan;
 }
 
 // -------------------------------------------------------------------------------------------------------------- reply
 
-/** Why the model stopped; rule 43 maps each to each protocol. */
+/** Why the model stopped; rule 43 maps each reason to each protocol. */
 export type StopReason =
   | "end"
   | "tool-calls"
@@ -412,11 +428,11 @@ export interface Stop {
   readonly reason: StopReason;
   /** The matched string, for `stop-sequence`. */
   readonly stopSequence: string | undefined;
-  /** For `refusal`: what the vendor said about it. */
+  /** For `refusal`: the vendor's explanation. */
   readonly refusal: { readonly category: string | null; readonly explanation: string | null } | undefined;
 }
 
-/** A source that the text leans on; offsets are UTF-16 positions in the text of its block. */
+/** A source that the text cites; offsets are UTF-16 positions in the text of its block. */
 export interface Citation {
   readonly url: string;
   readonly title: string;
@@ -424,7 +440,7 @@ export interface Citation {
   readonly endIndex: number | undefined;
 }
 
-/** One thing that the model produced, in order. `logprobs` is the list of either OpenAI protocol, untouched. */
+/** One item of the model's output, in order. `logprobs` is the list of either OpenAI protocol, unchanged. */
 export type ReplyItem =
   | {
       readonly type: "text";
@@ -435,46 +451,49 @@ export type ReplyItem =
       readonly logprobs: readonly unknown[] | undefined;
     }
   | { readonly type: "refusal"; readonly text: string }
-  /** An image that the model made: a data URL, or an http address. */
+  /** An image that the model made: a data URL or an http URL. */
   | { readonly type: "image"; readonly url: string }
-  /** `redacted` is true where nothing of it may be read. */
+  /** `redacted`: none of it is readable. */
   | (ReasoningPart & {
-      /** The block or item as the upstream's protocol writes it: what an envelope seals. */
+      /** The block or item as the upstream's protocol writes it; an envelope seals this. */
       readonly native: unknown;
       readonly redacted: boolean;
     })
   | {
       readonly type: "tool-call";
       readonly id: string;
-      /** As the upstream named it until `RestoreMap` has been applied, then as the client knows it. */
+      /** The upstream's name until `RestoreMap` has been applied, then the client's. */
       readonly tool: ToolRef;
       readonly input: string;
     };
 
 /** A whole reply. */
 export interface HubReply {
-  /** The upstream's id; clients get one of their own protocol's form (rule 7). */
+  /** The upstream's id; the client gets another id, in the form of its own protocol (rule 7). */
   readonly upstreamId: string | undefined;
   readonly items: readonly ReplyItem[];
   readonly stop: Stop;
-  /** Undefined while the upstream has said nothing believable. */
+  /** Undefined if the upstream gave no plausible usage. */
   readonly usage: Usage | undefined;
   readonly serviceTier: string | undefined;
-  /** Seconds since the epoch by the upstream's clock, if it said. */
+  /** Seconds since the epoch by the upstream's clock, if it gave them. */
   readonly createdS: number | undefined;
 }
 
 // ------------------------------------------------------------------------------------------------------ stream events
 
 /**
- * Names one block of the upstream's stream from its start to its end. Blocks of different keys may interleave; the
- * encoder of a protocol that wants them one after the other puts them in order (rule 56).
+ * Identifies one block of the upstream's stream from its start to its end. Blocks of different keys may interleave.
+ * `Sequencer` puts them in sequence for clients (rule 56).
  */
 export type BlockKey = string;
 
 /**
- * The upstream's stream, event by event. Order: one `reply-start`; blocks, each `-start`, `-delta`s, `-end`, or one `image`; any number of
- * `usage-update`s, pings and `reply-stopping`s; then `reply-stop` and `reply-end`, or `reply-error`; nothing after.
+ * The upstream's stream, event by event, in this order:
+ * - one `reply-start`;
+ * - blocks, each of `-start`, `-delta`s and `-end`, or of one `image`;
+ * - any number of `usage-update`s, pings and `reply-stopping`s between them;
+ * - then `reply-stop` and `reply-end`, or `reply-error`; nothing after.
  */
 export type ReplyEvent =
   | {
@@ -496,32 +515,34 @@ export type ReplyEvent =
   | { readonly type: "refusal-delta"; readonly key: BlockKey; readonly text: string }
   | { readonly type: "refusal-end"; readonly key: BlockKey }
   | { readonly type: "reasoning-start"; readonly key: BlockKey; readonly redacted: boolean }
-  /** Deltas of a new summary part begin with a blank line; the decoder has put it there. */
+  /** The deltas of a new summary part begin with a blank line, which the decoder has added. */
   | { readonly type: "reasoning-delta"; readonly key: BlockKey; readonly text: string }
-  /** `native` is the whole block or item as the upstream's protocol writes it: what the envelope seals. */
+  /** `native` is the whole block or item as the upstream's protocol writes it; the envelope seals this. */
   | {
       readonly type: "reasoning-end";
       readonly key: BlockKey;
       readonly opaque: string | undefined;
       readonly native: unknown;
     }
-  /** Given once id and name are both known; `tool` as in `ReplyItem`. */
+  /** Sent once both id and name are known; `tool` as in `ReplyItem`. */
   | { readonly type: "tool-start"; readonly key: BlockKey; readonly id: string; readonly tool: ToolRef }
   /** A piece of the upstream's arguments text (or free text for a native custom tool). */
   | { readonly type: "tool-delta"; readonly key: BlockKey; readonly input: string }
-  /** `input` is the whole text; equal to the deltas joined, or all of it when there were none. */
+  /** `input` is the whole text: the deltas joined, or everything if there were none. */
   | { readonly type: "tool-end"; readonly key: BlockKey; readonly input: string }
   /** A whole block in one event, as in `ReplyItem`. */
   | { readonly type: "image"; readonly key: BlockKey; readonly url: string }
-  /** A cumulative snapshot: replaces the one before, never adds (rule 44). */
+  /** A cumulative snapshot: it replaces the one before and is never added to it (rule 44). */
   | { readonly type: "usage-update"; readonly usage: Usage }
-  /** The upstream has said why it stops, and all blocks have ended; its count, or even another block, may follow. */
+  /**
+   * The upstream has given its stop reason, and all blocks have ended; its usage, or even another block, may follow.
+   */
   | { readonly type: "reply-stopping"; readonly stop: Stop }
   | { readonly type: "reply-stop"; readonly stop: Stop }
-  /** The upstream's own terminal marker has been seen. */
+  /** The upstream has sent its own terminal marker. */
   | { readonly type: "reply-end" }
   | { readonly type: "ping" }
-  /** The upstream reported a failure in its stream (rule 50). `code` is its machine-readable word, if it gave one. */
+  /** The upstream reported a failure in its stream (rule 50). `code` is the machine-readable code, if it gave one. */
   | { readonly type: "reply-error"; readonly code: string | undefined; readonly message: string };
 
 /** An event that belongs to a block. */
@@ -529,12 +550,12 @@ export type BlockEvent = Extract<ReplyEvent, { readonly key: BlockKey }>;
 
 // ------------------------------------------------------------------------------------------------------- constructors
 
-/** A text part without ornaments. */
+/** A text part with no other member. */
 export function textPart(text: string): TextPart {
   return { type: "text", text };
 }
 
-/** A stop without details. */
+/** A stop reason without details. */
 export function stopFor(reason: StopReason): Stop {
   return { reason, stopSequence: undefined, refusal: undefined };
 }

@@ -1,14 +1,14 @@
 /**
- * Usage of servers whose input count is meant to include what was cached and whose output count is meant to include the
- * reasoning (chat completions, responses). Many servers leave one or the other out of it; their total shows which.
- * docs/usage-forms.md has each form with its source.
+ * Usage of servers whose input count should include cached tokens and whose output count should include reasoning (chat
+ * completions, responses). Many servers leave one or the other out; their total shows which. docs/usage-forms.md lists
+ * each form with its source.
  */
 
 import { type JsonObject, objectOf } from "../values/json-object.ts";
 import { isToolName, TOOLS_MAX } from "../values/tokens/tool-calls.ts";
 import { addCounts, believableCount, NO_USAGE, type Usage } from "../values/tokens/usage.ts";
 
-/** What such a server says, under neutral names; undefined: not said, or not believable. */
+/** The server's counts under neutral names; undefined: not given, or not plausible. */
 interface IncludedCounts {
   readonly input: number | undefined;
   readonly output: number | undefined;
@@ -17,18 +17,18 @@ interface IncludedCounts {
   readonly cached: number;
   /** Written to a cache, for any lifetime. */
   readonly written: number;
-  /** The part of `written` with the long, dearer lifetime. */
+  /** The part of `written` with the long lifetime, which costs more. */
   readonly written1h: number;
   readonly reasoning: number;
-  /** Whether the reasoning is known not to be part of the output, even if the total suggests otherwise. */
+  /** Whether the reasoning is known to be counted outside of the output, even if the total suggests otherwise. */
   readonly reasoningBeside?: boolean;
-  /** Input tokens that the server names beside its input count. */
+  /** Input tokens that the server counts outside of its input count. */
   readonly moreInput?: number;
 }
 
 const OUTPUT_UNCOUNTED = { outputUncounted: true } as const;
 
-/** Counts of kinds that do not overlap. @returns undefined when nothing at all was counted. */
+/** Converts to counts that do not overlap. @returns undefined if nothing was counted. */
 export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
   const { input, output, total = 0, reasoning } = said;
   if (input === undefined && output === undefined) return unsplitUsage(said);
@@ -38,7 +38,7 @@ export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
   const cachedInput = Math.min(cached, allInput);
   const allWritten = Math.min(written, allInput - cachedInput);
   const cacheWrite1h = Math.min(written1h, allWritten);
-  // Member by member: 0.09 us, where it took 0.31 with a spread of each part.
+  // Written member by member: 0.09 us. A spread of each part took 0.31 us.
   const usage: Usage = {
     input: allInput - cachedInput - allWritten,
     cachedInput,
@@ -53,22 +53,22 @@ export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
   return addCounts(allInput, usage.output) === 0 ? undefined : withMoreInput(usage, said.moreInput ?? 0);
 }
 
-/** The usage of a server that counts neither side: their sum, and what of it is known to be output. */
+/** The usage of a server that gives neither side: their sum, and the part of it that is known to be output. */
 function unsplitUsage({ total = 0, reasoning }: IncludedCounts): Usage | undefined {
   const known = { ...NO_USAGE, output: reasoning, reasoning, outputUncounted: true as const };
   if (total > reasoning) return { ...known, unsplit: total - reasoning };
   return reasoning === 0 ? undefined : known;
 }
 
-/** The input that a total leaves for a server that counts its output only. */
+/** The input that the total leaves, for a server that counts only its output. */
 function inputFromTotal({ output = 0, total = 0, cached, written, reasoning }: IncludedCounts): number {
   const withReasoning = reasoning > output ? output + reasoning : output;
   return Math.max(0, total - withReasoning, addCounts(cached, written));
 }
 
 /**
- * Cached tokens that are not in the input count: exactly what the total has beyond its parts, or more of them than there is
- * input.
+ * Cached tokens that the input count leaves out. They are recognized if the total exceeds its parts by exactly that
+ * number, or if there are more of them than input tokens.
  */
 function cacheBeside({ cached, written, reasoning, output, total = 0 }: IncludedCounts, input: number): number {
   const surplus = output === undefined ? 0 : total - input - output;
@@ -80,8 +80,8 @@ function cacheBeside({ cached, written, reasoning, output, total = 0 }: Included
 }
 
 /**
- * The output with all reasoning. What a total has beyond its parts was produced, whether the server names it or not; more
- * reasoning than output cannot be a part of it.
+ * The output with all reasoning. Tokens that the total has beyond its parts were produced, whether the server names
+ * them or not. Reasoning that exceeds the output is not part of it.
  */
 function outputOf({ reasoning, reasoningBeside, total, moreInput = 0 }: IncludedCounts, input: number, output: number) {
   const surplus = (total ?? 0) - input - output;
@@ -95,7 +95,7 @@ function withMoreInput(usage: Usage, more: number): Usage {
   return more === 0 ? usage : { ...usage, input: addCounts(usage.input, more) };
 }
 
-/** A total, unless one of its parts is there and cannot be believed: then the total cannot either. */
+/** The server's total. Undefined if one of its parts is given but not plausible: then the total is not either. */
 export function believableTotal(total: unknown, ...parts: readonly unknown[]): number | undefined {
   for (const part of parts) {
     if (part !== undefined && part !== null && believableCount(part) === undefined) return undefined;
@@ -103,23 +103,23 @@ export function believableTotal(total: unknown, ...parts: readonly unknown[]): n
   return believableCount(total);
 }
 
-/** The largest of several names for one count; servers that give two mean the same tokens. */
+/** The largest of several members for one count; servers that send two of them mean the same tokens. */
 export function largestCount(...values: readonly unknown[]): number {
   return namedCount(...values) ?? 0;
 }
 
-/** The same where a count that is missing is not one of 0. */
+/** Like `largestCount`, but undefined if there is no count at all. */
 export function namedCount(...values: readonly unknown[]): number | undefined {
   let largest: number | undefined;
   for (const value of values) {
     const count = believableCount(value);
-    // From 0 on, since JSON knows a negative zero.
+    // At least 0, because JSON has a negative zero.
     if (count !== undefined) largest = Math.max(largest ?? 0, count);
   }
   return largest;
 }
 
-/** Calls of tools from an object of counts whose names end in `suffix`: `web_search_requests` is `web_search`. */
+/** Tool calls from an object of counts whose names end in `suffix`: `web_search_requests` counts `web_search`. */
 export function toolCounts(value: unknown, suffix: string): Record<string, number> | undefined {
   const counts: JsonObject | undefined = objectOf(value);
   if (!counts) return undefined;

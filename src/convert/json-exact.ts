@@ -1,21 +1,21 @@
 /**
  * Numbers that a double cannot hold, such as the id 9007199254740993 or 1e400, in the parts of a body that only pass
- * through: inputs of tools and schemas. There they stay the text that they came as, so that what is written again has the
- * digits that were read (docs/translation-rules.md rule 36). Everywhere else a number is a number.
+ * through: inputs of tools and schemas. There they stay the text that they arrived as, so that they are written with
+ * the same digits (docs/translation-rules.md rule 36). Everywhere else they are numbers.
  */
 
 import { isObject, type JsonObject, objectOf, parseObject } from "../values/json-object.ts";
 
-/** Members whose value is nobody's here but the tool's. */
+/** Members whose value belongs to the tool and is not interpreted here. */
 const TOOLS_OWN: ReadonlySet<string> = new Set([
   ...["input_schema", "parameters", "schema", "output_schema", "input_examples"],
   ...["arguments", "action", "operation"],
 ]);
 
-/** Deeper than this nothing is looked at: the runtime's writer recurses, its reader does not. */
+/** The greatest depth that is examined, because the runtime's JSON writer recurses; its parser does not. */
 const DEPTH_MAX = 256;
 
-/** Longest text that a double writes and is sure to mean: 15 digits, sign and point. */
+/** The longest text for which a double is sure to be exact: 15 digits, sign and point. */
 const SURE_CHARS = 17;
 
 /** Whether a number may have lost digits when it was read. */
@@ -25,7 +25,7 @@ function isWide(value: number): boolean {
 }
 
 /**
- * Parses JSON text with wide numbers as they are written.
+ * Parses JSON text; wide numbers keep their text.
  * @throws SyntaxError as `JSON.parse` does.
  */
 export function parseExact(text: string): unknown {
@@ -34,10 +34,10 @@ export function parseExact(text: string): unknown {
 }
 
 /**
- * The same object with wide numbers as they are written, in the parts that only pass through; the object itself where
- * there are none, as almost always.
- * @param read what a parser has made of the text.
- * @param text gives the text; called only where there are any.
+ * The same object, with wide numbers as text in the parts that only pass through. Returns the object itself if there
+ * are none, as in almost every case.
+ * @param read the parsed text.
+ * @param text returns the text; called only if there are wide numbers.
  */
 export function withDigits(read: JsonObject, text: () => string): JsonObject {
   if (!toolsHoldWide(read, DEPTH_MAX)) return read;
@@ -45,12 +45,15 @@ export function withDigits(read: JsonObject, text: () => string): JsonObject {
   return exact ? (grafted(read, exact, DEPTH_MAX) as JsonObject) : read;
 }
 
-/** No model writes as much as this; to read its numbers once more takes seconds where a server has filled it with them. */
+/**
+ * The longest text whose digits are kept; no model writes as much. A second parse takes seconds for a text that a
+ * server has filled with numbers.
+ */
 const EXACT_CHARS_MAX = 1024 * 1024;
 
 /**
- * Parses one JSON object of a server, with the digits that inputs of tools in it have, up to EXACT_CHARS_MAX; undefined when the
- * text is not one.
+ * Parses one JSON object from a server and keeps the digits in inputs of tools, up to EXACT_CHARS_MAX. Undefined if the
+ * text is not an object.
  */
 export function parseWithDigits(text: string): JsonObject | undefined {
   const read = parseObject(text);
@@ -58,8 +61,8 @@ export function parseWithDigits(text: string): JsonObject | undefined {
 }
 
 /**
- * Hardly any reply or event of a stream holds an input that is an object. The names are looked for first: in a reply of 1 KB that
- * takes 0.1 us, and the expression 1.5.
+ * Hardly any reply or stream event contains an input that is an object. A search for the names comes first: in a reply
+ * of 1 KB it takes 0.1 us, the regular expression 1.5 us.
  */
 function mayHoldInput(text: string): boolean {
   return (text.includes('"input"') || text.includes('"arguments"')) && INPUT_OBJECT.test(text);
@@ -84,14 +87,14 @@ function toolsHoldWide(value: unknown, depth: number): boolean {
   return false;
 }
 
-/** `input` is a tool's where its object is a call; on responses the whole conversation is called so. */
+/** `input` belongs to a tool if its object is a call. In responses, the whole conversation is called `input`. */
 function isToolsOwn(owner: object, name: string): boolean {
   if (name !== "input") return TOOLS_OWN.has(name);
   const { type } = owner as JsonObject;
   return type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use";
 }
 
-/** `read` with the tools' own parts of `exact`, which has the same form. */
+/** `read` with the tools' own parts of `exact`, which has the same structure. */
 function grafted(read: unknown, exact: unknown, depth: number): unknown {
   if (depth === 0) return read;
   if (Array.isArray(read)) {
@@ -103,11 +106,11 @@ function grafted(read: unknown, exact: unknown, depth: number): unknown {
     const isWhole = isToolsOwn(read, name) && typeof member === "object" && member !== null;
     return [name, isWhole ? exact[name] : grafted(member, exact[name], depth - 1)];
   });
-  // From entries, since an assignment to a stranger's `__proto__` would be one.
+  // From entries, because an assignment to a client's `__proto__` would set the prototype.
   return Object.fromEntries(members);
 }
 
-/* What the runtime has and the compiler's library does not describe yet: the text of a value, and a value of given text. */
+/* Functions that the runtime has and the compiler's library does not declare yet. */
 
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 

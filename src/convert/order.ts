@@ -1,6 +1,6 @@
 /**
- * The order of reply events, asserted where they pass: booleans and asserts, after undici's decorator handler. A broken
- * order is a defect of a decoder, never of an upstream, since decoders must keep the order for any input.
+ * Asserts the order of reply events as they pass, with booleans and asserts, after undici's decorator handler. A wrong
+ * order is a defect of a decoder, never of an upstream, because decoders must keep the order for any input.
  */
 import assert from "node:assert/strict";
 import type { BlockKey, ReplyEvent } from "./hub.ts";

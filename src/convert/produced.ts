@@ -1,5 +1,5 @@
 /**
- * What a model has produced, counted as it goes by: what a reply is billed by where its upstream gives no count
+ * Counts what a model has produced as it passes. A reply whose upstream gives no usage is charged by this
  * (docs/decisions/what-leaving-costs.md).
  */
 
@@ -9,14 +9,14 @@ import type { ProducedCounts, ServedCounts } from "../values/tokens/usage.ts";
 
 export const NOTHING_PRODUCED: ProducedCounts = Object.freeze({ bytes: 0, tokens: 0, deltas: 0 });
 
-/** Texts of one delta each that came in one piece of bytes. */
+/** The texts of consecutive deltas that arrived in one piece of bytes. */
 export interface TextRun {
   readonly deltas: number;
   /** Bytes of all texts together. */
   readonly textBytes: number;
-  /** Whether each of these is a character. */
+  /** Whether each byte is one character. */
   readonly isAscii: boolean;
-  /** Where the texts are: the start and the end of the first at `textAt`, those of each further one `stride` after. */
+  /** Positions of the texts: start and end of the first at `textAt`, those of each further one `stride` later. */
   readonly places: Int32Array;
   readonly textAt: number;
   readonly stride: number;
@@ -24,26 +24,26 @@ export interface TextRun {
 
 /** Characters per token of what cannot be read (sealed reasoning: base64 of its text). */
 const OPAQUE_CHARS_PER_TOKEN = 4;
-/** Characters of base64 per token of an image or of sound; public figures go from 60 to 3,000. */
+/** Base64 characters per token of an image or of audio; published figures range from 60 to 3,000. */
 const MEDIA_CHARS_PER_TOKEN = 64;
-/** Signatures that hold the sealed reasoning itself are long; the short ones prove something and say nothing. */
+/** Longer signatures contain the sealed reasoning itself; shorter ones only authenticate it. */
 const SIGNATURE_CHARS_SHORT = 1_024;
 const DATA_URL = "data:";
-/** Values of one unknown member that are looked at. */
+/** The most values of one unknown member that are examined. */
 const VALUES_MAX = 10_000;
 
-/** One per reply. The result does not depend on how its text was cut into deltas. */
+/** One per reply. The result does not depend on how its text was split into deltas. */
 export class Produced {
   #bytes = 0;
   #deltas = 0;
   readonly #text = new TextTokens();
 
-  /** How many bytes have been seen so far. */
+  /** Bytes counted so far. */
   get size(): number {
     return this.#bytes;
   }
 
-  /** What has been seen so far. */
+  /** The counts so far. */
   counts(): ProducedCounts {
     const tokens = Math.ceil(this.#text.tokens);
     return { bytes: this.#bytes, tokens, deltas: this.#deltas };
@@ -58,7 +58,7 @@ export class Produced {
     return true;
   }
 
-  /** Counts deltas whose texts are no strings yet. @param source those bytes. */
+  /** Counts deltas whose texts are still bytes. @param source those bytes. */
   run(source: Buffer, { deltas, textBytes, isAscii, places, textAt, stride }: TextRun): void {
     const end = deltas * stride;
     this.#deltas += deltas;
@@ -69,7 +69,7 @@ export class Produced {
       }
       return;
     }
-    // One by one: half a character is not made whole by what the next delta begins with.
+    // One by one: the beginning of the next delta does not complete half a character.
     for (let at = textAt; at < end; at += stride) this.text(source.toString("utf8", places[at], places[at + 1]));
   }
 
@@ -78,12 +78,12 @@ export class Produced {
     return this.#lump(value, OPAQUE_CHARS_PER_TOKEN);
   }
 
-  /** Counts the signature of reasoning, if it is long enough to hold that. */
+  /** Counts the signature of reasoning if it is long enough to contain the reasoning. */
   signature(value: unknown): void {
     if (typeof value === "string" && value.length > SIGNATURE_CHARS_SHORT) this.opaque(value);
   }
 
-  /** Counts an image or sound in base64. @returns whether there was any. */
+  /** Counts an image or audio in base64. @returns whether there was any. */
   media(value: unknown): boolean {
     return this.#lump(value, MEDIA_CHARS_PER_TOKEN);
   }
@@ -96,12 +96,12 @@ export class Produced {
   }
 
   /**
-   * Counts a member of unknown form, down to its last string. Members that are bookkeeping everywhere are left out. A
-   * number on its own is a place or a state; in a list it is output.
+   * Counts a member of unknown structure, down to its last string. Members that are bookkeeping in every protocol are
+   * skipped. A number on its own is a position or a state; in a list it is output.
    * @returns whether anything in it is output.
    */
   unknown(value: unknown): boolean {
-    // What is being looked at, the innermost last: nothing is copied that is not looked at.
+    // The values being examined, innermost last. Nothing is copied that is not examined.
     const open: { readonly values: readonly unknown[]; readonly isList: boolean; at: number }[] = [];
     open.push({ values: [value], isList: false, at: 0 });
     let found = false;
@@ -125,7 +125,7 @@ export class Produced {
     return found;
   }
 
-  /** Counts what a tool of the server has found: words, and what only the upstream can read. */
+  /** Counts what a tool of the server has found: text, and what only the upstream can read. */
   found(value: unknown): void {
     for (const one of Array.isArray(value) ? value : [value]) {
       const result = objectOf(one);
@@ -139,7 +139,7 @@ export class Produced {
     }
   }
 
-  /** Notes that so many events held output. */
+  /** Adds this number of events with output. */
   noteDeltas(deltas: number): void {
     this.#deltas += deltas;
   }
@@ -147,17 +147,20 @@ export class Produced {
 
 const SEALED: ReadonlySet<string> = new Set(["encrypted_content"]);
 
-/** What tools of the server have done within one reply. */
+/** What tools that the server runs have done within one reply. */
 export class Served {
   #found: Produced | undefined;
   #counts: ServedCounts | undefined;
 
-  /** @param calls all that are known by now. @param ended those that have come to a result, where that is shown apart. */
+  /**
+   * Sets the calls. @param calls all that are known so far. @param ended those with a result, if the reply shows these
+   * separately.
+   */
   know(calls: Readonly<Record<string, number>>, ended?: Readonly<Record<string, number>>): void {
     this.#counts = { calls, ended, foundTokens: this.#counts?.foundTokens ?? 0 };
   }
 
-  /** Counts what a call has found. */
+  /** Counts the results of a call. */
   found(...values: readonly unknown[]): void {
     this.#found ??= new Produced();
     for (const value of values) this.#found.found(value);
@@ -165,7 +168,7 @@ export class Served {
     this.#counts = { calls, ended, foundTokens: this.#found.counts().tokens };
   }
 
-  /** What was produced, and beside it what these tools have done. */
+  /** Adds to `produced` what these tools have done. */
   beside(produced: ProducedCounts): ProducedCounts {
     const served = this.#counts;
     return served ? { ...produced, served } : produced;
@@ -199,19 +202,19 @@ export abstract class StreamOutput {
 
   protected abstract look(type: unknown, payload: JsonObject): boolean;
 
-  /** Further deltas with no other output than these texts. */
+  /** Accounts for further deltas whose only output is these texts. */
   again(source: Buffer, run: TextRun): void {
     this.produced.run(source, run);
   }
 
-  /** So many deltas more with no other output than this text, which they hold together. */
+  /** Accounts for `deltas` more deltas whose only output is this text, which they contain together. */
   addDeltas(text: string, deltas: number): void {
     this.produced.text(text);
     this.produced.noteDeltas(deltas);
   }
 }
 
-/** Members that name, place or date something, in every protocol and at every depth. */
+/** Members that name, locate or date something, in every protocol and at every depth. */
 const LABELS: ReadonlySet<string> = new Set([
   ...["id", "type", "object", "index", "role", "status", "created", "created_at", "expires_at", "model", "phase"],
   ...["name", "call_id", "item_id", "tool_use_id", "tool_call_id", "response_id", "output_index", "content_index"],
@@ -225,7 +228,7 @@ function isLabel(name: string): boolean {
 
 /**
  * Counts every member of an object that is neither known nor a label.
- * @param known members that have been looked at already, or that are bookkeeping here.
+ * @param known members that are already counted or are bookkeeping here.
  * @returns whether any of them is output.
  */
 export function countUnknown(produced: Produced, object: JsonObject, known: ReadonlySet<string>): boolean {

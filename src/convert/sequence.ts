@@ -1,12 +1,12 @@
 /**
- * Puts interleaved blocks one after the other (docs/translation-rules.md rule 56). The block that began first goes out
- * live; what began after it waits, and follows in the order of its beginnings. Clients that follow a stream block by
- * block get whole blocks, even if the upstream mixed them.
+ * Puts interleaved blocks in sequence (docs/translation-rules.md rule 56). The block that began first is sent live.
+ * Blocks that began later are queued and follow in the order of their beginnings. So clients that follow a stream block
+ * by block get whole blocks, even if the upstream mixed them.
  */
 import type { BlockEvent, BlockKey, ReplyEvent } from "./hub.ts";
 import { ObjectEnd } from "./reply/gathered.ts";
 
-/** The most characters that may wait for their turn; a stream that needs more is not believed. */
+/** The most characters in the queue; a stream that needs more is invalid. */
 export const QUEUED_CHARS_MAX = 16 * 1024 * 1024;
 
 interface QueuedBlock {
@@ -14,7 +14,7 @@ interface QueuedBlock {
   /** Events that wait for the block's turn. */
   readonly queue: BlockEvent[];
   ended: boolean;
-  /** The arguments so far of a function call whose turn it is; undefined for everything else. */
+  /** The arguments so far of a function call that is live; undefined for everything else. */
   call: { text: string; readonly objectEnd: ObjectEnd } | undefined;
 }
 
@@ -25,17 +25,17 @@ export class Sequencer {
   #live: QueuedBlock | undefined;
   #queuedChars = 0;
 
-  /** True once more waits than is believed; nothing more is given from then on. */
+  /** True once the queue is over its limit; from then on nothing more is returned. */
   get overflowed(): boolean {
     return this.#queuedChars > QUEUED_CHARS_MAX;
   }
 
-  /** Whether it is this block's turn. */
+  /** Whether this block is live. */
   isLive(key: BlockKey): boolean {
     return this.#live?.key === key;
   }
 
-  /** Takes the next event; gives those whose turn has come. Events outside of blocks pass at once. */
+  /** Takes the next event; returns the events that may be sent now. Events outside of blocks pass at once. */
   push(event: ReplyEvent): readonly ReplyEvent[] {
     if (this.overflowed) return [];
     if (!("key" in event)) return [event];
@@ -63,7 +63,7 @@ export class Sequencer {
 
   #give(block: QueuedBlock, event: BlockEvent, out: ReplyEvent[]): void {
     out.push(event);
-    // Where free text ends is known to nobody but the upstream.
+    // Only the upstream knows where free text ends.
     if (event.type === "tool-start" && event.tool.kind !== "custom") {
       block.call = { text: "", objectEnd: new ObjectEnd() };
     }
@@ -74,7 +74,7 @@ export class Sequencer {
     if (event.type === "image" || event.type.endsWith("-end")) block.ended = true;
   }
 
-  /** Goes on to the next block as long as the live one is done and another waits. */
+  /** Moves on to the next block while the live one is complete and another is queued. */
   #advance(out: ReplyEvent[]): void {
     while (this.#live !== undefined) {
       if (!this.#live.ended && !this.#closeComplete(this.#live, out)) return;
@@ -82,7 +82,7 @@ export class Sequencer {
     }
   }
 
-  /** Closes a call in whose arguments nothing can be missing, so that the next block need not wait for the end. */
+  /** Closes a call whose arguments are complete, so that the next block need not wait for the upstream to close it. */
   #closeComplete({ key, call }: QueuedBlock, out: ReplyEvent[]): boolean {
     if (this.#waiting.size === 0 || !call?.objectEnd.isComplete) return false;
     this.#closed.add(key);
@@ -108,7 +108,7 @@ function newBlock(key: BlockKey): QueuedBlock {
   return { key, queue: [], ended: false, call: undefined };
 }
 
-/** What an event weighs in the queue; those without text have a weight too, so that a flood of them is bounded. */
+/** The size of an event in the queue. Events without text count too, so that a flood of them is bounded. */
 function charsIn(event: BlockEvent): number {
   if ("text" in event) return 1 + event.text.length;
   if ("input" in event) return 1 + event.input.length;

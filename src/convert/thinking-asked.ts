@@ -1,15 +1,15 @@
 /**
- * Whether a request asks its model to reason, or to keep out of sight what it reasons, in the words of any of the three
- * protocols and of their common servers.
+ * Whether a request asks its model to reason, or to hide its reasoning, in the form of any of the three protocols and
+ * of common servers.
  */
 import { type JsonObject, objectOf } from "../values/json-object.ts";
 
-/** Efforts and kinds of thinking that mean none. */
+/** Values of efforts and thinking types that mean none. */
 const OFF: ReadonlySet<unknown> = new Set(["none", "off", "disabled", "", undefined, null, false, 0]);
 
 /**
- * True also where reasoning is only hidden: then even a model that usually shows what it thinks does so unseen, and
- * other replies of it say nothing about this one.
+ * True also if reasoning is only hidden. Then even a model that usually shows its reasoning produces it unseen, and its
+ * other replies say nothing about this one.
  * @param json a client's body, of any protocol.
  */
 export function asksToThink(json: Readonly<JsonObject>): boolean {
@@ -41,7 +41,7 @@ export function asksToThink(json: Readonly<JsonObject>): boolean {
   return said.some((value) => !OFF.has(value)) || hidesReasoning(json);
 }
 
-/** Groq, OpenRouter and SGLang leave the reasoning out, or hold it back, when asked to. */
+/** On request, Groq and OpenRouter leave the reasoning out, and SGLang holds it back. */
 function hidesReasoning({ include_reasoning, reasoning_format, stream_reasoning }: Readonly<JsonObject>): boolean {
   return include_reasoning === false || reasoning_format === "hidden" || stream_reasoning === false;
 }

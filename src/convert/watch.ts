@@ -1,6 +1,6 @@
 /**
- * Watching a stream go by in its own protocol: what each frame means for the money and the end, without rewriting it.
- * Passing through uses a watcher alone; translation uses its own decoder.
+ * Watches a stream in its own protocol: what each frame means for the charge and for the end of the stream. Frames are
+ * not decoded to the hub. Passthrough uses only a watcher; translation has a decoder of its own.
  */
 import type { ErrorAnswer } from "../values/errors.ts";
 import { type JsonObject, objectOf, textOf } from "../values/json-object.ts";
@@ -12,7 +12,7 @@ import type { DeltaRun, Varying } from "./delta-template.ts";
 import type { AttemptCounts, UpstreamFault } from "./exchange.ts";
 import { failureOf } from "./rules/finish-words.ts";
 
-/** What one frame is. `bytes` are what the client gets of it: the frame itself, a spliced one, or nothing. */
+/** What one frame is. `bytes` is what the client gets: the frame itself, an edited copy, or nothing. */
 export interface SeenEvent {
   readonly bytes: Uint8Array | undefined;
   readonly semantic: boolean;
@@ -25,11 +25,11 @@ export interface SeenEvent {
  */
 export type Untold = (counts: AttemptCounts) => Usage | undefined;
 
-/** What each protocol's watcher is made with. */
+/** Options of each protocol's watcher. */
 export interface WatcherOptions {
   /** The client's model name, when the route renames it. */
   readonly rename: string | undefined;
-  /** Sees each event; undefined: nobody asks which model it is. */
+  /** Sees each event; undefined: the answering model is not checked. */
   readonly answered?: AnsweredModel;
   /** What the end has to say of the usage beside what was said. */
   readonly untold?: Untold;
@@ -37,41 +37,47 @@ export interface WatcherOptions {
 
 export interface Watcher {
   /**
-   * What differs in further frames like the last one that `see` has looked at, where that says nothing beside its text;
-   * undefined where each has to be looked at.
+   * The members that may differ in further frames like the last one that `see` got. Undefined if each further frame has
+   * to be parsed.
    */
   readonly varying: Varying | undefined;
-  /** Such frames have gone by, right after it: as `see` would each, by their bytes alone. */
+  /**
+   * Accounts for frames that follow it directly and differ in these members only, without parsing them. Has the effect
+   * of calling `see` for each.
+   */
   again(source: Buffer, run: DeltaRun): void;
-  /** Looks at one frame. Sets `fault` when it is not what the protocol says, or reports an upstream's error. */
+  /** Looks at one frame. Sets `fault` if it violates the protocol or reports an upstream's error. */
   see(event: SseEvent): SeenEvent;
   /**
-   * The body ended without the terminal frame: the frame to add when the stop reason was seen
-   * (docs/translation-rules.md rule 49), else a fault.
+   * Ends a body that had no terminal frame. Returns the frame to add if the stop reason was seen
+   * (docs/translation-rules.md rule 49); else sets `fault`.
    */
   finish(): Uint8Array | undefined;
   readonly fault: UpstreamFault | undefined;
   counts(): AttemptCounts;
   /** Ends the client's stream as failed. */
   fail(answer: ErrorAnswer, requestId: string): Uint8Array;
-  /** Ends the client's stream as cut by an output limit. */
+  /** Ends the client's stream as truncated by an output limit. */
   truncate(usage: Usage): Uint8Array;
   heartbeat(): Uint8Array | undefined;
 }
 
 export const NOTHING: SeenEvent = Object.freeze({ bytes: undefined, semantic: false, terminal: false });
 
-/** A frame passed on as it came. */
+/** A frame that is passed on unchanged. */
 export function passed(event: SseEvent, semantic: boolean, terminal = false): SeenEvent {
   return { bytes: event.raw, semantic, terminal };
 }
 
-/** A reply that is not what its protocol says. */
+/** The fault of a reply that violates its protocol. */
 export function invalid(reason: string): UpstreamFault {
   return { cause: "upstream_invalid", code: "server_error", reason };
 }
 
-/** A reply that is beyond a limit of ours: a client can ask for one, such as for probabilities or for deep arguments. */
+/**
+ * The fault of a reply that exceeds one of our limits. A client can cause one, for example by asking for probabilities
+ * or for deeply nested arguments.
+ */
 export function beyondLimit(reason: string): UpstreamFault {
   return { ...invalid(reason), canBeAskedFor: true };
 }
@@ -87,14 +93,14 @@ export const TRUNCATED: UpstreamFault = Object.freeze({
   reason: "the stream ended without its terminal event",
 });
 
-/** An error as servers write it in a 200 or a stream. */
+/** An error as servers write it in a 200 body or in a stream. */
 interface ReportedError {
   readonly type?: unknown;
   readonly code?: unknown;
   readonly message?: unknown;
 }
 
-/** The error that a reply or an event is: an object, a plain text (LM Studio), or the whole of it (vLLM); undefined: none. */
+/** The error in a reply or an event: an object, a string (LM Studio), or the whole reply (vLLM); undefined: none. */
 export function errorIn(reply: JsonObject): ReportedError | undefined {
   const error = objectOf(reply.error);
   if (error) return error;
@@ -102,13 +108,13 @@ export function errorIn(reply: JsonObject): ReportedError | undefined {
   return reply.object === "error" ? reply : undefined;
 }
 
-/** Longest words of a rejection that are kept; where they are cleaned they are cut once more. */
+/** The most characters of a rejection's message that are kept; cleaning shortens it again. */
 const WORDS_CHARS_MAX = 4_000;
 
 /**
  * The fault for an error that an upstream reported in its stream or in a 200 body (rule 50).
- * @param type its `type`, `code` or both; anything else than a known name is the server's failure.
- * @param message its words, where servers say what they have no name for.
+ * @param type the error's `type`, `code` or both; an unknown name counts as a failure of the server.
+ * @param message the error's message; decides where servers have no code for the case.
  */
 export function reported(type: unknown, code: unknown, message?: unknown): UpstreamFault {
   const names = [type, code].filter((name): name is string => typeof name === "string");
@@ -137,7 +143,7 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
   return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words }) };
 }
 
-/** Words that an upstream has for its errors, as they may stand in a log: it could quote a prompt in their place. */
+/** Error codes that may be logged. An upstream could put a quoted prompt in their place. */
 const LOGGED_WORD = /^[A-Za-z0-9_.:-]{1,40}$/;
 
 function loggedWord(word: unknown): string {
@@ -145,15 +151,15 @@ function loggedWord(word: unknown): string {
   return text !== undefined && LOGGED_WORD.test(text) ? text : "other";
 }
 
-/** A status that an upstream has put into an error's code: the reply's own is 200. */
+/** A 4xx status in an error's code. The status of the reply itself is 200. */
 function statusIn(code: unknown): number | undefined {
   const status = typeof code === "string" && /^4\d\d$/.test(code) ? Number(code) : code;
   return typeof status === "number" && status >= 400 && status < 500 ? status : undefined;
 }
 
 /**
- * What such a status means, as that of a head (dispatch/failure.ts). Some servers write 400 for whatever goes wrong in a stream
- * (older versions of vLLM), so that the words have to be those of a rejection.
+ * What such a status means; the same as for the status of a response (dispatch/failure.ts). Some servers write 400 for
+ * every failure in a stream (older versions of vLLM), so the message must also be that of a rejection.
  */
 function byStatus(status: number | undefined, message: unknown): Pick<UpstreamFault, "cause" | "code"> {
   if (status === 429) return { cause: "upstream_rate_limit", code: "rate_limit_exceeded" };
@@ -166,8 +172,8 @@ function byStatus(status: number | undefined, message: unknown): Pick<UpstreamFa
 }
 
 /**
- * The fault for a reply whose last word says that it broke off (rule 43). Unless that word speaks of the server, the server has
- * answered and is well.
+ * The fault for a reply whose finish reason says that it broke off (rule 43). Unless the reason is about the server,
+ * the server counts as healthy.
  */
 export function brokenOff(word: unknown): UpstreamFault {
   const fault = reported(undefined, word);

@@ -1,6 +1,6 @@
 /**
- * A server that answers with one JSON object although a stream was asked for: what it says is told as the stream that its
- * own protocol would have made of it, so that passing through and translation need not know of it
+ * For a server that answers with one JSON object although a stream was asked for. Its reply is converted to the stream
+ * that its own protocol would have made of it, so passthrough and translation need no special case
  * (docs/translation-rules.md rule 53).
  */
 
@@ -18,13 +18,13 @@ import type { Emit } from "./responses/item-writer.ts";
 import { UNFINISHED } from "./responses/reply-decode.ts";
 import { beyondLimit } from "./watch.ts";
 
-/** The longest object that is read in place of a stream; whole replies that were asked for may be as long. */
+/** The largest object that is read in place of a stream. Whole replies that were asked for may be as large. */
 const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
 
 const OPEN_BRACE = 0x7b;
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** A stream's conversion that also takes an object in place of the stream. No frame of a stream begins with a brace. */
+/** Converts a stream, or an object in its place. No frame of a stream begins with a brace. */
 export class StreamOrWhole implements StreamConverter {
   readonly #protocol: Protocol;
   readonly #stream: StreamConverter;
@@ -44,7 +44,7 @@ export class StreamOrWhole implements StreamConverter {
     if (this.#form === "unknown") {
       const first = chunk.find((byte) => !BLANKS.has(byte));
       if (first !== undefined) this.#form = first === OPEN_BRACE ? "whole" : "stream";
-      // Blank lines before the first frame say nothing.
+      // Blank lines before the first frame have no meaning.
       if (this.#form !== "whole") return this.#stream.push(chunk);
     }
     this.#bytes += chunk.length;
@@ -96,7 +96,7 @@ export class StreamOrWhole implements StreamConverter {
   }
 }
 
-/** What is no reply is one event, and means there what it means anywhere: an error, or nothing that is known. */
+/** An object that is not a reply becomes one event and is handled as such: as an error, or as an unknown event. */
 function asOneEvent(json: JsonObject, name: string | undefined): readonly Uint8Array[] {
   return [sseFrame(JSON.stringify(json), name)];
 }
@@ -109,7 +109,7 @@ const FRAMES: Readonly<Record<Protocol, (json: JsonObject) => readonly Uint8Arra
 
 // --------------------------------------------------------------------------------------------------------------- chat
 
-/** Each message as one delta, the reasons why they ended, the count. */
+/** Each message as one delta, then the finish reasons, then the usage. */
 function chatFrames(json: JsonObject): readonly Uint8Array[] {
   const { choices, usage, ...rest } = json;
   if (objectOf(json.error) || !Array.isArray(choices)) return asOneEvent(json, undefined);
@@ -151,7 +151,7 @@ function typed(type: string, members: JsonObject): Uint8Array {
   return sseFrame(JSON.stringify({ type, ...members }), type);
 }
 
-/** A block as it opens, and the deltas that make it whole. */
+/** A block as it opens, and the deltas that complete it. */
 function blockParts(block: JsonObject): { readonly opening: JsonObject; readonly deltas: readonly JsonObject[] } {
   if (block.type === "text") {
     const citations = arrayOf(block.citations).map((citation) => ({ type: "citations_delta", citation }));
@@ -179,16 +179,16 @@ function responsesFrames(json: JsonObject): readonly Uint8Array[] {
   };
   const begun = { ...json, status: "in_progress", output: [], usage: null, error: null, incomplete_details: null };
   emit("response.created", { response: begun });
-  // What is not finished is no answer (rule 46), and what there is of it is none either.
+  // A response that is not finished is not an answer (rule 46), so its partial output is not sent either.
   if (UNFINISHED.has(json.status)) return frames;
-  for (const [output_index, item] of objectsIn(json.output).entries()) tellItem(item, output_index, emit);
+  for (const [output_index, item] of objectsIn(json.output).entries()) emitItem(item, output_index, emit);
   const { status } = json;
   const isCut = status === "incomplete" || status === "failed" || status === "cancelled";
   emit(`response.${isCut ? status : "completed"}`, { response: json });
   return frames;
 }
 
-function tellItem(item: JsonObject, output_index: number, emit: Emit): void {
+function emitItem(item: JsonObject, output_index: number, emit: Emit): void {
   const place = { item_id: item.id, output_index };
   const opening: Record<string, unknown> = { ...item, status: "in_progress" };
   for (const member of ["content", "summary"]) if (Array.isArray(item[member])) opening[member] = [];
@@ -199,13 +199,13 @@ function tellItem(item: JsonObject, output_index: number, emit: Emit): void {
     const form = PARTS.get(part.type);
     const opened = { ...part, ...(form && { [form.member]: "" }), ...(part.annotations ? { annotations: [] } : {}) };
     emit("response.content_part.added", { ...place, content_index, part: opened });
-    if (form) tellText(form, part, { ...place, content_index }, emit);
+    if (form) emitText(form, part, { ...place, content_index }, emit);
     emit("response.content_part.done", { ...place, content_index, part });
   }
   for (const [summary_index, part] of objectsIn(item.summary).entries()) {
     const at = { ...place, summary_index };
     emit("response.reasoning_summary_part.added", { ...at, part: { ...part, text: "" } });
-    tellText(SUMMARY, part, at, emit);
+    emitText(SUMMARY, part, at, emit);
     emit("response.reasoning_summary_part.done", { ...at, part });
   }
   if (call && typeof item[call.member] === "string") {
@@ -220,7 +220,7 @@ interface TextForm {
   readonly member: "text" | "refusal";
 }
 
-function tellText({ stem, member }: TextForm, part: JsonObject, place: JsonObject, emit: Emit): void {
+function emitText({ stem, member }: TextForm, part: JsonObject, place: JsonObject, emit: Emit): void {
   const probabilities = part.type === "output_text" ? { logprobs: part.logprobs ?? [] } : {};
   emit(`${stem}.delta`, { ...place, delta: part[member] ?? "", ...probabilities });
   for (const [annotation_index, annotation] of arrayOf(part.annotations).entries()) {

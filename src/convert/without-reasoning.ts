@@ -1,6 +1,6 @@
 /**
- * A request without the reasoning of its earlier turns, for a server that has refused it as another account's, another
- * conversation's or another maker's (docs/translation-rules.md rule 38). Every other byte stays.
+ * Removes the reasoning of earlier turns from a request, for a server that refused it because it came from another
+ * account, conversation or vendor (docs/translation-rules.md rule 38). Every other byte stays.
  */
 import { arrayOf, type JsonObject, objectOf } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
@@ -16,10 +16,10 @@ import {
   withoutThinking,
 } from "./passthrough/thinking-off.ts";
 
-/** What the answer calls it among what was left out. */
+/** The name of the loss in the `x-tollgate-translation` header. */
 export const LEFT_OUT = "reasoning";
 
-/** The request without it; undefined where it has none that a server could refuse. */
+/** The request without reasoning; undefined if it has none that a server could refuse. */
 export function withoutReasoning(request: ClientRequest): ClientRequest | undefined {
   const edits = EDITS[request.protocol](request);
   if (edits === undefined) return undefined;
@@ -38,7 +38,7 @@ type LessEdits =
   | undefined;
 
 const EDITS: Readonly<Record<Protocol, (request: ClientRequest) => LessEdits>> = {
-  // Its reasoning is text, which nobody has signed.
+  // Chat reasoning is plain text without a signature.
   chat: () => undefined,
   messages({ body, json }): LessEdits {
     const turns = turnsOf(json);
@@ -49,7 +49,8 @@ const EDITS: Readonly<Record<Protocol, (request: ClientRequest) => LessEdits>> =
       if (blocks.every(isThinking)) return undefined;
       return withElements(message, ["content"], (block, at) => (isThinking(blocks[at]) ? undefined : block));
     });
-    // With a thinking budget, the turn of an unfinished tool loop must begin with its thinking: it goes on without (rule 27).
+    // With a thinking budget, the turn of an unfinished tool loop must begin with its thinking. So the budget is
+    // switched off (rule 27).
     if (!hasThinkingBudget(json) || !isBareLoop(withoutThinking(turns, () => true))) return { set: { messages } };
     const { set, remove } = thinkingOff(json);
     return { set: { ...set, messages }, remove };

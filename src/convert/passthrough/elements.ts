@@ -1,20 +1,22 @@
-/** Edits of the elements of a list inside a body: every byte of those that stay is kept (ARCHITECTURE.md promise 6). */
+/** Edits elements of a list inside a body; every byte of the other elements is kept (ARCHITECTURE.md promise 6). */
 import { elementSpans, findNested } from "../../wire/json.ts";
 
 const OPEN = Buffer.from("[");
 const COMMA = Buffer.from(",");
 const CLOSE = Buffer.from("]");
 
-/** An element as it is to be; undefined: it is left out. */
+/** Returns the new element; undefined removes it. */
 export type EditElement = (element: Uint8Array, index: number) => Uint8Array | undefined;
 
-/** The array at a path with elements written anew, or left out where `edit` gives nothing. */
+/** The array at a path, with its elements edited or removed by `edit`. */
 export function editElements(body: Uint8Array, path: readonly string[], edit: EditElement): Buffer {
   const span = findNested(body, path);
   return editArray(span ? body.subarray(span.start, span.end) : new Uint8Array(), edit);
 }
 
-/** A body whose array at a path is edited, every other byte as it was; the body itself where the path leads nowhere. */
+/**
+ * The body with the array at a path edited and every other byte kept; the body itself if there is nothing at the path.
+ */
 export function withElements(body: Uint8Array, path: readonly string[], edit: EditElement): Uint8Array {
   const span = findNested(body, path);
   if (!span) return body;
@@ -22,7 +24,7 @@ export function withElements(body: Uint8Array, path: readonly string[], edit: Ed
   return Buffer.concat([body.subarray(0, span.start), edited, body.subarray(span.end)]);
 }
 
-/** The same of an array alone. @param array a valid JSON text; what is no array becomes an empty one. */
+/** Edits an array. @param array valid JSON; anything but an array becomes an empty one. */
 export function editArray(array: Uint8Array, edit: EditElement): Buffer {
   const pieces: Uint8Array[] = [];
   let index = 0;

@@ -1,7 +1,7 @@
 /**
- * Hosted tools that are offered without having a price, on a route of the client's own protocol: they are left out and
- * named, as a translation does with tools that its target does not run (docs/translation-rules.md rule 33). Admission has
- * refused those that the answer must use.
+ * Hosted tools that are offered but have no price, on a route of the client's own protocol. They are left out and
+ * named, as a translation does with tools that its target does not run (docs/translation-rules.md rule 33). Admission
+ * has already refused those that the answer must use.
  */
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { isObject, objectOf } from "../../values/json-object.ts";
@@ -11,15 +11,15 @@ import type { ClientRequest, Permitted } from "../exchange.ts";
 import { familyOf } from "../rules/tool-offer.ts";
 import { editElements } from "./elements.ts";
 
-/** What is left of a request. */
+/** A request after parts of it were left out. */
 export interface Left {
-  /** The request itself where nothing is left out. */
+  /** The original request if nothing was left out. */
   readonly request: ClientRequest;
-  /** What is left out, as `x-tollgate-translation` names it. */
+  /** What was left out, as `x-tollgate-translation` names it. */
   readonly dropped: readonly string[];
 }
 
-/** The request without hosted tools that have no price; a refusal where the client wants nothing left out. */
+/** The request without hosted tools that have no price; a refusal if the request is strict. */
 export function withoutUnpriced(
   request: ClientRequest,
   { unpricedTools = [], strict }: Pick<Permitted, "unpricedTools" | "strict">,
@@ -33,13 +33,13 @@ export function withoutUnpriced(
   return { request: edited(request, editsOf(request, new Set(unpricedTools))), dropped };
 }
 
-/** What a member becomes: its bytes, and what they say. */
+/** A changed member: its bytes and its parsed value. */
 interface MemberEdit {
   readonly raw: string | Uint8Array;
   readonly value: unknown;
 }
 
-/** By the name of the member; undefined: it goes. */
+/** Edits by member name; undefined removes the member. */
 type Edits = Map<string, MemberEdit | undefined>;
 
 function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<string>): Edits {
@@ -64,7 +64,7 @@ function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<str
   return edits;
 }
 
-/** The bytes of an element that has lost tools: the tools that stay keep theirs, so that no number in a schema changes. */
+/** The bytes of an element that lost tools. The other tools keep their bytes, so no number in a schema changes. */
 function withoutTools(
   bytes: Uint8Array,
   before: unknown,
@@ -72,7 +72,7 @@ function withoutTools(
   leave: (tools: unknown) => unknown,
 ): Uint8Array {
   const tools = objectOf(before)?.tools;
-  // A list within the list, or one tool in place of a list: nobody writes such, and servers refuse it.
+  // A list within the list, or one tool instead of a list: no client writes these, and servers refuse them.
   if (!Array.isArray(tools) || !Array.isArray(objectOf(left)?.tools)) return Buffer.from(JSON.stringify(left));
   const list = editElements(bytes, ["tools"], (one, index) => {
     const kept = leave(tools[index]);
@@ -87,11 +87,11 @@ function itemLeft(item: unknown, leave: (tools: unknown) => unknown): unknown {
   const tools = leave(item.tools);
   if (tools === item.tools) return item;
   const isEmpty = tools === undefined || (Array.isArray(tools) && tools.length === 0);
-  // An item that offers nothing is none; one that answers a call still does.
+  // An item that only offers tools is removed when it has none left; an item that answers a call stays.
   return isEmpty && item.type === "additional_tools" ? undefined : { ...item, tools: tools ?? [] };
 }
 
-/** A choice among tools without those that are no longer offered. */
+/** The tool choice without tools that are no longer offered. */
 function choiceLeft(choice: unknown, leave: (tools: unknown) => unknown): unknown {
   if (!isObject(choice)) return choice;
   const tools = leave(choice.tools);

@@ -1,7 +1,8 @@
 /**
- * Files that a model's code has made, in a conversation that comes back: a result of code execution names each by an id, which
- * belongs to the holder of the upstream's credential, and so to all tenants together (ARCHITECTURE.md promise 14). Clients send back what they were
- * given, so a result loses the files, which are named, and its text goes on; nothing that is sent could tell whose they are.
+ * Files that a model's code has made, in a conversation that a client sends back. Results of code execution name each
+ * file by an id. The file belongs to the holder of the upstream's credential, and so to all tenants together
+ * (ARCHITECTURE.md promise 14). Nothing in the request tells whose file it is. Clients send back what they received, so
+ * the files are removed from the results and named as dropped; the text of the results stays.
  */
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import { findMember, holdsText, type JsonMember, type JsonScan, spliceJson } from "../../wire/json.ts";
@@ -9,17 +10,20 @@ import type { ClientRequest } from "../exchange.ts";
 import { editElements, withElements } from "./elements.ts";
 import type { Left } from "./hosted-tools.ts";
 
-/** Blocks that hold a result of code, and in it a list of what it made. */
+/** Blocks with a result of code execution, which contains a list of what the code made. */
 const RESULTS: ReadonlySet<unknown> = new Set(["code_execution_tool_result", "bash_code_execution_tool_result"]);
-/** What stands in that list for a file. */
+/** The elements of that list that are files. */
 const FILES: ReadonlySet<unknown> = new Set(["code_execution_output", "bash_code_execution_output"]);
-/** How the types of FILES end, for a look at the bytes. */
+/** The common end of the types in FILES, to search the bytes for. */
 const WORD = '_output"';
 
-/** So many are left out of one request: each takes 15 us. One that names more is refused, as any id of a file is elsewhere. */
+/**
+ * The most files that are removed from one request; each takes 15 us. A request with more is refused, as for any other
+ * file id.
+ */
 const FILES_MAX = 256;
 
-/** The request without files that its results of code name; every other byte of their messages stays. */
+/** The request without the files in its code execution results; every other byte of the messages stays. */
 export function withoutMadeFiles(request: ClientRequest): Left {
   const { body, scan, json } = request;
   const found = conversationWithout(request);
@@ -43,7 +47,7 @@ export function withoutMadeFiles(request: ClientRequest): Left {
 
 interface Conversation {
   readonly messages: readonly unknown[];
-  /** The blocks, as they came, of each message that loses a file. */
+  /** The original blocks of each message that loses a file. */
   readonly blocks: ReadonlyMap<number, readonly unknown[]>;
   readonly dropped: ReadonlySet<string>;
 }
@@ -65,7 +69,7 @@ function conversationWithout({ protocol, body, json }: ClientRequest): Conversat
   return count === 0 || count > FILES_MAX ? undefined : { messages, blocks, dropped };
 }
 
-/** What a result of code names of what it made; of every other block nothing. */
+/** The files in a code execution result; none in any other block. */
 function filesIn(block: unknown): readonly JsonObject[] {
   const { type, content } = objectOf(block) ?? {};
   return RESULTS.has(type) ? arrayOf(objectOf(content)?.content).map(objectOf).filter(isFile) : [];
@@ -83,7 +87,7 @@ function withoutFiles(block: unknown): unknown {
   return { ...objectOf(block), content: { ...result, content } };
 }
 
-/** A message's bytes without the files that these blocks of it name. */
+/** A message's bytes without the files in these blocks. */
 function withContent(message: Uint8Array, blocks: readonly unknown[]): Uint8Array {
   return withElements(message, ["content"], (block, index) => {
     if (filesIn(blocks[index]).length === 0) return block;
@@ -92,7 +96,7 @@ function withContent(message: Uint8Array, blocks: readonly unknown[]): Uint8Arra
   });
 }
 
-/** The scan of a body in which the value of one member has become longer, or shorter; it is not gone through again. */
+/** Adjusts a scan after the length of one member's value changed, without scanning again. */
 function withLonger(scan: JsonScan, { nameStart }: JsonMember, by: number): JsonScan {
   const members = scan.members.map((one) => ({
     ...one,

@@ -1,4 +1,4 @@
-/** How a whole reply ends, in the words of its own protocol. */
+/** The finish reason of a whole reply, in the words of its own protocol. */
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { elementSpans, findNested, spliceNested } from "../../wire/json.ts";
@@ -6,7 +6,7 @@ import { ownFinish } from "../chat/reply-encode.ts";
 import { ownStopReason } from "../messages/reply-encode.ts";
 import { ownIncompleteReason } from "../responses/response.ts";
 
-/** The body with foreign words for its end put into the protocol's own (docs/translation-rules.md rule 43). */
+/** The body, with an unknown finish reason replaced by the protocol's own (docs/translation-rules.md rule 43). */
 export function withOwnEnd(body: Uint8Array, protocol: Protocol, json: JsonObject): Uint8Array {
   if (protocol === "chat") return withOwnChoices(body, json);
   if (protocol === "messages") return withOwnWord(body, "stop_reason", json.stop_reason, ownStopReason);
@@ -15,7 +15,10 @@ export function withOwnEnd(body: Uint8Array, protocol: Protocol, json: JsonObjec
   return reason === undefined ? body : spliceNested(body, place, JSON.stringify(reason));
 }
 
-/** The same for each choice. A call's arguments may be an object, whose members are none of ours. */
+/**
+ * The same for each choice. Only the choice itself is edited: a call's arguments may be an object with members of the
+ * same name.
+ */
 function withOwnChoices(body: Uint8Array, json: JsonObject): Uint8Array {
   const choices = arrayOf(json.choices);
   if (!choices.some(hasForeignWord)) return body;

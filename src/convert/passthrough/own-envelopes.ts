@@ -1,8 +1,10 @@
 /**
- * Reasoning that was sealed here, in a request that goes to a server of the client's own protocol. That server would refuse
- * an envelope as a broken signature. One that was sealed for another protocol's server is taken out before sending: a model
- * with routes of two protocols makes such requests when it fails over. One that was sealed in the id of an item is opened,
- * if it is this model's (docs/translation-rules.md rule 38); every other byte stays (ARCHITECTURE.md promise 6).
+ * Reasoning that was sealed here, in a request to a server of the client's own protocol. That server would refuse an
+ * envelope as an invalid signature.
+ * - An envelope that was sealed for a server of another protocol is removed. A model with routes of two protocols
+ *   causes such requests when it fails over.
+ * - An envelope in the id of an item is opened if it is this model's (docs/translation-rules.md rule 38).
+ * Every other byte stays (ARCHITECTURE.md promise 6).
  */
 
 import { type Refusal, refusal } from "../../values/errors.ts";
@@ -15,29 +17,30 @@ import { openReasoning, originOf } from "../rules/envelope.ts";
 import { type EditElement, editArray, withElements } from "./elements.ts";
 import { hasThinkingBudget, isBareLoop, isThinking, thinkingOff, turnsOf, withoutThinking } from "./thinking-off.ts";
 
-/** Where the request goes, and what opens envelopes for it. */
+/** The route of the request, and the context that opens envelopes for it. */
 interface Destination {
   readonly route: RouteFacts;
   readonly context: ConvertContext;
 }
 
-/** What becomes of top-level members. */
+/** Edits of top-level members. */
 interface OpenedMembers {
-  /** Raw JSON by the name that gets it. */
+  /** Raw JSON by member name. */
   readonly set: Readonly<Record<string, string | Uint8Array>>;
   readonly remove: readonly string[];
-  /** What the server does not get though the client asked for it. */
+  /** What the client asked for and the server does not get. */
   readonly dropped: readonly string[];
 }
 
 const AS_THEY_ARE: OpenedMembers = { set: {}, remove: [], dropped: [] };
 
 /**
- * The top-level members that must change; none in almost every request.
- * @param json the members as the rest of the route leaves them.
- * @param to undefined: none is opened.
- * @param ofItem what else becomes of the items of `input`; undefined: nothing.
- * @returns a refusal where a member stands twice beside an envelope: one of the two is read here, and both would be sent.
+ * Makes the edits of top-level members; none for almost every request.
+ * @param json the members after the preceding steps.
+ * @param to undefined: no envelope is opened.
+ * @param ofItem another edit of the items of `input`; undefined: none.
+ * @returns a refusal if a member occurs twice next to an envelope: only one of the two is checked here, but both would
+ * be sent.
  */
 export function withoutEnvelopes(
   request: ClientRequest,
@@ -53,7 +56,7 @@ export function withoutEnvelopes(
   return request.protocol === "messages" ? ofMessages(request, json) : ofInput(request, to, ofItem);
 }
 
-/** The refusal of a member that stands twice in a message, block or item that holds an envelope. */
+/** The refusal of a member that occurs twice in a message, block or item with an envelope. */
 function refusedDouble({ protocol, body, scan }: ClientRequest): Refusal | undefined {
   const list = LISTS[protocol];
   const inner = protocol === "messages" ? "content" : undefined;
@@ -63,14 +66,17 @@ function refusedDouble({ protocol, body, scan }: ClientRequest): Refusal | undef
   return refusal("duplicate_field", { param, detail: `"${param}" stands twice.` });
 }
 
-/** The member that is a list of what was said. */
+/** The member that holds the conversation. */
 const LISTS: Readonly<Record<Protocol, string>> = { chat: "messages", messages: "messages", responses: "input" };
 
 function listOf(body: Uint8Array, scan: JsonScan, list: string): Uint8Array {
   return memberValue(body, scan, list) ?? new Uint8Array();
 }
 
-/** All thinking of one assistant turn goes together; a turn of nothing else goes whole. */
+/**
+ * Removes all thinking of an assistant turn if one of its blocks is an envelope; a turn without other blocks is
+ * removed.
+ */
 function ofMessages({ body, scan, json: written }: ClientRequest, json: Readonly<JsonObject>): OpenedMembers {
   const turns = turnsOf(written);
   const sealed = turns.map(({ blocks }) => blocks.some((block) => isThinking(block) && isEnvelope(block)));
@@ -81,14 +87,14 @@ function ofMessages({ body, scan, json: written }: ClientRequest, json: Readonly
     if (blocks.every(isThinking)) return undefined;
     return withElements(message, ["content"], (block, at) => (isThinking(blocks[at]) ? undefined : block));
   });
-  // A running loop that has lost the thinking of its last calls, or by this that at its beginning: some servers look at the one, some at
-  // the other. One that was bare before is the client's own.
+  // Whether this breaks a running tool loop: its last calls lose their thinking, or its beginning does. Some servers
+  // check the one, some the other. If the loop had no thinking before, the client's request was already so.
   const last = turns.findLastIndex(({ role }) => role === "assistant");
   const isRunning = turns[last]?.blocks.some((block) => block?.type === "tool_use") === true;
   const left = () => withoutThinking(turns, (index) => sealed[index] === true);
   const isBroken = () => isRunning && (sealed[last] === true || (!isBareLoop(turns) && isBareLoop(left())));
   if (!hasThinkingBudget(json) || !isBroken()) return { ...AS_THEY_ARE, set: { messages } };
-  // A thinking budget wants the thinking of a tool loop back; without it the loop goes on without (rule 27).
+  // A thinking budget requires the thinking of a tool loop, so it is switched off (rule 27).
   const { set, remove } = thinkingOff(json);
   return { set: { ...set, messages }, remove, dropped: ["thinking"] };
 }
@@ -104,7 +110,7 @@ function ofInput({ body, scan, json }: ClientRequest, to?: Destination, ofItem?:
   return { ...AS_THEY_ARE, set: { input: editArray(listOf(body, scan, LISTS.responses), edit) } };
 }
 
-/** The item that this route's own server has made; undefined for another's. */
+/** The item, if this route's own server made it; undefined otherwise. */
 function restored(item: JsonObject | undefined, to: Destination | undefined): Uint8Array | undefined {
   const { encrypted_content: opaque } = item ?? {};
   const own = to && typeof opaque === "string" ? openReasoning(opaque, originOf(to.route), to.context) : undefined;

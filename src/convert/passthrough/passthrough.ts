@@ -1,6 +1,6 @@
 /**
- * Client and upstream speak the same protocol: bodies pass byte for byte, spliced only where a rule says so
- * (ARCHITECTURE.md promise 6), and are watched for the bill.
+ * Passthrough, for a client and an upstream of the same protocol. Bodies pass byte for byte, spliced only where a rule
+ * says so (ARCHITECTURE.md promise 6), and are watched for the charge.
  */
 
 import { isRefusal } from "../../values/errors.ts";
@@ -61,7 +61,7 @@ import {
 import { withOwnEnd } from "./own-end.ts";
 import { spliceRequest } from "./request.ts";
 
-/** Opens an exchange on a route that speaks the client's protocol. */
+/** Opens an exchange on a route of the client's protocol. */
 export const openPassthrough: OpenExchange = (request, route, permitted, context) => {
   const spliced = spliceRequest(request, route, permitted, context);
   return isRefusal(spliced) ? spliced : new Passthrough(request, { route, context }, permitted, spliced);
@@ -71,17 +71,17 @@ class Passthrough implements Exchange {
   readonly request: Exchange["request"];
   readonly translation: string | undefined;
   readonly #request: ClientRequest;
-  /** The client's model name when the upstream knows the model under another. */
+  /** The client's model name, if the upstream has another name for the model. */
   readonly #rename: string | undefined;
   readonly #openEnded: boolean;
   readonly #untold: Untold;
   readonly #answered: AnsweredModel;
   readonly #context: ConvertContext;
-  /** Responses: how the items of the reply are put into their ids. Undefined: they are not. */
+  /** Responses: how the items of the reply are sealed into their ids. Undefined: they are not. */
   readonly #keeping: Keeping | undefined;
-  /** Responses: the ids that the client gets of what the server keeps. */
+  /** Responses: the client's ids for what the server keeps. */
   readonly #wrapped: WrappedIds | undefined;
-  /** Whether it keeps more than containers. */
+  /** Whether the server keeps more than containers. */
   readonly #isStateful: boolean;
 
   constructor(
@@ -190,7 +190,7 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
     }),
 };
 
-/** Counts of a whole reply, once its outline has been found to be what the protocol says. */
+/** Counts of a whole reply, after a check that it has the structure that its protocol requires. */
 const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts | UpstreamFault>> = {
   chat(json) {
     const error = errorIn(json);
@@ -220,7 +220,7 @@ class PassthroughStream implements StreamConverter {
   readonly #reader = new SseReader();
   readonly #watcher: Watcher;
   readonly #answered: AnsweredModel;
-  /** What the last frame was, if those after it can be known by it. */
+  /** Made from the last frame, if frames like it can be recognized by it. */
   #template: DeltaTemplate | undefined;
   /** Templates in a row that no frame has matched. */
   #misses = 0;
@@ -265,8 +265,8 @@ class PassthroughStream implements StreamConverter {
   }
 
   /**
-   * Joins what a chunk completed: one piece up to the terminal frame, one from it on.
-   * @param rest what the end of the body has completed; undefined: it goes on.
+   * Joins the frames that a chunk completed: one piece up to the terminal frame, and one for the terminal frame.
+   * @param rest the events that the end of the body completed; undefined: the body continues.
    */
   #collect(rest: SseEvent[] | undefined): readonly ClientFrames[] {
     const first = this.#takeRun();
@@ -283,11 +283,11 @@ class PassthroughStream implements StreamConverter {
       if (seen.terminal) {
         this.#ended = true;
         terminal = seen;
-        break; // After its terminal frame a stream says nothing more (docs/translation-rules.md rule 48).
+        break; // A stream is not read after its terminal frame (docs/translation-rules.md rule 48).
       }
       if (seen.bytes) pieces.push(seen.bytes);
       semantic ||= seen.semantic;
-      // A comment before the first event opens nothing: the status line is still ours to choose.
+      // A comment before the first event does not open the stream, so the status line can still be chosen.
       if (event.data !== undefined && seen.bytes) this.#opened = true;
       this.#learn(event, seen);
       const run = this.#takeRun();
@@ -300,7 +300,7 @@ class PassthroughStream implements StreamConverter {
     return frames;
   }
 
-  /** Ends the stream for an event that is not parsed; what it counts is noted, and the client gets nothing of it. */
+  /** Ends the stream because of an event that is not parsed. Its usage is recorded; the client does not get it. */
   #refuse(event: SseEvent, data: Uint8Array): void {
     this.#isOverNamed = true;
     const outline = outlineOf(data);
@@ -311,13 +311,13 @@ class PassthroughStream implements StreamConverter {
     return rest ? rest.shift() : this.#reader.next();
   }
 
-  /** Takes the frames that follow and differ from the last one by their text only. @returns what the client gets of them. */
+  /** Takes the next frames that differ from the last one by their text only. @returns what the client gets of them. */
   #takeRun(): Uint8Array | undefined {
     const template = this.#template;
     const bytes = this.#reader.between;
     if (!template || !bytes) return undefined;
     const from = this.#reader.at;
-    // A frame that may be too large is looked at.
+    // A frame that may be too large must go through the reader.
     const run = bytes.length - from > SSE_EVENT_BYTES_MAX ? undefined : template.run(bytes, from, false);
     if (!run) return undefined;
     this.#misses = 0;
@@ -327,7 +327,7 @@ class PassthroughStream implements StreamConverter {
     return run.end - from === bytes.length ? bytes : bytes.subarray(from, run.end);
   }
 
-  /** Makes the frame that was parsed the template of those after it. */
+  /** Makes the parsed frame the template for the frames after it. */
   #learn({ raw }: SseEvent, { bytes }: SeenEvent): void {
     const varying = bytes && this.#misses < TEMPLATE_MISSES_MAX ? this.#watcher.varying : undefined;
     if (!bytes || varying === undefined) {
@@ -342,7 +342,7 @@ class PassthroughStream implements StreamConverter {
 
   counts(): AttemptCounts {
     const counts = this.#watcher.counts();
-    // Asked for each chunk: no copy where there is nothing to add.
+    // Called for each chunk: no copy if there is nothing to add.
     const { other } = this.#answered;
     return other === undefined ? counts : { ...counts, answeredBy: other };
   }
@@ -366,13 +366,16 @@ function join(pieces: readonly Uint8Array[]): Uint8Array {
   return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
 }
 
-/** Behind a frame that its stream ended in: its line's end, and the blank line. Where a part of that is there, a lone one follows. */
+/**
+ * Added to a frame that ends with its stream: the end of its line and a blank line. If a part of it is already there, a
+ * superfluous blank line follows.
+ */
 const FRAME_END = Buffer.from("\n\n");
 
 /**
- * The last frame of a stream that may have been torn within it, with its blank line, so that what we write next does not continue
- * it. A torn comment is dropped. A frame that ends in two line ends is whole, however they are written: a reader holds
- * one back that ends in carriage returns, since a line feed may follow.
+ * Completes the last frame of a stream that may have been cut inside it: adds its blank line, so that what is written
+ * next does not continue it. A cut comment is dropped. A frame that ends in two line ends is complete, whichever
+ * characters they are. A reader holds it back if they are carriage returns, because a line feed may follow.
  */
 function completed(event: SseEvent): SseEvent[] {
   const tail = asBuffer(event.raw).toString("latin1", Math.max(0, event.raw.length - 4));

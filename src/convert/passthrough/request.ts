@@ -1,6 +1,6 @@
 /**
- * The few splices that a request gets on a route of its own protocol, and what such a route refuses: an upstream's
- * memory belongs to the holder of its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
+ * The few splices of a request on a route of its own protocol, and what such a route refuses. An upstream's memory
+ * belongs to the holder of its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
@@ -23,10 +23,10 @@ import { firstDoubtedName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from ".
 import { thinkingOff } from "./thinking-off.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 
-/** Raw JSON by the top-level member that gets it; the steps below add theirs, since most requests get hardly any. */
+/** Raw JSON by top-level member. The steps below add to it; most requests get hardly any. */
 type Splices = Record<string, string | Uint8Array>;
 
-/** The upstream's body, and what was left out of it; or the refusal of a field that this route cannot be given. */
+/** The upstream's body and what was left out of it, or the refusal of a member that this route cannot take. */
 export function spliceRequest(
   asked: ClientRequest,
   route: RouteFacts,
@@ -35,7 +35,7 @@ export function spliceRequest(
 ): EncodedRequest | Refusal {
   const offered = withoutUnpriced(asked, permitted);
   if (isRefusal(offered)) return offered;
-  // A strict client keeps its files, so that refusedState names the first of them.
+  // A strict request keeps its files, so that refusedState names the first one.
   const made = permitted.strict ? { ...offered, dropped: [] } : withoutMadeFiles(offered.request);
   const { request } = made;
   const refused = refusedState(request, route) ?? refusedSwitch(request, route);
@@ -78,17 +78,17 @@ export function spliceRequest(
   };
 }
 
-/** The refusal of a thinking budget in a loop that has lost its reasoning, where the client wants nothing left out. */
+/** The refusal of a strict request with a thinking budget whose tool loop has lost its reasoning. */
 const LOST_THINKING = refusal("unsupported_parameter", {
   param: "thinking",
   detail:
     "The running loop of tools has reasoning of another model's server, which this one cannot read, and nothing may be left out.",
 });
 
-/** The name under which it is named that something ran in a container of another server. */
+/** The name of the loss if an item ran in a container of another server. */
 const LEFT_CONTAINER = `input.${CONTAINER_ID}`;
 
-/** The refusal of what ran in a container of another server, where the client wants nothing left out. */
+/** The refusal of a strict request with an item that ran in a container of another server. */
 function refusedContainers(
   { leavesContainers }: { readonly leavesContainers: boolean },
   { strict }: Pick<Permitted, "strict">,
@@ -98,14 +98,14 @@ function refusedContainers(
   return refusal("unsupported_parameter", { param: LEFT_CONTAINER, detail });
 }
 
-/** The refusal of a request that refers to an upstream's memory, or undefined. */
+/** The refusal of a request that refers to an upstream's memory; undefined: none. */
 export function refusedState(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
   return (
     refusedForm(request, route) ?? refusedStateMember(request, route) ?? refuseState(request, firstStatePlace(request))
   );
 }
 
-/** The refusal of what servers could read in another way than it is judged here. */
+/** The refusal of structures that servers could read differently than the checks here. */
 function refusedForm(request: ClientRequest, route: StoredRoute | undefined): Refusal | undefined {
   const { protocol, model, json } = request;
   if (protocol === "responses") {
@@ -122,7 +122,7 @@ function refusedForm(request: ClientRequest, route: StoredRoute | undefined): Re
   return refusal("duplicate_field", { model, param: doubted, detail });
 }
 
-/** The refusal of an item that is referred to and was not put in its place before: it cannot be opened for this account. */
+/** The refusal of a reference that has not been replaced by its item: it cannot be opened for this account. */
 function refusedReference(request: ClientRequest, route: StoredRoute | undefined): Refusal | undefined {
   const { protocol, model, json } = request;
   if (protocol !== "responses") return undefined;
@@ -140,7 +140,7 @@ function refusedReference(request: ClientRequest, route: StoredRoute | undefined
   return refusal("unsupported_parameter", { model, param, detail, remedy });
 }
 
-/** The refusal of a member, or of an item, that refers to what somebody else should have kept, or undefined. */
+/** The refusal of a member or an item that refers to something that should have been kept; undefined: none. */
 export function refusedStateMember(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
   const previous = request.json.previous_response_id;
   const isKept = route !== undefined && ownId(previous, request, route) !== undefined;
@@ -151,7 +151,7 @@ export function refusedStateMember(request: ClientRequest, route?: StoredRoute):
   return refuseState(request, member) ?? refusedReference(request, route);
 }
 
-/** What helps in place of an earlier response, by the name of the member. */
+/** What the client can do instead of referring to an earlier response, by the name of the member. */
 const STATE_REMEDIES: ReadonlyMap<string, string> = new Map([
   [
     "previous_response_id",
@@ -176,15 +176,15 @@ function refuseState({ model }: ClientRequest, param: string | undefined): Refus
   return refusal("unsupported_parameter", { model, param, detail, remedy: STATE_REMEDIES.get(param) });
 }
 
-/** The refusal of switching thinking off where the route's model cannot and the operator wants that known. */
+/** The refusal of switching thinking off, if the route's model cannot and the operator configured refusal. */
 function refusedSwitch(request: ClientRequest, route: RouteFacts): Refusal | undefined {
   if (route.capabilities.thinkingOff === "ignore") return undefined;
   return refusedOff(offMember(request.protocol, request.json), route);
 }
 
 /**
- * The output limit where admission set one, in every member that the client wrote: an upstream may honour any of them.
- * One that is lower already stays. A thinking budget that would no longer fit is lowered with it.
+ * Writes the output limit of admission into every limit member that the client wrote, because an upstream may use any
+ * of them. A lower value stays. A thinking budget that would no longer fit is lowered too, or thinking is switched off.
  */
 function addLimit(
   set: Splices,
@@ -218,7 +218,10 @@ function addLimit(
   }
 }
 
-/** Thinking budgets above what is held for them. Messages servers keep a budget below the limit, so it goes with that. */
+/**
+ * Lowers thinking budgets to what is held for them. On messages servers the budget must stay below the limit, so
+ * `addLimit` lowers it.
+ */
 function addBudgets(set: Splices, { protocol, json }: ClientRequest, { thinkingMost }: Permitted): void {
   if (protocol === "messages" || thinkingMost === undefined) return;
   const lowered = loweredBudgets(json, thinkingMost);
@@ -232,7 +235,7 @@ function asksForReasoning(json: Readonly<JsonObject>, { capabilities }: RouteFac
 
 const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 
-/** What each protocol's upstream is asked besides: to report usage, and to remember nothing. */
+/** What each protocol's upstream is asked in addition: to report usage, and to store nothing. */
 const ADD_STORE: Readonly<Record<Protocol, (set: Splices, request: ClientRequest, route: RouteFacts) => void>> = {
   chat(set, request, route) {
     const options = objectOf(request.json.stream_options);
@@ -240,7 +243,7 @@ const ADD_STORE: Readonly<Record<Protocol, (set: Splices, request: ClientRequest
       set.stream_options = JSON.stringify({ ...options, include_usage: true });
     }
     const { store } = request.json;
-    // Whatever else stands there, some server could take it for a yes.
+    // Some server could read any other value as true.
     if (store !== undefined && store !== null && store !== false) set.store = "false";
   },
   messages() {},
@@ -248,24 +251,27 @@ const ADD_STORE: Readonly<Record<Protocol, (set: Splices, request: ClientRequest
     if (route.stateful || !mayBeReferredTo(request.json)) return;
     set.store = "false";
     const include = arrayOf(request.json.include);
-    // What is not kept there must be whole here, to be sent back in place of a reference. Models that do not reason refuse
-    // the wish, so the client must have said that its model does.
+    // What is not stored there must be complete here, so that it can be sent in place of a reference. Models without
+    // reasoning refuse this `include`, so it is sent only if the client asked for reasoning.
     if (!asksForReasoning(request.json, route) || include.includes(ENCRYPTED_REASONING)) return;
     set.include = JSON.stringify([...include, ENCRYPTED_REASONING]);
   },
 };
 
-/** The first member that names or makes state at the upstream, at the top or in what the protocol lists below it. */
+/**
+ * The first member that refers to or creates state at the upstream, at the top or in the members that the protocol
+ * lists below it.
+ */
 function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | undefined {
   for (const name of Object.keys(json)) {
     const value = json[name];
-    // False says that nothing is to be kept.
+    // `false` means that nothing is to be stored.
     if (value === null || value === undefined || value === false) continue;
     if (shape.standings.get(name) === "state") return name;
     if (typeof value !== "object") continue;
     const inner = shape.inside.get(name);
     if (!inner) continue;
-    // A server may take a list for what is in it.
+    // A server may read a list as its only element.
     const [all, places] = Array.isArray(value)
       ? [value, value.map((_, index) => `${name}[${index}]`)]
       : [[value], [name]];

@@ -1,6 +1,7 @@
 /**
- * What conversations and tools name that their server keeps, or that costs more than its price. It belongs to the holder of the
- * upstream's credential, and so to all tenants together: none may reach it (ARCHITECTURE.md promise 14).
+ * Finds references, in conversations and tools, to what their server keeps or to what costs more than its price. What a
+ * server keeps belongs to the holder of the upstream's credential, and so to all tenants together; no tenant may reach
+ * it (ARCHITECTURE.md promise 14).
  */
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { ADDRESS_MEMBERS, ENTERED_HOLDERS, HOLDERS, TOOL_HOLDERS } from "../../values/members/holders.ts";
@@ -8,7 +9,7 @@ import type { Protocol } from "../../values/protocol.ts";
 import { holdsMatch, visitNames } from "../../wire/json.ts";
 import type { ClientRequest } from "../exchange.ts";
 
-/** The members of a body that have parts, or tools, in them. */
+/** The members of a body that contain parts or tools. */
 const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
   chat: ["messages", "tools", "prediction"],
   messages: ["system", "messages", "tools"],
@@ -16,7 +17,7 @@ const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
 };
 
 const OF_TOOLS: ReadonlySet<string> = new Set(TOOL_HOLDERS);
-/** What `stateMember` asks for, `type` aside: a member that is missing here is never found. */
+/** The members that `stateMember` checks, except `type`. A member that is missing here is never found. */
 const STATE_NAMES: ReadonlySet<string> = new Set([
   "file_id",
   "file_ids",
@@ -30,12 +31,14 @@ const STATE_NAMES: ReadonlySet<string> = new Set([
 const LOOKED_AT: ReadonlySet<string> = new Set([...ENTERED_HOLDERS, ...STATE_NAMES, "type"]);
 const CONTAINER_UPLOAD = "container_upload";
 const ITEM_REFERENCE = "item_reference";
-/** What makes a container dearer than its price says. */
+/** The member that makes a container cost more than its price. */
 export const MEMORY_LIMIT = ".memory_limit";
-/** What a container has that asks for nothing else, and what its price is of. */
+/** The memory of a container by default, for which its price is set. */
 export const MEMORY_USUAL = "1g";
 
-/** Where the first part or tool stands that names what is kept, or a container of another size; undefined: nowhere. */
+/**
+ * The path of the first part or tool that refers to something kept, or to a container of another size; undefined: none.
+ */
 export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protocol" | "json">): string | undefined {
   for (const root of ROOTS[protocol]) {
     const place = firstStatePart(json[root], root);
@@ -44,7 +47,7 @@ export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protoco
   return undefined;
 }
 
-/** Names, or their beginnings, with which a conversation offers tools or says where an image, a file or a sound is. */
+/** Names, or prefixes of names, with which a conversation offers tools or locates an image, a file or audio. */
 const OFFERS = [
   "additional_tools",
   "tool_search_output",
@@ -67,13 +70,16 @@ const ADDRESSES = [
 ];
 
 /**
- * A body without a match has nothing to be found: neither one of the names, nor letters as escapes, which could spell one. A match within
- * a text costs a walk through the names and no more.
+ * A body without a match contains nothing to find: none of the names, and no letters as escapes, which could spell one.
+ * A match inside a text costs only a walk through the names.
  */
 const WORDS = new RegExp(
   `"(?:${[...STATE_NAMES, "skill", "memory_limit", "audio", ITEM_REFERENCE, CONTAINER_UPLOAD, ...OFFERS, ...ADDRESSES].join("|")})|\\\\u00[2-7]`,
 );
-/** Names that decide it: parsers differ in which of two counts, and in ours another name can hide one written with escapes. */
+/**
+ * Names that decide the checks. They must not occur twice or be escaped: parsers differ in which of two values counts,
+ * and in ours a second name can hide one that is written with escapes.
+ */
 const DECIDING: ReadonlySet<string> = new Set([
   ...LOOKED_AT,
   ...["id", "approval_request_id", "skills", "skill_id", "memory_limit"],
@@ -82,9 +88,9 @@ const DECIDING: ReadonlySet<string> = new Set([
 const ENTERED: ReadonlySet<string> = new Set(HOLDERS);
 
 /**
- * The first name that decides what is reached and stands twice in its object, or is written with escapes; undefined: none, or there is
- * nothing to be reached.
- * @param isStateful whether ids alone reach something.
+ * The first name that decides a check and occurs twice in its object or is written with escapes; undefined: none, or
+ * the body contains nothing to reach.
+ * @param isStateful whether an id alone can reach something.
  */
 export function firstDoubtedName(
   { protocol, body, scan }: Pick<ClientRequest, "protocol" | "body" | "scan">,
@@ -105,13 +111,13 @@ export function firstDoubtedName(
 interface StatePlace {
   readonly value: unknown;
   readonly path: string;
-  /** Whether it stands in a list of tools. */
+  /** Whether it is in a list of tools. */
   readonly isTool: boolean;
-  /** Whether it is an item of the input, whose own reference is judged elsewhere. */
+  /** Whether it is an item of the input; its own reference is checked elsewhere. */
   readonly isItem: boolean;
 }
 
-/** Looks without recursion: the depth is the client's (docs/failure-model.md row 44). */
+/** Searches without recursion, because the client chooses the depth (docs/failure-model.md row 44). */
 function firstStatePart(root: unknown, rootPath: string): string | undefined {
   if (!mayHoldStatePart(root)) return undefined;
   const stack: StatePlace[] = [
@@ -137,8 +143,8 @@ function firstStatePart(root: unknown, rootPath: string): string | undefined {
 }
 
 /**
- * Whether there is anything to find. Without paths, and with the names of an object gone through once, a megabyte of small members
- * takes a fifth of the time: 1 ms, in which nobody else is served.
+ * Whether there is anything to find. It builds no paths and goes through the names of each object once, so a megabyte
+ * of small members takes a fifth of the time: 1 ms, during which the event loop is blocked.
  */
 function mayHoldStatePart(root: unknown): boolean {
   const stack: unknown[] = [root];
@@ -171,10 +177,13 @@ function stateMember(part: JsonObject, { path, isTool, isItem }: StatePlace): st
   return AUDIO.test(path) && isNamed(part.id) ? "id" : undefined;
 }
 
-/** Sound that was made before is named by its id. */
+/** Earlier audio is referred to by its id. */
 const AUDIO = /\.audio(?:\[\d+\])?$/;
 
-/** Of where a part says that it ran, the member that names what is kept; which container an item ran in is judged elsewhere. */
+/**
+ * The member that refers to something kept, in the parts that say where something ran. The container of an item is
+ * checked elsewhere.
+ */
 function ranMember({ container, container_id: id, environment }: JsonObject, isItem: boolean): string | undefined {
   if (!isItem && isNamed(id)) return "container_id";
   for (const [name, where] of Object.entries({ container, environment })) {
@@ -189,7 +198,7 @@ function ranMember({ container, container_id: id, environment }: JsonObject, isI
   return undefined;
 }
 
-/** Servers differ in what they take for a list of one: whatever stands there names something. */
+/** Servers differ in which single values they accept in place of a list, so any value counts as a reference. */
 function toolMember(tool: JsonObject): string | undefined {
   for (const name of ["file_id", "file_ids"]) if (isNamed(tool[name])) return name;
   if (tool.vector_store_ids !== undefined && tool.vector_store_ids !== null) return "vector_store_ids";
@@ -205,7 +214,10 @@ function toolMember(tool: JsonObject): string | undefined {
   return undefined;
 }
 
-/** Of where a tool runs, the member that says that it is not made for this request, or not of the usual size; "": all of it. */
+/**
+ * The member of a tool's container or environment that shows that it is not created for this request or not of the
+ * default size; "": the whole value.
+ */
 function placeMember(place: unknown): string | undefined {
   if (place === undefined || place === null) return undefined;
   if (SCREENS.has(place)) return undefined;
@@ -219,7 +231,7 @@ function placeMember(place: unknown): string | undefined {
   return memory === undefined || memory === null || memory === MEMORY_USUAL ? undefined : MEMORY_LIMIT.slice(1);
 }
 
-/** The first of the skills that names one which is kept; what it brings itself passes. */
+/** The first skill that refers to a kept one; a skill that the request contains itself passes. */
 function keptSkill({ skills }: JsonObject): string | undefined {
   const all: readonly unknown[] = Array.isArray(skills) ? skills : [skills];
   const kept = all.findIndex((one) => {
@@ -230,10 +242,10 @@ function keptSkill({ skills }: JsonObject): string | undefined {
   return kept < 0 ? undefined : `skills[${kept}]`;
 }
 
-/** What a tool that uses a computer calls the client's screen in its `environment`. */
+/** The values of `environment` with which a computer-use tool names the client's screen. */
 const SCREENS: ReadonlySet<unknown> = new Set(["browser", "linux", "mac", "ubuntu", "windows"]);
 
-/** Types of a container or an environment that is made for a request, or that is the client's own. */
+/** Types of a container or an environment that is created for the request or belongs to the client. */
 const MADE_FOR_IT: ReadonlySet<unknown> = new Set([undefined, null, "auto", "container_auto", "local"]);
 
 function isNamed(value: unknown): boolean {

@@ -1,17 +1,20 @@
 /**
- * Thinking that is switched off here for one request to a messages server, which would refuse it otherwise
+ * Switches thinking off for one request to a messages server that would refuse the request otherwise
  * (docs/translation-rules.md rules 27 and 38).
  */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import { endsInBareCalls } from "../messages/request/turns.ts";
 
-/** What becomes of top-level members: raw JSON by the name that gets it, and those that go. */
+/** Edits of top-level members: raw JSON by the name of each member to set, and the members to remove. */
 interface MemberEdits {
   readonly set: Readonly<Record<string, string>>;
   readonly remove: readonly string[];
 }
 
-/** The edits that switch it off. Earlier thinking goes on to be cleared only where there is thinking. */
+/**
+ * The edits that switch thinking off. They also remove edits of `context_management` that clear thinking, which are
+ * allowed only with thinking.
+ */
 export function thinkingOff(json: Readonly<JsonObject>): MemberEdits {
   const thinking = '{"type":"disabled"}';
   const managed = objectOf(json.context_management);
@@ -26,18 +29,18 @@ function isClearing(edit: unknown): boolean {
   return textOf(objectOf(edit)?.type)?.startsWith("clear_thinking_") === true;
 }
 
-/** Whether a budget is asked for, which wants the thinking of an unfinished loop of tools back. */
+/** Whether the request has a thinking budget, which requires the thinking of an unfinished tool loop. */
 export function hasThinkingBudget(json: Readonly<JsonObject>): boolean {
   return objectOf(json.thinking)?.type === "enabled";
 }
 
-/** A message as a client wrote it: whose, and its blocks. */
+/** A message as a client wrote it: its role and its blocks. */
 interface WrittenTurn {
   readonly role: unknown;
   readonly blocks: readonly (JsonObject | undefined)[];
 }
 
-/** The messages of a request; a text is one block. */
+/** The messages of a request; a text counts as one block. */
 export function turnsOf(json: Readonly<JsonObject>): readonly WrittenTurn[] {
   return arrayOf(json.messages).map((message) => {
     const { role, content } = objectOf(message) ?? {};
@@ -46,7 +49,7 @@ export function turnsOf(json: Readonly<JsonObject>): readonly WrittenTurn[] {
   });
 }
 
-/** Whether a conversation is in the middle of a loop of tools that would have no thinking at its beginning. */
+/** Whether a conversation is in the middle of a tool loop without thinking at its beginning. */
 export function isBareLoop(turns: readonly WrittenTurn[]): boolean {
   return endsInBareCalls(turns.map(({ role, blocks }) => ({ role, content: blocks.map((block) => block ?? {}) })));
 }
@@ -55,7 +58,7 @@ export function isThinking(block: JsonObject | undefined): boolean {
   return block?.type === "thinking" || block?.type === "redacted_thinking";
 }
 
-/** The turns as they are when some have lost their thinking; those of nothing else are gone. */
+/** The turns after some have lost their thinking. Turns that contained nothing else are removed. */
 export function withoutThinking(
   turns: readonly WrittenTurn[],
   loses: (index: number) => boolean,

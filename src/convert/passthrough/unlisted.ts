@@ -1,24 +1,24 @@
 /**
- * Members that no protocol lists are left out of what goes upstream, and named (ARCHITECTURE.md promise 14): what they
- * would buy, or whom they would reach, nobody here knows. An upstream's configuration may say that it gets them.
+ * Members that no protocol lists are left out of the upstream's body and named (ARCHITECTURE.md promise 14), because
+ * nobody knows what they would buy or whose data they would reach. An upstream's configuration can allow them.
  */
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { type JsonObject, parseObject } from "../../values/json-object.ts";
 import { inspectMembers, NONE_PASSED, pruneMembers } from "../../values/members.ts";
 import type { ClientRequest, Permitted, RouteFacts } from "../exchange.ts";
 
-/** What becomes of a body's members on a route of its own protocol. */
+/** What happens to a body's members on a route of its own protocol. */
 interface Listed {
-  /** Top-level members to take out. */
+  /** Top-level members to remove. */
   readonly remove: readonly string[];
-  /** Top-level members with what is left of them, as raw JSON. */
+  /** Top-level members to change, with their new value as raw JSON. */
   readonly set: Readonly<Record<string, Uint8Array>>;
-  /** The request as the rest of the route should see it. */
+  /** The request as the following steps should see it. */
   readonly json: Readonly<JsonObject>;
   readonly dropped: readonly string[];
 }
 
-/** The members that an upstream does not get; a refusal where the client wants nothing left out. */
+/** The members that an upstream does not get; a refusal if the request is strict. */
 export function withoutUnlisted(
   request: ClientRequest,
   { passedMembers = NONE_PASSED }: Pick<RouteFacts, "passedMembers">,
@@ -35,7 +35,7 @@ function surplusOf({ surplus, protocol, body, scan }: ClientRequest): readonly s
   return surplus ?? inspectMembers(protocol, body, scan).surplus;
 }
 
-/** The refusal of a member that nobody knows, to a client that wants nothing left out. */
+/** The refusal of an unknown member in a strict request. */
 function unlisted(param: string): Refusal {
   const detail = `"${param}" is not known here, and nothing may be left out.`;
   return refusal("unsupported_parameter", { param, detail });
@@ -44,8 +44,8 @@ function unlisted(param: string): Refusal {
 function without(json: Readonly<JsonObject>, remove: readonly string[], set: Listed["set"]): Readonly<JsonObject> {
   const gone = new Set(remove);
   const left = Object.entries(json).filter(([name]) => !gone.has(name));
-  // From entries, since an assignment to a client's `__proto__` would be one; parsed inside an object, so that an array is
-  // parsed alike.
+  // From entries, because an assignment to a client's `__proto__` would set the prototype. Parsed inside an object, so
+  // that arrays work too.
   return Object.fromEntries(
     left.map(([name, value]) => {
       const raw = set[name];

@@ -1,6 +1,6 @@
 /**
- * The blocks of a streamed reply: each gives its start, deltas and end, in this order and once, even if its input
- * repeats itself. A block that stays empty gives nothing at all, as it would have no place in a whole reply
+ * The blocks of a streamed reply. Each emits its start, deltas and end, in this order and once, even if its input
+ * repeats itself. A block that stays empty emits nothing, because it would not appear in a whole reply
  * (docs/translation-rules.md rule 53).
  */
 import type { BlockKey, Citation } from "../hub.ts";
@@ -42,12 +42,12 @@ export class TextBlock {
     this.#sink.emit({ type: "text-delta", key: this.#key, text, logprobs });
   }
 
-  /** More text, of which somebody else tells. */
+  /** Counts more text, whose events are emitted elsewhere. */
   again(text: string): void {
     this.#chars += text.length;
   }
 
-  /** Notes a source, if there is text that it can belong to. */
+  /** Emits a source, if there is text that it can belong to. */
   cite(citation: Citation): void {
     if (this.#started && !this.#ended) this.#sink.emit({ type: "text-citation", key: this.#key, citation });
   }
@@ -64,7 +64,7 @@ export class TextBlock {
   }
 }
 
-/** The words of a refusal. */
+/** The text of a refusal. */
 export class RefusalBlock {
   readonly kind = "refusal";
   readonly #sink: EventSink;
@@ -94,7 +94,7 @@ export class RefusalBlock {
   }
 }
 
-/** A stretch of reasoning; its text is kept, since the envelope at its end holds all of it (rule 38). */
+/** A block of reasoning. Its text is kept, because the envelope at its end contains all of it (rule 38). */
 export class ReasoningBlock {
   readonly kind = "reasoning";
   readonly #sink: EventSink;
@@ -128,15 +128,15 @@ export class ReasoningBlock {
     this.#sink.emit({ type: "reasoning-delta", key: this.#key, text });
   }
 
-  /** More of it, of which somebody else tells. */
+  /** Keeps more text, whose events are emitted elsewhere. */
   again(text: string): void {
     this.#text.add(text);
     this.#sink.keep(text);
   }
 
   /**
-   * @param opaque what must come back unread.
-   * @param redacted whether that is all there ever was, of what nobody may read more.
+   * @param opaque what must come back unchanged.
+   * @param redacted whether the reasoning has no readable part.
    */
   end(opaque: string | undefined, native: unknown, redacted = false): void {
     if (this.#ended) return;
@@ -153,9 +153,9 @@ export class ReasoningBlock {
 }
 
 /**
- * A tool call. It starts once its id and name are known; what comes earlier waits. A call without an id gets one when it
- * ends, one without a name is never shown (rule 54). A wrapped freeform call gives the text that is in its arguments
- * (rule 33).
+ * A tool call. It starts once its id and name are known; earlier deltas are held back. A call without an id gets one
+ * when it ends; a call without a name is never shown (rule 54). For a wrapped freeform call, the text inside its
+ * arguments is emitted (rule 33).
  */
 export class CallBlock {
   readonly #sink: EventSink;
@@ -166,7 +166,7 @@ export class CallBlock {
   #identity: CallIdentity | undefined;
   #restored: RestoredCall | undefined;
   #clientId: string | undefined;
-  /** Of a wrapped freeform call: the reader of its text, and how much of it has been given. */
+  /** For a wrapped freeform call: the reader of its text, and the number of characters emitted. */
   readonly #freeform = new FreeformInput();
   #textChars = 0;
   #emitted = false;
@@ -183,12 +183,12 @@ export class CallBlock {
     return this.#ended;
   }
 
-  /** The upstream's id, as far as it has said one. */
+  /** The upstream's id, once it is known. */
   get upstreamId(): string | undefined {
     return this.#id;
   }
 
-  /** The id that the client knows the call by, once it has begun. */
+  /** The id that the client has for the call, once it has started. */
   get clientId(): string | undefined {
     return this.#clientId;
   }
@@ -212,7 +212,7 @@ export class CallBlock {
     return this.#identity?.freeform !== true && this.#objectEnd.isComplete;
   }
 
-  /** Adds what the upstream has said of the call; what was said before stays. */
+  /** Adds id and name; what is already known stays. */
   identify(id: string | undefined, identity: CallIdentity | undefined): void {
     if (this.#ended) return;
     if (this.#id === undefined) this.#sink.keep(id);
@@ -222,7 +222,7 @@ export class CallBlock {
     if (this.#id !== undefined) this.#start();
   }
 
-  /** The call starts as soon as it has a name, with an id of ours where the upstream never gives one. */
+  /** Starts the call as soon as it has a name, with an id of ours, for an upstream that never sends ids. */
   startWithoutId(): void {
     this.#start();
   }
@@ -263,7 +263,7 @@ export class CallBlock {
     this.#sink.emit({ type: "tool-delta", key: this.#key, input: text });
   }
 
-  /** @param whole the whole input, for upstreams that say it at the end only; counts when nothing was streamed. */
+  /** @param whole the whole input, for upstreams that send it only at the end; used if nothing was streamed. */
   end(whole: string = ""): void {
     if (this.#ended) return;
     if (this.#input.text().trim() === "") this.append(whole);
@@ -274,7 +274,7 @@ export class CallBlock {
     const { freeform } = this.#identity;
     const text = this.#input.text();
     const input = callInput(this.#restored, freeform, wrapped || freeform ? text : text.trimStart());
-    // What has not been given as it came: all of arguments in another form, and what was cut off in an escape.
+    // What has not been emitted yet: all arguments that have another form, and the rest of a cut escape.
     if (wrapped) this.#emitText(input.slice(this.#textChars));
     this.#sink.emit({ type: "tool-end", key: this.#key, input });
   }

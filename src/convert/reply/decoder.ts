@@ -1,4 +1,4 @@
-/** What the three stream decoders share: one event in, hub events out, a fault in place of an exception. */
+/** What the three stream decoders share: one event in, hub events out, and a fault instead of an exception. */
 
 import { type JsonObject, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts, Usage } from "../../values/tokens/usage.ts";
@@ -16,14 +16,16 @@ import { hasTooManyNames } from "./parse.ts";
 import { EventSink, REPLY_BLOCKS_MAX } from "./sink.ts";
 import type { Ids } from "./tool-call.ts";
 
-/** A whole reply in the hub's words, and what it holds, that included which no client of another protocol gets. */
+/**
+ * A whole reply in the hub form, and counts of all that it contains, including what no client of another protocol gets.
+ */
 export interface DecodedReply {
   readonly reply: HubReply;
   readonly produced: ProducedCounts;
 }
 
 const DONE = "[DONE]";
-/** Longest message of an upstream's error that is kept, in characters. */
+/** The most characters of an upstream's error message that are kept. */
 const MESSAGE_CHARS_MAX = 500;
 const NOTHING: readonly ReplyEvent[] = Object.freeze([]);
 
@@ -33,42 +35,42 @@ const NOTHING: readonly ReplyEvent[] = Object.freeze([]);
  */
 export abstract class StreamDecoder {
   protected readonly sink: EventSink;
-  /** Counts all output, also what the hub cannot express: the upstream bills that too. */
+  /** Counts all output, including what the hub cannot express, because the upstream bills that too. */
   protected abstract readonly output: StreamOutput;
-  /** Whether the event that is being read holds any output. */
+  /** Whether the current event contains output. */
   protected hasOutput = false;
   readonly #answered: AnsweredModel;
   /** The last event that was read. */
   #last: JsonObject | undefined;
   protected usage: Usage | undefined;
-  /** Whether `usage`, once the reply is over, is the bill and not a snapshot from its beginning. */
+  /** Whether `usage`, once the reply is over, is the final count and not a snapshot from its beginning. */
   protected usageIsWhole = true;
-  /** Whether an error that ended the reply came with the upstream's last count. */
+  /** Whether an error that ended the reply included the upstream's final usage. */
   protected failedWithCount = false;
   #fault: UpstreamFault | undefined;
   #started = false;
   #ended = false;
   #stop: Stop | undefined;
-  /** The upstream's word for its failure, where its count may still follow. */
+  /** The upstream's error code, while its usage may still follow. */
   #failed: string | undefined;
 
-  /** @param ids chance for the ids of calls that come without one (docs/translation-rules.md rule 35). */
+  /** @param ids source of ids for calls that have none (docs/translation-rules.md rule 35). */
   constructor(plan: ReplyPlan, ids: Ids) {
     this.sink = new EventSink(plan, ids);
     this.#answered = new AnsweredModel(plan.upstreamModel, plan.answersAs);
   }
 
-  /** Set when the upstream reported an error or said what its protocol does not allow. */
+  /** Set when the upstream reported an error or violated its protocol. */
   get fault(): UpstreamFault | undefined {
     return this.#fault;
   }
 
-  /** True once `reply-end` or `reply-error` has been given; what comes later is not looked at (rule 48). */
+  /** True once `reply-end` or `reply-error` has been returned; later events are ignored (rule 48). */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Takes one frame. Comments, and frames without data, say nothing. */
+  /** Takes one frame. Comments, and frames without data, have no meaning. */
   push(event: SseEvent): readonly ReplyEvent[] {
     if (this.#ended || event.data === undefined || event.data.length === 0) return NOTHING;
     if (hasTooManyNames(event.data)) {
@@ -89,7 +91,7 @@ export abstract class StreamDecoder {
     return this.#taken();
   }
 
-  /** Ends the reply for an event that is not parsed; what it counts is noted, and the client is told nothing of it. */
+  /** Ends the reply because of an event that is not parsed. Its usage is recorded; the client does not get it. */
   #refuseUnparsed({ event }: SseEvent, data: Uint8Array): void {
     const outline = outlineOf(data);
     if (outline) {
@@ -101,14 +103,16 @@ export abstract class StreamDecoder {
   }
 
   /**
-   * What differs in further frames like the last one that was read, where that says nothing beside its text; undefined where
-   * each has to be read.
+   * The members that may differ in further frames like the last one; undefined if each further frame has to be parsed.
    */
   get varying(): Varying | undefined {
     return this.#last && this.varyingOf(this.#last);
   }
 
-  /** Counts and keeps so many frames of that kind, right after it, which have this text together, as `push` would; gives no events. */
+  /**
+   * Accounts for `deltas` more frames of that kind, directly after it, which together contain this text. Does what
+   * `push` would do, without returning events.
+   */
   again(text: string, deltas: number): void {
     this.output.addDeltas(text, deltas);
     this.sink.speaking?.again(text);
@@ -119,7 +123,7 @@ export abstract class StreamDecoder {
     return this.output.size;
   }
 
-  /** Whether a text of this length may come without passing a limit. */
+  /** Whether so many more characters can be kept without exceeding a limit. */
   mayKeep(chars: number): boolean {
     return this.sink.mayKeep(chars);
   }
@@ -129,7 +133,7 @@ export abstract class StreamDecoder {
     return this.sink.take();
   }
 
-  /** The upstream's body has ended: a proper end when the stop reason was seen, else a fault (rule 49). */
+  /** The upstream's body has ended: a normal end if the stop reason was seen, else a fault (rule 49). */
   end(): readonly ReplyEvent[] {
     if (this.#ended) return NOTHING;
     if (this.stopSeen || this.#failed !== undefined) this.finish();
@@ -138,8 +142,8 @@ export abstract class StreamDecoder {
   }
 
   /**
-   * Ends the reply here, before the upstream does, as cut by an output limit.
-   * @param usage the usage that the client is sent; it is not the upstream's count.
+   * Ends the reply before the upstream does, as truncated by an output limit.
+   * @param usage the usage that is sent to the client; it is not the upstream's count.
    */
   truncate(usage: Usage): readonly ReplyEvent[] {
     if (this.#ended) return NOTHING;
@@ -161,17 +165,17 @@ export abstract class StreamDecoder {
     };
   }
 
-  /** Whether the upstream has said why it stopped. */
+  /** Whether the upstream has given its stop reason. */
   protected get stopSeen(): boolean {
     return this.#stop !== undefined;
   }
 
-  /** Notes why the upstream stopped; the last reason counts. */
+  /** Records the upstream's stop reason; the last one counts. */
   protected set stop(stop: Stop) {
     this.#stop = stop;
   }
 
-  /** Tells the client's side why the upstream stops; no block may be open. */
+  /** Announces the stop reason to the client's encoder; no block may be open. */
   protected announce(stop: Stop): void {
     this.sink.emit({ type: "reply-stopping", stop: settledStop(stop, this.sink.calls) });
   }
@@ -180,7 +184,7 @@ export abstract class StreamDecoder {
     return this.#started;
   }
 
-  /** What `varying` says of a payload that was read. */
+  /** The `varying` of a payload that was read. */
   protected abstract varyingOf(payload: JsonObject): Varying | undefined;
 
   /** Reads one payload; `name` is the frame's `event:` field, "" when there was none. */
@@ -208,7 +212,7 @@ export abstract class StreamDecoder {
     if (this.#started) this.sink.emit({ type: "ping" });
   }
 
-  /** Ends the reply; a server that gave no reason but its terminal marker has simply ended. */
+  /** Ends the reply. A terminal marker without a stop reason is a normal end. */
   protected finish(): void {
     if (this.#ended) return;
     if (this.#failed !== undefined) {
@@ -216,19 +220,19 @@ export abstract class StreamDecoder {
       return;
     }
     this.closeBlocks();
-    if (this.sink.excess !== undefined) return; // The frame that passed the limit ends in a fault.
+    if (this.sink.excess !== undefined) return; // The frame that exceeded the limit ends in a fault.
     const stop = this.#stop ?? { reason: "end", stopSequence: undefined, refusal: undefined };
     this.sink.emit({ type: "reply-stop", stop: settledStop(stop, this.sink.calls) });
     this.sink.emit({ type: "reply-end" });
     this.#ended = true;
   }
 
-  /** The upstream says that it has failed, and may count what it did until then before it ends. */
+  /** Records that the upstream reported its failure; its usage may still follow before its end. */
   protected failAtEnd(code: string): void {
     this.#failed ??= code;
   }
 
-  /** Ends the reply as failed, by what the upstream reported of itself (rule 50). */
+  /** Ends the reply as failed, with the error that the upstream reported (rule 50). */
   protected report(type: unknown, code: unknown, message: unknown): void {
     this.refuse(reported(type, code, message), message);
   }
@@ -243,7 +247,7 @@ export abstract class StreamDecoder {
   }
 }
 
-/** Puts a whole reply together, within the limits that streams have too. */
+/** Assembles a whole reply, within the same limits as for streams. */
 export function wholeReply(
   items: readonly ReplyItem[],
   stop: Stop,

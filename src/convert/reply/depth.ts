@@ -1,6 +1,9 @@
-/** JSON of an upstream that we hand on as values must be writable again: the runtime's writer recurses, its reader does not. */
+/**
+ * Limits the depth of an upstream's JSON that is passed on as values, because the runtime's JSON writer recurses; its
+ * parser does not.
+ */
 
-/** How deep arguments, reasoning items and probabilities may nest. */
+/** The greatest depth of arguments, reasoning items and probabilities. */
 export const JSON_DEPTH_MAX = 256;
 
 /** Whether no array or object in the value is deeper than `depthMax`. */
@@ -11,7 +14,7 @@ export function nestsWithin(value: unknown, depthMax: number = JSON_DEPTH_MAX): 
   return true;
 }
 
-/** Compact JSON text of a value; undefined when it nests too deep to be written. */
+/** Compact JSON text of a value; undefined if it nests too deep to be written. */
 export function compactJson(value: unknown): string | undefined {
   return nestsWithin(value) ? JSON.stringify(value) : undefined;
 }

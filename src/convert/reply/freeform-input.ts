@@ -1,14 +1,14 @@
 /**
- * The free text inside the arguments of a freeform tool that an upstream was offered as a function
- * (docs/translation-rules.md rule 33): `{"input": "…"}` is read as it comes, so that a client sees a patch grow as it
- * would with its own vendor. A stream and a whole reply are read by the same rules, also where the arguments are cut.
+ * Reads the free text inside the arguments of a freeform tool that an upstream was offered as a function
+ * (docs/translation-rules.md rule 33). `{"input": "…"}` is read incrementally, so the client sees a patch grow as with
+ * its own vendor. Streams and whole replies are read by the same rules, even if the arguments are cut.
  */
 
-/** What the arguments begin with, blanks aside. */
+/** The beginning of the arguments, without blanks. */
 const OPENING = '{"input":"';
 const BLANKS: ReadonlySet<string> = new Set([" ", "\t", "\n", "\r"]);
 
-/** What stands behind a backslash, but for `u`. */
+/** Characters that may follow a backslash, except `u`. */
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', '"'],
   ["\\", "\\"],
@@ -24,19 +24,19 @@ const HEX = /^[0-9a-fA-F]$/;
 
 export class FreeformInput {
   #state: "opening" | "text" | "over" | "other" = "opening";
-  /** How much of the opening has been seen. */
+  /** Number of characters of the opening that have been seen. */
   #opened = 0;
-  /** An escape that is not complete yet, from its backslash on. */
+  /** An incomplete escape, from its backslash on. */
   #escape = "";
-  /** The first half of a character that needs two; it waits for the second. */
+  /** The first half of a surrogate pair; it waits for the second. */
   #half = "";
 
-  /** Whether the arguments are what a freeform call's should be, as far as they are known. */
+  /** Whether the arguments so far have the form of a freeform call's. */
   get isKnown(): boolean {
     return this.#state === "text" || this.#state === "over";
   }
 
-  /** Takes the next piece of the arguments; gives the text that it completes. */
+  /** Takes the next piece of the arguments; returns the text that it completes. */
   push(piece: string): string {
     let text = "";
     for (let i = 0; i < piece.length && this.#state !== "over" && this.#state !== "other"; i++) {
@@ -51,7 +51,7 @@ export class FreeformInput {
     return isHalf ? whole.slice(0, -1) : whole;
   }
 
-  /** The arguments have ended; gives what has waited, where they were cut. */
+  /** The arguments have ended; returns what was held back if they were cut. */
   end(): string {
     const rest = this.#half + this.#escape;
     this.#half = "";
@@ -66,7 +66,7 @@ export class FreeformInput {
       if (this.#opened === OPENING.length) this.#state = "text";
       return;
     }
-    // Blanks may stand everywhere but inside the name.
+    // Blanks are allowed everywhere except inside the name.
     const inName = this.#opened > 1 && this.#opened < '{"input"'.length;
     if (inName || !BLANKS.has(char)) this.#state = "other";
   }
@@ -87,7 +87,7 @@ export class FreeformInput {
       if (this.#escape.length < 6) return "";
       return this.#unescaped(String.fromCharCode(Number.parseInt(this.#escape.slice(2), 16)));
     }
-    // What is no escape is text as it stands: a model that forgets to escape a backslash means one.
+    // An invalid escape is read as text: a model that forgets to escape a backslash means one.
     return this.#unescaped((this.#escape.length === 2 && ESCAPES.get(char)) || this.#escape);
   }
 
@@ -97,7 +97,7 @@ export class FreeformInput {
   }
 }
 
-/** The free text of whole arguments; undefined where they are something else. */
+/** The free text of whole arguments; undefined if they have another form. */
 export function freeformText(upstreamArguments: string): string | undefined {
   const input = new FreeformInput();
   const text = input.push(upstreamArguments);

@@ -1,14 +1,16 @@
-/** Text that comes in many pieces and is wanted whole in the end. */
+/** Text that arrives in many pieces and is needed as a whole at the end. */
 
-/** Pieces that wait to be joined; a million one-letter deltas would otherwise be a rope with a million knots. */
+/**
+ * Pieces before they are joined. A million one-letter deltas would otherwise become a string of a million linked parts.
+ */
 const PIECES_MAX = 1_024;
 
-/** Joins pieces in linear time and with memory near that of the text itself (docs/failure-model.md row 68). */
+/** Joins pieces in linear time, with about as much memory as the text itself (docs/failure-model.md row 68). */
 export class Gathered {
   #joined = "";
   #pieces: string[] = [];
 
-  /** Whether anything but empty pieces has come. */
+  /** Whether only empty pieces have been added. */
   get isEmpty(): boolean {
     return this.#joined === "" && this.#pieces.length === 0;
   }
@@ -24,7 +26,7 @@ export class Gathered {
     this.#pieces = [];
   }
 
-  /** Everything so far. */
+  /** All text so far. */
   text(): string {
     this.#join();
     return this.#joined;
@@ -41,8 +43,8 @@ const BLANK: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09]);
 const BRACE = 0x7b;
 
 /**
- * Counts brackets outside strings, each character once, so that no delta costs a parse of all that came before
- * (docs/failure-model.md row 68). It finds where an object ends, not whether it is well-formed.
+ * Counts brackets outside of strings, each character once, so that a delta does not require parsing everything before
+ * it (docs/failure-model.md row 68). It finds where an object ends, not whether it is well-formed.
  */
 export class ObjectEnd {
   #depth = 0;
@@ -50,7 +52,7 @@ export class ObjectEnd {
   #escaped = false;
   #state: "before" | "within" | "complete" | "hopeless" = "before";
 
-  /** Whether one object has ended with nothing but blanks after it. */
+  /** Whether one object has ended and only blanks followed. */
   get isComplete(): boolean {
     return this.#state === "complete";
   }

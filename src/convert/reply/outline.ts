@@ -1,16 +1,16 @@
 /**
- * What a server's reply or event says of its count and of its end, found in the bytes of one that is too dear to parse as a whole
- * (`hasTooManyNames`): it is refused, and what the server has counted is still what is billed.
+ * Finds usage and finish reason in the bytes of a reply or event that is too expensive to parse as a whole
+ * (`hasTooManyNames`). Such a reply is refused, but the server's usage is still charged.
  */
 import { type JsonObject, objectOf, objectsIn, parseObject } from "../../values/json-object.ts";
 import { decodeUtf8, elementSpans, findMembers } from "../../wire/json.ts";
 
-/** A longer value is no count. */
+/** A longer value is not a usage. */
 const VALUE_BYTES_MAX = 16 * 1024;
-/** Choices that are looked at; the protocol has no more. */
+/** The most choices that are read; the protocol allows no more. */
 const CHOICES_MAX = 128;
 
-/** Where the three protocols, and servers that have a place of their own, say it. */
+/** Where the three protocols, and servers with their own members, put usage and finish reason. */
 const SAID = ["type", "usage", "timings"] as const;
 const SAID_INSIDE: Readonly<Record<string, readonly string[]>> = {
   x_groq: ["usage"],
@@ -20,7 +20,10 @@ const SAID_INSIDE: Readonly<Record<string, readonly string[]>> = {
 const SAID_OF_CHOICE = ["index", "finish_reason", "usage"] as const;
 const PLACES: readonly string[] = [...SAID, ...Object.keys(SAID_INSIDE), "choices"];
 
-/** @returns a reply, or an event, with nothing else in it; undefined where it counts nothing, so that no older count is taken for the last. */
+/**
+ * @returns a reply or an event with only these members; undefined if it has no usage, so that an earlier count does not
+ * become the last one.
+ */
 export function outlineOf(json: Uint8Array): JsonObject | undefined {
   const outline: Record<string, unknown> = {};
   for (const [name, { start, end }] of findMembers(json, PLACES)) {
@@ -34,7 +37,7 @@ export function outlineOf(json: Uint8Array): JsonObject | undefined {
   return isCounted ? outline : undefined;
 }
 
-/** Of each choice its end and its own count. */
+/** The finish reason and usage of each choice. */
 function choicesOf(array: Uint8Array): readonly JsonObject[] {
   const choices: JsonObject[] = [];
   for (const { start, end } of elementSpans(array)) {
@@ -51,7 +54,7 @@ function membersOf(object: Uint8Array, names: readonly string[]): JsonObject {
   return members;
 }
 
-/** A short value; undefined of a long or broken one. */
+/** A short value; undefined if it is too long or invalid. */
 function shortValue(json: Uint8Array): unknown {
   const text = json.length > VALUE_BYTES_MAX ? undefined : decodeUtf8(json);
   return text === undefined ? undefined : parseObject(`{"value":${text}}`)?.value;

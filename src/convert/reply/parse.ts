@@ -1,4 +1,4 @@
-/** What a server has answered as one JSON object, and whether that may be parsed at all. */
+/** Parses a server's reply of one JSON object, after a check that it can be parsed quickly. */
 import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { decodeUtf8, elementSpans, findMembers, hasMoreNames, type NameLimits } from "../../wire/json.ts";
@@ -8,22 +8,23 @@ import { beyondLimit, invalid } from "../watch.ts";
 import { outlineOf } from "./outline.ts";
 import { REPLY_BLOCKS_PASSED_MAX } from "./sink.ts";
 
-/** So few bytes have no room for that many names. */
+/** A text of this size or less cannot have too many names. */
 const SURE_BYTES = 256 * 1024;
 
 /**
- * The probabilities of twenty words for each of 16,384 tokens are 1,050,000 names, and a few different ones. Those of a prompt, as vLLM
- * gives them, have four names for each word, one of which is the number of its token: there is room for twenty words for each of 14,000
- * tokens. An input of a tool that a model has written has fewer.
+ * The most names in a reply. Probabilities of twenty words for each of 16,384 tokens have 1,050,000 names, only a few
+ * of them different. The probabilities of a prompt, as vLLM gives them, have four names per word, one of which is the
+ * number of its token; the limit leaves room for twenty words for each of 14,000 tokens. The input of a tool that a
+ * model has written has fewer.
  */
 const NAMES_MAX: NameLimits = { names: 1_200_000, different: 50_000 };
 
-/** The list that each protocol's reply is. */
+/** The member with the list of blocks, items or choices of a whole reply. */
 const LISTS: Readonly<Record<Protocol, string>> = { chat: "choices", messages: "content", responses: "output" };
 
-/** What is read of whole replies. */
+/** Limits for whole replies. */
 interface ReplyLimits {
-  /** Blocks, items or choices beyond which a reply is refused before it is parsed. */
+  /** A reply with more blocks, items or choices is refused before it is parsed. */
   readonly blocksMax: number;
 }
 
@@ -34,9 +35,9 @@ type ParsedReply =
 /**
  * Parses a whole reply.
  * @param protocol the upstream's.
- * @param parse the text, undefined where it is no JSON object.
- * @returns the fault of one that is no JSON object in UTF-8, or that would take long to read (docs/failure-model.md row C4), then
- *   with what its server has counted.
+ * @param parse parses the text; undefined if it is not a JSON object.
+ * @returns a fault if the body is not a JSON object in UTF-8, or would take long to parse (docs/failure-model.md row
+ * C4); in the latter case with the server's usage.
  */
 export function parseReply(
   body: Uint8Array,
@@ -53,7 +54,10 @@ export function parseReply(
   return json ? { json } : { fault: invalid("the body is not a JSON object in UTF-8") };
 }
 
-/** Whether a whole reply has more blocks than that; a short one has no room for them, or says so where it is read. */
+/**
+ * Whether a whole reply has more than `max` blocks. A short one is not checked; its blocks are counted when they are
+ * read.
+ */
 function hasTooManyBlocks(json: Uint8Array, protocol: Protocol, max: number): boolean {
   if (json.length <= SURE_BYTES) return false;
   const list = findMembers(json, [LISTS[protocol]]).get(LISTS[protocol]);

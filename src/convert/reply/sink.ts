@@ -1,15 +1,15 @@
-/** Where a stream decoder's blocks put their events, and where they are counted against the limits. */
+/** Collects the events of a stream decoder's blocks, and counts them against the limits. */
 import type { BlockKey, ReplyEvent, ReplyPlan } from "../hub.ts";
 import { type Ids, ReplyCallIds } from "./tool-call.ts";
 
-/** Most blocks, items and parts of one reply, streamed or whole (docs/failure-model.md row 68). */
+/** The most blocks, items and parts of one reply, streamed or whole (docs/failure-model.md row 68). */
 export const REPLY_BLOCKS_MAX = 4_096;
-/** The same of a whole reply that passes through: more than any server has, and so many take 50 ms to look at. */
+/** The same for a whole reply that passes through; more than any server sends, and reading so many takes 50 ms. */
 export const REPLY_BLOCKS_PASSED_MAX = 16_384;
-/** Most UTF-16 units of reasoning, tool input, ids and names that are kept, for the whole reply together. */
+/** The most UTF-16 units of reasoning, tool input, ids and names that are kept, in the whole reply. */
 export const REPLY_KEPT_CHARS_MAX = 16 * 1024 * 1024;
 
-/** A block that goes on. */
+/** A block that can take more text. */
 interface Speaking {
   again(text: string): void;
 }
@@ -22,7 +22,7 @@ export class EventSink {
   #keptChars = 0;
   #calls = 0;
   #excess: string | undefined;
-  /** The block that was given a text last. */
+  /** The block that got text last. */
   speaking: Speaking | undefined;
 
   constructor(plan: ReplyPlan, ids: Ids) {
@@ -30,12 +30,12 @@ export class EventSink {
     this.callIds = new ReplyCallIds(plan, ids);
   }
 
-  /** What is over its limit, if anything. */
+  /** Which limit is exceeded, if any. */
   get excess(): string | undefined {
     return this.#excess;
   }
 
-  /** Tool calls that the client has got. */
+  /** Number of tool calls that the client has got. */
   get calls(): number {
     return this.#calls;
   }
@@ -58,17 +58,17 @@ export class EventSink {
     if (this.#keptChars > REPLY_KEPT_CHARS_MAX) this.exceed("the reply has too much reasoning, tool input or names");
   }
 
-  /** Whether so much more text may stay in memory. */
+  /** Whether so many more characters can be kept in memory. */
   mayKeep(chars: number): boolean {
     return this.#keptChars + chars <= REPLY_KEPT_CHARS_MAX;
   }
 
-  /** Notes that a limit is passed; the decoder ends the stream with it. */
+  /** Records that a limit is exceeded; the decoder then ends the stream. */
   exceed(reason: string): void {
     this.#excess ??= reason;
   }
 
-  /** Gives the events since the last call, in order. */
+  /** Returns the events since the last call, in order. */
   take(): readonly ReplyEvent[] {
     const events = this.#events;
     this.#events = [];

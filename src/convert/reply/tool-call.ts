@@ -1,19 +1,21 @@
-/** A tool call of an upstream as the client knows it: names restored, wrappers taken off, ids always there. */
+/**
+ * Restores an upstream's tool call to the client's form: its name, its input without wrappers, and an id in any case.
+ */
 import type { ConvertContext } from "../exchange.ts";
 import type { ReplyPlan, ToolRef } from "../hub.ts";
 import { flatName, restoreTool } from "../rules/tool-names.ts";
 import { unwrapInput } from "../rules/tool-wrap.ts";
 
-/** Chance for ids. */
+/** Source of random ids. */
 export type Ids = Pick<ConvertContext, "randomId">;
 
-/** Random characters of an id that we make up. */
+/** Random characters of an id that is made here. */
 const CALL_ID_CHARS = 24;
 
-/** What an upstream says of a call besides its arguments. */
+/** What an upstream gives for a call in addition to its arguments. */
 export interface CallIdentity {
   readonly name: string;
-  /** The upstream wrote it as a freeform call, so its input is no JSON. */
+  /** Whether the upstream wrote it as a freeform call, so that its input is not JSON. */
   readonly freeform: boolean;
   readonly namespace?: string | undefined;
 }
@@ -21,13 +23,13 @@ export interface CallIdentity {
 export interface RestoredCall {
   readonly tool: ToolRef;
   /**
-   * A freeform tool that the upstream was offered as a function: its input is inside the arguments
+   * Whether the tool is freeform but was offered upstream as a function; its input is then inside the arguments
    * (docs/translation-rules.md rule 33).
    */
   readonly wrapped: boolean;
 }
 
-/** The client's tool that a call is for; a tool that was never offered keeps its name (rule 34). */
+/** The client's tool for a call; a tool that was never offered keeps its name (rule 34). */
 export function restoreCall(plan: ReplyPlan, { name, freeform, namespace }: CallIdentity): RestoredCall {
   const flat = namespace === undefined ? name : flatName({ kind: "function", name, namespace });
   const upstreamName = plan.tools.has(flat) ? flat : name;
@@ -36,7 +38,7 @@ export function restoreCall(plan: ReplyPlan, { name, freeform, namespace }: Call
   return { tool, wrapped: !freeform && tool.kind === "custom" };
 }
 
-/** The client's input of a whole call; nothing at all is `{}` for everything but free text (rule 36). */
+/** The client's input of a whole call. An empty input becomes `{}`, except free text (rule 36). */
 export function callInput({ tool, wrapped }: RestoredCall, freeform: boolean, text: string): string {
   if (wrapped) return unwrapInput(tool, text);
   if (freeform) return text;
@@ -44,7 +46,8 @@ export function callInput({ tool, wrapped }: RestoredCall, freeform: boolean, te
 }
 
 /**
- * The ids of one reply's calls: the upstream's where it is there and new, else one of the client's protocol (rule 35).
+ * The ids of one reply's calls: the upstream's id if it is present and not used yet, else a new one in the form of the
+ * client's protocol (rule 35).
  */
 export class ReplyCallIds {
   readonly #prefix: string;
@@ -56,12 +59,15 @@ export class ReplyCallIds {
     this.#ids = ids;
   }
 
-  /** The id that a call would keep; undefined where it would get one of ours. */
+  /** The id that a call would keep; undefined if it would get a new one. */
   kept(upstreamId: string | undefined): string | undefined {
     return upstreamId !== undefined && !this.#used.has(upstreamId) ? upstreamId : undefined;
   }
 
-  /** The id of one more call: accumulators refuse a reply in which two calls share one. */
+  /**
+   * The id for one more call. Ids are unique, because the clients' accumulators refuse a reply in which two calls share
+   * one.
+   */
   take(upstreamId: string | undefined): string {
     const id = this.kept(upstreamId) ?? `${this.#prefix}${this.#ids.randomId(CALL_ID_CHARS)}`;
     this.#used.add(id);

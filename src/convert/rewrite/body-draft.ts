@@ -1,5 +1,5 @@
 /**
- * A body while rules work on it: edits of top-level members are collected and spliced in at the end, so that ten rules
+ * Collects edits of top-level members while rules work on a body, and splices them in at the end, so that ten rules
  * cost one copy of the body and not ten.
  */
 
@@ -16,7 +16,7 @@ import {
   spliceNested,
 } from "../../wire/json.ts";
 
-/** Our own encoders wrap what a client sent, which accept has already bounded (JSON_LIMITS), in a few levels more. */
+/** Our own encoders add a few levels to what a client sent, which accept has already limited (JSON_LIMITS). */
 const ENCODED_LIMITS: JsonLimits = { depthMax: 1_024, tokensMax: Number.MAX_SAFE_INTEGER };
 
 const NULL = Buffer.from("null");
@@ -24,10 +24,10 @@ const NULL = Buffer.from("null");
 export class BodyDraft {
   readonly #body: Uint8Array;
   readonly #scan: JsonScan;
-  /** Raw values of the members that have changed; undefined where the member is gone. */
+  /** Raw values of the changed members; undefined for a removed one. */
   readonly #edited = new Map<string, Uint8Array | undefined>();
 
-  /** @param scan of this very body; made here when there is none. */
+  /** @param scan the scan of this body; made here if undefined. */
   constructor(body: Uint8Array, scan: JsonScan | undefined) {
     this.#body = body;
     const scanned = scan ?? scanJson(body, ENCODED_LIMITS);
@@ -35,7 +35,7 @@ export class BodyDraft {
     this.#scan = scanned;
   }
 
-  /** The raw value of a top-level member, as edited so far; undefined when there is none. */
+  /** The raw value of a top-level member, as edited so far; undefined if there is none. */
   value(name: string): Uint8Array | undefined {
     return this.#edited.has(name) ? this.#edited.get(name) : memberValue(this.#body, this.#scan, name);
   }
@@ -48,7 +48,7 @@ export class BodyDraft {
     this.#edited.set(name, undefined);
   }
 
-  /** Takes out the member that a path leads to, if it is there. */
+  /** Removes the member at a path, if it exists. */
   drop(path: MemberPath): void {
     const [name, inner] = split(path);
     const raw = this.value(name);
@@ -61,13 +61,13 @@ export class BodyDraft {
     if (without !== raw) this.put(name, findNested(without, inner) ? withoutTwins(without, inner) : without);
   }
 
-  /** Sets the member at a path to this JSON text; a value on the way that is no object is replaced by one. */
+  /** Sets the member at a path to this JSON text. A value on the path that is not an object is replaced by one. */
   set(path: MemberPath, json: string): void {
     const [name, inner] = split(path);
     this.put(name, assigned(this.value(name), inner, json));
   }
 
-  /** As `set`, but only where the client sent neither the member nor a value on the way that is no object. */
+  /** Like `set`, but does nothing if the client sent the member, or a value on the path that is not an object. */
   fillIn(path: MemberPath, json: string): void {
     const [name, inner] = split(path);
     const raw = this.value(name);
@@ -81,7 +81,7 @@ export class BodyDraft {
     this.set(path, json);
   }
 
-  /** The body with all edits; the very same one when there are none. */
+  /** The body with all edits; the same object if there are none. */
   finish(): Uint8Array {
     const set: Record<string, Uint8Array> = Object.create(null);
     const remove: string[] = [];
@@ -93,7 +93,7 @@ export class BodyDraft {
   }
 }
 
-/** Whether a raw value is null, which all three protocols read as "not said". */
+/** Whether a raw value is null, which all three protocols read as absent. */
 export function isNull(raw: Uint8Array): boolean {
   return NULL.equals(raw);
 }
@@ -125,14 +125,15 @@ function nested(path: MemberPath, json: string): string {
 }
 
 /**
- * A name that stood twice would come into force again once its twin is gone, so such an object is written anew: once,
- * since taking the twins out one by one would let a client choose how long that takes.
+ * Removes all members with this name by writing the object anew. A second one would otherwise take effect when the
+ * first is removed. The object is written only once; removing the duplicates one by one would let a client choose how
+ * long that takes.
  */
 function withoutTwins(raw: Uint8Array, path: MemberPath): Buffer {
   const top: unknown = JSON.parse(Buffer.from(raw).toString("utf8"));
   const owner = path.slice(0, -1).reduce<unknown>((value, name) => objectOf(value)?.[name], top);
   const last = path.at(-1) as string;
-  // `top` was parsed above and is nobody else's.
+  // `top` was parsed above and is not shared.
   const object = objectOf(owner) as Record<string, unknown> | undefined;
   if (object && Object.hasOwn(object, last)) delete object[last];
   return Buffer.from(JSON.stringify(top));

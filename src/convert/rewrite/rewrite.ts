@@ -1,7 +1,7 @@
 /**
- * The operator's rules on a body that is about to go upstream: members are dropped, set and filled in, system text is
- * added or cleaned. Only the members that a rule names change; every other byte stays as it came (ARCHITECTURE.md
- * promise 6).
+ * Applies the operator's rules to a body before it is sent upstream: members are dropped, set and filled in; system
+ * text is added or cleaned. Only the members that a rule names change; every other byte stays (ARCHITECTURE.md promise
+ * 6).
  */
 
 import type { Protocol } from "../../values/protocol.ts";
@@ -11,10 +11,10 @@ import { isBlank, withoutAttribution } from "../rules/system.ts";
 import { BodyDraft, isNull } from "./body-draft.ts";
 
 /**
- * Applies actions in their order; header edits are passed over.
+ * Applies actions in their order; edits of headers are skipped.
  * @param body a valid body of the target's protocol: the client's own or a translated one.
- * @param scan of this very body, where there is one.
- * @returns the body itself when nothing changes.
+ * @param scan the scan of this body, if there is one.
+ * @returns the same body if nothing changes.
  */
 export function rewriteBody(
   body: Uint8Array,
@@ -37,20 +37,20 @@ function apply(draft: BodyDraft, action: RuleAction, target: RewriteTarget): voi
   if (action.kind === "strip_attribution" && target.protocol === "messages") stripAttribution(draft);
 }
 
-/* System text in each protocol's own place, added and cleaned at the level of bytes. */
+/* System text in the form of each protocol, added and cleaned at byte level. */
 
-/** Who a body is for. */
+/** The upstream that a body is for. */
 interface RewriteTarget {
   readonly protocol: Protocol;
-  /** The role of a system message that a chat upstream must be given. */
+  /** The role that a chat upstream needs for a system message. */
   readonly systemRole: "system" | "developer";
 }
 
 type SystemText = Omit<Extract<RuleAction, { kind: "system" }>, "kind">;
 
 /**
- * Adds a text before or after the client's own system text, a blank line between them. What has not the form that the
- * protocol demands is left for the upstream to refuse.
+ * Adds a text before or after the client's own system text, separated by a blank line. A body without the required form
+ * is left for the upstream to refuse.
  */
 function addSystemText(draft: BodyDraft, added: SystemText, target: RewriteTarget): void {
   ADD[target.protocol](draft, added, target);
@@ -74,8 +74,8 @@ const ADD: Readonly<Record<Protocol, (draft: BodyDraft, added: SystemText, targe
 };
 
 /**
- * The text goes into the client's system message at the head of the conversation, since some chat templates take but
- * one; without one it becomes a message of its own.
+ * Adds the text to the client's system message at the beginning of the conversation, because some chat templates take
+ * only one. Without such a message, the text becomes a message of its own.
  */
 function withSystemMessage(messages: Uint8Array, added: SystemText, role: string): Uint8Array {
   const fresh = JSON.stringify({ role, content: added.text });
@@ -109,7 +109,7 @@ function withText(raw: Uint8Array, added: SystemText): Uint8Array | undefined {
   return isArray(raw) ? withElement(raw, JSON.stringify({ type: "text", text: added.text }), added.at) : undefined;
 }
 
-/** Two texts as one JSON string, the client's with the very escapes that it came with. */
+/** Two texts as one JSON string; the client's text keeps its escapes. */
 function joined(raw: Uint8Array, { text, at }: SystemText): Buffer {
   const own = Buffer.from(raw).toString("utf8").slice(1, -1);
   const ours = JSON.stringify(text).slice(1, -1);
@@ -125,7 +125,7 @@ function withElement(array: Uint8Array, json: string, at: "start" | "end"): Uint
 }
 
 /**
- * Takes Claude Code's attribution line out of the system text of a messages body: its nonce changes with each request
+ * Removes Claude Code's attribution line from the system text of a messages body: its nonce changes with each request
  * and defeats prompt caches (docs/translation-rules.md rule 11). On translated routes the codec does the same.
  */
 function stripAttribution(draft: BodyDraft): void {
@@ -136,7 +136,7 @@ function stripAttribution(draft: BodyDraft): void {
   else if (cleaned !== system) draft.put("system", cleaned);
 }
 
-/** A JSON string without the line; the very same bytes without one; undefined when nothing is left. */
+/** A JSON string without the line; the same bytes if it has none; undefined if nothing is left. */
 function cleanedText(raw: Uint8Array): Uint8Array | undefined {
   const text = JSON.parse(Buffer.from(raw).toString("utf8")) as string;
   const cleaned = withoutAttribution(text);
@@ -144,7 +144,7 @@ function cleanedText(raw: Uint8Array): Uint8Array | undefined {
   return isBlank(cleaned) ? undefined : Buffer.from(JSON.stringify(cleaned));
 }
 
-/** System blocks without the line, in one pass; a block that held nothing else goes. */
+/** System blocks without the line, in one pass; a block with nothing else is removed. */
 function cleanedBlocks(blocks: Uint8Array): Uint8Array | undefined {
   const pieces: Uint8Array[] = [];
   let changed = false;
@@ -155,7 +155,7 @@ function cleanedBlocks(blocks: Uint8Array): Uint8Array | undefined {
     const cleaned = cleanedBlock(block);
     changed ||= cleaned !== block;
     if (cleaned) {
-      // The bytes before the first block are the bracket, before each other one its comma.
+      // The bytes before the first block are the bracket; before each other block, the comma.
       pieces.push(kept === 0 ? blocks.subarray(0, firstSpace(blocks)) : blocks.subarray(read, start), cleaned);
       kept += 1;
     }
@@ -173,7 +173,7 @@ function cleanedBlock(block: Uint8Array): Uint8Array | undefined {
   return cleaned === text ? block : cleaned && replaced(block, span, cleaned);
 }
 
-/** One past an array's opening bracket and the blanks after it. */
+/** The position after an array's opening bracket and the blanks that follow it. */
 function firstSpace(array: Uint8Array): number {
   return elementSpans(array).next().value?.start ?? 1;
 }

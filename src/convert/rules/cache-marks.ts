@@ -1,6 +1,6 @@
 /**
- * Prompt caches in the words of each protocol: where one may be cut, and the key by which a server of OpenAI's protocols finds
- * the prompts that belong together (docs/translation-rules.md rule 19).
+ * Prompt caches in the form of each protocol: breakpoints, and the key by which servers of OpenAI's protocols group
+ * prompts that belong together (docs/translation-rules.md rule 19).
  */
 import type { JsonObject } from "../../values/json-object.ts";
 import { BEGINNING_CHARS_MAX } from "../conversation.ts";
@@ -13,7 +13,7 @@ export function promptCacheMark({ ttl }: JsonObject): CacheBreakpoint {
   return { ttl: ttl === "12h" ? "long" : "short", told: typeof ttl === "string" ? ttl : undefined };
 }
 
-/** `cache_control` of messages, which routers take on chat as well. */
+/** `cache_control` of messages, which routers also take on chat. */
 export function cacheMark(value: unknown, param: string): CacheBreakpoint | undefined {
   const mark = optionalRecord(value, param);
   if (mark === undefined) return undefined;
@@ -33,16 +33,16 @@ export function hasUserMarks({ turns }: Pick<HubRequest, "turns">): boolean {
 }
 
 /**
- * The members of the prompt cache for the upstream: the client's own, and for a messages client a key that stays the same
- * while its conversation grows. It is a digest under a secret, with the account in it: no two accounts share one, and
- * nobody can tell another's.
+ * The prompt cache members for the upstream. They are the client's own; a messages client gets a key that stays the
+ * same while its conversation grows. The key is a digest under a secret, and includes the account: no two accounts
+ * share a key, and nobody can compute another account's.
  */
 export function promptCacheMembers(hub: HubRequest, { capabilities }: RouteFacts, context: ConvertContext): JsonObject {
   if (hub.client !== "messages" || capabilities.promptCache === "client") return hub.promptCache;
   return { prompt_cache_key: context.digest(`prompt-cache\n${JSON.stringify(conversationOf(hub))}`) };
 }
 
-/** The name that the client gives it (Claude Code names its session in `metadata.user_id`), else how it begins. */
+/** The client's name for the conversation (Claude Code names its session in `metadata.user_id`), else its beginning. */
 function conversationOf({ userId, system, turns }: HubRequest): readonly string[] {
   if (userId !== undefined && userId !== "") return ["named", userId];
   const instructions = system.map(({ text }) => text).join("\n");

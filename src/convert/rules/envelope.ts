@@ -1,7 +1,7 @@
 /**
- * Reasoning that a client carries for us from one turn to the next (docs/translation-rules.md rule 38): the upstream's
- * own blocks, sealed. What comes back broken, from elsewhere or from another model is dropped before anything is sent: no
- * loss of what the client asked for, so that it is named as ignored at most.
+ * Reasoning that a client carries from one turn to the next (docs/translation-rules.md rule 38): the upstream's own
+ * blocks, sealed in an envelope. Envelopes that are broken, foreign or of another model are dropped before anything is
+ * sent. The client loses nothing that it asked for, so they are named as ignored at most.
  */
 import { isObject, type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
@@ -12,10 +12,10 @@ import type { Losses } from "./losses.ts";
 
 const VERSION = 1;
 
-/** Largest envelope that is opened, in characters; a longer one is dropped like a foreign one. */
+/** The largest envelope that is opened, in characters; a longer one is dropped. */
 const ENVELOPE_CHARS_MAX = 4 * 1024 * 1024;
 
-/** Who writes a conversation for a route. */
+/** What a request's encoder needs to read envelopes. */
 interface ReasoningReader {
   readonly hub: HubRequest;
   readonly route: RouteFacts;
@@ -23,31 +23,31 @@ interface ReasoningReader {
   readonly losses: Losses;
 }
 
-/** Whose reasoning is in an envelope. */
+/** Where the reasoning in an envelope comes from. */
 interface ReasoningOrigin {
   readonly protocol: Protocol;
   readonly upstreamModel: string;
-  /** The upstream's name where its thinking is bound to its account; undefined where any account may read it. */
+  /** The upstream's name if its thinking is bound to its account; undefined if any account can read it. */
   readonly account: string | undefined;
 }
 
 /**
- * The origin of a route's reasoning. Routes to one model of one protocol read each other's, also on different
- * upstreams: so a conversation keeps its reasoning when it fails over to another account. Two vendors that give their
- * models one name, or accounts that cannot read each other's thinking, need `account_bound_thinking`: then only the
- * upstream that thought gets it back.
+ * The origin of a route's reasoning. Routes to the same model name in the same protocol can read each other's
+ * reasoning, also on different upstreams, so a conversation keeps its reasoning when it fails over to another account.
+ * Set `account_bound_thinking` if two vendors use one name for their models, or if accounts cannot read each other's
+ * thinking. Then only the upstream that produced the thinking gets it back.
  */
 export function originOf({ upstream, protocol, upstreamModel, capabilities }: RouteFacts): ReasoningOrigin {
   return { protocol, upstreamModel, account: capabilities.accountBoundThinking ? upstream : undefined };
 }
 
-/** What an envelope is bound to beside its content: the protocol whose blocks it holds. */
+/** The context that an envelope is bound to: the protocol of its blocks. */
 function binding(protocol: Protocol): string {
   return `reasoning:${protocol}`;
 }
 
 /**
- * Seals blocks or items of the upstream for the client to bring back.
+ * Seals blocks or items of the upstream for the client to send back.
  * @param native the blocks exactly as the upstream's protocol writes them, in order.
  */
 export function sealReasoning(native: readonly unknown[], origin: ReasoningOrigin, context: ConvertContext): string {
@@ -58,8 +58,8 @@ export function sealReasoning(native: readonly unknown[], origin: ReasoningOrigi
 
 /**
  * Opens an envelope for a route.
- * @returns the blocks as they were sealed; undefined when the text is not an envelope, was changed, or holds another
- *   protocol's, model's or account's reasoning. The words of chat reasoning are plain text, which any chat model may read.
+ * @returns the blocks as they were sealed; undefined if the text is not an envelope, was changed, or holds reasoning of
+ * another protocol, model or account. The text of chat reasoning is plain, so any chat model gets it.
  */
 export function openReasoning(
   opaque: string | undefined,
@@ -77,8 +77,9 @@ export function openReasoning(
 }
 
 /**
- * The blocks or items that a turn's reasoning parts hold for a route: of all of them, or of none, which is then ignored.
- * @param types those that the route's protocol has for reasoning; others in an envelope stay away.
+ * The blocks or items in a turn's reasoning parts, for a route: those of all parts. If one part cannot be opened,
+ * undefined, and the reasoning of the turn is named as ignored.
+ * @param types the types of reasoning in the route's protocol; others in an envelope are left out.
  */
 export function restoredReasoning(
   { parts }: AssistantTurn,
@@ -101,20 +102,23 @@ export function restoredReasoning(
   return restored;
 }
 
-/** What another chat model may read: the words, and nothing that was signed. */
+/** What another chat model may read: the text, and nothing signed. */
 function plainText(native: unknown): readonly string[] {
   const text = typeof native === "string" ? native : objectOf(native)?.text;
   return typeof text === "string" && text !== "" ? [text] : [];
 }
 
-/** Where each client keeps the reasoning of earlier turns. */
+/** The member in which each client's protocol holds reasoning of earlier turns. */
 const REASONING: Readonly<Record<Protocol, string>> = {
   chat: "messages.reasoning_content",
   messages: "messages.content.thinking",
   responses: "input.reasoning",
 };
 
-/** Names reasoning that the upstream does not get back, since it is another's or does not want it. */
+/**
+ * Names reasoning that the upstream does not get back, because it comes from another one or because the upstream does
+ * not take it.
+ */
 export function ignoreReasoning({ hub, losses }: { readonly hub: HubRequest; readonly losses: Losses }): void {
   losses.ignore(REASONING[hub.client]);
 }

@@ -1,5 +1,6 @@
 /**
- * Structured output where the upstream has no word for it: a line of system text (docs/translation-rules.md rule 26).
+ * Structured output for an upstream that has no member for it: a line of system text (docs/translation-rules.md rule
+ * 26).
  */
 
 import type { JsonObject } from "../../values/json-object.ts";
@@ -14,12 +15,12 @@ const FORMAT_PARAM: Readonly<Record<Protocol, string>> = {
   responses: "text.format",
 };
 
-/** The member in which a client's format of the kind `json_schema` has its own members. */
+/** The path below which a client's format of the kind `json_schema` has its members. */
 export function schemaParam(client: Protocol): string {
   return client === "chat" ? `${FORMAT_PARAM.chat}.json_schema` : FORMAT_PARAM[client];
 }
 
-/** The name of a schema whose client's protocol has none. */
+/** The name of a schema if the client's protocol has none. */
 const NAMELESS = "response";
 
 export interface FormatPlan {
@@ -30,7 +31,7 @@ export interface FormatPlan {
 }
 
 /**
- * Native where the upstream can, else a line, which is a declared loss.
+ * Uses the upstream's member if it has one, else a line of system text, which is a declared loss.
  * @param carries whether the upstream has a member for this kind of format.
  */
 export function planFormat(hub: HubRequest, carries: (format: OutputFormat) => boolean, losses: Losses): FormatPlan {
@@ -45,7 +46,7 @@ function approximation(format: OutputFormat): string {
   return `Respond only with one valid JSON object that follows this JSON Schema:\n${JSON.stringify(format.schema)}`;
 }
 
-/** The members of a schema format that chat nests and responses writes flat. */
+/** The members of a schema format, which chat nests and responses does not. */
 export function schemaMembers(format: Extract<OutputFormat, { type: "json_schema" }>): JsonObject {
   const { name, description, schema, strict } = format;
   return { name: name ?? NAMELESS, description, schema, strict };

@@ -1,6 +1,6 @@
 /**
- * What a translation leaves out though it means something to the client (ARCHITECTURE.md promise 9). Names come from a
- * closed set, so that they can be metric labels; the exact place goes into the refusal of a strict request.
+ * The members that a translation leaves out although they mean something to the client (ARCHITECTURE.md promise 9).
+ * Their names come from a closed set, so they can be metric labels; the refusal of a strict request has the exact path.
  */
 import type { Protocol } from "../../values/protocol.ts";
 import type { HubRequest } from "../hub.ts";
@@ -12,27 +12,30 @@ export class Losses {
   readonly #ignored = new Set<string>();
   readonly #strict: boolean;
 
-  /** @param strict whether any loss ends the translation (`x-tollgate-strict: 1`). */
+  /** @param strict whether any loss refuses the request (`x-tollgate-strict: 1`). */
   constructor(strict: boolean) {
     this.#strict = strict;
   }
 
   /**
-   * Records that a member that means something was left out.
+   * Records that a meaningful member was left out.
    * @param name its name without indices.
-   * @param param its exact path, where that differs.
+   * @param param its exact path, if that differs.
    */
   drop(name: string, param = name): void {
     this.#refuseIfStrict(param);
     this.#names.add(name);
   }
 
-  /** Records that a hint was left out: the client cannot see that it is missing, so a strict request goes on. */
+  /** Records that a hint was left out. The client cannot notice it, so a strict request is not refused. */
   ignore(name: string): void {
     this.#ignored.add(name);
   }
 
-  /** Goes through what nobody read: refuses it, records it, or leaves it to the target that has a word for it. */
+  /**
+   * Handles the members that the decoder did not read: refuses them, records them, or skips those that the target can
+   * carry.
+   */
   leaveOut(rest: HubRequest["rest"], target: Protocol): void {
     for (const { param, weight, carriedBy, isUnlisted } of rest) {
       if (weight === "required") {
@@ -60,7 +63,7 @@ export class Losses {
     return [...this.#names];
   }
 
-  /** The names that no protocol lists: they are the client's own, and no metric's label. */
+  /** The names that no protocol lists. The client chose them, so they are never metric labels. */
   get unlisted(): readonly string[] {
     return [...this.#unlisted];
   }
@@ -71,15 +74,15 @@ export class Losses {
   }
 }
 
-/* The header that tells a client what of its request did not reach the model's server (ARCHITECTURE.md promise 9). */
+/* The header that names the parts of a request that did not reach the model's server (ARCHITECTURE.md promise 9). */
 
-/** The most names in the header, and the most characters of one. */
+/** The most names in the header, and the most characters of each. */
 const NAMES_MAX = 20;
 const NAME_CHARS_MAX = 64;
 
 /**
- * The header that declares the losses: `exact` or `lossy; dropped=a,b`, then `; ignored=c` for what was left out without
- * an effect. Names may hold words of a client's body, so only harmless characters pass.
+ * The header that declares the losses: `exact` or `lossy; dropped=a,b`, then `; ignored=c` for hints. Names may contain
+ * text from a client's body, so only safe characters pass.
  */
 export function translationHeader(dropped: readonly string[], ignored: readonly string[] = []): string {
   const loss = dropped.length === 0 ? "exact" : `lossy; dropped=${listed(dropped)}`;

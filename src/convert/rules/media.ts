@@ -1,4 +1,4 @@
-/** Images and files in each protocol's words (docs/translation-rules.md rule 18). */
+/** Images and files in the form of each protocol (docs/translation-rules.md rule 18). */
 import type { Capabilities } from "../../values/catalog.ts";
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { shownValue } from "../../values/words/shown.ts";
@@ -11,7 +11,7 @@ const MESSAGES_IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/
 
 const DATA_URL = /^data:([^;,]+)((?:;[^;,]*)*?);base64,/i;
 
-/** An address as a source: a base64 data URL is bytes, all else an address. */
+/** A URL as a source: a base64 data URL becomes bytes, everything else stays a URL. */
 export function sourceOfUrl(url: string): MediaSource {
   const match = DATA_URL.exec(url.slice(0, 256));
   if (match?.[1] === undefined) return { kind: "url", url };
@@ -19,7 +19,7 @@ export function sourceOfUrl(url: string): MediaSource {
 }
 
 /**
- * Bytes with what they are said to be; the common misspelling of JPEG is put right.
+ * Bytes with their media type; the common misspelling of JPEG is corrected.
  * @param type a media type, with its parameters.
  */
 export function base64Source(type: string, data: string): Extract<MediaSource, { kind: "base64" }> {
@@ -29,12 +29,12 @@ export function base64Source(type: string, data: string): Extract<MediaSource, {
   return { kind: "base64", mediaType, charset: charsetOf(type), data };
 }
 
-/** A source as one address, the way chat and responses write it; ids are the caller's to refuse. */
+/** A source as one URL, as chat and responses write it. Callers refuse ids before. */
 export function urlOfSource(source: Exclude<MediaSource, { kind: "id" }>): string {
   return source.kind === "url" ? source.url : `data:${source.mediaType};base64,${source.data}`;
 }
 
-/** An image that this route can see, with no foreign file id; refused otherwise. */
+/** The source of an image that this route can see. Refuses others, and file ids of other vendors. */
 export function carriedImage(part: ImagePart, capabilities: Capabilities): Exclude<MediaSource, { kind: "id" }> {
   if (!capabilities.vision) refuse("untranslatable", part.param, "This model does not take images.");
   if (part.source.kind === "id") {
@@ -43,7 +43,7 @@ export function carriedImage(part: ImagePart, capabilities: Capabilities): Exclu
   return part.source;
 }
 
-/** An image's source as messages writes it. */
+/** An image's source in the form of messages. */
 export function messagesImageSource(part: ImagePart, capabilities: Capabilities): Record<string, unknown> {
   const source = carriedImage(part, capabilities);
   if (source.kind === "base64" && !MESSAGES_IMAGE_TYPES.has(source.mediaType)) {
@@ -57,10 +57,10 @@ export function messagesImageSource(part: ImagePart, capabilities: Capabilities)
     : { type: "url", url: source.url };
 }
 
-/** What becomes of a file on its way to any target: text, or bytes, or an address. */
+/** A file in any target: text, bytes, or a URL. */
 type CarriedFile = { readonly kind: "text"; readonly text: string } | Exclude<MediaSource, { kind: "id" }>;
 
-/** A file that this route can read; text files are text in every form. Refused otherwise. */
+/** A file that this route can read; text files become text. Refuses others. */
 export function carriedFile(part: FilePart, capabilities: Capabilities): CarriedFile {
   const { source } = part;
   if (source.kind === "id") {
@@ -83,12 +83,12 @@ function refuseCharset({ param }: FilePart, charset: string | undefined): never 
   );
 }
 
-/** A name for bytes that came without one: OpenAI's protocols want one with every file. */
+/** The file's name, or a default: OpenAI's protocols require one with every file. */
 export function fileName(part: FilePart, type: string): string {
   return part.name ?? (type === "application/pdf" ? "document.pdf" : "file");
 }
 
-/** A text file inside a conversation that has only text: its title on a line of its own, then the text. */
+/** A text file in a conversation that has only text: its title on its own line, then the text. */
 export function titledText(name: string | undefined, text: string): string {
   return name === undefined || name === "" ? text : `${name}\n${text}`;
 }
@@ -98,13 +98,13 @@ export function titledText(name: string | undefined, text: string): string {
 const MADE_IMAGE = /^(?:https?:\/\/[^\s]+|data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=_-]+)$/i;
 const BASE64_IMAGE = /^data:image\/([a-z0-9.+-]+);base64,/i;
 
-/** The address of an image in a chat reply, of OpenRouter's form; undefined for what is no image. */
+/** The URL of an image in a chat reply, in OpenRouter's form; undefined if it is not an image. */
 export function madeImage(part: JsonObject): string | undefined {
   const url = objectOf(part.image_url)?.url ?? part.image_url;
   return typeof url === "string" && MADE_IMAGE.test(url) ? url : undefined;
 }
 
-/** The address of an image that a responses server has made, from its item; undefined while it is not done. */
+/** The URL of an image that a responses server has made, from its item; undefined while it is not done. */
 export function imageOfItem({ result, output_format }: JsonObject): string | undefined {
   if (typeof result !== "string" || result === "") return undefined;
   const type = typeof output_format === "string" && /^[a-z0-9]{1,16}$/i.test(output_format) ? output_format : "png";
@@ -112,13 +112,13 @@ export function imageOfItem({ result, output_format }: JsonObject): string | und
   return MADE_IMAGE.test(url) ? url : undefined;
 }
 
-/** The bytes of an image as base64, and their format; undefined where it is behind an address. */
+/** An image's bytes as base64, and their format; undefined if the image is behind a URL. */
 export function base64Image(url: string): { readonly format: string; readonly data: string } | undefined {
   const found = BASE64_IMAGE.exec(url);
   return found?.[1] === undefined ? undefined : { format: found[1].toLowerCase(), data: url.slice(found[0].length) };
 }
 
-/** What stands in the text for an image that the client's protocol has no form for. */
+/** Text that stands for an image if the client's protocol has no form for it. */
 export function imageNote(url: string): string {
   const bytes = base64Image(url);
   return bytes === undefined ? `[image: ${url}]` : "[The model made an image, which this protocol cannot carry.]";

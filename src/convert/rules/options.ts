@@ -1,4 +1,4 @@
-/** Members that chat and responses spell the same way, and words that all three share. */
+/** Members that chat and responses spell alike, and values that all three protocols share. */
 import { EFFORTS, type Effort } from "../../values/catalog.ts";
 import { isGiven, type JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
@@ -14,13 +14,13 @@ import {
   record,
 } from "./read.ts";
 
-/** OpenAI's members of the prompt cache, by their wire names. */
+/** OpenAI's prompt cache members, by their JSON names. */
 function promptCacheOf(json: JsonObject): JsonObject {
   const names = ["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"];
   return Object.fromEntries(names.filter((name) => isGiven(json[name])).map((name) => [name, json[name]]));
 }
 
-/** What chat and responses say alike. */
+/** The members that chat and responses share. */
 export function sharedOpenaiMembers(
   json: JsonObject,
 ): Pick<
@@ -42,14 +42,14 @@ export function sharedOpenaiMembers(
   };
 }
 
-/** `top_k` of servers of open models, where 0 and -1 mean all. */
+/** `top_k`, as servers of open models take it: 0 and -1 mean all. */
 function topKOf(value: unknown): number | undefined {
   const most = optionalNumber(value, "top_k", -1, Number.MAX_SAFE_INTEGER);
   if (most === undefined || most <= 0) return undefined;
   return optionalCount(value, "top_k", 1);
 }
 
-/** The members by which a client names its user. */
+/** The member in which each client names its user. */
 const USER_MEMBERS: Readonly<Record<Protocol, string>> = {
   chat: "safety_identifier",
   messages: "metadata.user_id",
@@ -57,9 +57,9 @@ const USER_MEMBERS: Readonly<Record<Protocol, string>> = {
 };
 
 /**
- * Names what only servers of its own vendor know and a client cannot see the absence of (docs/translation-rules.md rules 3 and
- * 28).
- * @param kept whether the user's id is carried all the same.
+ * Names the members that only their own vendor's servers use and whose absence a client cannot notice
+ * (docs/translation-rules.md rules 3 and 28).
+ * @param kept whether the user id is sent all the same.
  */
 export function ignoreNative(hub: HubRequest, losses: Losses, kept: { readonly userId?: boolean } = {}): void {
   if (hub.userId !== undefined && !kept.userId) losses.ignore(USER_MEMBERS[hub.client]);
@@ -67,7 +67,7 @@ export function ignoreNative(hub: HubRequest, losses: Losses, kept: { readonly u
   for (const name of Object.keys(hub.promptCache)) losses.ignore(name);
 }
 
-/** An effort word of chat or responses; `none` switches off. */
+/** An effort of chat or responses; `none` switches reasoning off. */
 export function effortWish(
   value: unknown,
   param: string,
@@ -76,7 +76,7 @@ export function effortWish(
   return word === "none" ? { effort: undefined, off: true } : { effort: word, off: false };
 }
 
-/** A wish that only effort and summary are known of. */
+/** A wish of which only effort and summary are known. */
 export function plainWish(
   wish: Pick<ReasoningWish, "effort" | "off">,
   param: string,
@@ -93,7 +93,7 @@ export function plainWish(
   };
 }
 
-/** A JSON Schema format whose members are in `value`, as both OpenAI protocols name them. */
+/** A JSON Schema format whose members are in `value`, with the member names of both OpenAI protocols. */
 export function schemaFormat(value: JsonObject, param: string): OutputFormat {
   return {
     type: "json_schema",

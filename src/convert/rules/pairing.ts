@@ -1,6 +1,7 @@
 /**
- * Calls and their results (docs/translation-rules.md rule 12): proven on the way in, in the client's terms, and brought
- * together on the way out for the protocols that want results directly after the calls.
+ * Calls and their results (docs/translation-rules.md rule 12). The pairing is checked when a request is decoded, so
+ * that errors are in the client's terms. For protocols that want results directly after their calls, they are
+ * reordered.
  */
 import { shownValue } from "../../values/words/shown.ts";
 import type { AssistantTurn, ToolCallPart, ToolResult, ToolTurn, Turn } from "../hub.ts";
@@ -12,9 +13,9 @@ export function callsOf(turn: AssistantTurn): readonly ToolCallPart[] {
 }
 
 /**
- * Refuses orphan results, doubled results and unanswered calls.
- * @param adjacent whether the client's protocol wants all results before the next user or assistant turn (chat and
- *   messages do; system text in between is moved later).
+ * Refuses orphan results, duplicate results and unanswered calls.
+ * @param adjacent whether the client's protocol wants all results before the next user or assistant turn. Chat and
+ * messages do; system text in between is moved later.
  */
 export function provePairs(turns: readonly Turn[], adjacent: boolean): void {
   const open = new Map<string, string>();
@@ -53,8 +54,8 @@ function proveAnswered(open: ReadonlyMap<string, string>): void {
 }
 
 /**
- * Moves each result directly after the turn that made the call (rule 13); what stood between comes after. The
- * turns' pairs are proven.
+ * Moves each result directly after the turn that made the call (rule 13); what stood between them follows. The pairing
+ * must be checked.
  */
 export function settleResults(turns: readonly Turn[]): readonly Turn[] {
   const waiting = queueResults(turns);
@@ -78,7 +79,7 @@ interface QueuedResult {
   readonly result: ToolResult;
 }
 
-/** Results by call id, each with its place among all results; an id may be used again in a later turn. */
+/** Results by call id, each with its position among all results; an id may be used again in a later turn. */
 function queueResults(turns: readonly Turn[]): Map<string, QueuedResult[]> {
   const waiting = new Map<string, QueuedResult[]>();
   let position = 0;

@@ -1,6 +1,6 @@
 /**
- * Reading members of a stranger's JSON. `null` counts as absent, as all three protocols treat it; anything else of the
- * wrong type is refused with its path.
+ * Reads members of a client's JSON. `null` counts as absent, as in all three protocols; anything else of the wrong type
+ * is refused with its path.
  */
 import { type Cause, type Refusal, refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
@@ -62,7 +62,7 @@ export function optionalList(value: unknown, param: string): readonly unknown[] 
     : refuse("wrong_type", param, `${param} must be an array; it is ${shownValue(value)}.`);
 }
 
-/** An optional member of a closed set of words (docs/translation-rules.md rule 4). */
+/** An optional value of a closed set (docs/translation-rules.md rule 4). */
 export function optionalWord<W extends string>(value: unknown, param: string, words: readonly W[]): W | undefined {
   if (value === undefined || value === null) return undefined;
   const found = words.find((word) => word === value);
@@ -72,8 +72,8 @@ export function optionalWord<W extends string>(value: unknown, param: string, wo
 }
 
 /*
- * How a translator says no. A refusal is a value for everybody outside this folder; inside, forty levels of nested
- * blocks would each have to hand it up, so it travels as an exception from `refuse` to the one `refusing` around it.
+ * How a translator refuses. Outside of this folder a refusal is a return value. Inside, each of forty levels of nested
+ * blocks would have to return it, so it is an exception from `refuse` to the enclosing `refusing`.
  */
 
 class Refused extends Error {
@@ -85,8 +85,8 @@ class Refused extends Error {
 }
 
 /**
- * Ends the translation.
- * @param param the member at fault in the client's own spelling.
+ * Ends the translation with a refusal.
+ * @param param the member at fault, in the client's spelling.
  * @param detail one sentence about this request, with its full stop.
  */
 export function refuse(
@@ -97,7 +97,9 @@ export function refuse(
   throw new Refused(refusal(cause, { param, detail }));
 }
 
-/** Runs a translation; gives its result, or the refusal that ended it. Other exceptions pass: they are our own faults. */
+/**
+ * Runs a translation; returns its result, or the refusal that ended it. Other exceptions are defects and pass through.
+ */
 export function refusing<T>(work: () => T): T | Refusal {
   try {
     return work();

@@ -1,4 +1,4 @@
-/** What the reply's translation needs to know of the request. */
+/** Makes the `ReplyPlan`: what the translation of the reply needs to know of the request. */
 
 import { tierOf } from "../../values/members/tier.ts";
 import type { Protocol } from "../../values/protocol.ts";
@@ -38,8 +38,8 @@ export function planReply(
 function planReasoning(hub: HubRequest, route: RouteFacts): ReplyReasoning {
   return {
     visibility: visibilityOf(hub, route),
-    // Rule 39: what messages and responses upstreams show is a summary; chat's text is one only when a summary was
-    // asked.
+    // Rule 39: messages and responses upstreams show summaries. Chat's text counts as one only if the client asked for
+    // a summary.
     summary: route.protocol !== "chat" || hub.reasoning.summary !== undefined,
     envelope: envelopeWanted(hub),
     inText: route.capabilities.thinkingInText,
@@ -63,7 +63,7 @@ function envelopeWanted(hub: HubRequest): boolean {
   return wanted[hub.client];
 }
 
-/** Body bytes, losses and plan in one. Members that are undefined do not appear in the body. */
+/** Combines body, losses and plan. Undefined members do not appear in the body. */
 export function encoded(body: Readonly<Record<string, unknown>>, losses: Losses, plan: ReplyPlan): TranslatedRequest {
   const { names: dropped, unlisted, ignored } = losses;
   return { body: Buffer.from(JSON.stringify(body)), dropped, unlisted, ignored, tier: tierOf(body)?.name, plan };

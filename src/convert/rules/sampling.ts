@@ -1,13 +1,13 @@
-/** Sampling members and stop strings on their way to an upstream (docs/translation-rules.md rules 23, 24 and 25). */
+/** Sampling members and stop strings for an upstream (docs/translation-rules.md rules 23, 24 and 25). */
 import type { RouteFacts } from "../exchange.ts";
 import type { HubRequest } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 import { isBlank } from "./system.ts";
 
-/** Most stop strings that chat takes. */
+/** The most stop strings that chat takes. */
 const CHAT_STOPS_MAX = 4;
 
-/** Smallest `top_p` that messages takes beside thinking. */
+/** The smallest `top_p` that messages takes together with thinking. */
 const THINKING_TOP_P_MIN = 0.95;
 
 interface SentSampling {
@@ -16,7 +16,7 @@ interface SentSampling {
   readonly top_k?: number | undefined;
 }
 
-/** Sampling for a chat or responses upstream; values that change nothing are left out in silence. */
+/** Sampling for a chat or responses upstream. Values that change nothing are left out without being named. */
 export function openaiSampling(hub: HubRequest, route: RouteFacts, losses: Losses): SentSampling {
   const { temperature, topP, topK } = hub.sampling;
   if (topK !== undefined) losses.drop("top_k");
@@ -47,7 +47,7 @@ export function messagesSampling(hub: HubRequest, route: RouteFacts, thinking: b
   }
   if (temperature === undefined) return { top_p: topP, top_k: topK };
   if (temperature > 1) losses.drop("temperature");
-  // Newer models refuse both together; a temperature that is the default need not be said.
+  // Newer models refuse both together. A temperature equal to the default can be left out.
   if (temperature >= 1 && topP !== undefined) return { top_p: topP, top_k: topK };
   dropTopP(hub, losses);
   return { temperature: Math.min(temperature, 1), top_k: topK };
@@ -66,21 +66,21 @@ function dropTopP(hub: HubRequest, losses: Losses): void {
 interface StopPlan {
   /** The stop strings that the upstream gets; undefined: none. */
   readonly sent: readonly string[] | undefined;
-  /** What the reply side watches for (rule 25). */
+  /** The strings that the reply translation watches for (rule 25). */
   readonly emulated: readonly string[];
 }
 
-function split(told: readonly string[], emulated: readonly string[]): StopPlan {
-  return { sent: told.length > 0 ? told : undefined, emulated };
+function split(sent: readonly string[], emulated: readonly string[]): StopPlan {
+  return { sent: sent.length > 0 ? sent : undefined, emulated };
 }
 
 /**
- * Decides which stop strings the upstream gets and which the reply side watches for. Messages refuses strings of white
- * space only: those are watched for, which looks the same to the client (rule 24). If there are more than chat takes,
- * all are watched for (rule 24).
+ * Decides which stop strings the upstream gets and which the reply translation watches for. Messages refuses strings of
+ * white space only, so those are watched for; the client sees no difference. If there are more than chat takes, all are
+ * watched for (rule 24).
  */
 export function planStop(hub: HubRequest, route: RouteFacts): StopPlan {
-  // The responses protocol has no member for them, whatever a model's capabilities say of its other routes.
+  // The responses protocol has no member for them, whatever the model's capabilities are on other routes.
   if (route.protocol === "responses" || route.capabilities.stop === "emulate") return split([], hub.stop);
   if (route.protocol === "messages") {
     return split(

@@ -7,8 +7,8 @@ import type { SystemTurn, TextPart } from "../hub.ts";
 const ATTRIBUTION = "x-anthropic-billing-header:";
 
 /**
- * System text without Claude Code's attribution line, whose nonce changes with each request and so defeats prompt
- * caches (rule 11). The line alone goes; text after it stays.
+ * System text without Claude Code's attribution line, whose nonce changes with each request and defeats prompt caches
+ * (rule 11). Only this line is removed.
  */
 export function withoutAttribution(text: string): string {
   if (!text.startsWith(ATTRIBUTION)) return text;
@@ -16,7 +16,7 @@ export function withoutAttribution(text: string): string {
   return lineEnd < 0 ? "" : text.slice(lineEnd + 1);
 }
 
-/** The texts of parts in one string, a blank line between them. */
+/** The texts of parts as one string, joined by blank lines. */
 export function joinTexts(parts: readonly TextPart[]): string {
   return parts
     .map((part) => part.text)
@@ -24,20 +24,23 @@ export function joinTexts(parts: readonly TextPart[]): string {
     .join("\n\n");
 }
 
-/** System text as a user would have to say it where the upstream takes no system turn in the middle (rule 10). */
+/** System text as part of a user message, for an upstream that takes no system turn in the middle (rule 10). */
 export function reminder(turn: SystemTurn): string {
   return `<system-reminder>\n${joinTexts(turn.parts)}\n</system-reminder>`;
 }
 
-/** Anything but white space. A byte order mark is no white space to the servers that refuse blank text, but is to `trim`. */
+/**
+ * Anything but white space. To `trim`, a byte order mark is white space; to the servers that refuse blank text, it is
+ * not.
+ */
 const INK = /[\S\ufeff]/;
 
-/** Whether a text is empty or whitespace only: what messages refuses (rule 15). */
+/** Whether a text is empty or white space only, which messages refuses (rule 15). */
 export function isBlank(text: string): boolean {
   return !INK.test(text);
 }
 
-/** The text of a failed tool result, where the target has no flag for it (rule 18). */
-export function errorText(told: string): string {
-  return /^error/i.test(told) ? told : `Error: ${told}`;
+/** The text of a failed tool result, for a target that has no flag for it (rule 18). */
+export function errorText(text: string): string {
+  return /^error/i.test(text) ? text : `Error: ${text}`;
 }

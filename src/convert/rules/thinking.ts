@@ -1,6 +1,6 @@
 /**
- * Thinking, effort and the output limit of a messages upstream, which hang together (docs/translation-rules.md rules 22
- * and 27).
+ * Thinking, effort and output limit for a messages upstream, which depend on each other (docs/translation-rules.md
+ * rules 22 and 27).
  */
 
 import { type Capabilities, EFFORTS, type Effort } from "../../values/catalog.ts";
@@ -17,11 +17,11 @@ interface ThinkingPlan {
   readonly thinking: JsonObject | undefined;
   /** `output_config.effort`. */
   readonly effort: Effort | undefined;
-  /** Whether the request asks for thinking, which most sampling members exclude. */
+  /** Whether the request asks for thinking, which excludes most sampling members. */
   readonly active: boolean;
 }
 
-/** What of the conversation forbids a thinking budget. */
+/** What in the conversation forbids a thinking budget. */
 interface ThinkingObstacles {
   /** A tool must be used. */
   readonly forcedTool: boolean;
@@ -29,7 +29,7 @@ interface ThinkingObstacles {
   readonly brokenLoop: boolean;
 }
 
-/** Settles the three members for a messages upstream. */
+/** Decides the three members for a messages upstream. */
 export function planThinking(
   hub: HubRequest,
   route: RouteFacts,
@@ -72,7 +72,7 @@ function switchedOff(
   return { thinking: { type }, effort: undefined, active: false };
 }
 
-/** A budget that leaves room for the answer, within the limit that is held; without room there is no thinking. */
+/** A budget that leaves room for the answer, within the limit that is held. Without room there is no thinking. */
 function withBudget(wantedTokens: number, maxTokens: number): ThinkingPlan {
   const budget = Math.min(wantedTokens, maxTokens - BUDGET_TOKENS_MIN);
   if (budget < BUDGET_TOKENS_MIN) return { maxTokens, thinking: undefined, effort: undefined, active: false };
@@ -80,7 +80,7 @@ function withBudget(wantedTokens: number, maxTokens: number): ThinkingPlan {
   return { maxTokens, thinking, effort: undefined, active: true };
 }
 
-/** Whether there is less thinking than was asked for: none, fewer tokens than the client named, or a lower effort. */
+/** Whether there is less thinking than the client asked for: none, fewer tokens than it named, or a lower effort. */
 function budgetIsLost(wish: ReasoningWish, wantedTokens: number, { thinking }: ThinkingPlan): boolean {
   const budgetTokens = Number(thinking?.budget_tokens ?? 0);
   if (budgetTokens === 0 || budgetTokens >= wantedTokens) return budgetTokens === 0;
@@ -89,7 +89,7 @@ function budgetIsLost(wish: ReasoningWish, wantedTokens: number, { thinking }: T
   return got === undefined || EFFORTS.indexOf(got) < EFFORTS.indexOf(wish.effort);
 }
 
-/** Adaptive thinking is asked for with an effort, or where the client would otherwise see nothing of it. */
+/** Adaptive thinking is requested with an effort, or if the client would otherwise see none of it. */
 function adaptive(hub: HubRequest, route: RouteFacts, effortGiven: boolean): JsonObject | undefined {
   const shown = hub.reasoning.summary !== undefined || route.capabilities.progressInThinking;
   if (shown) return { type: "adaptive", display: "summarized" };
@@ -97,11 +97,11 @@ function adaptive(hub: HubRequest, route: RouteFacts, effortGiven: boolean): Jso
   return effortGiven && route.capabilities.thinking !== "always" ? { type: "adaptive" } : undefined;
 }
 
-/* Thinking that the client switches off, and models that have no such switch (capability `thinking_off`). */
+/* Thinking that the client switches off, and models that cannot (capability `thinking_off`). */
 
 /**
- * The member with which a request switches thinking off; undefined when it does not.
- * Chat servers know several: the protocol's own `reasoning_effort` and what vendors have added beside it.
+ * The member with which a request switches thinking off; undefined if it does not. Chat servers have several: the
+ * protocol's own `reasoning_effort` and those that vendors have added.
  */
 export function offMember(client: Protocol, json: JsonObject): string | undefined {
   return SWITCHES[client](json).find(([, off]) => off)?.[0];
@@ -109,7 +109,7 @@ export function offMember(client: Protocol, json: JsonObject): string | undefine
 
 type Switches = readonly (readonly [member: string, off: boolean])[];
 
-/** Types of messages' `thinking` that say no. */
+/** The types of messages `thinking` that switch it off. */
 const OFF_TYPES: ReadonlySet<unknown> = new Set(["disabled", "between_tools"]);
 
 const SWITCHES: Readonly<Record<Protocol, (json: JsonObject) => Switches>> = {
@@ -136,8 +136,8 @@ function membersOf(value: unknown): JsonObject {
 }
 
 /**
- * The refusal of a switch that this route's model does not have, where the operator wants it refused.
- * @param member what `offMember` found, or what the hub's wish names.
+ * The refusal of switching thinking off for a model that cannot, if the operator configured refusal.
+ * @param member result of `offMember`, or the member that the hub's wish names.
  */
 export function refusedOff(member: string | undefined, route: RouteFacts): Refusal | undefined {
   if (member === undefined || route.capabilities.thinkingOff === "ignore" || hasSwitch(route)) return undefined;
@@ -145,8 +145,8 @@ export function refusedOff(member: string | undefined, route: RouteFacts): Refus
 }
 
 /**
- * docs/translation-rules.md rule 27: messages models differ in `thinking`; the others have the effort `none` or no
- * switch.
+ * Whether the model can switch thinking off (docs/translation-rules.md rule 27). Messages models differ in `thinking`;
+ * the others have the effort `none`, or no switch.
  */
 function hasSwitch({ protocol, capabilities }: RouteFacts): boolean {
   if (protocol === "messages") return capabilities.thinking !== "always";
@@ -154,7 +154,7 @@ function hasSwitch({ protocol, capabilities }: RouteFacts): boolean {
   return hasMember || capabilities.efforts.includes("none");
 }
 
-/* How hard the model shall think, in each dialect (docs/translation-rules.md rule 27). */
+/* How hard the model is to think, in the form of each protocol (docs/translation-rules.md rule 27). */
 
 type Strength = Exclude<Effort, "none">;
 
@@ -168,10 +168,10 @@ const BUDGET_TOKENS: Readonly<Record<Strength, number>> = {
   max: 65_536,
 };
 
-/** The smallest thinking budget that messages takes; so much stays for the answer beside one, too. */
+/** The smallest thinking budget that messages takes. The same number of tokens is always left for the answer. */
 export const BUDGET_TOKENS_MIN = 1024;
 
-/** The budget that a wish amounts to, in tokens; undefined when the client left it open. */
+/** The budget that a wish means, in tokens; undefined if the client left it open. */
 function wantedBudget(wish: ReasoningWish): number | undefined {
   if (wish.effort === undefined && wish.budgetTokens !== undefined) return wish.budgetTokens;
   const effort = effortFor(wish);
@@ -179,8 +179,8 @@ function wantedBudget(wish: ReasoningWish): number | undefined {
 }
 
 /**
- * The effort that the upstream takes for the one that was asked for: the same, else the highest below, else the lowest
- * there is. Undefined when the upstream takes none at all.
+ * The effort that is sent for the one that was asked for: the same, else the highest below it, else the lowest.
+ * Undefined if the upstream takes none.
  */
 function nearestEffort(wanted: Strength, efforts: readonly Effort[]): Strength | undefined {
   const strengths = EFFORTS.filter((effort): effort is Strength => effort !== "none" && efforts.includes(effort));
@@ -188,12 +188,12 @@ function nearestEffort(wanted: Strength, efforts: readonly Effort[]): Strength |
   return below.at(-1) ?? strengths[0];
 }
 
-/** The word that switches reasoning off: `none`, else the lowest effort; undefined when there is no such parameter. */
+/** The effort that switches reasoning off: `none`, else the lowest one; undefined if the upstream takes none. */
 function offEffort(efforts: readonly Effort[]): Effort | undefined {
   return EFFORTS.find((effort) => efforts.includes(effort));
 }
 
-/** The effort that a wish amounts to, a messages budget read as one; undefined when the client left it open. */
+/** The effort that a wish means; a messages budget is converted to one. Undefined if the client left it open. */
 function wantedEffort(wish: ReasoningWish): Strength | undefined {
   if (wish.effort !== undefined) return wish.effort;
   if (wish.budgetTokens === undefined) return undefined;
@@ -202,19 +202,19 @@ function wantedEffort(wish: ReasoningWish): Strength | undefined {
   return wish.budgetTokens < 32_768 ? "high" : "xhigh";
 }
 
-/** The same for servers that may not think unless they are told how hard: a bare switch is the middle. */
+/** The same, for servers that may not think unless they get an effort: for a plain "on" it is `medium`. */
 function effortFor(wish: ReasoningWish): Strength | undefined {
   return wantedEffort(wish) ?? (wish.thinking === "enabled" ? "medium" : undefined);
 }
 
-/** The effort word for a chat or responses upstream; undefined: send none. */
+/** The effort for a chat or responses upstream; undefined: send none. */
 export function openaiEffort(wish: ReasoningWish, capabilities: Capabilities): Effort | undefined {
   if (wish.off) return offEffort(capabilities.efforts);
   const wanted = effortFor(wish);
   return wanted === undefined ? undefined : nearestEffort(wanted, capabilities.efforts);
 }
 
-/** Whether the client asked for an effort that this upstream has no word for: it gets another one, or none. */
+/** Whether the client asked for an effort that this upstream does not have, so that it gets another one or none. */
 export function effortIsLost(wish: ReasoningWish, capabilities: Capabilities): boolean {
   const wanted = capabilities.efforts.length > 0 ? wantedEffort(wish) : effortFor(wish);
   return wanted !== undefined && !wish.off && nearestEffort(wanted, capabilities.efforts) !== wanted;

@@ -1,6 +1,6 @@
 /**
- * What tools are called upstream (docs/translation-rules.md rules 33 and 34), and how a reply's names find back. One
- * book per request; definitions enter it first, so that history and choices find the very same names.
+ * Tool names for the upstream, and back for the reply (docs/translation-rules.md rules 33 and 34). One `NameBook` per
+ * request. Tool definitions are entered first, so that history and tool choice get the same names.
  */
 import { createHash } from "node:crypto";
 import type { Protocol } from "../../values/protocol.ts";
@@ -9,7 +9,7 @@ import type { RestoreMap, ToolRef } from "../hub.ts";
 /** The longest tool name that each protocol takes, in characters. */
 const NAME_CHARS_MAX: Readonly<Record<Protocol, number>> = { chat: 64, messages: 128, responses: 128 };
 
-/** Parts a namespace from the names in it. */
+/** Separates a namespace from the name in it. */
 const NAMESPACE_SEAM = "__";
 
 /** The name of a tool in one string: children of a namespace as `{namespace}__{name}`. */
@@ -17,7 +17,9 @@ export function flatName(tool: ToolRef): string {
   return tool.namespace === undefined ? tool.name : `${tool.namespace}${NAMESPACE_SEAM}${tool.name}`;
 }
 
-/** A name that the protocol takes: itself, or as much as fits with a digest of the original after it (rule 34). */
+/**
+ * A name that the protocol takes: the name itself, or as much of it as fits before a digest of the original (rule 34).
+ */
 export function safeToolName(original: string, protocol: Protocol): string {
   const max = NAME_CHARS_MAX[protocol];
   const plain = original.replace(/[^a-zA-Z0-9_-]/g, "_");
@@ -38,35 +40,35 @@ export class NameBook {
   readonly #byTool = new Map<string, string>();
   readonly #byName = new Map<string, ToolRef>();
 
-  /** @param protocol the upstream's, whose limits count. */
+  /** @param protocol the upstream's, whose limits apply. */
   constructor(protocol: Protocol) {
     this.#protocol = protocol;
   }
 
-  /** Enters a defined tool. @returns its upstream name, or undefined when the same tool is already in the book. */
+  /** Enters a defined tool. @returns its upstream name; undefined if the same tool is already entered. */
   define(tool: ToolRef): string | undefined {
     const key = keyOf(tool);
     if (this.#byTool.has(key)) return undefined;
     const flat = flatName(tool);
     let name = safeToolName(flat, this.#protocol);
-    // A flattened name may equal a plain one; the two must stay apart.
+    // A flattened name may equal another tool's name; the two must differ.
     if (this.#byName.has(name)) name = withDigest(name, key, NAME_CHARS_MAX[this.#protocol]);
     this.#byTool.set(key, name);
     this.#byName.set(name, tool);
     return name;
   }
 
-  /** The upstream name of a tool that history or a choice refers to. */
+  /** The upstream name of a tool in the history or the tool choice. */
   nameOf(tool: ToolRef): string {
     return this.#byTool.get(keyOf(tool)) ?? safeToolName(flatName(tool), this.#protocol);
   }
 
-  /** The offered tool that history or a choice refers to, if there is one. */
+  /** The offered tool that the history or the tool choice refers to, if there is one. */
   defined(tool: ToolRef): ToolRef | undefined {
     return this.#byName.get(this.nameOf(tool));
   }
 
-  /** Upstream name -> the client's tool, for the reply. */
+  /** Maps upstream names to the client's tools, for the reply. */
   get map(): RestoreMap {
     return this.#byName;
   }

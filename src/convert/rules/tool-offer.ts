@@ -1,6 +1,6 @@
 /**
- * Which tools the upstream is offered and which it must use (docs/translation-rules.md rule 33): hosted ones sorted
- * out, allowed ones picked, the choice checked against what is left.
+ * Decides which tools the upstream is offered and which it must use (docs/translation-rules.md rule 33): sorts out
+ * hosted tools, selects allowed ones, and checks the tool choice against the rest.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Capabilities } from "../../values/catalog.ts";
@@ -19,9 +19,9 @@ export interface OfferedTool {
 
 export interface ToolOffer {
   readonly tools: readonly OfferedTool[];
-  /** Hosted tools that the target has a word for. */
+  /** Hosted tools that the target runs itself. */
   readonly hosted: readonly HostedTool[];
-  /** Undefined: say nothing. Never `hosted`. */
+  /** Undefined: send none. Never `hosted`. */
   readonly choice: Exclude<ToolChoice, { mode: "hosted" }> | undefined;
 }
 
@@ -30,7 +30,7 @@ interface OfferTarget {
   readonly capabilities: Capabilities;
   /** Whether the target runs this hosted tool itself. */
   carriesHosted(tool: HostedTool): boolean;
-  /** Whether the target has a form for a choice among named tools; otherwise the list is filtered. */
+  /** Whether the target has a form for a choice among named tools; otherwise the list of tools is filtered. */
   readonly allowedNatively: boolean;
 }
 
@@ -47,7 +47,7 @@ export function offerTools(hub: HubRequest, target: OfferTarget, names: NameBook
   return { tools: offered, hosted: carried, choice };
 }
 
-/** Every tool once, under its upstream name. */
+/** Each tool once, under its upstream name. */
 function defineAll(usable: readonly UsableTool[], names: NameBook, losses: Losses): readonly OfferedTool[] {
   const defined = new Map<string, OfferedTool>();
   for (const definition of usable) {
@@ -59,8 +59,9 @@ function defineAll(usable: readonly UsableTool[], names: NameBook, losses: Losse
 }
 
 /**
- * A second tool of one name. What says the same again is not missed; servers refuse another one (`Tool names must be unique`,
- * github.com/anthropics/claude-code/issues/10687), but a conversation that has brought one along could never go on.
+ * Handles a second tool of the same name. An equal definition is skipped. A different one is refused, as servers do
+ * (`Tool names must be unique`, github.com/anthropics/claude-code/issues/10687). If an item of the input brought it
+ * along, it is dropped and named instead, because the conversation could never continue otherwise.
  */
 function leaveDoubled(definition: UsableTool, first: OfferedTool | undefined, losses: Losses): void {
   if (first && isDeepStrictEqual({ ...first.definition, param: "" }, { ...definition, param: "" })) return;
@@ -89,13 +90,13 @@ function leaveHosted(
   }
 }
 
-/** Whether the choice is this hosted tool: by its type, or by its name as messages puts it. */
+/** Whether the choice is this hosted tool, by its type, or by its name as in messages. */
 function mustUse(choice: ToolChoice | undefined, tool: HostedTool): boolean {
   if (choice?.mode === "named") return tool.native.name === choice.tool.name;
   return choice?.mode === "hosted" && sameHosted(choice.hosted, tool.hosted);
 }
 
-/** Beginnings of hosted types: what a loss is named after, so that dated types do not multiply the names. */
+/** Prefixes of hosted tool types. Losses are named after them, so that dated types do not multiply the names. */
 const HOSTED_FAMILIES = [
   "web_search",
   "web_fetch",
@@ -110,7 +111,7 @@ const HOSTED_FAMILIES = [
   "programmatic_tool_calling",
 ] as const;
 
-/** What a loss of a hosted tool is named after. */
+/** The family that names the loss of a hosted tool. */
 export function familyOf(hosted: string): string {
   return HOSTED_FAMILIES.find((family) => hosted.startsWith(family)) ?? "hosted";
 }
@@ -161,7 +162,7 @@ function proveOffered(tool: ToolRef, offered: readonly OfferedTool[], names: Nam
   }
 }
 
-/** Whether a choice leaves the model no way around a tool. */
+/** Whether a choice forces the model to use a tool. */
 export function isForced(choice: ToolOffer["choice"]): boolean {
   if (choice === undefined) return false;
   return choice.mode === "required" || choice.mode === "named" || (choice.mode === "allowed" && choice.required);

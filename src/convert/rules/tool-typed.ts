@@ -1,7 +1,7 @@
 /**
- * Tools that the client runs and whose shape its protocol knows by their type (docs/translation-rules.md rule 33): how
- * they are described to an upstream that knows functions only, and how their calls change between the typed form and
- * function arguments.
+ * Typed tools that the client runs and whose shape its protocol defines by their type (docs/translation-rules.md rule
+ * 33): their description for an upstream that has only functions, and the conversion of their calls between the typed
+ * form and function arguments.
  */
 
 import type { JsonObject } from "../../values/json-object.ts";
@@ -21,7 +21,7 @@ function form(description: string, properties: JsonObject, required: readonly st
   return { description, schema: { type: "object", properties, required } };
 }
 
-/** The typed tools of responses, by type; `tool_search` brings its own schema. */
+/** The typed tools of responses, by type; a client's `tool_search` has its own schema. */
 export const RESPONSES_TYPED: Readonly<Record<Exclude<ToolKind, "function" | "custom">, TypedForm>> = {
   local_shell: form(
     "Runs a command on the user's machine and gives its output.",
@@ -37,7 +37,7 @@ export const RESPONSES_TYPED: Readonly<Record<Exclude<ToolKind, "function" | "cu
   tool_search: form("Searches for tools that are not loaded yet.", { query: TEXT }, ["query"]),
 };
 
-/** The client-run tools of messages, by the beginning of their type. */
+/** The client-run tools of messages, by the prefix of their type. */
 const MESSAGES_TYPED: readonly (readonly [string, TypedForm])[] = [
   ["bash_", form("Runs a command in a bash shell.", { command: TEXT, restart: { type: "boolean" } }, [])],
   [
@@ -98,7 +98,7 @@ function argumentsOfTyped(kind: ToolKind, native: JsonObject): JsonObject {
   return native;
 }
 
-/** The typed form (`action`, `operation`, or tool search `arguments`) of function arguments that a model wrote. */
+/** The typed form (`action`, `operation`, or tool search `arguments`) of function arguments written by a model. */
 export function typedOfArguments(kind: ToolKind, args: JsonObject): JsonObject {
   if (kind === "local_shell") {
     const command = typeof args.command === "string" ? ["bash", "-lc", args.command] : texts(args.command);

@@ -1,6 +1,6 @@
 /**
- * Freeform and typed tools as functions and back (docs/translation-rules.md rule 33): the schema that a function-only
- * upstream sees, the arguments of calls in history, and the input of a call in a reply.
+ * Converts freeform and typed tools to functions and back (docs/translation-rules.md rule 33): the schema for an
+ * upstream that has only functions, the arguments of calls in the history, and the input of a call in a reply.
  */
 
 import { type Refusal, refusal } from "../../values/errors.ts";
@@ -22,7 +22,10 @@ export const FREEFORM_SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
-/** A freeform tool's description with its grammar after it: all that a function-only model learns of the format. */
+/**
+ * The description of a freeform tool, followed by its grammar. A model that has only functions learns the format from
+ * it.
+ */
 export function freeformDescription(description: string | undefined, grammar: Grammar | undefined): string {
   const rule =
     grammar === undefined
@@ -31,21 +34,21 @@ export function freeformDescription(description: string | undefined, grammar: Gr
   return description ? `${description}\n\n${rule}` : rule;
 }
 
-/** Arguments as JSON text for a call in history, of either kind. */
+/** The arguments of a call in the history, of either kind, as JSON text. */
 export function argumentsText(tool: ToolRef, input: string): string {
   if (tool.kind === "custom") return JSON.stringify({ input });
   return input.trim() === "" ? "{}" : input;
 }
 
-/** Arguments as an object; what is not one is kept as `_raw_arguments` (rule 36). */
+/** Arguments as an object; anything else is kept under `_raw_arguments` (rule 36). */
 export function argumentsObject(tool: ToolRef, input: string): JsonObject {
   if (tool.kind === "custom") return { input };
   return parseArguments(input);
 }
 
 /**
- * Arguments as an object, from JSON text: empty for `""` and `null`; text that is no object, nests too deep to be
- * written again, or has too many values to be read at once, goes under `_raw_arguments`.
+ * Arguments as an object, from JSON text. Empty for `""` and `null`. The text goes under `_raw_arguments` if it is not
+ * an object, nests too deep to be written again, or has too many values to be parsed at once.
  */
 export function parseArguments(json: string): JsonObject {
   if (json.trim() === "") return {};
@@ -55,8 +58,8 @@ export function parseArguments(json: string): JsonObject {
 }
 
 /**
- * The client's input of a call from the upstream's arguments: for a freeform tool the string under `input`, or the raw
- * text when there is none; for all others the text itself, `{}` when it is empty.
+ * The client's input of a call, from the upstream's arguments. For a freeform tool it is the string under `input`, or
+ * the raw text if there is none; for all others the text itself, or `{}` if that is empty.
  */
 export function unwrapInput(tool: ToolRef, upstreamArguments: string): string {
   if (tool.kind !== "custom") return upstreamArguments.trim() === "" ? "{}" : upstreamArguments;
@@ -76,18 +79,21 @@ function parse(json: string): unknown {
 }
 
 /*
- * How many values stand in the JSON texts of tool calls. They are strings to the body that they come in, so that its own limit on
- * values counts each as one; where they are parsed, a megabyte of small values takes seconds.
+ * Limits the values in the JSON texts of tool calls. In the body these texts are strings, so the limit on the body's
+ * values counts each as one value. Here they are parsed, and a megabyte of small values takes seconds.
  */
 
-/** Values and names in the arguments of all calls of a conversation, or of one call of a reply. Long sessions have some thousands. */
+/**
+ * Values and names in the arguments of all calls of a conversation, or of one call of a reply. Long sessions have a few
+ * thousand.
+ */
 const ARGUMENT_VALUES_MAX = 50_000;
 
 const [QUOTE, BACKSLASH, COMMA, COLON, BRACKET, BRACE] = [0x22, 0x5c, 0x2c, 0x3a, 0x5b, 0x7b];
 
 /**
- * How many values and names a JSON text may have: each but the first comes after a comma, a colon or an opening. Of a text that is
- * no JSON it says something, too. More than `max` is not counted any further.
+ * The number of values and names in a JSON text: each but the first follows a comma, a colon or an opening bracket.
+ * Counting stops above `max`. Also gives a number for a text that is not valid JSON.
  */
 function valuesUpTo(text: string, max: number): number {
   let count = 1;
@@ -104,7 +110,7 @@ function hasTooManyValues(text: string): boolean {
   return text.length > ARGUMENT_VALUES_MAX && valuesUpTo(text, ARGUMENT_VALUES_MAX) > ARGUMENT_VALUES_MAX;
 }
 
-/** Where the string ends that begins at a quote. */
+/** The end of the string that begins at a quote. */
 function endOfString(text: string, from: number): number {
   for (let at = text.indexOf('"', from + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let slashes = 0;
@@ -114,7 +120,7 @@ function endOfString(text: string, from: number): number {
   return text.length;
 }
 
-/** Refuses a conversation whose calls have more of them than can be read without keeping others waiting. */
+/** Refuses a conversation whose calls have more values than can be parsed without blocking other requests. */
 export function refusedArguments(turns: readonly Turn[]): Refusal | undefined {
   let left = ARGUMENT_VALUES_MAX;
   for (const turn of turns) {

@@ -1,4 +1,4 @@
-/** A conversation as it is being read: neighbours that belong together become one turn, in linear time. */
+/** Collects the turns of a conversation and merges neighbors that belong together, in linear time. */
 import type { AssistantPart, SystemTurn, TextPart, ToolResult, Turn } from "../hub.ts";
 import { isBlank } from "./system.ts";
 
@@ -9,7 +9,7 @@ export class TurnList {
   #parts: AssistantPart[] | undefined;
   #system: TextPart[] | undefined;
 
-  /** Whether nothing has been said yet, so that system text still leads (docs/translation-rules.md rule 10). */
+  /** Whether there is no turn yet, so that system text still counts as leading (docs/translation-rules.md rule 10). */
   get isEmpty(): boolean {
     return this.#turns.length === 0;
   }
@@ -18,13 +18,13 @@ export class TurnList {
     return this.#turns;
   }
 
-  /** Adds a turn that stays by itself. */
+  /** Adds a turn that is never merged. */
   push(turn: Turn): void {
     this.#close();
     this.#turns.push(turn);
   }
 
-  /** Adds results to a run of results (rule 13). */
+  /** Adds results, merged with directly preceding results (rule 13). */
   pushResults(results: readonly ToolResult[], param: string): void {
     if (results.length === 0) return;
     if (this.#results === undefined) {
@@ -35,7 +35,7 @@ export class TurnList {
     for (const result of results) this.#results.push(result);
   }
 
-  /** Adds parts to a run of assistant-side items (rule 14). */
+  /** Adds parts, merged with directly preceding assistant items (rule 14). */
   pushAssistant(parts: readonly AssistantPart[], param: string): void {
     if (this.#parts === undefined) {
       const list: AssistantPart[] = [];
@@ -45,16 +45,16 @@ export class TurnList {
     for (const part of parts) this.#parts.push(part);
   }
 
-  /** Adds system text in the middle; blank text is none, and neighbours are one turn. */
+  /** Adds system text in the middle. Blank text is skipped; neighbors are merged. */
   pushSystem(parts: SystemTurn["parts"], param: string): void {
-    const told = parts.filter((part) => !isBlank(part.text));
-    if (told.length === 0) return;
+    const texts = parts.filter((part) => !isBlank(part.text));
+    if (texts.length === 0) return;
     if (this.#system === undefined) {
       const list: TextPart[] = [];
       this.push({ role: "system", parts: list, param });
       this.#system = list;
     }
-    for (const part of told) this.#system.push(part);
+    for (const part of texts) this.#system.push(part);
   }
 
   #close(): void {

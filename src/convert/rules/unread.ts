@@ -1,30 +1,37 @@
 /**
- * What of a client's body nobody reads on the way to another protocol: nothing is lost in silence (ARCHITECTURE.md
- * promise 9). One table per protocol says which members of which objects its decoder reads; every other one is named.
+ * Finds the members of a client's body that are not read for another protocol, because nothing may be lost silently
+ * (ARCHITECTURE.md promise 9). One table per protocol says which members of which objects its decoder reads; every
+ * other one is named.
  */
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import { SURPLUS_MAX } from "../../values/members.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RestField } from "../hub.ts";
 
-/** What is read of an object. */
+/** Which members of one object are read. */
 export interface Reads {
-  /** What every target is given, with no table of its own: nearly all members of a body, and nothing is to be said of them. */
+  /**
+   * Members that every target gets and that have no table of their own. Nearly all members of a body are; they need no
+   * further check.
+   */
   readonly plain: ReadonlySet<string>;
-  /** For every target, or for those alone. */
+  /** Members that are read, with the targets that get them; undefined: every target. */
   readonly read: ReadonlyMap<string, readonly Protocol[] | undefined>;
-  /** What changes nothing that the client can see where it is left out (docs/translation-rules.md rule 3). */
+  /** Members whose absence changes nothing that the client can notice (docs/translation-rules.md rule 3). */
   readonly hints: ReadonlySet<string>;
-  /** Members of the protocol that mean something and are not read. */
+  /** Members of the protocol that have a meaning and are not read. */
   readonly lost: ReadonlySet<string>;
-  /** Members whose `false` asks for something; of all others that are known it says nothing. */
+  /** Members whose `false` has a meaning. In every other known member it has none. */
   readonly refusals: ReadonlySet<string>;
-  /** Values by member that ask for what happens anyway. */
+  /** Values, by member, that ask for what happens anyway. */
   readonly unsaid: ReadonlyMap<string, readonly unknown[]>;
   readonly inside: Readonly<Record<string, Inside>>;
 }
 
-/** The object below a member or, in a list, each; undefined: one that is left out, or refused, as a whole. */
+/**
+ * The table of the object in a member, or of each object in a list. Undefined: the object is left out or refused as a
+ * whole.
+ */
 export type Inside = Reads | ((value: JsonObject) => Reads | undefined);
 
 interface ReadNames extends Partial<Readonly<Record<Protocol, string>>> {
@@ -37,8 +44,8 @@ interface ReadNames extends Partial<Readonly<Record<Protocol, string>>> {
 
 /**
  * Makes a table.
- * @param names separated by blanks; under a protocol: what that target is given, and others are not.
- * @param inside the tables of objects; a member with one is read unless it is named.
+ * @param names separated by blanks; those under a protocol are given to that target only.
+ * @param inside the tables of nested objects; their members count as read unless `names` says otherwise.
  */
 export function reads(
   { read = "", hint = "", lost = "", refusals = "", unsaid = {}, ...only }: ReadNames,
@@ -63,7 +70,7 @@ function listed(names: string): readonly string[] {
   return names.split(/\s+/).filter((name) => name !== "");
 }
 
-/** The forms of the elements of a list by one of their members. */
+/** Chooses the table of a list element by the value of one of its members. */
 export function byMember(name: string, forms: Readonly<Record<string, Reads>>, other?: string): Inside {
   return (value) => {
     const form = value[name] ?? other;
@@ -72,8 +79,8 @@ export function byMember(name: string, forms: Readonly<Record<string, Reads>>, o
 }
 
 /**
- * Every member that is not read, once, by its names without indices.
- * @param conversation the members whose objects may have names that nobody has looked at yet.
+ * Each member that is not read, once, as its path without indices.
+ * @param conversation the members whose objects have not been checked for unknown names yet.
  */
 export function unreadOf(json: JsonObject, table: Reads, conversation: readonly string[]): readonly RestField[] {
   const finder = new Finder();
@@ -86,11 +93,11 @@ export function unreadOf(json: JsonObject, table: Reads, conversation: readonly 
 
 class Finder {
   readonly found = new Map<string, RestField>();
-  /** Whether a name may be the client's own invention. */
+  /** Whether the client may have invented a name here. */
   isOpen = false;
 
   member(table: Reads, path: string, name: string, value: unknown): void {
-    if (table.plain.has(name)) return; // First: with all of a long conversation the rest takes as long as its parsing.
+    if (table.plain.has(name)) return; // First, because in a long conversation the rest takes as long as its parsing.
     if (isEmpty(value) || table.unsaid.get(name)?.some((one) => isSame(one, value))) return;
     const isRead = table.read.has(name);
     const targets = table.read.get(name);
@@ -105,7 +112,7 @@ class Finder {
       if (!isObject(one)) continue;
       const table = typeof inner === "function" ? inner(one) : inner;
       if (table === undefined) continue;
-      // A parsed object has no members but its own, and no list of them is made.
+      // A parsed object has only its own members, and `in` makes no list of them.
       for (const name in one) this.member(table, path, name, one[name]);
     }
   }
@@ -114,7 +121,7 @@ class Finder {
     if (this.found.has(param) || this.found.size >= SURPLUS_MAX) return;
     const weight = table.hints.has(name) ? "hint" : "meaning";
     const isKnown = !this.isOpen || weight === "hint" || carriedBy !== undefined || table.lost.has(name);
-    // What `false` means to a name that nobody knows, nobody knows.
+    // The meaning of `false` is unknown for an unknown name.
     if (value === false && isKnown && !table.refusals.has(name)) return;
     this.found.set(param, { param, value, weight, carriedBy, isUnlisted: !isKnown });
   }
@@ -126,7 +133,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && Object.keys(value).length === 0;
 }
 
-/** Whether two values are the same, down to the members of an object: what is compared is no deeper. */
+/** Whether two values are equal; compares the members of an object, but nothing deeper. */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;

@@ -1,16 +1,17 @@
 /**
- * Deltas that differ from the one before by their text only, from one protocol to another: once one has been parsed and
- * written again, those after it are known by their bytes, and the client's frames are the bytes of the first one around the
- * texts. A run of them is counted and kept as one text. Where ten events come at once this is a fifth of the work.
+ * Fast path for deltas that differ from the one before by their text only, in a stream that is translated. Once one has
+ * been parsed and encoded, the deltas after it are recognized by their bytes. The client's frames are then the bytes of
+ * the first one around the new texts. A run of deltas is counted and kept as one text. If ten events arrive at once,
+ * this takes a fifth of the work.
  */
 import { type DeltaRun, DeltaTemplate, type Varying } from "../delta-template.ts";
 import type { ReplyEvent } from "../hub.ts";
 import type { DeltaType } from "../stream-encoder.ts";
 
-/** A hub event that holds a text and nothing else. */
+/** A hub event that contains a text and nothing else. */
 type PlainDelta = Extract<ReplyEvent, { type: DeltaType }>;
 
-/** The delta that is all that an event has said; undefined: it has said something else. */
+/** The delta, if it is the only hub event of a frame; undefined otherwise. */
 export function plainDelta([event, further]: readonly ReplyEvent[]): PlainDelta | undefined {
   if (event === undefined || further !== undefined) return undefined;
   if (event.type === "reasoning-delta") return event;
@@ -19,7 +20,7 @@ export function plainDelta([event, further]: readonly ReplyEvent[]): PlainDelta 
 
 export class RepeatedDelta {
   readonly #came: DeltaTemplate;
-  /** Undefined: the client gets nothing of it. */
+  /** Undefined: the client gets no frame for it. */
   readonly #sent: DeltaTemplate | undefined;
 
   private constructor(came: DeltaTemplate, sent: DeltaTemplate | undefined) {
@@ -28,9 +29,10 @@ export class RepeatedDelta {
   }
 
   /**
-   * @param came the frame that the delta came in, and what differs in the frames after it.
-   * @param sent the frames that the client got of it, and what differs in those after them.
-   * @returns undefined where the client got more than one, or where they do not have the same text in one place each.
+   * @param came the frame of the delta, and what varies in the frames after it.
+   * @param sent the frames that the client got for it, and what varies in those after it.
+   * @returns undefined if the client got more than one frame, or if the two frames do not contain the same text once
+   * each.
    */
   static of(
     came: Buffer,
@@ -48,20 +50,20 @@ export class RepeatedDelta {
     return new RepeatedDelta(template, written);
   }
 
-  /** Whether a frame that was parsed, right after one of these, is another one, though its text may have escapes. */
+  /** Whether a parsed frame, directly after one of these, is of the same kind; its text may have escapes. */
   fits(frame: Buffer): boolean {
     return this.#came.fits(frame, true);
   }
 
-  /** @returns the run that begins at `from`, for as long as no other is looked for; undefined where none does. */
+  /** @returns the run that begins at `from`; undefined if there is none. It is valid until the next call. */
   run(bytes: Buffer, from: number): DeltaRun | undefined {
-    // What is not UTF-8 is put right where it is parsed.
+    // Invalid UTF-8 is corrected by the parser.
     return this.#came.run(bytes, from, true);
   }
 
   /**
-   * The client's frames of the run.
-   * @param bytes those in which it was found.
+   * The client's frames for the run.
+   * @param bytes the bytes in which the run was found.
    * @param first the number of the first frame.
    */
   write(bytes: Buffer, { deltas, textBytes, places, textAt, stride }: DeltaRun, first: number): Buffer | undefined {
@@ -77,7 +79,7 @@ export class RepeatedDelta {
   }
 }
 
-/** The texts of a run in one. @param bytes those in which it was found. */
+/** The texts of a run, joined. @param bytes the bytes in which the run was found. */
 export function textOf(bytes: Buffer, { deltas, textBytes, isAscii, places, textAt, stride }: DeltaRun): string {
   const all = Buffer.allocUnsafe(textBytes);
   let at = 0;
@@ -88,7 +90,7 @@ export function textOf(bytes: Buffer, { deltas, textBytes, isAscii, places, text
   return all.toString(isAscii ? "latin1" : "utf8");
 }
 
-/** The text of the frame that a template was made of; undefined where it has escapes or is none. */
+/** The text of the frame from which a template was made; undefined if it has escapes or is empty. */
 function textIn(template: DeltaTemplate, frame: Buffer): Buffer | undefined {
   const run = template.run(frame, 0, false);
   return run?.end === frame.length ? frame.subarray(run.places[run.textAt], run.places[run.textAt + 1]) : undefined;

@@ -1,17 +1,17 @@
 /**
  * Ends a reply at a stop string that the upstream did not get (docs/translation-rules.md rule 25). Only visible text is
- * searched, one text block at a time. In a stream no more is held back than may still become a stop string.
+ * searched, one text block at a time. A stream holds back no more text than could still become a stop string.
  */
 import type { BlockKey, HubReply, ReplyEvent, ReplyItem, Stop } from "../hub.ts";
 import { StopMatcher } from "./stop-matcher.ts";
 
-/** What still passes after a hit: the bill and the end. */
+/** Events that still pass after a match: usage and end. */
 const AFTER_A_HIT: ReadonlySet<ReplyEvent["type"]> = new Set(["usage-update", "reply-end", "ping"]);
 
 /** Watches one stream. */
 export class StopWatch {
   readonly #matcher: StopMatcher;
-  /** The end of the open text that may be the beginning of a stop string. */
+  /** The end of the open text that could be the beginning of a stop string. */
   #held = "";
   #heldLogprobs: readonly unknown[] | undefined;
   #hit = false;
@@ -21,19 +21,19 @@ export class StopWatch {
   }
 
   /**
-   * True once a stop string has been found: the reply is complete for the client, and what the upstream goes on to say
-   * matters for its usage only.
+   * True once a stop string has been found. The reply is then complete for the client; the rest of the upstream's
+   * stream matters for its usage only.
    */
   get hit(): boolean {
     return this.#hit;
   }
 
-  /** Whether there is nothing to watch for. */
+  /** Whether there are no stop strings. */
   get isIdle(): boolean {
     return this.#matcher.isEmpty;
   }
 
-  /** Takes the next event of a sequential stream; gives what the client may know. */
+  /** Takes the next event of a stream whose blocks are in sequence; returns the events that the client may get. */
   push(event: ReplyEvent): readonly ReplyEvent[] {
     if (this.#matcher.isEmpty) return [event];
     if (this.#hit) return AFTER_A_HIT.has(event.type) ? [event] : [];

@@ -1,20 +1,20 @@
 /**
- * Finds the first stop string in text that comes in pieces, in time linear in the text (Knuth, Morris and Pratt, once
- * for each string): clients choose both the strings and, through the model, the text.
+ * Finds the first stop string in text that arrives in pieces, in linear time (Knuth-Morris-Pratt, once per string),
+ * because clients choose the strings and, through the model, the text.
  */
 
-/** The most stop strings that are watched for, and the most characters that they may have together. */
+/** The most stop strings that can be watched for, and the most characters that they may have together. */
 export const STOPS_MAX = 64;
 export const STOP_CHARS_MAX = 65_536;
 
-/** Whether these strings may be watched for. */
+/** Whether these stop strings are within the limits. */
 export function areWatchable(stops: readonly string[]): boolean {
   return stops.length <= STOPS_MAX && stops.reduce((sum, stop) => sum + stop.length, 0) <= STOP_CHARS_MAX;
 }
 
 interface Pattern {
   readonly stop: string;
-  /** For each length of a match: how much of it may still be a match when the next character does not fit. */
+  /** For each length of a match: the length that still matches when the next character does not. */
   readonly borders: Int32Array;
   matched: number;
 }
@@ -33,7 +33,7 @@ export class StopMatcher {
     return this.#patterns.length === 0;
   }
 
-  /** How many characters at the end of the text so far are the beginning of a stop string. */
+  /** The number of characters at the end of the text so far that are the beginning of a stop string. */
   get tail(): number {
     return this.#patterns.reduce((longest, { matched }) => Math.max(longest, matched), 0);
   }
@@ -44,9 +44,9 @@ export class StopMatcher {
   }
 
   /**
-   * Goes on with the next piece of the text.
-   * @returns the stop string that was complete first (of two that end together the longer) and the position after it
-   *   in this piece; so it does not matter how the text was cut.
+   * Searches the next piece of the text.
+   * @returns the stop string that was complete first (of two that end together, the longer one) and the position after
+   * it in this piece; independent of how the text was split.
    */
   search(piece: string): { readonly stop: string; readonly end: number } | undefined {
     for (let i = 0; i < piece.length; i++) {

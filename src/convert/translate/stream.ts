@@ -1,7 +1,7 @@
 /**
- * A stream from one protocol to another: frames, hub events, their order asserted, one block after the other, stop
- * strings, the client's frames. Each step sees whole events only, so that no cut of the bytes can matter
- * (ARCHITECTURE.md promise 7).
+ * Translates a stream from one protocol to another in steps: frames, hub events, an assertion of their order, blocks in
+ * sequence, stop strings, the client's frames. Each step gets only whole events, so it does not matter how the bytes
+ * are split (ARCHITECTURE.md promise 7).
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import { billedUsage, type Usage } from "../../values/tokens/usage.ts";
@@ -17,7 +17,7 @@ import { beyondLimit, OVERSIZED } from "../watch.ts";
 import { plainDelta, RepeatedDelta, textOf } from "./repeated-delta.ts";
 import { StopWatch } from "./stop-emulation.ts";
 
-/** The most bytes that a model may produce in one stream; some protocols send clients everything twice. */
+/** The most bytes that a model may produce in one stream; some protocols send everything to the client twice. */
 const PRODUCED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What a translated stream needs of an upstream's protocol. */
@@ -29,11 +29,14 @@ export interface ReplyDecoder {
   counts(): AttemptCounts;
   /** Bytes of output so far. */
   readonly size: number;
-  /** Whether a text of this length may come without passing a limit. */
+  /** Whether so many more characters can be kept without exceeding a limit. */
   mayKeep(chars: number): boolean;
-  /** What differs in further frames like the last one, where that says nothing beside its text. */
+  /** The members that may differ in further frames like the last one; undefined if each has to be parsed. */
   readonly varying: Varying | undefined;
-  /** Counts and keeps so many further frames of that kind, which have this text together, as `push` would; gives no events. */
+  /**
+   * Accounts for `deltas` more frames of that kind, which together contain this text. Does what `push` would do,
+   * without returning events.
+   */
   again(text: string, deltas: number): void;
 }
 
@@ -45,20 +48,20 @@ export class TranslatedStream implements StreamConverter {
   readonly #stopWatch: StopWatch;
   readonly #encoder: StreamEncoder;
   readonly #inputEstimate: number;
-  /** The usage that the client is sent when the reply ends here before the upstream's does. */
+  /** The usage that is sent to the client if the reply is ended here before the upstream's end. */
   #truncatedAt: Usage | undefined;
   #frames: ClientFrames[] = [];
-  /** What the last event was, if those after it can be known by it. */
+  /** Made from the last event, if events like it can be recognized by it. */
   #repeated: RepeatedDelta | undefined;
-  /** Templates in a row that no event after them has matched. */
+  /** Templates in a row that no following event has matched. */
   #misses = 0;
   #fault: UpstreamFault | undefined;
   #opened = false;
   #ended = false;
 
   /**
-   * @param request `emulateStop`: the stop strings that the upstream did not get; `inputEstimate`: input tokens by the
-   *   request's size.
+   * @param request `emulateStop`: the stop strings that the upstream did not get; `inputEstimate`: input tokens
+   * estimated from the request's size.
    */
   constructor(
     decoder: ReplyDecoder,
@@ -100,7 +103,7 @@ export class TranslatedStream implements StreamConverter {
     if (this.#isOver) return [];
     for (const event of this.#reader.end()) this.#read(event);
     if (!this.#isOver) {
-      this.#tell(this.#decoder.end());
+      this.#process(this.#decoder.end());
       if (this.#decoder.fault) this.#fail(this.#decoder.fault);
     }
     return this.#take();
@@ -109,7 +112,7 @@ export class TranslatedStream implements StreamConverter {
   truncate(usage: Usage): readonly ClientFrames[] {
     if (this.#isOver) return [];
     this.#truncatedAt = usage;
-    this.#tell(this.#decoder.truncate(usage));
+    this.#process(this.#decoder.truncate(usage));
     return this.#take();
   }
 
@@ -117,7 +120,7 @@ export class TranslatedStream implements StreamConverter {
     return this.#ended || this.#fault !== undefined;
   }
 
-  /** @returns whether the stream goes on after it. */
+  /** @returns whether to continue with the next event. */
   #readNext(): boolean {
     const event = this.#reader.next();
     if (!event) return false;
@@ -128,13 +131,13 @@ export class TranslatedStream implements StreamConverter {
   #read(event: SseEvent): void {
     const before = this.#frames.length;
     const events = this.#decoder.push(event);
-    this.#tell(events);
+    this.#process(events);
     const fault = this.#decoder.fault ?? this.#excess();
     if (fault) this.#fail(fault);
     this.#learn(event, events, before);
   }
 
-  /** Makes the event that was parsed the template of those after it, where it has given the client one frame or none. */
+  /** Makes the parsed event the template for those after it, if the client got one frame for it or none. */
   #learn({ raw }: SseEvent, events: readonly ReplyEvent[], before: number): void {
     const last = this.#repeated;
     this.#repeated = undefined;
@@ -153,13 +156,13 @@ export class TranslatedStream implements StreamConverter {
     this.#repeated = RepeatedDelta.of(frame, varying, sent, this.#encoder.varying[delta.type]);
   }
 
-  /** Takes the events that follow and differ from the last one by their text only. */
+  /** Takes the next events that differ from the last one by their text only. */
   #takeRepeated(): void {
     const bytes = this.#reader.between;
     const repeated = this.#repeated;
     if (!repeated || !bytes) return;
     const from = this.#reader.at;
-    // Where a limit may be near each event is looked at.
+    // Near a limit, each event has to be parsed.
     const most = bytes.length - from;
     const isNear = most > SSE_EVENT_BYTES_MAX || this.#decoder.size + most > PRODUCED_BYTES_MAX;
     if (isNear || !this.#decoder.mayKeep(most)) return;
@@ -174,26 +177,27 @@ export class TranslatedStream implements StreamConverter {
     this.#reader.skipTo(run.end);
   }
 
-  #tell(events: readonly ReplyEvent[]): void {
+  #process(events: readonly ReplyEvent[]): void {
     for (const event of events) {
       for (const next of this.#sequencer.push(this.#order.see(event))) {
-        for (const told of this.#stopWatch.push(next)) this.#write(told);
+        for (const shown of this.#stopWatch.push(next)) this.#write(shown);
       }
     }
   }
 
   #write(event: ReplyEvent): void {
-    if (event.type === "reply-end") this.#encoder.push({ type: "usage-update", usage: this.#usageToTell() });
+    if (event.type === "reply-end") this.#encoder.push({ type: "usage-update", usage: this.#clientUsage() });
     const frames = this.#encoder.push(event);
     this.#frames.push(...frames);
     this.#ended ||= frames.some((frame) => frame.terminal);
   }
 
   /**
-   * What the client is told is what it is charged, also where the server has not counted all of it; but a stop string of the
-   * client's without a count behind it is charged by the dearest evidence (settle/meter.ts, evidenceOf).
+   * The usage for the client: the one that it is charged for, even if the server has not counted all of it. Exception: a
+   * reply that ended at a stop string found here, without the upstream's usage, is charged by the most expensive evidence
+   * (settle/meter.ts, evidenceOf).
    */
-  #usageToTell(): Usage {
+  #clientUsage(): Usage {
     if (this.#truncatedAt) return this.#truncatedAt;
     const { usage, final, produced } = this.#decoder.counts();
     return billedUsage(usage, { final, outputEstimate: produced.tokens, inputEstimate: this.#inputEstimate }).usage;
@@ -211,7 +215,7 @@ export class TranslatedStream implements StreamConverter {
     else this.#fault = fault;
   }
 
-  /** Gives what has been written: one piece up to the terminal frames, one from them on. */
+  /** Returns what has been written: one piece up to the terminal frames, then these. */
   #take(): readonly ClientFrames[] {
     const frames = this.#frames;
     if (frames.length === 0) return frames;

@@ -1,6 +1,7 @@
 /**
- * Client and upstream speak different protocols: the request goes through the hub's words to the upstream's, the reply
- * back (ARCHITECTURE.md promise 9: what cannot be carried is refused, or dropped and named).
+ * Translation, for a client and an upstream of different protocols. The request goes through the hub form to the
+ * upstream's protocol, the reply back the same way. What cannot be carried is refused, or dropped and named
+ * (ARCHITECTURE.md promise 9).
  */
 
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
@@ -51,7 +52,7 @@ import { stopReply } from "./stop-emulation.ts";
 import { areWatchable } from "./stop-matcher.ts";
 import { type ReplyDecoder, TranslatedStream } from "./stream.ts";
 
-/** What each protocol can do: read requests as a client's, write them as an upstream's, and the same for replies. */
+/** The codecs of one protocol: decode a client's request, encode it for an upstream, and the same for replies. */
 interface Codec {
   decodeRequest(json: Readonly<JsonObject>, facts: HubFacts): HubRequest | Refusal;
   encodeRequest(
@@ -91,17 +92,19 @@ const CODECS: Readonly<Record<Protocol, Codec>> = {
 };
 
 /**
- * Values and names in a request that is translated, which is one turn of the event loop: 100 ms on a machine of today. A
- * conversation of a million tokens with three hundred tools has half of it.
+ * The most values and names in a request that is translated. Translation is one turn of the event loop: 100 ms for this
+ * many, on a current machine. A conversation of a million tokens with three hundred tools has half of it.
  */
 const VALUES_MAX = 200_000;
 
-/** Opens an exchange on a route of another protocol than the client's, or says what it cannot carry. */
+/**
+ * Opens an exchange on a route of another protocol than the client's; a refusal if the route cannot carry the request.
+ */
 export const openTranslation: OpenExchange = (request, route, permitted, context) => {
   if (request.scan.tokens > VALUES_MAX) return refusal("body_too_large", { detail: TOO_MANY });
   const state = refusedStateMember(request);
   if (state) return state;
-  // A translation carries listed members only; those that the upstream's configuration passes are left out too.
+  // A translation carries only listed members; members that the upstream's configuration passes are left out too.
   const listed = withoutUnlisted(request, {}, permitted);
   if (isRefusal(listed)) return listed;
   const lost = lostReferences(request, permitted);
@@ -127,7 +130,10 @@ function refuseStops(client: Protocol): Refusal {
   return refusal("untranslatable", { param, detail: `${param} has more text than can be watched for.` });
 }
 
-/** A reply with more is refused where its blocks are read, too: to parse it first takes half of a second for 500,000. */
+/**
+ * A reply with more blocks is refused anyway when its blocks are read; parsing 500,000 blocks first takes half a
+ * second.
+ */
 const LIMITS = { blocksMax: REPLY_BLOCKS_MAX };
 
 class Translation implements Exchange {
@@ -161,7 +167,7 @@ class Translation implements Exchange {
     const answered = new AnsweredModel(this.#plan.upstreamModel, this.#plan.answersAs);
     answered.see(json);
     const { produced } = decoded;
-    // The usage shown to the client is the one it is charged for, also where the server has not counted all of it.
+    // The client is shown the usage that it is charged for, even if the server has not counted all of it.
     const { usage } = billedUsage(reply.usage, {
       final: true,
       outputEstimate: produced.tokens,
