@@ -1,14 +1,14 @@
 /**
- * Errors as chat clients read them (docs/errors.md, docs/translation-rules.md rule 47). The responses protocol shares
- * the shape.
+ * Errors in the form of chat clients (docs/errors.md, docs/translation-rules.md rule 47). The responses protocol shares
+ * it.
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 
-/** Statuses whose `code` is the identifier rather than the cause, because clients match on it. */
+/** Statuses whose `code` is the identifier instead of the cause, because clients match on it. */
 const CODE_IS_IDENTIFIER: ReadonlySet<number> = new Set([401, 404, 429]);
 
-/** The `error` object of a whole answer. */
+/** The `error` object of an answer that is not a stream. */
 function errorObject(answer: ErrorAnswer): JsonObject {
   return {
     message: answer.message,
@@ -33,7 +33,7 @@ export function renderStreamFailure(answer: ErrorAnswer, code: string, requestId
 }
 
 function errorType(answer: ErrorAnswer): string {
-  // Codex knows only its own names for a server in trouble.
+  // Codex recognizes only this name for failures of a server.
   return answer.identifier === "api_error" || answer.identifier === "overloaded_error"
     ? "server_error"
     : answer.identifier;

@@ -1,6 +1,6 @@
 /**
- * Reasoning that comes in lists alone: OpenRouter's `reasoning_details` and LiteLLM's `thinking_blocks` hold the words beside what
- * is signed, and most servers repeat them in a member of their own (docs/translation-rules.md rule 38).
+ * Reasoning in lists: OpenRouter's `reasoning_details` and LiteLLM's `thinking_blocks` contain the text together with
+ * what is signed. Most servers repeat the text in a member of its own (docs/translation-rules.md rule 38).
  */
 import { type JsonObject, objectsIn, textOf } from "../../values/json-object.ts";
 import { Gathered } from "../reply/gathered.ts";
@@ -8,22 +8,25 @@ import { Gathered } from "../reply/gathered.ts";
 const LISTS = ["reasoning_details", "thinking_blocks"] as const;
 const SEAM = "\n\n";
 
-/** Reads the lists of one reply, whole or in deltas. The first list that has words is read, since the other repeats them. */
+/**
+ * Reads the lists of one reply, whole or in deltas. Only the first list with text is read, because the other repeats
+ * it.
+ */
 export class ListedReasoning {
   #list: (typeof LISTS)[number] | undefined;
-  /** The entry whose words came last. */
+  /** The last entry with text. */
   #last: JsonObject | undefined;
   readonly #said = new Gathered();
   #chars = 0;
 
-  /** Whether no list has said anything so far. */
+  /** Whether no list has had text so far. */
   get isEmpty(): boolean {
     return this.#chars === 0;
   }
 
   /**
-   * The words of a message or delta, "" for none; a blank line parts blocks.
-   * @param goesOn whether they are said right after those before.
+   * The reasoning text of a message or delta, "" for none; a blank line separates blocks.
+   * @param goesOn whether it directly follows the text before.
    */
   read(message: JsonObject, goesOn: boolean): string {
     this.#list ??= LISTS.find((name) => objectsIn(message[name]).some((entry) => wordsOf(entry) !== undefined));
@@ -43,7 +46,7 @@ export class ListedReasoning {
     return words;
   }
 
-  /** Whether this is all that the lists have said so far. */
+  /** Whether this equals all text of the lists so far. */
   isRepeatedBy(words: string): boolean {
     return this.#chars === words.length && this.#chars > 0 && this.#said.text() === words;
   }
@@ -53,7 +56,10 @@ function wordsOf({ text, summary, thinking }: JsonObject): string | undefined {
   return textOf(text) ?? textOf(summary) ?? textOf(thinking);
 }
 
-/** Fragments of one block have its index and type; without an index each entry of a list is a block, and a delta goes on. */
+/**
+ * Fragments of one block have the same index and type. Without an index, each entry of a list is a block, and the first
+ * entry of a delta continues the last block.
+ */
 function isNextBlock(last: JsonObject, entry: JsonObject, inOneList: boolean): boolean {
   if (last.type !== entry.type) return true;
   return typeof entry.index === "number" ? last.index !== entry.index : inOneList;

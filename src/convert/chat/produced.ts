@@ -1,17 +1,17 @@
-/** What chat deltas and messages hold of a model's output. */
+/** Counts the model output in chat deltas and messages. */
 
 import { arrayOf, isGiven, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
 import { countUnknown, Produced, StreamOutput } from "../produced.ts";
 
-/** Members of a delta or message that are looked at by name, or that are bookkeeping. Every other one is output. */
+/** Members of a delta or message that are handled by name or are bookkeeping. Every other member counts as output. */
 const KNOWN: ReadonlySet<string> = new Set([
   ...["content", "refusal", "tool_calls", "function_call", "audio", "images"],
   ...["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"],
   ...["annotations", "citations", "provider_specific_fields", "extra_content", "metadata"],
 ]);
 
-/** Counts a stream, all of its choices. */
+/** Counts a stream, with all of its choices. */
 export class ChatOutput extends StreamOutput {
   protected override look(_type: unknown, chunk: JsonObject): boolean {
     let found = false;
@@ -38,7 +38,7 @@ function countChoice(produced: Produced, choice: JsonObject): boolean {
   return said !== undefined && countMessage(produced, said);
 }
 
-/** The message of a choice; the `text` that stands in its place on servers of old completions is its content. */
+/** The message of a choice. On old completions servers, `text` takes its place and becomes its content. */
 export function messageOf(choice: JsonObject): JsonObject | undefined {
   const message = objectOf(choice.message);
   const text = textOf(choice.text);
@@ -46,7 +46,7 @@ export function messageOf(choice: JsonObject): JsonObject | undefined {
   return message?.content ? message : { ...message, content: text };
 }
 
-/** Counts what a delta or a whole message holds. @returns whether it holds any output. */
+/** Counts a delta or a whole message. @returns whether it contains output. */
 function countMessage(produced: Produced, message: JsonObject): boolean {
   let found = countReasoning(produced, message);
   const calls = callsIn(message);
@@ -60,12 +60,12 @@ function countMessage(produced: Produced, message: JsonObject): boolean {
   const audio = objectOf(message.audio);
   if (audio) found = produced.media(audio.data) || produced.text(audio.transcript) || found;
   for (const image of arrayOf(message.images)) found = countImage(produced, image) || found;
-  // Sources are delivered, but they are the search's words and not the model's.
+  // Citations are delivered, but their text comes from the search and not from the model.
   found = arrayOf(message.annotations).length > 0 || arrayOf(message.citations).length > 0 || found;
   return countUnknown(produced, message, KNOWN) || found;
 }
 
-/** Servers that send reasoning under several names repeat themselves: the longest counts. */
+/** Servers that send reasoning in several members repeat it: the longest counts. */
 function countReasoning(produced: Produced, message: JsonObject): boolean {
   const { reasoning_content, reasoning, reasoning_details, thinking_blocks } = message;
   // Most messages have none.
@@ -85,13 +85,13 @@ function countReasoning(produced: Produced, message: JsonObject): boolean {
 }
 
 /**
- * Counts the thought signatures of a message or delta, those of its calls included. Servers that give one under several
- * names repeat themselves.
+ * Counts the thought signatures of a message or delta, including those of its calls. A server that sends one in several
+ * members repeats it.
  */
 function countSignatures(produced: Produced, message: JsonObject, calls: readonly JsonObject[]): void {
   const { reasoning_details, thinking_blocks, thought_signature, extra_content, provider_specific_fields } = message;
   const own = thought_signature ?? extra_content ?? provider_specific_fields ?? message.function;
-  // Most messages have none of the members that are looked into below.
+  // Most messages have none of the members that are read below.
   if (calls.length === 0 && !isGiven(reasoning_details ?? thinking_blocks ?? own)) return;
   const signatures = new Set<unknown>();
   for (const item of [...arrayOf(reasoning_details), ...arrayOf(thinking_blocks)]) {
@@ -104,7 +104,7 @@ function countSignatures(produced: Produced, message: JsonObject, calls: readonl
   for (const signature of signatures) produced.signature(signature);
 }
 
-/** Where Gemini's form, Vertex' and that of LiteLLM have them (`returned.ts`). */
+/** Thought signatures in the members of Gemini, Vertex and LiteLLM (`returned.ts`). */
 function signaturesIn(holder: JsonObject | undefined): readonly unknown[] {
   const extra = objectOf(holder?.extra_content);
   const own = objectOf(holder?.provider_specific_fields);

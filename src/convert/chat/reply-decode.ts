@@ -1,4 +1,4 @@
-/** A whole chat completion in the hub's words (docs/translation-rules.md rules 38 to 46). */
+/** Decodes a whole chat completion to the hub form (docs/translation-rules.md rules 38 to 46). */
 
 import { arrayOf, type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
@@ -18,8 +18,8 @@ import { readWholeUsage } from "./usage.ts";
 
 /**
  * Decodes a whole reply.
- * @param json the body, parsed.
- * @param ids chance for the ids of calls that come without one (rule 35).
+ * @param json the parsed body.
+ * @param ids source of ids for calls that have none (rule 35).
  * @returns a fault for an error in a 200 body and for a body without a choice (rule 46).
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
@@ -43,7 +43,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   );
 }
 
-/** Reasoning, text, refusal, calls: chat's members have no order of their own (rule 39). */
+/** Reasoning, text, refusal, calls; chat's members have no order of their own (rule 39). */
 function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: Ids): readonly ReplyItem[] {
   const split = splitThinking(plan.reasoning.inText ?? "none", contentText(message.content));
   const beside = reasoningOf(message) ?? new ListedReasoning().read(message, false);
@@ -68,7 +68,7 @@ function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: 
   if (refusal) items.push({ type: "refusal", text: refusal });
   for (const url of imagesOf(message)) items.push({ type: "image", url });
   const callIds = new ReplyCallIds(plan, ids);
-  // A call without a name is none (rule 54): the client gets no place for it.
+  // A call without a name is skipped (rule 54), also in the numbering.
   const named = callsOf(message).filter((call) => callIdentity(call) !== undefined);
   for (const [place, call] of named.entries()) {
     if (plan.reasoning.envelope) returned.seeCall(call, callIds.kept(textOf(call.id)), place);
@@ -79,29 +79,29 @@ function itemsOf(message: JsonObject, choice: JsonObject, plan: ReplyPlan, ids: 
   return items;
 }
 
-/** A whole reply is bounded as a whole; what nests too deep in it is not sealed. */
+/** The size of a whole reply is limited elsewhere. What nests too deep in it is not sealed. */
 const UNCOUNTED = Object.freeze({ keep() {}, exceed() {} });
 
-/** The calls of a message or delta; the deprecated `function_call` is one without an id. */
+/** The calls of a message or delta; the deprecated `function_call` is a call without an id. */
 export function callsOf(message: JsonObject): readonly JsonObject[] {
   const calls = listedCalls(message.tool_calls);
   const deprecated = objectOf(message.function_call);
   return calls.length === 0 && deprecated ? [{ function: deprecated }] : calls;
 }
 
-/** The members of `tool_calls`; TGI has one call in place of the list (docs/vendor-dialects.md). */
+/** The elements of `tool_calls`; TGI sends one call instead of the list (docs/vendor-dialects.md). */
 export function listedCalls(value: unknown): readonly JsonObject[] {
   const one = objectOf(value);
   return one ? [one] : objectsIn(value);
 }
 
-/** A whole message as the one delta that says it all: calls are known by their places there (rule 54). */
+/** A whole message as one delta; its calls are identified by their position (rule 54). */
 export function deltaOf(message: JsonObject): JsonObject {
   if (!Array.isArray(message.tool_calls)) return message;
   return { ...message, tool_calls: objectsIn(message.tool_calls).map((call, index) => ({ index, ...call })) };
 }
 
-/** A call without a name is none (rule 54). */
+/** A call without a name is skipped (rule 54). */
 function callItem(call: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
   const identity = callIdentity(call);
   if (identity === undefined) return [];
@@ -110,14 +110,14 @@ function callItem(call: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): rea
   return [{ type: "tool-call", id: callIds.take(textOf(call.id)), tool: restored.tool, input }];
 }
 
-/** What a call, or a delta of one, says of its name. */
+/** The name in a call, or in a delta of one; undefined: none. */
 export function callIdentity(call: JsonObject): CallIdentity | undefined {
   const custom = objectOf(call.custom);
   const name = textOf((custom ?? objectOf(call.function))?.name);
   return name === undefined ? undefined : { name, freeform: custom !== undefined };
 }
 
-/** The arguments or free text of a call or delta. Some servers send arguments as the object itself. */
+/** The arguments or free text of a call or delta. Some servers send arguments as an object. */
 export function callText(call: JsonObject): string {
   const value = objectOf(call.custom)?.input ?? objectOf(call.function)?.arguments;
   if (typeof value === "string") return value;
@@ -125,26 +125,26 @@ export function callText(call: JsonObject): string {
 }
 
 /**
- * Reasoning under either of its names, or as parts of the content (rule 38); servers that send it more than once repeat
- * themselves.
+ * Reasoning in either of its members, or in parts of the content (rule 38). A server that sends it in several members
+ * repeats it.
  */
 export function reasoningOf(message: JsonObject): string | undefined {
   return textOf(message.reasoning_content) ?? textOf(message.reasoning) ?? textOf(thinkingText(message.content));
 }
 
-/** Mistral's parts of type `thinking`, whose own content is a text or a list of texts. */
+/** The text of Mistral's parts of type `thinking`, whose content is a text or a list of texts. */
 function thinkingText(content: unknown): string {
   const parts = partsOf(content).filter(({ type }) => type === "thinking");
   return parts.map(({ thinking }) => contentText(thinking)).join("");
 }
 
-/** The parts of `content`, of which some servers send one without a list. */
+/** The parts of `content`; some servers send one part instead of a list. */
 function partsOf(content: unknown): readonly JsonObject[] {
   const one = objectOf(content);
   return one ? [one] : objectsIn(content);
 }
 
-/** Types of parts that are text: chat's own, and that of responses on servers that answer in either. */
+/** Types of parts that are text: chat's own, and that of responses, which some servers use on chat. */
 const TEXT_TYPES: ReadonlySet<unknown> = new Set(["text", "output_text", undefined]);
 
 /** The text of `content`: a string, or the parts that are text. */
@@ -154,14 +154,14 @@ export function contentText(content: unknown): string {
   return texts.map(({ text }) => textOf(text) ?? "").join("");
 }
 
-/** Images that the model made: beside the text of a message or delta, as OpenRouter sends them, or among its parts. */
+/** Images that the model made: in `images` of a message or delta, as OpenRouter sends them, or in its parts. */
 export function imagesOf(message: JsonObject): readonly string[] {
   const parts = partsOf(message.content).filter(({ type }) => type === "image_url");
   return [...parts, ...objectsIn(message.images)].flatMap((part) => madeImage(part) ?? []);
 }
 
 /**
- * Why a choice ended; undefined while it has not. A router's own word may be milder than that of the server behind it
+ * Why a choice ended; undefined while it has not. A router's own reason may be milder than that of the server behind it
  * (`native_finish_reason`).
  */
 export function finishOfChoice(choice: JsonObject): Finish | undefined {
@@ -169,13 +169,13 @@ export function finishOfChoice(choice: JsonObject): Finish | undefined {
   return finish && graver(finish, finishOf(choice.native_finish_reason));
 }
 
-/** The word by which a choice that has ended says that its server broke off; undefined: it did not. */
+/** The finish reason of a choice that means that its server broke off; undefined otherwise. */
 export function failureWordOf(choice: JsonObject): string | undefined {
   if (finishOfChoice(choice) !== "failure") return undefined;
   return [choice.finish_reason, choice.native_finish_reason].map(textOf).find((word) => finishOf(word) === "failure");
 }
 
-/** The stop that a finish reason means (rule 43). Chat does not say which string stopped it. */
+/** The stop that a finish reason means (rule 43). Chat does not say which stop string was matched. */
 export function stopOf(reason: StopReason): Stop {
   if (reason === "refusal") return SILENT_REFUSAL;
   return stopFor(reason === "stop-sequence" ? "end" : reason);

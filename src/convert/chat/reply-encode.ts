@@ -8,7 +8,7 @@ import { knownFinish } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { writeUsage } from "./usage.ts";
 
-/** The words of docs/translation-rules.md rule 43. */
+/** The finish reasons of docs/translation-rules.md rule 43. */
 const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
   end: "stop",
   "stop-sequence": "stop",
@@ -22,7 +22,10 @@ const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
 type TextItem = Extract<ReplyItem, { type: "text" }>;
 type ToolCallItem = Extract<ReplyItem, { type: "tool-call" }>;
 
-/** The body of a `chat.completion`. `reply` is restored and stopped already; all keys that clients read are there. */
+/**
+ * The body of a `chat.completion`, with all members that clients read. In `reply`, tool names are the client's and stop
+ * strings are applied.
+ */
 export function encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array {
   const calls = reply.items.filter((item): item is ToolCallItem => item.type === "tool-call");
   const texts = reply.items.filter((item): item is TextItem => item.type === "text");
@@ -67,7 +70,7 @@ function messageOf(
   };
 }
 
-/** An image that the model made, in OpenRouter's form. @param index its place among the images of the reply. */
+/** An image that the model made, in OpenRouter's form. @param index its position among the images of the reply. */
 export function imageOf(url: string, index: number): JsonObject {
   return { type: "image_url", image_url: { url }, index };
 }
@@ -90,7 +93,7 @@ function argumentsOf({ input }: ToolCallItem): string {
   return input.trim() === "" ? "{}" : input;
 }
 
-/** One string of all texts, and the places that its citations have in it (rule 42). */
+/** All texts as one string, and their citations with positions in it (rule 42). */
 function joinTexts(texts: readonly TextItem[], plan: ReplyPlan): { content: string; annotations: JsonObject[] } {
   let content = "";
   const annotations: JsonObject[] = [];
@@ -116,46 +119,50 @@ function logprobsOf(texts: readonly TextItem[]): JsonObject | null {
   return content.length > 0 ? { content, refusal: null } : null;
 }
 
-/** Between two stretches of reasoning (rule 39). */
+/** The separator between blocks of reasoning (rule 39). */
 export const REASONING_SEAM = "\n\n";
 
-/** What parts two texts: message items of responses are messages, blocks of messages are one text (rule 40). */
+/**
+ * The separator between two texts: items of responses are separate messages, blocks of messages are one text (rule 40).
+ */
 export function seamBetweenMessages(plan: ReplyPlan): string {
   return plan.upstream === "responses" ? "\n\n" : "";
 }
 
-/** The finish reason that a client of this plan reads. */
+/** The finish reason for the client of this plan. */
 export function finishReason(reason: StopReason, plan: ReplyPlan): string {
   return reason === "tool-calls" && plan.deprecatedFunctions ? "function_call" : FINISH_REASONS[reason];
 }
 
 const OWN: ReadonlySet<string> = new Set([...Object.values(FINISH_REASONS), "function_call"]);
 
-/** Whether a finish reason is one of the protocol's own words. */
+/** Whether a finish reason is one of the protocol's own. */
 export function isOwnFinish(word: string): boolean {
   return OWN.has(word);
 }
 
-/** JSON text of the protocol's own word for a foreign one (rule 43): `null` for a failure, which is no end. */
+/**
+ * JSON text of the protocol's own finish reason for an unknown one (rule 43): `null` for a failure, which is no end.
+ */
 export function ownFinish(word: string): string | undefined {
   const finish = isOwnFinish(word) ? undefined : knownFinish(word);
   if (finish === undefined) return undefined;
   return finish === "failure" ? "null" : JSON.stringify(FINISH_REASONS[finish]);
 }
 
-/** A fresh id of a completion (rule 7). */
+/** A new completion id (rule 7). */
 export function completionId(context: ConvertContext): string {
   return `chatcmpl-${context.randomId(24)}`;
 }
 
-/** The beginning of a call as a stream's delta writes it. */
+/** The first delta of a call. */
 export function startOfCall(id: string, tool: ToolRef): JsonObject {
   return tool.kind === "custom"
     ? { id, type: "custom", custom: { name: tool.name, input: "" } }
     : { id, type: "function", function: { name: tool.name, arguments: "" } };
 }
 
-/** A piece of a call's arguments or free text. */
+/** A delta with a piece of a call's arguments or free text. */
 export function pieceOfCall(tool: ToolRef, input: string): JsonObject {
   return tool.kind === "custom" ? { custom: { input } } : { function: { arguments: input } };
 }

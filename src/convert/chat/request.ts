@@ -1,4 +1,4 @@
-/** Requests of the chat protocol, both ways; this half writes them (directions MC and RC). */
+/** Requests of the chat protocol: decoding is re-exported, encoding is here (directions MC and RC). */
 import type { Refusal } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
@@ -23,7 +23,7 @@ import { chatThinking } from "./thinking.ts";
 
 export { decodeRequest } from "./request/decode.ts";
 
-/** The request for a chat upstream, or why this route cannot carry it. Equal requests give equal bytes. */
+/** The request for a chat upstream, or the refusal if this route cannot carry it. Equal requests give equal bytes. */
 export function encodeRequest(
   hub: HubRequest,
   route: RouteFacts,
@@ -77,20 +77,25 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
 }
 
-/** Whether reasoning of an earlier turn is another's, or this server does not want it back. */
+/**
+ * Whether reasoning of an earlier turn was left out because it comes from another server, or because this server does
+ * not want it back.
+ */
 function keepsNoReasoning({ turns }: HubRequest, messages: readonly JsonObject[]): boolean {
   const had = turns.filter((turn) => turn.role === "assistant" && turn.parts.some(({ type }) => type === "reasoning"));
   const kept = messages.filter((one) => one.reasoning_content !== undefined || one.reasoning_details !== undefined);
   return had.length > kept.length;
 }
 
-/** All leading system text as one message, since some servers take no second one (docs/translation-rules.md rule 9). */
+/** All leading system text as one message, because some servers take only one (docs/translation-rules.md rule 9). */
 function systemMessage(hub: HubRequest, line: string | undefined, role: string): readonly JsonObject[] {
   const content = [joinTexts(hub.system), line].filter((one) => one).join("\n\n");
   return content === "" ? [] : [{ role, content }];
 }
 
-/** A messages client means a prefill by an assistant at the end, which chat servers do not know (rule 17). */
+/**
+ * A messages client means an assistant message at the end as a prefill, which chat servers do not support (rule 17).
+ */
 function settleEnd(messages: readonly JsonObject[], hub: HubRequest, route: RouteFacts): void {
   const last = messages.at(-1);
   if (last === undefined) {
@@ -113,7 +118,10 @@ function responseFormat(format: OutputFormat): JsonObject {
     : { type: "json_schema", json_schema: schemaMembers(format) };
 }
 
-/** A web search as chat writes it: the place nested once more than responses does, and nothing of what it may look at. */
+/**
+ * A web search in chat's form: the location is nested one level deeper than in responses, and limits on what may be
+ * searched are left out.
+ */
 function webSearchOptions(tool: HostedTool, losses: Losses): JsonObject {
   for (const name of ["filters", "external_web_access", "search_content_types"]) {
     if (tool.native[name] !== undefined && tool.native[name] !== null) losses.drop(`tools.${name}`, tool.param);
@@ -124,7 +132,7 @@ function webSearchOptions(tool: HostedTool, losses: Losses): JsonObject {
   return { search_context_size, user_location: { type: "approximate", approximate } };
 }
 
-/** Members that only servers of the protocol's own vendor know (rule 28). */
+/** Members that only servers of the protocol's own vendor support (rule 28). */
 function nativeMembers(hub: HubRequest, route: RouteFacts, context: ConvertContext, losses: Losses): JsonObject {
   const tier = hub.serviceTier === "standard_only" ? "default" : hub.serviceTier;
   if (route.capabilities.openaiNative) {

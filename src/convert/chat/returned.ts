@@ -1,7 +1,7 @@
 /**
- * What a chat server gives beside its words and wants back with the next turn, unread: thought signatures of Gemini
- * (`extra_content`, on a call or on the message) and OpenRouter's `reasoning_details`. Clients of other protocols carry
- * it sealed, as they carry reasoning, with the id of the call that it belongs to (docs/translation-rules.md rule 38).
+ * What a chat server sends in addition to text and wants back unchanged with the next turn: Gemini's thought signatures
+ * (`extra_content`, on a call or on the message) and OpenRouter's `reasoning_details`. Clients of other protocols get
+ * it sealed, like reasoning, with the id of the call that it belongs to (docs/translation-rules.md rule 38).
  */
 
 import { arrayOf, isGiven, isObject, type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
@@ -9,25 +9,25 @@ import { nestsWithin } from "../reply/depth.ts";
 import { safeCallId } from "../rules/ids.ts";
 
 /**
- * Members of a call that come back with it: Gemini's own and Vertex' (`extra_content.google`, `extra_content.vertex`),
- * and the names that LiteLLM and Higress give them.
+ * Members of a call that are sent back with it: Gemini's and Vertex' own (`extra_content.google`,
+ * `extra_content.vertex`), and the names that LiteLLM and Higress give them.
  */
 const CALL_MEMBERS = ["extra_content", "provider_specific_fields", "thought_signature"] as const;
 
-/** The member of a message, and the list of its reasoning, that come back with it. */
+/** The member of a message, and the list of its reasoning, that are sent back with it. */
 const MESSAGE_MEMBER = "extra_content";
 const DETAILS = "reasoning_details";
 
-/** What belongs to one call. */
+/** The members of one call. */
 interface ReturnedCall {
-  /** The id as the client got it; undefined where it is known only when the call ends. */
+  /** The id as the client got it; undefined if it is known only when the call ends. */
   readonly id: string | undefined;
-  /** The call's place among the calls of its reply, from 0: for those without an id. */
+  /** The call's position among the calls of its reply, from 0; identifies calls without an id. */
   readonly place: number;
   readonly members: JsonObject;
 }
 
-/** What is sealed of one stretch of a reply: all that came up to there and was not sealed before. */
+/** The content of one envelope: everything up to this point of the reply that is not in an earlier one. */
 export interface Returned {
   /** The readable reasoning. */
   readonly text: string;
@@ -36,10 +36,10 @@ export interface Returned {
   readonly calls: readonly ReturnedCall[];
 }
 
-/** The word that stands for `opaque` in the hub: what is sealed is the native part, not this. */
+/** The value of `opaque` in the hub; the native part is sealed, not this. */
 export const RETURNED = "returned";
 
-/** Collects what comes in one reply, whole or in deltas. */
+/** Collects these members from one reply, whole or in deltas. */
 export class ReturnedParts {
   readonly #keep: (text: string) => void;
   readonly #exceed: (reason: string) => void;
@@ -47,32 +47,32 @@ export class ReturnedParts {
   #message: JsonObject | undefined;
   #calls: ReturnedCall[] = [];
 
-  /** @param sink counts what is kept, and what cannot be written again. */
+  /** @param sink counts what is kept, and records what nests too deep to be written. */
   constructor(sink: { keep(text: string): void; exceed(reason: string): void }) {
     this.#keep = (text) => sink.keep(text);
     this.#exceed = (reason) => sink.exceed(reason);
   }
 
-  /** Whether there is anything that has not been taken. */
+  /** Whether there is nothing to take. */
   get isEmpty(): boolean {
     return this.#details.length === 0 && this.#message === undefined && this.#calls.length === 0;
   }
 
-  /** Looks at a message or a delta of one. */
+  /** Collects from a message or a delta of one. */
   seeMessage(message: JsonObject): void {
     for (const detail of objectsIn(message[DETAILS])) if (this.#isKept(detail)) this.#details.push(detail);
     const extra = objectOf(message[MESSAGE_MEMBER]);
-    // A mere note that this delta is a thought says nothing that anybody wants back.
+    // A note that only marks the delta as a thought is not wanted back.
     if (extra && !isThoughtNote(extra) && this.#isKept(extra)) this.#message = { [MESSAGE_MEMBER]: extra };
   }
 
-  /** Looks at a call, or a delta of one. @param id the client's. */
+  /** Collects from a call, or a delta of one. @param id the client's. */
   seeCall(call: JsonObject, id: string | undefined, place: number): void {
     const members = returnedMembers(call);
     if (members && this.#isKept(members)) this.#calls.push({ id: id && safeCallId(id), place, members });
   }
 
-  /** All that was collected, with the reasoning that it goes with; the text alone where there is nothing else. */
+  /** Everything collected, together with its reasoning; only the text if there is nothing else. */
   take(text: string): Returned | string {
     if (this.isEmpty) return text;
     const returned = { text, details: mergedDetails(this.#details), message: this.#message, calls: this.#calls };
@@ -98,16 +98,16 @@ function returnedMembers(call: JsonObject): JsonObject | undefined {
   return given.length === 0 ? undefined : Object.fromEntries(given.map((name) => [name, call[name]]));
 }
 
-/** `extra_content: {google: {thought: true}}` marks the text beside it as reasoning. */
+/** `extra_content: {google: {thought: true}}` marks the text next to it as reasoning. */
 function isThoughtNote(extra: JsonObject): boolean {
   const notes = Object.values(extra);
   return notes.length > 0 && notes.every((note) => isObject(note) && Object.keys(note).join() === "thought");
 }
 
 /**
- * Details in one piece: a stream sends them in fragments, the signature often in a last one without text. A vendor refuses a
- * block that comes back in fragments (github.com/agno-agi/agno/pull/8861). The `index` alone does not say what belongs
- * together: in streams OpenRouter gives each block the index 0, whatever its type
+ * Details, with their fragments joined. A stream sends them in fragments, often the signature last and without text. A
+ * vendor refuses a block that comes back in fragments (github.com/agno-agi/agno/pull/8861). The `index` alone does not
+ * show which fragments belong together: in streams, OpenRouter gives each block the index 0, whatever its type
  * (github.com/OpenRouterTeam/ai-sdk-provider/issues/519).
  */
 export function mergedDetails(fragments: readonly JsonObject[]): readonly JsonObject[] {
@@ -126,15 +126,15 @@ export function mergedDetails(fragments: readonly JsonObject[]): readonly JsonOb
   return merged;
 }
 
-/** Whether a fragment belongs to the last block of its index: another type or id is another block. */
+/** Whether a fragment belongs to the last block of its index; another type or id is another block. */
 function goesOn(whole: JsonObject, fragment: JsonObject): boolean {
   const contradicts = (name: string) => isSaid(whole[name]) && isSaid(fragment[name]) && whole[name] !== fragment[name];
   if (fragment.type !== whole.type || contradicts("id") || contradicts("format")) return false;
-  // A signature is the last of a block, so what comes after it begins the next.
+  // A signature is the end of a block; what follows belongs to the next one.
   return !isSaid(whole.signature) || !(TEXTS.some((name) => isSaid(fragment[name])) || contradicts("signature"));
 }
 
-/** Whether there is more than an empty string: fragments have members only to have them. */
+/** Whether a member has content: fragments contain empty members too. */
 function isSaid(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
 }
@@ -150,7 +150,7 @@ function joinDetail(whole: Record<string, unknown>, fragment: JsonObject): void 
 const TEXTS = ["text", "summary"] as const;
 const JOINED: ReadonlySet<string> = new Set([...TEXTS, "data"]);
 
-/** What was sealed, read again; undefined for plain text, and for what nobody here has written. */
+/** The sealed content, read again; undefined for plain text, and for anything that was not written here. */
 export function returnedOf(native: unknown): Returned | undefined {
   const sealed = objectOf(native);
   if (!sealed) return undefined;
@@ -171,9 +171,9 @@ function returnedCall(value: unknown): readonly ReturnedCall[] {
 }
 
 /**
- * The members that each call of a turn gets back, by its place in the turn.
- * @param ids of the turn's calls as the client brought them: no two are alike (`rules/pairing.ts` refuses that), and a reply gives
- *   none twice (`reply/tool-call.ts`).
+ * The members that each call of a turn gets back, by its position in the turn.
+ * @param ids of the turn's calls as the client sent them. They are unique: `rules/pairing.ts` refuses duplicates, and a
+ * reply never contains one (`reply/tool-call.ts`).
  */
 export function returnedToCalls(
   ids: readonly string[],

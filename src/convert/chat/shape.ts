@@ -1,4 +1,4 @@
-/** The shapes that chat has of its own: tools and choices as it writes them, both ways. */
+/** Tools and tool choices in chat's own form, both ways. */
 
 import { isDeepStrictEqual } from "node:util";
 import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
@@ -8,7 +8,7 @@ import { optionalFlag, optionalList, optionalRecord, optionalText, record, refus
 import type { OfferedTool, ToolOffer } from "../rules/tool-offer.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 
-/** `tools`, and the deprecated `functions` beside them. */
+/** `tools`, and the deprecated `functions` in addition to them. */
 export function decodeTools(json: JsonObject): readonly ToolDefinition[] {
   const tools = optionalList(json.tools, "tools") ?? [];
   const functions = optionalList(json.functions, "functions") ?? [];
@@ -18,7 +18,7 @@ export function decodeTools(json: JsonObject): readonly ToolDefinition[] {
   ];
 }
 
-/** Whether the tools are in the deprecated form alone, in which the reply's call is then, too (rule 37). */
+/** Whether the tools are only in the deprecated form; the reply's call is then in that form too (rule 37). */
 export function hasFunctionsOnly({ tools, functions }: JsonObject): boolean {
   return isGiven(functions) && !(Array.isArray(tools) && tools.length > 0);
 }
@@ -32,7 +32,7 @@ function decodeTool(tool: JsonObject, param: string): ToolDefinition {
   return { type: "hosted", hosted, native: tool, param: `${param}.type`, demanded: false };
 }
 
-/** @param outer what holds the function, where a mark for a cache may stand as well. */
+/** @param outer the object around the function, which may also have a cache breakpoint. */
 function functionTool(tool: JsonObject, param: string, outer: JsonObject = tool): FunctionTool {
   return {
     type: "function",
@@ -61,8 +61,8 @@ function customTool(tool: JsonObject, param: string): CustomTool {
 }
 
 /**
- * `tool_choice`, or the deprecated `function_call`. The protocol's own vendor takes the latter beside `functions` alone; of
- * two that contradict each other neither is more the client's than the other.
+ * `tool_choice`, or the deprecated `function_call`. The protocol's own vendor takes the latter only with `functions`.
+ * If both are given and contradict each other, the request is refused.
  */
 export function decodeToolChoice(json: JsonObject): ToolChoice | undefined {
   const choice = isGiven(json.tool_choice) ? choiceOf(json.tool_choice) : undefined;
@@ -126,7 +126,7 @@ function wrappedCustom(definition: CustomTool, name: string): JsonObject {
   return { type: "function", function: { name, description, parameters: FREEFORM_SCHEMA } };
 }
 
-/** A choice as chat writes it; a filtered list has already become a mode. */
+/** A tool choice in chat's form; a filtered list of tools has already become a mode. */
 export function encodeToolChoice(
   choice: ToolOffer["choice"],
   nameOf: (tool: ToolRef) => string,

@@ -1,5 +1,5 @@
 /**
- * Which tool call of a chat stream a delta belongs to: by index where there is one, else by id
+ * Finds the tool call of a chat stream that a delta belongs to: by index if there is one, else by id
  * (docs/translation-rules.md rule 54).
  */
 import { type JsonObject, textOf } from "../../values/json-object.ts";
@@ -8,8 +8,8 @@ import type { EventSink } from "../reply/sink.ts";
 import { callIdentity, callText } from "./reply-decode.ts";
 
 /**
- * A call without arguments may yet get them, as some servers send the names of all calls first. It is waited for until a
- * later call has more characters than this, or is whole and another one begins.
+ * A call without arguments may still get them, because some servers send the names of all calls first. The stream waits
+ * for them until a later call has more characters than this, or is complete and another one begins.
  */
 const WAITING_CHARS_MAX = 256;
 
@@ -19,13 +19,13 @@ export class ChatCalls {
   readonly #calls: CallBlock[] = [];
   readonly #byIndex = new Map<number, CallBlock>();
   readonly #byId = new Map<string, CallBlock>();
-  /** The call that the last delta was for. */
+  /** The call of the last delta. */
   #last: CallBlock | undefined;
   /** The deprecated single call. */
   #deprecated: CallBlock | undefined;
-  /** Calls that ended without arguments because something else went on; none may come for them any more. */
+  /** Calls that ended without arguments because others continued; later arguments for them are a fault. */
   readonly #endedBlank = new Set<CallBlock>();
-  /** How many calls, from the first on, are not waited for any more where they have no arguments. */
+  /** Number of calls, from the first on, whose missing arguments are no longer waited for. */
   #settled = 0;
   #outOfOrder = false;
 
@@ -33,14 +33,14 @@ export class ChatCalls {
     this.#sink = sink;
   }
 
-  /** Whether arguments have come for a call that ended without any: which call they are for is not believed then. */
+  /** Whether arguments have come for a call that ended without any. It is then unclear which call they belong to. */
   get outOfOrder(): boolean {
     return this.#outOfOrder;
   }
 
   /**
    * Takes one entry of `delta.tool_calls`.
-   * @param before is called first, with the call, undefined for one that now comes to be, and its place among the calls.
+   * @param before is called first, with the call (undefined for a new one) and its position among the calls.
    */
   take(entry: JsonObject, before: (call: CallBlock | undefined, place: number) => void): void {
     const known = this.#known(entry);
@@ -60,7 +60,9 @@ export class ChatCalls {
     if (call.inputChars > WAITING_CHARS_MAX) this.#endBlanksBefore(this.#calls.indexOf(call));
   }
 
-  /** Ends the calls before this place that have no arguments; the first of them keeps everything behind it waiting. */
+  /**
+   * Ends the calls before this position that have no arguments; otherwise the first of them would block all later ones.
+   */
   #endBlanksBefore(place: number): void {
     for (; this.#settled < place; this.#settled++) {
       const call = this.#calls[this.#settled];
@@ -74,7 +76,7 @@ export class ChatCalls {
     call.end();
   }
 
-  /** Takes `delta.function_call`: there is one, and it never has an id. */
+  /** Takes `delta.function_call`: there is only one, and it has no id. */
   takeDeprecated(entry: JsonObject, beforeNew: () => void): void {
     if (this.#deprecated === undefined) {
       beforeNew();
@@ -87,15 +89,16 @@ export class ChatCalls {
   }
 
   /**
-   * Something else goes on: the call that was fed last ends if its arguments are whole, so that nobody waits for it.
-   * @param forGood whether a call that has no arguments yet gets none.
+   * Something else follows: the call of the last delta ends if its arguments are complete, so that nothing waits for
+   * it.
+   * @param forGood whether a call without arguments ends too.
    */
   leave(forGood = false): void {
     if (this.#last?.isComplete) this.#last.end();
     else if (forGood && this.#last) this.#endBlank(this.#last);
   }
 
-  /** The upstream has stopped: calls with all of their arguments end, and those that never got any. */
+  /** The upstream has stopped: calls with complete arguments end, and so do those without any. */
   endWhole(): void {
     for (const call of this.#calls) {
       if (call.isComplete) call.end();
@@ -122,7 +125,7 @@ export class ChatCalls {
           : this.#byId.get(id)
         : (this.#byIndex.get(index) ?? (isNamed || id === undefined ? undefined : this.#byId.get(id)));
     if (call === undefined) return undefined;
-    // Some servers send every call with index 0: another id, or another name after whole arguments, is another call.
+    // Some servers send every call with index 0. Another id, or another name after complete arguments, is another call.
     if (id !== undefined) return call.upstreamId === undefined || call.upstreamId === id ? call : undefined;
     return isNamed && call.isNamed && call.isComplete ? undefined : call;
   }

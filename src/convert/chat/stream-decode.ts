@@ -1,4 +1,4 @@
-/** A chat completions stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
+/** Decodes a chat completions stream to hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { Varying } from "../delta-template.ts";
@@ -26,7 +26,7 @@ import { ThinkSplitter } from "./think-tags.ts";
 import { ChatStreamUsage } from "./usage.ts";
 import { saysNothing, varyingOf } from "./watch.ts";
 
-/** Members under which the same reasoning comes. */
+/** Members in which servers send the same reasoning. */
 const REASONING: ReadonlySet<string> = new Set([
   ...["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"],
 ]);
@@ -38,26 +38,26 @@ function isSaid(value: unknown): boolean {
 }
 
 /**
- * Decodes chunks. Text, refusal and reasoning form one block at a time, since chat marks no ends: another kind, or a new
- * call, ends it. Calls stay open beside them as their deltas may interleave. The reply ends with `[DONE]`, so that a
- * usage chunk after the finish reason still counts.
+ * Decodes chunks. Chat marks no ends of blocks, so text, refusal and reasoning form one block at a time, which ends
+ * when another kind or a new call begins. Calls stay open next to them, because their deltas may interleave. The reply
+ * ends with `[DONE]`, so a usage chunk after the finish reason still counts.
  */
 export class ChatStreamDecoder extends StreamDecoder {
   protected override readonly output = new ChatOutput();
   readonly #calls: ChatCalls;
-  /** What the server wants back and the client has not got yet; collected where the client carries such things. */
+  /** What the server wants back and the client has not got yet; collected only if the client gets envelopes. */
   readonly #returned = new ReturnedParts(this.sink);
-  /** One choice is asked for in every protocol. */
+  /** Every protocol's request asks for one choice. */
   readonly #counted = new ChatStreamUsage(1);
   readonly #listed = new ListedReasoning();
-  /** Whether reasoning has come in a member of its own: the lists repeat it. */
+  /** Whether reasoning has come in a member of its own; the lists then repeat it. */
   #isReasoningNamed = false;
-  /** What deltas have said anything of, by their members. */
+  /** The members in which deltas have had content. */
   readonly #said = new Set<string>();
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
-  /** Undefined where all text is text. */
+  /** Undefined: the server leaves no reasoning in its text. */
   readonly #splitter: ThinkSplitter | undefined;
-  /** A count from before the stop reason may be a running one. */
+  /** Usage from before the stop reason may be a running count. */
   protected override usageIsWhole = false;
 
   constructor(plan: ReplyPlan, ids: Ids) {
@@ -78,7 +78,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     else if (!saysNothing(name, chunk)) this.refuse(invalid("a chunk has no choices"));
   }
 
-  /** A text that may yet be a tag, and reasoning that a list may have said before, are read by their words. */
+  /** Text that could still be a tag, and reasoning that a list may already have had, must be parsed. */
   protected override varyingOf(chunk: JsonObject): Varying | undefined {
     const varying = varyingOf(chunk);
     const isText = varying?.text === "content";
@@ -93,7 +93,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     });
     for (const one of arrayOf(chunk.choices)) {
       const choice = objectOf(one);
-      if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one is never asked for (rule 30).
+      if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one choice is never asked for (rule 30).
     }
     this.#counted.see(chunk, this.hasOutput);
     this.#tellUsage();
@@ -104,7 +104,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     const { usage } = this.#counted;
     this.usageIsWhole = this.#counted.final;
     if (usage === undefined || usage === this.usage) return;
-    // After an error the client gets no more events, but the usage is kept for the bill.
+    // After an error the client gets no more events, but the usage is kept for the charge.
     if (this.ended) this.usage = usage;
     else this.countUsage(usage);
   }
@@ -132,14 +132,17 @@ export class ChatStreamDecoder extends StreamDecoder {
     }
   }
 
-  /** A message in place of a delta; what deltas have said before is repeated there (rule 55). */
+  /** A message instead of a delta. What deltas have already had is repeated in it and skipped (rule 55). */
   #readWhole(message: JsonObject | undefined, logprobs: readonly unknown[] | undefined): void {
     const isNew = (name: string) => !this.#said.has(REASONING.has(name) ? "reasoning" : name);
     const said = Object.entries(message ?? {}).filter(([name]) => isNew(name));
     if (said.length > 0) this.#readDelta(deltaOf(Object.fromEntries(said)), logprobs);
   }
 
-  /** Ends what is whole once the upstream has said why it stopped, so that nobody waits for its count, or for its marker. */
+  /**
+   * Ends complete blocks once the upstream has given its stop reason, so that the client need not wait for the usage or
+   * the terminal marker.
+   */
   #closeWhole(): void {
     this.#sayHeld();
     this.#endProse();
@@ -147,7 +150,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     this.#carry();
   }
 
-  /** What a delta holds, in the order in which a reply says it: content comes before calls (rule 54). */
+  /** Reads a delta in the order of a reply: content before calls (rule 54). */
   #readDelta(delta: JsonObject, logprobs: readonly unknown[] | undefined): void {
     if (this.#isCarried) this.#returned.seeMessage(delta);
     const reasoning = this.#reasoningIn(delta);
@@ -169,7 +172,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     }
   }
 
-  /** Words of reasoning, from a list where no other member has had any. */
+  /** The reasoning text of a delta; lists are read only if no other member has had any. */
   #reasoningIn(delta: JsonObject): string {
     const named = reasoningOf(delta);
     if (named !== undefined) {
@@ -180,7 +183,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     return this.#listed.read(delta, this.#prose?.kind === "reasoning" && !this.#prose.isEmpty);
   }
 
-  /** What belongs to a call is sealed before it, so that no reply ends with reasoning where that can be helped. */
+  /** What belongs to a call is sealed before it, so that a reply ends with reasoning only if it must. */
   #takeCall(entry: JsonObject): void {
     this.#calls.take(entry, (call, place) => {
       if (call === undefined) {
@@ -193,22 +196,22 @@ export class ChatStreamDecoder extends StreamDecoder {
     });
   }
 
-  /** Whether the client brings back what is sealed for it. */
+  /** Whether the client sends envelopes back. */
   get #isCarried(): boolean {
     return this.sink.plan.reasoning.envelope;
   }
 
-  /** Gives the client what it has to bring back, in a stretch of reasoning without words. */
+  /** Emits what the client must send back, in a reasoning block without text. */
   #carry(): void {
     if (!this.#returned.isEmpty) new ReasoningBlock(this.sink).end(RETURNED, this.#returned.take(""), true);
   }
 
-  /** Text, with the reasoning that the server has left in it. */
+  /** Adds text, after separating the reasoning that the server has left in it. */
   #say(text: string, logprobs: readonly unknown[] | undefined): void {
     this.#append(this.#splitter?.push(text) ?? { reasoning: "", text }, logprobs);
   }
 
-  /** What may have been a tag is none, since something else comes. */
+  /** Something else follows, so what was held back is not a tag. */
   #sayHeld(): void {
     if (this.#splitter) this.#append(this.#splitter.end(), undefined);
   }
@@ -246,7 +249,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     return this.#prose;
   }
 
-  /** An image is a block of its own; what is said after it begins another. */
+  /** An image is a block of its own; text after it begins another. */
   #show(url: string): void {
     this.#sayHeld();
     this.#endProse();
@@ -254,7 +257,7 @@ export class ChatStreamDecoder extends StreamDecoder {
     this.sink.emit({ type: "image", key: this.sink.claim(), url });
   }
 
-  /** Sources belong to the text block that is open; without one they are dropped. */
+  /** Citations belong to the open text block; without one they are dropped. */
   #cite(delta: JsonObject): void {
     if (this.#prose?.kind !== "text") return;
     for (const one of arrayOf(delta.annotations)) {

@@ -23,12 +23,12 @@ const VARYING = { "text-delta": { text: "content" }, "reasoning-delta": { text: 
 
 interface StreamedCall {
   readonly tool: ToolRef;
-  /** Its place among the calls, dense from 0 (the block's place among all blocks is nobody's business). */
+  /** Its position among the calls, numbered from 0 without gaps. */
   readonly ordinal: number;
   begun: boolean;
 }
 
-/** Writes `chat.completion.chunk`s. The finish reason waits for the end of the stream, so that it never lies. */
+/** Writes `chat.completion.chunk`s. The finish reason is sent at the end of the stream, when it is final. */
 export class ChatStreamEncoder implements StreamEncoder {
   readonly varying = VARYING;
   readonly #plan: ReplyPlan;
@@ -41,7 +41,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #hasText = false;
   #hasReasoning = false;
   #hasRefusal = false;
-  /** What must be written before the next text, and before the next reasoning. */
+  /** Separators that must be written before the next text and before the next reasoning. */
   #textSeam = "";
   #reasoningSeam = "";
   #usage: Usage | undefined;
@@ -92,7 +92,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Its chunks know nothing of those before them. */
+  /** Chunks do not depend on the chunks before them. */
   again(): number {
     return 0;
   }
@@ -137,7 +137,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return call.ordinal > 0 ? [] : [semantic(this.#chunk({ function_call: { arguments: input } }))];
   }
 
-  /** A call without arguments has empty ones, never none: `JSON.parse("")` fails in every client. */
+  /** A call without arguments gets `{}`, because `JSON.parse("")` fails in every client. */
   #endCall(input: string): readonly ClientFrames[] {
     const call = this.#openCall;
     if (!call) return [];
@@ -151,7 +151,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return [semantic(this.#chunk({ tool_calls: [{ index, ...fields }] }))];
   }
 
-  /** What a vendor says about its refusal, where it refused without words of the model (rule 43). */
+  /** The vendor's explanation of a refusal, if the model wrote none (rule 43). */
   #explainRefusal({ refusal }: Stop): readonly ClientFrames[] {
     return refusal?.explanation && !this.#hasRefusal ? this.#refusal(refusal.explanation) : [];
   }

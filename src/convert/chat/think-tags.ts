@@ -1,16 +1,18 @@
 /**
- * Reasoning that a chat server leaves in the text, between tags: `<think>` of open models that are served without a parser
- * for it, `<thought>` of Gemini (docs/translation-rules.md rule 39). Only the beginning of a message can be reasoning: a tag
- * that the model writes later is text. A tag may be cut anywhere.
+ * Reasoning that a chat server leaves in the text, between tags: `<think>` of open models that are served without a
+ * parser for it, `<thought>` of Gemini (docs/translation-rules.md rule 39). Only the beginning of a message can be
+ * reasoning: a tag that the model writes later is text. A tag may be split anywhere.
  */
 
 const OPENING = ["<think>", "<thought>"] as const;
 const CLOSING = ["</think>", "</thought>"] as const;
 
-/** How many blanks may stand before a tag: they wait, and are looked at again with each piece (docs/failure-model.md row 68). */
+/**
+ * The most blanks before a tag. They are held back and examined again with each piece (docs/failure-model.md row 68).
+ */
 const BLANKS_MAX = 256;
 
-/** What a piece of the text is; the reasoning comes first. */
+/** Reasoning and text of a piece; the reasoning comes first. */
 interface SplitText {
   readonly reasoning: string;
   readonly text: string;
@@ -19,15 +21,15 @@ interface SplitText {
 export class ThinkSplitter {
   readonly #opensInside: boolean;
   #state: "opening" | "thinking" | "gap" | "text" = "opening";
-  /** What may yet become a tag, or blanks before the first word. */
+  /** Characters that could still become a tag, or blanks before the first word. */
   #held = "";
 
-  /** @param form `unopened`: the opening tag is in the server's prompt, so that the text begins inside of it. */
+  /** @param form `unopened`: the opening tag is in the server's prompt, so the text begins inside the tags. */
   constructor(form: "tags" | "unopened") {
     this.#opensInside = form === "unopened";
   }
 
-  /** Whether all that comes is text. */
+  /** Whether everything that follows is text. */
   get isThrough(): boolean {
     return this.#state === "text";
   }
@@ -41,7 +43,7 @@ export class ThinkSplitter {
     return { reasoning, text: this.#speak() };
   }
 
-  /** The text goes on no more, or something else comes between; gives what has waited. */
+  /** The text ends, or something else follows; returns what was held back. */
   end(): SplitText {
     const held = this.#held;
     const isThought = this.#state === "thinking" || (this.#state === "opening" && this.#opensInside);
@@ -50,7 +52,7 @@ export class ThinkSplitter {
     return isThought ? { reasoning: held, text: "" } : { reasoning: "", text: held };
   }
 
-  /** Looks for the opening tag. @returns false while more is needed to know. */
+  /** Looks for the opening tag. @returns false while more text is needed to decide. */
   #open(): boolean {
     const begun = this.#held.trimStart();
     const tag = OPENING.find((one) => begun.startsWith(one));
@@ -71,7 +73,7 @@ export class ThinkSplitter {
     return reasoning;
   }
 
-  /** Blank lines between the reasoning and the answer are neither. */
+  /** Blank lines between reasoning and answer belong to neither. */
   #speak(): string {
     if (this.#state === "thinking") return "";
     const text = this.#state === "gap" ? this.#held.trimStart() : this.#held;
@@ -83,7 +85,7 @@ export class ThinkSplitter {
 
 const NOTHING: SplitText = Object.freeze({ reasoning: "", text: "" });
 
-/** How many characters at the end may be the beginning of a closing tag. */
+/** The number of characters at the end that could be the beginning of a closing tag. */
 function tailOfTag(text: string): number {
   const from = text.lastIndexOf("<");
   const tail = from < 0 ? "" : text.slice(from);

@@ -1,4 +1,4 @@
-/** How a chat server is told whether to think, and how hard. */
+/** The members that tell a chat server whether to think, and how hard. */
 
 import type { Capabilities, Effort } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
@@ -6,9 +6,10 @@ import type { ReasoningWish } from "../hub.ts";
 import { openaiEffort } from "../rules/thinking.ts";
 
 /**
- * The members that tell a chat server whether to think, and how hard: which one is the switch differs from maker to maker
- * (docs/translation-rules.md rule 27), and beside another switch the effort says no more than how hard. Nothing where the client left it open.
- * @param thinkingMost the most tokens of thinking that may be asked for; undefined: any number.
+ * The members that tell a chat server whether to think, and how hard. The switch differs between vendors
+ * (docs/translation-rules.md rule 27); in addition to another switch, the effort only says how hard. No members if the
+ * client left it open.
+ * @param thinkingMost the most thinking tokens that may be requested; undefined: unlimited.
  */
 export function chatThinking(wish: ReasoningWish, capabilities: Capabilities, thinkingMost?: number): JsonObject {
   const effort = openaiEffort(wish, capabilities);
@@ -22,13 +23,13 @@ export function chatThinking(wish: ReasoningWish, capabilities: Capabilities, th
   const switched = {
     thinking: { thinking: { type: on ? "enabled" : "disabled" } },
     enable_thinking: { enable_thinking: on },
-    // Templates of conversations read either name, and none that they do not know.
+    // Chat templates read either name and ignore names that they do not know.
     chat_template_kwargs: { chat_template_kwargs: { enable_thinking: on, thinking: on } },
   };
   return { ...switched[thinkingSwitch], reasoning_effort: on ? effort : undefined };
 }
 
-/** OpenRouter's member takes one of a budget, an effort and a bare switch. */
+/** OpenRouter's member takes one of: a budget, an effort, a plain switch. */
 function routerReasoning(
   { budgetTokens }: ReasoningWish,
   effort: Effort | undefined,

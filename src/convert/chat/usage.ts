@@ -1,6 +1,6 @@
 /**
- * Chat completions usage <-> token kinds (docs/translation-rules.md rule 44). `prompt_tokens` is meant to include
- * everything cached, `completion_tokens` all reasoning; docs/usage-forms.md has what servers really send.
+ * Converts chat completions usage to token kinds and back (docs/translation-rules.md rule 44). `prompt_tokens` should
+ * include everything cached, `completion_tokens` all reasoning; docs/usage-forms.md lists what servers really send.
  */
 
 import { isGiven, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
@@ -10,8 +10,8 @@ import { believableTotal, largestCount, namedCount, toolCounts, usageOfIncluded 
 import { finishOf } from "../rules/finish-words.ts";
 
 /**
- * Reads a `usage` object. A count that cannot be believed is treated as absent (docs/failure-model.md rows C10 and 64).
- * @returns undefined when it counts nothing; a side that is not counted is 0, for `completedUsage` to fill in.
+ * Reads a `usage` object. An implausible count is treated as absent (docs/failure-model.md rows C10 and 64).
+ * @returns undefined if it counts nothing. A side that is not counted is 0; `billedUsage` fills it in.
  */
 export function readUsage(value: unknown): Usage | undefined {
   const usage = objectOf(value);
@@ -21,7 +21,7 @@ export function readUsage(value: unknown): Usage | undefined {
   const written1h = largestCount(lifetimes?.ephemeral_1h_input_tokens);
   const citations = believableCount(usage.citation_tokens);
   const counted = usageOfIncluded({
-    // Servers of several protocols leave another one's names, alone or beside zeros.
+    // Servers of several protocols also send another protocol's names, alone or next to zeros.
     input: namedCount(usage.prompt_tokens, usage.input_tokens) ?? hitAndMiss(usage),
     output: namedCount(usage.completion_tokens, usage.output_tokens),
     total: believableTotal(usage.total_tokens, usage.prompt_tokens, usage.completion_tokens),
@@ -53,20 +53,20 @@ export function readUsage(value: unknown): Usage | undefined {
   return calls ? { ...counted, toolCalls: calls } : counted;
 }
 
-/** One server spells the member without its second s. */
+/** One server spells the member without the second s. */
 function inputDetails(usage: JsonObject): JsonObject | undefined {
   const { prompt_tokens_details, prompt_token_details, input_tokens_details } = usage;
   return objectOf(prompt_tokens_details) ?? objectOf(prompt_token_details) ?? objectOf(input_tokens_details);
 }
 
-/** All input, from a server that counts cached and uncached separately and gives no sum. */
+/** All input, for a server that counts cached and uncached tokens separately and gives no sum. */
 function hitAndMiss(usage: JsonObject): number | undefined {
   const hit = believableCount(usage.prompt_cache_hit_tokens);
   const miss = believableCount(usage.prompt_cache_miss_tokens);
   return hit === undefined || miss === undefined ? undefined : hit + miss;
 }
 
-/** @returns undefined where the server counts none, as nearly always. */
+/** @returns undefined if the server counts none, as in nearly every reply. */
 function toolCalls(usage: JsonObject): Readonly<Record<string, number>> | undefined {
   const { server_tool_use, server_side_tool_usage_details, num_search_queries, num_sources_used } = usage;
   if (!isGiven(server_tool_use ?? server_side_tool_usage_details ?? num_search_queries ?? num_sources_used)) {
@@ -84,14 +84,14 @@ function toolCalls(usage: JsonObject): Readonly<Record<string, number>> | undefi
 }
 
 /**
- * The usage of a whole reply, or of a chunk of a stream beside its choices: under its own name, inside a vendor's member,
- * or as the figures of a local server's clock.
+ * The usage of a whole reply, or of a stream chunk outside of its choices: under its own name, inside a vendor's
+ * member, or as the timings of a local server.
  */
 function readReplyUsage(reply: JsonObject): Usage | undefined {
   return readUsage(reply.usage) ?? readUsage(objectOf(reply.x_groq)?.usage) ?? readTimings(reply.timings);
 }
 
-/** The usage of a whole reply, from any of the places where servers put it. */
+/** The usage of a whole reply, from any of the members in which servers put it. */
 export function readWholeUsage(reply: JsonObject): Usage | undefined {
   const choices = objectsIn(reply.choices);
   const usage = readReplyUsage(reply) ?? joinedUsage(choices.flatMap((choice) => readUsage(choice.usage) ?? []));
@@ -99,19 +99,19 @@ export function readWholeUsage(reply: JsonObject): Usage | undefined {
   return usage && withSearch(usage, cited);
 }
 
-/** Whether a message or delta names a source on the web: it was searched for. */
+/** Whether a message or delta cites a source on the web, which means that there was a search. */
 function citesTheWeb(message: JsonObject | undefined): boolean {
   const annotations = message?.annotations;
   return Array.isArray(annotations) && objectsIn(annotations).some(({ type }) => type === "url_citation");
 }
 
-/** A search that left its sources in the reply and no count in the usage was one search. */
+/** Citations without a count of searches in the usage count as one search. */
 function withSearch(usage: Usage, cited: boolean): Usage {
   if (!cited || usage.toolCalls.web_search) return usage;
   return { ...usage, toolCalls: { ...usage.toolCalls, web_search: 1 } };
 }
 
-/** llama.cpp: tokens evaluated, tokens that its cache had, tokens written. */
+/** llama.cpp: tokens evaluated, tokens from its cache, tokens written. */
 function readTimings(value: unknown): Usage | undefined {
   const timings = objectOf(value);
   const evaluated = believableCount(timings?.prompt_n);
@@ -124,7 +124,7 @@ function readTimings(value: unknown): Usage | undefined {
 
 /**
  * The usage of several choices together: their input was read once, their outputs add up.
- * @returns undefined when none of them has been counted.
+ * @returns undefined if none of them has a count.
  */
 function joinedUsage(choices: Iterable<Usage>): Usage | undefined {
   let joined: Usage | undefined;
@@ -156,43 +156,43 @@ export function writeUsage(usage: Usage): JsonObject {
 
 /*
  * The usage of a chat stream from its chunks (docs/usage-forms.md): at the end, in the last chunk with content, in each
- * chunk, inside the choices, once or more often. Counts in a stream are snapshots of what has been used so far, so a later
- * one replaces an earlier one and nothing is added up but the choices.
+ * chunk, or inside the choices, once or more often. Counts in a stream are snapshots of what has been used so far: a
+ * later one replaces an earlier one. Only choices are added up.
  */
 
-/** Choices that are counted separately; the protocol has no more. */
+/** The most choices that are counted separately; the protocol allows no more. */
 export const CHOICES_MAX = 128;
 
 export class ChatStreamUsage {
   readonly #asked: number;
-  /** What was said of the whole reply, beside no choice or beside the only one. */
+  /** The count of the whole reply: outside of the choices, or next to the only one. */
   #whole: Usage | undefined;
-  /** What was said of each of several choices. */
+  /** The counts of each of several choices. */
   readonly #ofChoice = new Map<number, Usage>();
-  /** The last count that was said beside a choice, of it alone or of all so far. */
+  /** The last count in a chunk with a choice: of that choice alone, or of all so far. */
   #beside: Usage | undefined;
-  /** Whether each such count was above the one before it, as where one counter counts all choices. */
+  /** Whether each such count was above the one before, as when one counter counts all choices. */
   #oneCounter = true;
   /** Whether the whole was counted after the choices. */
   #wholeIsLast = false;
   readonly #seen = new Set<number>();
   readonly #finished = new Set<number>();
-  /** Choices of which something has been produced that no count has included yet. */
+  /** Choices with output that no count has included yet. */
   readonly #behind = new Set<number>();
-  /** Whether a source on the web was named. */
+  /** Whether a source on the web was cited. */
   #cited = false;
   #ended = false;
-  /** What was told the last time; undefined: more was said since, or nobody has asked. */
+  /** The usage that was last computed; undefined: outdated or not computed yet. */
   #told: Usage | undefined;
 
-  /** @param choices how many the client asked for (`n`). */
+  /** @param choices number of choices that the client asked for (`n`). */
   constructor(choices: number) {
     this.#asked = choices;
   }
 
   /**
    * Looks at a chunk.
-   * @param produced whether anything of the model's is in it.
+   * @param produced whether it contains model output.
    */
   see(chunk: JsonObject, produced: boolean): void {
     const choices = objectsIn(chunk.choices);
@@ -231,8 +231,8 @@ export class ChatStreamUsage {
   }
 
   /**
-   * With several choices a count beside one of them is that one's, its own tokens so far, unless the counts grow as one
-   * counter of all choices does: never back, and on with all that is said.
+   * With several choices, a count next to one of them counts that choice's own tokens so far. Exception: the counts
+   * grow as one counter of all choices does, that is, they never fall and rise with all output.
    */
   #noteBeside(index: number, usage: Usage, produced: boolean): void {
     const before = this.#beside?.output ?? 0;
@@ -249,18 +249,18 @@ export class ChatStreamUsage {
     this.#behind.delete(index);
   }
 
-  /** The terminal marker has come. */
+  /** The terminal marker was received. */
   end(): void {
     this.#ended = true;
   }
 
-  /** Looks at the chunk in which the server says that it has failed: what it counts there is its last word. */
+  /** Looks at the chunk in which the server reports its failure; a count in it is final. */
   seeFailure(chunk: JsonObject, produced: boolean): void {
     this.see(chunk, produced);
     if (readWholeUsage(chunk) !== undefined) this.end();
   }
 
-  /** What is known so far; the same object until more is said: the choices are not added up again for each chunk. */
+  /** The usage so far. The same object until more is known, so that the choices are not added up for each chunk. */
   get usage(): Usage | undefined {
     this.#told ??= this.#known();
     return this.#told;
@@ -268,16 +268,16 @@ export class ChatStreamUsage {
 
   #known(): Usage | undefined {
     const whole = this.#whole;
-    // The choices are many, and the whole's count is nearly always the last.
+    // Checked first, because there may be many choices and the count of the whole is nearly always the last.
     if (this.#wholeIsLast) return whole && withSearch(whole, this.#cited);
     const summed = (this.#oneCounter ? this.#beside : undefined) ?? joinedUsage(this.#ofChoice.values());
-    // A whole count from before the choices' last counts is out of date once they add up to more.
+    // A count of the whole from before the choices' last counts is outdated if they add up to more.
     const isBehind = summed !== undefined && summed.output > (whole?.output ?? -1);
     const usage = isBehind ? summed : whole;
     return usage && withSearch(usage, this.#cited);
   }
 
-  /** Whether `usage` is the last word: every choice has ended, and nothing was produced after the last count. */
+  /** Whether `usage` is final: every choice has ended, and nothing was produced after the last count. */
   get final(): boolean {
     if (this.#behind.size > 0 || (this.#whole === undefined && this.#ofChoice.size === 0)) return false;
     if (this.#ended) return true;
@@ -290,7 +290,7 @@ function indexOf({ index }: JsonObject): number {
   return typeof index === "number" ? index : 0;
 }
 
-/** A later count over an earlier one. One that has forgotten a side has not made it undone. */
+/** A later count replaces an earlier one. A side that the later one lacks is kept from the earlier one. */
 function laterUsage(before: Usage | undefined, later: Usage): Usage {
   if (!before) return later;
   const toolCalls = mergedCalls(before.toolCalls, later.toolCalls);

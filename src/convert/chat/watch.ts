@@ -26,7 +26,7 @@ import { isOwnFinish, ownFinish } from "./reply-encode.ts";
 import { CHOICES_MAX, ChatStreamUsage, writeUsage } from "./usage.ts";
 
 const DONE = "[DONE]";
-/** Members of a chunk, of its choice and of its delta beside which nothing but a text can be said. */
+/** Members of a chunk, of its choice and of its delta that can accompany the one text of a plain delta. */
 const CHUNK_MEMBERS: ReadonlySet<string> = new Set([
   ...["id", "object", "created", "model", "choices", "usage"],
   ...["system_fingerprint", "service_tier", "provider", "obfuscation"],
@@ -35,9 +35,9 @@ const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["index", "delta", "finish_r
 const DELTA_MEMBERS: ReadonlySet<string> = new Set(["role", "content", "reasoning_content", "reasoning"]);
 
 interface ChatWatchOptions extends WatcherOptions {
-  /** Whether the client asked for the usage chunk; otherwise the one that we asked for is taken out. */
+  /** Whether the client asked for the usage chunk; otherwise it is removed, because only the gateway asked for it. */
   readonly includeUsage: boolean;
-  /** Answers that the client asked for (`n`). */
+  /** Number of choices that the client asked for (`n`). */
   readonly choices: number;
 }
 
@@ -47,16 +47,16 @@ export class ChatWatcher implements Watcher {
   readonly #usage: ChatStreamUsage;
   readonly #output = new ChatOutput();
   #finishSeen = false;
-  /** The upstream's word for its failure; its count may still follow. */
+  /** The upstream's reason for its failure; its usage may still follow. */
   #failed: string | undefined;
-  /** By the choice's index, whether it has said why it stopped. */
+  /** For each choice, by index, whether it has a finish reason. */
   readonly #finished = new Map<number, boolean>();
   #done = false;
   /** The last chunk, if it had output. */
   #last: JsonObject | undefined;
-  /** What the chunks that were looked at have counted; undefined: nobody has asked since the last one. */
+  /** Usage in the chunks so far; undefined: not computed since the last one. */
   #counted: Pick<AttemptCounts, "usage" | "final"> | undefined;
-  /** Identity of the stream, for chunks that we add. */
+  /** Identity of the stream, for chunks that are added here. */
   #first: { id: unknown; created: unknown; model: unknown } | undefined;
 
   constructor(options: ChatWatchOptions) {
@@ -80,7 +80,7 @@ export class ChatWatcher implements Watcher {
     this.#last = undefined;
     this.#counted = undefined;
     if (event.data === undefined) return passed(event, false);
-    if (event.data.length === 0) return NOTHING; // SDKs stumble over it.
+    if (event.data.length === 0) return NOTHING; // SDKs fail on it.
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text.trim() === DONE) return this.#seeDone(event);
     const chunk = parseObject(text);
@@ -88,7 +88,7 @@ export class ChatWatcher implements Watcher {
     this.#options.answered?.see(chunk);
     const error = errorIn(chunk);
     if (error) {
-      // What it has used is known for the bill.
+      // The usage is still needed for the charge.
       this.#usage.seeFailure(chunk, this.#look(chunk));
       return this.#refuse(reported(error.type, error.code, error.message));
     }
@@ -101,12 +101,12 @@ export class ChatWatcher implements Watcher {
     const semantic = this.#look(chunk);
     this.#usage.see(chunk, semantic);
     if (semantic) this.#last = chunk;
-    // Some servers leave the choices out of the chunk that counts.
+    // Some servers leave `choices` out of the usage chunk.
     if (arrayOf(chunk.choices).length === 0 && hasUsage && !this.#options.includeUsage) return NOTHING;
     return { bytes: this.#withOwnFinish(this.#renamed(event, chunk), chunk), semantic, terminal: false };
   }
 
-  /** A foreign word for the end is put into the protocol's own; one that says that the server broke off is no end. */
+  /** Replaces an unknown finish reason by the protocol's own. One that means that the server broke off is no end. */
   #withOwnFinish(bytes: Uint8Array, chunk: JsonObject): Uint8Array {
     const choices = objectsIn(chunk.choices);
     const failed = choices.map(failureWordOf).find((word) => word !== undefined);
@@ -128,13 +128,13 @@ export class ChatWatcher implements Watcher {
       : passed(event, false, true);
   }
 
-  /** The chunk that the client asked for and the upstream has not sent, or only by half. */
+  /** The usage chunk, if the client asked for it and the upstream has not sent it or its usage is incomplete. */
   #usageChunk(): Uint8Array | undefined {
     const usage = this.#options.includeUsage ? this.#options.untold?.(this.counts()) : undefined;
     return usage && this.#chunk({ choices: [], usage: writeUsage(usage) });
   }
 
-  /** Whether so many choices, or all that have begun where they are more, have said why they stopped. */
+  /** Whether this many choices have a finish reason; all that have begun, if those are more. */
   #haveFinished(choices: number): boolean {
     let finished = 0;
     for (const one of this.#finished.values()) if (one) finished++;
@@ -214,12 +214,15 @@ export class ChatWatcher implements Watcher {
   }
 }
 
-/** A ping in another protocol's words and a chunk whose choices are `null`: SDKs stumble over both, and neither says anything. */
+/**
+ * Whether a chunk has no meaning: a ping in another protocol's form, or a chunk whose choices are `null`. SDKs fail on
+ * both.
+ */
 export function saysNothing(name: string, chunk: JsonObject): boolean {
   return name === "ping" || chunk.type === "ping" || chunk.choices === null;
 }
 
-/** Only where nothing but one text is said: no end, no count, no call, no second choice. */
+/** Defined only for a chunk with one text and nothing else: no end, usage, call or second choice. */
 export function varyingOf(chunk: JsonObject): Varying | undefined {
   const [choice, further] = arrayOf(chunk.choices).map(objectOf);
   const delta = objectOf(choice?.delta);

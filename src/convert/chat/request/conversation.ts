@@ -1,4 +1,4 @@
-/** Chat messages as turns (docs/translation-rules.md rules 9 to 21). */
+/** Decodes chat messages to turns (docs/translation-rules.md rules 9 to 21). */
 
 import { isGiven, type JsonObject } from "../../../values/json-object.ts";
 import { SEALED_PREFIX } from "../../../values/sealed.ts";
@@ -11,19 +11,19 @@ import { optionalList, optionalRecord, optionalText, record, refuse, text } from
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { TurnList } from "../../rules/turns.ts";
 
-/** What the messages of a body say. */
+/** The content of a body's messages. */
 interface ChatConversation {
   readonly system: readonly TextPart[];
   readonly turns: readonly Turn[];
 }
 
-/** Messages as turns; calls and results are proven to pair up (rule 12). */
+/** Messages as turns; checks that calls and results pair up (rule 12). */
 export function decodeMessages(value: unknown): ChatConversation {
   const messages = optionalList(value, "messages") ?? [];
   const system: TextPart[] = [];
   const list = new TurnList();
   const functions = new FunctionCalls();
-  /** Images of the assistant's own, which no other protocol lets it have: the user shows them (rule 18). */
+  /** Images in assistant messages. Other protocols do not allow them there, so they move to a user turn (rule 18). */
   let shown: ImagePart[] = [];
   for (const [index, raw] of messages.entries()) {
     const param = `messages[${index}]`;
@@ -79,7 +79,9 @@ function textOf(part: JsonObject, path: string): TextPart {
   return { type: "text", text: text(part.text, `${path}.text`), cache: breakpoint(part, path) };
 }
 
-/** `prompt_cache_breakpoint` of a part, or `cache_control` as routers take it over from messages (rule 19). */
+/**
+ * `prompt_cache_breakpoint` of a part, or `cache_control` as in messages, which routers also take on chat (rule 19).
+ */
 function breakpoint(part: JsonObject, path: string): TextPart["cache"] {
   const mark = optionalRecord(part.prompt_cache_breakpoint, `${path}.prompt_cache_breakpoint`);
   return mark === undefined ? cacheMark(part.cache_control, `${path}.cache_control`) : promptCacheMark(mark);
@@ -130,7 +132,7 @@ function filePart(part: JsonObject, path: string): FilePart {
   return { type: "file", source: sourceOfUrl(text(file.file_data, `${param}.file_data`)), name, cache, param };
 }
 
-/** Ids for calls in the deprecated form, which has none: the ordinal of the call in the request (rule 37). */
+/** Ids for calls in the deprecated form, which has none: the number of the call in the request (rule 37). */
 class FunctionCalls {
   #made = 0;
   #answered = 0;
@@ -142,7 +144,7 @@ class FunctionCalls {
   }
 }
 
-/** @param images takes the images of the message, as parts of its content or beside it (OpenRouter's `images`). */
+/** @param images receives the images of the message, in its content or in OpenRouter's `images`. */
 function assistantParts(
   message: JsonObject,
   param: string,
@@ -173,7 +175,7 @@ function assistantParts(
   return parts;
 }
 
-/** `reasoning_content`, or `reasoning` as some servers call it: readable text, or an envelope of ours (rule 38). */
+/** `reasoning_content`, or `reasoning` on some servers: readable text, or one of our envelopes (rule 38). */
 function reasoningParts(message: JsonObject): readonly AssistantPart[] {
   const given = [message.reasoning_content, message.reasoning].find((one) => typeof one === "string" && one !== "");
   if (typeof given !== "string") return [];
@@ -232,7 +234,7 @@ function toolResult(message: JsonObject, param: string): ToolResult {
   };
 }
 
-/** Text parts, and images where a client sends them though the protocol has only text. */
+/** Text parts, and images, which some clients send although the protocol has only text. */
 function resultParts(content: unknown, path: string): ToolResult["content"] {
   return (optionalList(content, path) ?? []).map((raw, index) => {
     const part = userPart(raw, `${path}[${index}]`);

@@ -1,4 +1,4 @@
-/** Chat Completions requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
+/** Decodes Chat Completions requests to the hub form (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
 import { isGiven, isObject, type JsonObject } from "../../../values/json-object.ts";
 import type { HubFacts, HubRequest, RestField } from "../../hub.ts";
@@ -22,8 +22,8 @@ import { CHAT_READS } from "./members.ts";
 import { decodeReasoning } from "./reasoning.ts";
 
 /**
- * A chat request as a hub request, or what is wrong with it.
- * @param json the body, parsed; its top-level members have passed accept's checks.
+ * A chat request as a hub request, or the refusal of it.
+ * @param json the parsed body; its top-level members have passed accept's checks.
  */
 export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | Refusal {
   return refusing(() => decode(json, facts));
@@ -77,7 +77,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
   };
 }
 
-/** Of the two members the newer one wins (rule 22). */
+/** If both members are given, the newer one counts (rule 22). */
 function decodeLimit(json: JsonObject): HubRequest["outputLimit"] {
   for (const param of ["max_completion_tokens", "max_tokens"]) {
     const tokens = optionalCount(json[param], param, 1);
@@ -108,12 +108,14 @@ function decodeLogprobs(json: JsonObject): HubRequest["logprobs"] {
   return top === undefined || top === 0 ? undefined : { top, param: "top_logprobs" };
 }
 
-/** A member that contradicts one that counts before it, or says what nobody knows. */
+/** A member that contradicts one that takes precedence, or has an unknown value. */
 function leftOut(param: string, json: JsonObject): RestField {
   return { param, value: json[param.split(".")[0] ?? param], weight: "meaning" };
 }
 
-/** Members that no other protocol has: what is refused, and what is left out and named (rules 30 and 31). */
+/**
+ * Members that no other protocol has: those that are refused, and those that are left out and named (rules 30 and 31).
+ */
 function decodeRest(json: JsonObject): readonly RestField[] {
   const rest = restOf(json, { seed: "meaning", prediction: "meaning", audio: "required", inference_geo: "required" });
   const n = optionalCount(json.n, "n", 1);

@@ -1,18 +1,21 @@
-/** What the decoder of chat requests reads; every other member is named (docs/translation-rules.md rules 2, 3 and 31). */
+/**
+ * The members that the decoder of chat requests reads; every other member is named (docs/translation-rules.md rules 2,
+ * 3 and 31).
+ */
 import { byMember, reads } from "../../rules/unread.ts";
 
-/** `cache_control`: OpenRouter's and LiteLLM's spelling of a breakpoint, taken over from messages. */
+/** `cache_control`: a breakpoint as in messages, which OpenRouter and LiteLLM also take on chat. */
 const MARKS = "prompt_cache_breakpoint cache_control";
-/** A life of 30 minutes is between those of messages, whose shorter one is taken. */
+/** A lifetime of 30 minutes is between the two of messages; the shorter one is used. */
 const MARK = reads({ read: "mode", responses: "ttl", hint: "ttl", unsaid: { ttl: ["12h"] } });
 
-/** A foreign life is the default one, and a type of its own an ordinary breakpoint. */
+/** An unknown lifetime becomes the default, and an unknown type an ordinary breakpoint. */
 const CONTROL = reads({ hint: "type ttl scope", unsaid: { type: ["ephemeral"], ttl: ["5m", "1h"] } });
 
-/** Text where no other protocol but messages can mark a cache. */
+/** Text in positions where only messages can mark a cache. */
 const MARKED = { prompt_cache_breakpoint: MARK, cache_control: CONTROL };
 const PLAIN_TEXT = reads({ read: "type text", messages: MARKS, hint: MARKS }, MARKED);
-/** An image, of a user or of a model that made it. */
+/** An image of a user, or one that a model made. */
 const IMAGE = reads(
   { read: `type ${MARKS}` },
   {
@@ -45,7 +48,7 @@ const MESSAGE = byMember("role", {
     { read: "role refusal reasoning_content reasoning audio", lost: "name", hint: "annotations" },
     {
       content: byMember("type", { text: PLAIN_TEXT, image_url: IMAGE, refusal: reads({ read: "type refusal" }) }),
-      // OpenRouter puts what a model has made beside the text.
+      // OpenRouter puts images that a model has made next to the text.
       images: IMAGE,
       tool_calls: CALL,
       function_call: reads({ read: "name arguments" }),
@@ -64,7 +67,7 @@ const FUNCTION = reads(
   { cache_control: CONTROL },
 );
 
-/** Hosted tools have no table: they are left out, and named, as a whole. */
+/** Hosted tools have no table: they are left out and named as a whole. */
 const TOOL = byMember(
   "type",
   {
@@ -87,7 +90,7 @@ export const CHAT_READS = reads(
       prompt_cache_key prompt_cache_options prompt_cache_retention metadata moderation stream n modalities audio
       enable_thinking thinking_budget web_search_options seed prediction frequency_penalty presence_penalty logit_bias inference_geo`,
     messages: "cache_control",
-    // `usage` is OpenRouter's wish for the count that every answer has.
+    // `usage`: OpenRouter's request for the usage that every answer has.
     hint: "store usage cache_control",
     refusals: `include_reasoning separate_reasoning stream_reasoning skip_special_tokens spaces_between_special_tokens
       add_generation_prompt add_special_tokens do_sample cache_prompt`,
@@ -102,7 +105,7 @@ export const CHAT_READS = reads(
       read: "include_usage",
       hint: "include_obfuscation continuous_usage_stats chunk_include_usage",
     }),
-    // Of what servers have added, `decodeReasoning` reads these, and names those of them that it cannot follow (rule 27).
+    // `decodeReasoning` reads these additions of servers, and names those that it cannot follow (rule 27).
     thinking: reads({ read: "type budget_tokens" }),
     reasoning: reads({ read: "effort max_tokens enabled" }),
     chat_template_kwargs: reads({ read: "enable_thinking thinking thinking_budget" }),

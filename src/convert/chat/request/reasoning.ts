@@ -1,5 +1,5 @@
 /**
- * How chat clients ask a model to think, in the protocol's own word and in those that makers of servers have added
+ * How chat clients ask a model to think: in the protocol's own member and in those that server vendors have added
  * (docs/translation-rules.md rule 27).
  */
 import { EFFORTS, type Effort } from "../../../values/catalog.ts";
@@ -7,7 +7,7 @@ import { isGiven, type JsonObject, objectOf } from "../../../values/json-object.
 import type { ReasoningWish } from "../../hub.ts";
 import { effortWish } from "../../rules/options.ts";
 
-/** What one member says; undefined `on`: a value that nobody knows. */
+/** What one member asks for; undefined `on`: an unknown value. */
 interface Claim {
   readonly param: string;
   readonly on: boolean | undefined;
@@ -15,13 +15,13 @@ interface Claim {
   readonly budgetTokens?: number | undefined;
 }
 
-/** The wish, and the members that it does not follow. */
+/** The wish, and the members that contradict it. */
 interface ChatReasoning {
   readonly wish: ReasoningWish;
   readonly unheeded: readonly string[];
 }
 
-/** Of members that contradict each other the first in the order of `claimsOf` is followed. */
+/** If members contradict each other, the first one in the order of `claimsOf` is followed. */
 export function decodeReasoning(json: JsonObject): ChatReasoning {
   const claims = claimsOf(json);
   const first = claims.find(({ on }) => on !== undefined);
@@ -37,14 +37,14 @@ export function decodeReasoning(json: JsonObject): ChatReasoning {
       thinking: first?.on && measure === undefined ? "enabled" : undefined,
       display: undefined,
       summary: undefined,
-      // A refusal of a switch names the member that a client has in its hands.
+      // A refusal names the top-level member that the client wrote.
       param: (off ? first.param.split(".")[0] : (measure ?? first)?.param) ?? "reasoning_effort",
     },
     unheeded: claims.filter((claim) => !isHeeded(claim)).map(({ param }) => param),
   };
 }
 
-/** Whether a claim only switches. */
+/** Whether a claim only switches thinking on or off. */
 function isBare({ effort, budgetTokens }: Claim): boolean {
   return effort === undefined && budgetTokens === undefined;
 }
@@ -54,7 +54,7 @@ function isSameMeasure({ effort, budgetTokens }: Claim, other: Claim | undefined
 }
 
 /**
- * In the order in which they count: Qwen's and vLLM's switches, the one of DeepSeek, Z.ai and Kimi, OpenRouter's, the
+ * All claims in order of precedence: switches of Qwen and vLLM, that of DeepSeek, Z.ai and Kimi, OpenRouter's, the
  * protocol's own.
  */
 function claimsOf(json: JsonObject): readonly Claim[] {
@@ -78,7 +78,7 @@ function claimsOf(json: JsonObject): readonly Claim[] {
   return claims.filter((claim) => claim !== undefined);
 }
 
-/** A value in whose place there should be an object. */
+/** A member that should be an object and is not. */
 function noObject(param: string, value: unknown): Claim | undefined {
   return !isGiven(value) || objectOf(value) ? undefined : { param, on: undefined };
 }
@@ -98,7 +98,7 @@ function typeOf(param: string, value: unknown): Claim | undefined {
   return isGiven(value) ? { param, on: TYPES.get(value) } : undefined;
 }
 
-/** None is off; a negative one, which some servers take for "as much as is needed", switches on. */
+/** 0 switches off. A negative budget switches on; some servers read it as "as much as is needed". */
 function budgetOf(param: string, value: unknown): Claim | undefined {
   if (!isGiven(value)) return undefined;
   if (typeof value !== "number" || !Number.isSafeInteger(value)) return { param, on: undefined };
@@ -112,7 +112,7 @@ function effortOf(param: string, value: unknown): Claim | undefined {
   return word === "none" ? { param, on: false } : { param, on: true, effort: word };
 }
 
-/** The protocol's own word is of a closed set: another one is refused. */
+/** The protocol's own member has a closed set of values; others are refused. */
 function ownEffort(value: unknown): Claim | undefined {
   const param = "reasoning_effort";
   const { effort, off } = effortWish(value, param);

@@ -1,4 +1,4 @@
-/** The hub's turns as chat messages (docs/translation-rules.md rules 10, 13, 14, 18 and 38). */
+/** Writes the hub's turns as chat messages (docs/translation-rules.md rules 10, 13, 14, 18 and 38). */
 
 import type { JsonObject } from "../../../values/json-object.ts";
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
@@ -23,7 +23,7 @@ import type { NameBook } from "../../rules/tool-names.ts";
 import { argumentsText } from "../../rules/tool-wrap.ts";
 import { mergedDetails, type Returned, returnedOf, returnedToCalls } from "../returned.ts";
 
-/** What the writer of a conversation needs beside the turns. */
+/** What the writer of a conversation needs in addition to the turns. */
 interface ChatScribe {
   readonly hub: HubRequest;
   readonly route: RouteFacts;
@@ -34,14 +34,14 @@ interface ChatScribe {
 
 type Media = ImagePart | FilePart;
 
-/** The whole conversation, system text of the beginning aside. */
+/** The whole conversation, except the leading system text. */
 export function writeTurns(scribe: ChatScribe): readonly JsonObject[] {
   const messages: JsonObject[] = [];
   const turns = settleResults(scribe.hub.turns);
   const marks = carriesMarks(scribe.hub, scribe.route);
   let shown: readonly Media[] = [];
   for (const turn of turns) {
-    // Images of tool results open the user message after them, which is made when there is none (rule 18).
+    // Images of tool results go to the beginning of the next user message, which is created if there is none (rule 18).
     if (turn.role !== "user" && turn.role !== "tool" && shown.length > 0) {
       messages.push(userMessage(shown, scribe.route, marks));
       shown = [];
@@ -63,7 +63,7 @@ export function writeTurns(scribe: ChatScribe): readonly JsonObject[] {
   return messages;
 }
 
-/** Whether a part of a tool result has to be shown in a user message: tool messages are text only. */
+/** Whether a part of a tool result must move to a user message, because tool messages are text only. */
 function isShown(part: ToolResult["content"][number]): part is Media {
   return part.type === "image" || (part.type === "file" && !isTextFile(part));
 }
@@ -88,7 +88,10 @@ function markedPart(part: UserPart, route: RouteFacts, marks: boolean): JsonObje
   return { ...written, prompt_cache_breakpoint: writtenPromptCacheMark(part.cache) };
 }
 
-/** Whether the server knows breakpoints, and the client's are its kind: those of messages are hints here (rule 3). */
+/**
+ * Whether breakpoints are written: the server takes them, and the client's are of the same kind. Those of messages
+ * clients are hints here (rule 3).
+ */
 export function carriesMarks({ client }: Pick<HubRequest, "client">, { capabilities }: RouteFacts): boolean {
   return capabilities.openaiNative && client === "responses";
 }
@@ -115,7 +118,7 @@ function toolMessage(result: ToolResult, scribe: ChatScribe): JsonObject {
   return { role: "tool", tool_call_id: scribe.ids.ofResult(result.callId), content: resultText(result, scribe) };
 }
 
-/** A tool result in one string (rule 13). */
+/** A tool result as one string (rule 13). */
 function resultText(result: ToolResult, scribe: ChatScribe): string {
   const told = result.content.map((part) => pieceOf(part, scribe)).join("\n");
   return result.isError ? errorText(told) : told;
@@ -129,7 +132,7 @@ function pieceOf(part: ToolResult["content"][number], scribe: ChatScribe): strin
   return file?.kind === "text" ? titledText(part.name, file.text) : "[file]";
 }
 
-/** One assistant message; undefined when nothing of the turn can be said in chat. */
+/** One assistant message; undefined if chat can express nothing of the turn. */
 function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject | undefined {
   const content = spokenText(turn);
   const natives = turn.parts.filter((part) => part.type === "reasoning").map((part) => nativesOf(part, scribe));
@@ -138,7 +141,7 @@ function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject |
   if (content === "" && calls.length === 0) return undefined;
   const isWhole = natives.every((list) => list !== undefined);
   const details = isWhole ? mergedDetails(sealed.flatMap((one) => one.details)) : [];
-  // The details hold the words, too.
+  // The details contain the text too.
   const thought = isWhole && details.length === 0 ? restoredText(natives, scribe) : undefined;
   return {
     role: "assistant",
@@ -149,7 +152,7 @@ function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject |
   };
 }
 
-/** What was said, and what was thought before it, where the server looks for it (rule 38). */
+/** The text and the reasoning before it, in the member that the server expects (rule 38). */
 function spoken(content: string, thought: string | undefined, { capabilities }: RouteFacts): JsonObject {
   const said = content === "" ? null : content;
   if (thought === undefined) return { content: said };
@@ -165,7 +168,7 @@ function spoken(content: string, thought: string | undefined, { capabilities }: 
   }
 }
 
-/** Calls with what their server wants back with them. */
+/** Calls, with the members that their server wants back. */
 function writtenCalls(
   calls: readonly ToolCallPart[],
   sealed: readonly Returned[],
@@ -182,15 +185,15 @@ function writtenCalls(
 }
 
 /**
- * What Gemini takes in place of a signature where calls are another model's, or a client has lost their signatures
- * (ai.google.dev/gemini-api/docs/thought-signatures, questions and answers): it looks at the first call of each step.
+ * What Gemini accepts instead of a signature if the calls come from another model or a client has lost their signatures
+ * (ai.google.dev/gemini-api/docs/thought-signatures, questions and answers). It checks the first call of each step.
  */
 function foreignSignature({ capabilities: { callSignatures } }: RouteFacts): JsonObject | undefined {
   if (callSignatures === "none") return undefined;
   return { extra_content: { [callSignatures]: { thought_signature: "skip_thought_signature_validator" } } };
 }
 
-/** Texts joined: within a message seamlessly, a blank line between messages (rule 14). */
+/** Joins the texts: within a message without a separator, between messages with a blank line (rule 14). */
 function spokenText(turn: AssistantTurn): string {
   const pieces: string[] = [];
   for (const part of turn.parts) {
@@ -210,7 +213,9 @@ function writtenCall(call: ToolCallPart, scribe: ChatScribe): JsonObject {
   return { id, type: "function", function: { name, arguments: argumentsText(call.tool, call.input) } };
 }
 
-/** The words of the reasoning that a `roundtrip` upstream wants back. @param natives all of a turn's (rule 38). */
+/**
+ * The text of the reasoning that a `roundtrip` upstream wants back. @param natives those of the whole turn (rule 38).
+ */
 function restoredText(natives: readonly (readonly unknown[] | undefined)[], scribe: ChatScribe): string | undefined {
   if (scribe.route.capabilities.reasoningContent !== "roundtrip") return undefined;
   const words = natives
@@ -220,8 +225,9 @@ function restoredText(natives: readonly (readonly unknown[] | undefined)[], scri
 }
 
 /**
- * What our envelope holds. What came without any seal is the client's own word, as chat clients bring it back
- * (and responses clients that did not ask for encrypted content); a messages client's is signed by whoever made it.
+ * The content of a reasoning part's envelope. Without an envelope, the text is the client's own, as chat clients send
+ * it back (and responses clients that did not ask for encrypted content). A messages client's reasoning is signed by
+ * the server that made it, so without an envelope there is none.
  */
 function nativesOf(part: ReasoningPart, scribe: ChatScribe): readonly unknown[] | undefined {
   if (part.opaque === undefined) return scribe.hub.client === "messages" || part.text === "" ? undefined : [part.text];
