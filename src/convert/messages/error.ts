@@ -1,10 +1,10 @@
-/** Errors as messages clients read them (docs/errors.md, docs/translation-rules.md rule 47). */
+/** Errors in the form of messages clients (docs/errors.md, docs/translation-rules.md rule 47). */
 import type { Cause, ErrorAnswer } from "../../values/errors.ts";
 import { tooLongSentence } from "../../values/upstream-refusals.ts";
 
 const TOO_LONG = "context_length_exceeded";
 
-/** Refusals for want of money: this protocol has a type of its own for them, others must do with that of the status. */
+/** Refusals because of missing funds. Only this protocol has a type for them; the others use that of the status. */
 const FUNDS_CAUSES: ReadonlySet<Cause> = new Set<Cause>([
   "no_entitlement",
   "quota_used",
@@ -25,10 +25,10 @@ export function renderError(answer: ErrorAnswer, requestId: string): string {
 }
 
 /**
- * The data of the `event: error` that ends a failed stream. `overloaded_error`, which clients retry, while `api_error` is
- * fatal to some in the middle of a stream (ARCHITECTURE.md promise 8); where the request is at fault, what they do not, and
- * a conversation that is too long is compacted.
- * @param code of the upstream's own failure.
+ * The data of the `event: error` that ends a failed stream (ARCHITECTURE.md promise 8). Its type is `overloaded_error`,
+ * which clients retry; `api_error` in the middle of a stream is fatal to some. If the request is at fault, it is
+ * `invalid_request_error`, which clients do not retry. A client compacts a conversation that is too long.
+ * @param code the code of the upstream's own failure.
  */
 export function renderStreamFailure(answer: ErrorAnswer, requestId: string, code?: string): string {
   const { cause, remedy } = answer;
@@ -42,7 +42,10 @@ export function renderStreamFailure(answer: ErrorAnswer, requestId: string, code
   });
 }
 
-/** Messages clients have no `param`, so the offending member opens the sentence; 404s name the code (rule 47). */
+/**
+ * The message. Messages errors have no `param`, so the sentence begins with the member at fault; a 404 contains its
+ * code (rule 47).
+ */
 function message(answer: ErrorAnswer): string {
   if (answer.upstreamCode === TOO_LONG) return tooLongSentence(answer.message);
   const named = answer.identifier === "model_not_found" ? `model_not_found: ${answer.message}` : answer.message;

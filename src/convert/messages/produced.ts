@@ -1,11 +1,11 @@
-/** What messages events and content blocks hold of a model's output. */
+/** Counts the model output in messages events and content blocks. */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import { isToolName, TOOLS_MAX } from "../../values/tokens/tool-calls.ts";
 import type { ProducedCounts } from "../../values/tokens/usage.ts";
 import { countUnknown, Produced, Served, StreamOutput } from "../produced.ts";
 
-/** Events without output of their own, or whose output is looked at by name. */
+/** Members without output, or with output that is handled by name. */
 const DELTA_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "partial_json", "signature", "citation", "data"]);
 const ENDING_KNOWN: ReadonlySet<string> = new Set(["stop_reason", "stop_sequence", "stop_details", "container"]);
 const BLOCK_KNOWN: ReadonlySet<string> = new Set(["text", "thinking", "signature", "data", "input", "citations"]);
@@ -33,10 +33,10 @@ export function countContent(content: unknown): ProducedCounts {
 
 const RESULT = "_tool_result";
 const MCP_RESULT = `mcp${RESULT}`;
-/** What looks among the client's own tools costs nothing (values/members/hosted-tools.ts). */
+/** A search among the client's own tools costs nothing (values/members/hosted-tools.ts). */
 const SEARCHES_TOOLS = /^tool_search_tool_/;
 
-/** Calls of tools that the server has run, from its content blocks. */
+/** Counts calls of tools that the server has run, from its content blocks. */
 class ServerCalls {
   readonly #served: Served;
   readonly #calls = new Map<string, number>();
@@ -53,7 +53,7 @@ class ServerCalls {
     if (typeof type !== "string" || !type.endsWith(RESULT)) return;
     const tool = type === MCP_RESULT ? "mcp" : toolOf(type.slice(0, -RESULT.length));
     const error = objectOf(content)?.type;
-    // A call that failed is not billed.
+    // A failed call is not billed.
     if (typeof error === "string" && error.endsWith("_error")) {
       this.#add(this.#calls, tool, -1);
       return;
@@ -71,7 +71,7 @@ class ServerCalls {
   }
 }
 
-/** The name under which calls are counted: newer servers name what the code is. */
+/** The name under which calls are counted; newer servers add the kind of code to it. */
 function toolOf(name: unknown): string {
   return (textOf(name) ?? "").replace(/^(?:bash|text_editor)_(?=code_execution$)/, "");
 }
@@ -82,7 +82,7 @@ function countEvent(produced: Produced, type: unknown, payload: JsonObject): boo
   const delta = objectOf(payload.delta);
   if (type === "message_delta") return delta !== undefined && countUnknown(produced, delta, ENDING_KNOWN);
   if (type === "content_block_start") return countBlock(produced, objectOf(payload.content_block));
-  // Deltas, of events and of kinds that are new to us, too.
+  // Deltas, including those of unknown events and unknown kinds.
   return delta ? countDelta(produced, delta) : produced.unknown(payload.delta);
 }
 
@@ -92,23 +92,23 @@ function countDelta(produced: Produced, delta: JsonObject): boolean {
   found = produced.text(delta.partial_json) || found;
   found = produced.opaque(delta.data) || found;
   produced.signature(delta.signature);
-  // A source is delivered, but its words are the search's and not the model's.
+  // A citation is delivered, but its text comes from the search and not from the model.
   found ||= delta.citation !== undefined && delta.citation !== null;
   return countUnknown(produced, delta, DELTA_KNOWN) || found;
 }
 
-/** @returns whether the blocks hold any output. */
+/** @returns whether the blocks contain output. */
 function countBlocks(produced: Produced, content: unknown): boolean {
   let found = false;
   for (const block of arrayOf(content)) found = countBlock(produced, objectOf(block)) || found;
   return found;
 }
 
-/** Counts a content block of a whole message, or the start of a streamed one; false while it is still empty. */
+/** Counts a content block of a whole message, or the start of a streamed one; false if it is still empty. */
 function countBlock(produced: Produced, block: JsonObject | undefined): boolean {
   if (!block) return false;
   const { type } = block;
-  if (typeof type === "string" && type.endsWith("_tool_result")) return true; // The server's tool said it: it is input.
+  if (typeof type === "string" && type.endsWith("_tool_result")) return true; // It comes from the server's tool: it is input.
   if (typeof type === "string" && type.endsWith("tool_use")) return countCall(produced, block);
   let found = produced.text(block.text);
   found = produced.text(block.thinking) || found;

@@ -1,4 +1,4 @@
-/** A whole message in the hub's words (docs/translation-rules.md rules 38 to 46). */
+/** Decodes a whole message to the hub form (docs/translation-rules.md rules 38 to 46). */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
@@ -13,9 +13,9 @@ import { readUsage } from "./usage.ts";
 
 /**
  * Decodes a whole reply.
- * @param json the body, parsed.
- * @param ids chance for the ids of calls that come without one (rule 35).
- * @returns a fault for an error in a 200 body, for a body without content and for arguments nested beyond reason.
+ * @param json the parsed body.
+ * @param ids source of ids for calls that have none (rule 35).
+ * @returns a fault for an error in a 200 body, for a body without content, and for arguments that nest too deep.
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = errorIn(json);
@@ -46,7 +46,7 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
 
 const TOO_DEEP = Symbol("nested too deep");
 
-/** Undefined for blocks of tools that the server runs: they never reach a client of another protocol (rule 42). */
+/** Undefined for blocks of tools that the server runs; clients of other protocols do not get them (rule 42). */
 function itemOf(block: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): ReplyItem | typeof TOO_DEEP | undefined {
   switch (block.type) {
     case "text":
@@ -90,13 +90,13 @@ function callItem(block: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): Re
   return { type: "tool-call", id: callIds.take(textOf(block.id)), tool: restored.tool, input };
 }
 
-/** A call's `input` as JSON text (rule 41); "" when it is not an object, undefined when it nests too deep. */
+/** A call's `input` as JSON text (rule 41); "" if it is not an object, undefined if it nests too deep. */
 export function inputText(input: unknown): string | undefined {
   if (typeof input === "string") return input;
   return objectOf(input) ? compactJson(input) : "";
 }
 
-/** The block as messages writes it: what an envelope seals and a later request returns, to the letter. */
+/** The block exactly as messages writes it: an envelope seals it and a later request returns it. */
 export function thinkingBlock(thinking: string, signature: string | undefined): JsonObject {
   return { type: "thinking", thinking, signature: signature ?? "" };
 }
@@ -107,7 +107,7 @@ export function redactedBlock(data: string | undefined): JsonObject {
 }
 
 /**
- * A web source (rule 42): it vouches for all of its block. Places in documents that the client sent are not carried.
+ * A web source (rule 42); its range is the whole block. Citations of documents that the client sent are not carried.
  * @param chars UTF-16 units of the block's text.
  */
 export function citationOf(value: unknown, chars: number): Citation | undefined {
@@ -119,8 +119,8 @@ export function citationOf(value: unknown, chars: number): Citation | undefined 
 
 /**
  * The stop that a message, or the delta at its end, names (rule 43).
- * @param ending holds `stop_reason`, `stop_sequence` and `stop_details`.
- * @returns undefined while it names none.
+ * @param ending contains `stop_reason`, `stop_sequence` and `stop_details`.
+ * @returns undefined if it names none.
  */
 export function stopOf(ending: JsonObject): Stop | "failure" | undefined {
   const reason = finishOf(ending.stop_reason);
@@ -134,7 +134,7 @@ export function stopOf(ending: JsonObject): Stop | "failure" | undefined {
   };
 }
 
-/** The tier in OpenAI's words, as the two other protocols say it (rule 44). */
+/** The service tier as OpenAI's value, which the two other protocols use (rule 44). */
 export function serviceTierOf(usage: unknown): string | undefined {
   const tier = textOf(objectOf(usage)?.service_tier);
   return tier === "standard" ? "default" : tier;

@@ -11,7 +11,7 @@ import { imageNote } from "../rules/media.ts";
 import { argumentsObject } from "../rules/tool-wrap.ts";
 import { writeUsage } from "./usage.ts";
 
-/** The words of docs/translation-rules.md rule 43. */
+/** The stop reasons of docs/translation-rules.md rule 43. */
 const STOP_REASONS: Readonly<Record<StopReason, string>> = {
   end: "end_turn",
   "stop-sequence": "stop_sequence",
@@ -22,7 +22,7 @@ const STOP_REASONS: Readonly<Record<StopReason, string>> = {
   refusal: "refusal",
 };
 
-/** The body of a `message`. `reply` is restored and stopped already. */
+/** The body of a `message`. In `reply`, tool names are the client's and stop strings are applied. */
 export function encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array {
   const content: JsonObject[] = [];
   let refused = "";
@@ -49,7 +49,7 @@ function blocksOf(item: ReplyItem, plan: ReplyPlan, context: ConvertContext): re
   return [{ type: "thinking", thinking, signature }];
 }
 
-/** Reasoning as far as a messages client is concerned. */
+/** The parts of reasoning that a messages client gets. */
 interface Reasoning {
   readonly text: string;
   readonly opaque: string | undefined;
@@ -58,26 +58,27 @@ interface Reasoning {
 
 /** Whether the client gets a block for this reasoning (rules 38 and 39). */
 export function isShown({ text, opaque }: Reasoning, plan: ReplyPlan): boolean {
-  // A chat server that signs its calls refuses them without, whatever the client wants to see of its thinking.
+  // A chat server that signs its calls refuses them without the signatures, whether or not the client wants to see
+  // thinking.
   if (plan.reasoning.visibility === "none") return plan.upstream === "chat" && opaque !== undefined;
-  // Text alone can come back to a chat upstream only; all others want what they sealed themselves.
+  // Only a chat upstream takes plain text back; all others want what they sealed themselves.
   const comesBack = opaque !== undefined || (plan.upstream === "chat" && text !== "");
   return comesBack || (plan.reasoning.visibility === "full" && text !== "");
 }
 
-/** What the client brings back unread: our envelope around the upstream's own block. */
+/** The value that the client sends back unchanged: our envelope around the upstream's own block. */
 export function signatureOf({ native }: Reasoning, plan: ReplyPlan, context: ConvertContext): string {
   if (!plan.reasoning.envelope) return "";
   const { upstream: protocol, upstreamModel, account } = plan;
   return sealReasoning([native], { protocol, upstreamModel, account }, context);
 }
 
-/** A `tool_use` block whose input is yet to come. */
+/** A `tool_use` block before its input. */
 export function startOfToolUse(id: string, tool: ToolRef): JsonObject {
   return { type: "tool_use", id, name: tool.name, input: {}, caller: { type: "direct" } };
 }
 
-/** The members that say why a message ended. */
+/** The members that tell why a message ended. */
 interface StopMembers {
   readonly stop_reason: string | null;
   readonly stop_sequence: string | null;
@@ -86,12 +87,12 @@ interface StopMembers {
 
 const NOT_STOPPED: StopMembers = Object.freeze({ stop_reason: null, stop_sequence: null, stop_details: null });
 
-/** What a stream begins with. */
+/** The message at the beginning of a stream. */
 export function messageBegun(plan: ReplyPlan, context: ConvertContext, usage: JsonObject): JsonObject {
   return messageOf(plan, context, { content: [], stop: NOT_STOPPED, usage });
 }
 
-/** A message, member by member: put together with spreads it takes 1.2 us more. The id is ours (rule 7). */
+/** A message, written member by member: with spreads it takes 1.2 us more. The id is made here (rule 7). */
 function messageOf(
   plan: ReplyPlan,
   context: ConvertContext,
@@ -113,8 +114,8 @@ function messageOf(
 }
 
 /**
- * The members that say why the message ended.
- * @param refused the model's own words of refusal; "" when there were none.
+ * The members that tell why the message ended.
+ * @param refused the model's own text of a refusal; "" if there is none.
  */
 export function stopMembers(stop: Stop, refused: string): StopMembers {
   const reason = refused !== "" && stop.reason === "end" ? "refusal" : stop.reason;
@@ -129,20 +130,20 @@ export function stopMembers(stop: Stop, refused: string): StopMembers {
 
 const OWN: ReadonlySet<string> = new Set(Object.values(STOP_REASONS));
 
-/** JSON text of the protocol's own word for a foreign stop reason (rule 43): `null` for a failure, which is no end. */
+/** JSON text of the protocol's own stop reason for an unknown one (rule 43): `null` for a failure, which is no end. */
 export function ownStopReason(word: string): string | undefined {
   const finish = OWN.has(word) ? undefined : knownFinish(word);
   if (finish === undefined) return undefined;
   return finish === "failure" ? "null" : JSON.stringify(STOP_REASONS[finish]);
 }
 
-/** The hub's words for the tier, which are OpenAI's, in this protocol's. */
+/** The hub's service tiers, which are OpenAI's, as this protocol's values. */
 const TIERS: ReadonlyMap<string | undefined, string> = new Map([
   ["default", "standard"],
   ["priority", "priority"],
 ]);
 
-/** Usage with every nullable member (rule 44); zeroes while nothing is known, since clients add the members up. */
+/** Usage with every nullable member (rule 44). Zeros while nothing is known, because clients add the members up. */
 export function writeReplyUsage(usage: Usage | undefined, tier: string | undefined): JsonObject {
   return writeUsage(usage ?? NO_USAGE, TIERS.get(tier));
 }

@@ -1,4 +1,7 @@
-/** Requests of the messages protocol, both ways; this half writes them (directions CM and RM; docs/translation-rules.md). */
+/**
+ * Requests of the messages protocol: decoding is re-exported, encoding is here (directions CM and RM;
+ * docs/translation-rules.md).
+ */
 import type { Refusal } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
@@ -24,7 +27,9 @@ export { decodeRequest } from "./request/decode.ts";
 /** The member that holds the conversation, by the client's protocol. */
 const CONVERSATION: Readonly<Record<Protocol, string>> = { chat: "messages", messages: "messages", responses: "input" };
 
-/** The request for a messages upstream, or why this route cannot carry it. Equal requests give equal bytes. */
+/**
+ * The request for a messages upstream, or the refusal if this route cannot carry it. Equal requests give equal bytes.
+ */
 export function encodeRequest(
   hub: HubRequest,
   route: RouteFacts,
@@ -74,7 +79,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
 }
 
-/** Refuses what this protocol has no word for and an answer would lack (rule 30). */
+/** Refuses what this protocol has no member for and the answer would lack (rule 30). */
 function refuseForeign(hub: HubRequest): void {
   if (hub.logprobs) refuse("unsupported_parameter", hub.logprobs.param, "This model gives no token probabilities.");
   if (hub.moderation !== undefined) {
@@ -82,7 +87,7 @@ function refuseForeign(hub: HubRequest): void {
   }
 }
 
-/** An assistant at the end is a prefill, which most models refuse (rule 17). */
+/** An assistant message at the end is a prefill, which most models refuse (rule 17). */
 function settleEnd(messages: readonly Message[], hub: HubRequest, route: RouteFacts): void {
   const param = CONVERSATION[hub.client];
   const last = messages.at(-1);
@@ -95,14 +100,14 @@ function settleEnd(messages: readonly Message[], hub: HubRequest, route: RouteFa
   if (block?.type === "text" && typeof block.text === "string") block.text = block.text.trimEnd();
 }
 
-/** Where each client says that a tool's schema binds. */
+/** The member in which each client sets that a tool's schema is binding. */
 const STRICT: Readonly<Record<Protocol, string>> = {
   chat: "tools.function.strict",
   messages: "tools.strict",
   responses: "tools.strict",
 };
 
-/** Whether a schema that shall bind is outside the closed dialect, in which alone it can (rule 33). */
+/** Whether a schema that should be binding is outside the closed dialect, in which alone it can be (rule 33). */
 function lacksStrict({ tools }: ToolOffer, written: readonly ContentBlock[]): boolean {
   return tools.some(
     ({ definition }, index) =>
@@ -110,12 +115,12 @@ function lacksStrict({ tools }: ToolOffer, written: readonly ContentBlock[]): bo
   );
 }
 
-/** Whether the closed dialect has a form for this format: it has none for maps. */
+/** Whether the closed dialect has a form for this format; it has none for maps. */
 function fitsDialect(format: OutputFormat): boolean {
   return format.type === "json_schema" && !hasMap(format.schema);
 }
 
-/** The format's schema in the closed dialect; it always binds, and has a description but no name of its own (rule 26). */
+/** The format's schema in the closed dialect. It is always binding, and has a description but no name (rule 26). */
 function formatSchema({ native }: FormatPlan, hub: HubRequest, losses: Losses): JsonObject | undefined {
   const member = schemaParam(hub.client);
   if (hub.format?.type === "json_schema" && hub.format.name !== undefined) losses.ignore(`${member}.name`);
@@ -126,7 +131,7 @@ function formatSchema({ native }: FormatPlan, hub: HubRequest, losses: Losses): 
   return closedSchema(description === undefined ? schema : { ...schema, description: described(description, schema) });
 }
 
-/** The description of a format with its schema's own, where that has another. */
+/** The description of a format, followed by that of its schema if it differs. */
 function described(description: string, { description: own }: JsonObject): string {
   return typeof own === "string" && own !== "" && own !== description ? `${description}\n\n${own}` : description;
 }
@@ -141,7 +146,7 @@ function outputConfig(effort: string | undefined, schema: JsonObject | undefined
   return { effort, format: schema && { type: "json_schema", schema } };
 }
 
-/** OpenAI's tiers in this protocol's words (rule 28). */
+/** OpenAI's service tier as this protocol's value (rule 28). */
 function serviceTier(hub: HubRequest, losses: Losses): string | undefined {
   const tier = hub.serviceTier;
   if (tier === undefined || tier === "auto") return undefined;

@@ -1,6 +1,6 @@
 /**
- * JSON Schemas as the messages protocol wants them: an object at the root for tools (docs/translation-rules.md rule
- * 33), and the closed dialect of structured output (rule 26).
+ * JSON Schemas in the form that the messages protocol requires: an object at the root for tools
+ * (docs/translation-rules.md rule 33), and the closed dialect of structured output (rule 26).
  */
 
 import { isObject, type JsonObject } from "../../values/json-object.ts";
@@ -9,15 +9,15 @@ import { EMPTY_OBJECT_SCHEMA } from "../rules/tool-wrap.ts";
 
 const VARIANTS = ["oneOf", "anyOf", "allOf"] as const;
 
-/** A tool's schema with an object root, and the note that the description needs because of that. */
+/** A tool's schema with an object root, and the note that this adds to its description. */
 interface ObjectRoot {
   readonly schema: JsonObject;
   readonly note: string | undefined;
 }
 
 /**
- * Gives a tool's schema `type: "object"` at the root; variants at the root become one object whose `required` holds
- * only what every variant requires, and the original goes into the description.
+ * Gives a tool's schema `type: "object"` at the root. Variants at the root become one object whose `required` contains
+ * only what every variant requires; the original goes into the description.
  */
 export function objectRoot(schema: JsonObject | undefined): ObjectRoot {
   if (schema === undefined) return { schema: EMPTY_OBJECT_SCHEMA, note: undefined };
@@ -36,7 +36,7 @@ function mergedVariants(schema: JsonObject): JsonObject {
     for (const variant of variants) takeProperties(properties, variant);
     required = new Set([...required, ...requiredByAll(variants)]);
   }
-  // All of `allOf` hold at once, so what one of them requires is required.
+  // All parts of `allOf` apply at once, so what one of them requires is required.
   for (const part of objects(allOf)) {
     takeProperties(properties, part);
     required = new Set([...required, ...requiredOf(part)]);
@@ -79,18 +79,18 @@ const STRING_FORMATS: ReadonlySet<unknown> = new Set([
   "uuid",
 ]);
 
-/** Keywords that hold one schema, a list of schemas, or a map of schemas. */
+/** Keywords whose value is one schema, a list of schemas, or a map of schemas. */
 const ONE = new Set(["items"]);
 const LIST = new Set(["anyOf", "oneOf", "allOf"]);
 const MAP = new Set(["properties", "$defs", "definitions"]);
-/** With one of these a schema is more than its own members, and so no map. */
+/** With one of these, a schema is more than its own members, so it is not a map. */
 const REFERRING = ["$ref", ...LIST];
-/** Keywords that pass as they are. */
+/** Keywords that are kept unchanged. */
 const KEPT = new Set(["type", "description", "title", "enum", "const", "required", "$ref", "default"]);
 
 /**
- * A schema in the closed dialect of messages' structured output: every object closed, `oneOf` as `anyOf`, no `$schema`;
- * what the dialect cannot say moves into the description, as the official SDK's own helper does.
+ * A schema in the closed dialect of messages' structured output: every object closed, `oneOf` as `anyOf`, no `$schema`.
+ * Other keywords move into the description, as in the official SDK's helper.
  */
 export function closedSchema(schema: JsonObject): JsonObject {
   const closed: Record<string, unknown> = {};
@@ -114,9 +114,9 @@ function isObjectSchema({ type, properties }: JsonObject): boolean {
 }
 
 /**
- * Whether the closed form of a schema allows other answers than the schema: it says that objects may have more members,
- * or it has keywords that only the description keeps. An object that says nothing of further members is closed without
- * being counted, since what its closed form allows fits it.
+ * Whether the closed form of a schema allows other answers than the schema: because the schema says that objects may
+ * have more members, or because it has keywords that only the description keeps. An object that says nothing about
+ * further members does not count, because every answer that its closed form allows fits it.
  */
 export function losesInClosing(schema: JsonObject): boolean {
   if (schema.additionalProperties !== undefined && schema.additionalProperties !== false) return true;
@@ -128,7 +128,7 @@ export function losesInClosing(schema: JsonObject): boolean {
   return false;
 }
 
-/** Whether an object of a schema has no members of its own but may have any: closed, it could only be `{}`. */
+/** Whether an object of a schema has no members of its own but may have any; its closed form could only be `{}`. */
 export function hasMap(schema: JsonObject): boolean {
   if (isMap(schema)) return true;
   for (const keyword in schema) if (someSchemaIn(keyword, schema[keyword], hasMap)) return true;
@@ -143,7 +143,10 @@ function isMap(schema: JsonObject): boolean {
   return isEmpty && isOpen && !REFERRING.some((keyword) => Object.hasOwn(schema, keyword));
 }
 
-/** Whether one of the schemas that a keyword of the closed dialect holds is such. No list is made: they may be tens of thousands. */
+/**
+ * Whether one of the schemas in a keyword of the closed dialect satisfies `isSuch`. No list is made, because there may
+ * be tens of thousands.
+ */
 function someSchemaIn(keyword: string, value: unknown, isSuch: (schema: JsonObject) => boolean): boolean {
   if (ONE.has(keyword)) return isObject(value) && isSuch(value);
   if (LIST.has(keyword)) return Array.isArray(value) && value.some((one) => isObject(one) && isSuch(one));
@@ -155,7 +158,7 @@ function someSchemaIn(keyword: string, value: unknown, isSuch: (schema: JsonObje
   return false;
 }
 
-/** Whether the closed dialect has this keyword with such a value; what is inside is for the caller to look at. */
+/** Whether the closed dialect has this keyword with this type of value; the caller checks the schemas inside. */
 function hasKeyword(keyword: string, value: unknown): boolean {
   if (KEPT.has(keyword)) return true;
   if (ONE.has(keyword) || MAP.has(keyword)) return isObject(value);
@@ -180,7 +183,7 @@ function closedMembers(members: JsonObject): JsonObject {
   return closed;
 }
 
-/** Whether a tool's schema already is in the closed dialect, so that `strict: true` may be sent along (rule 33). */
+/** Whether a tool's schema is already in the closed dialect, so that `strict: true` may be sent with it (rule 33). */
 export function isClosed(schema: JsonObject): boolean {
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === "additionalProperties") continue;

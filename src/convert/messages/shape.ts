@@ -1,4 +1,4 @@
-/** The shapes that messages has of its own: tools and choices as it writes them, both ways. */
+/** Tools and tool choices in the form of messages, both ways. */
 
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
@@ -9,7 +9,7 @@ import { messagesTyped } from "../rules/tool-typed.ts";
 import { FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 import { isClosed, objectRoot } from "./schemas.ts";
 
-/** The tools of a body: own, client-run typed, and hosted ones. */
+/** The tools of a body: functions, typed tools that the client runs, and hosted ones. */
 export function decodeTools(value: unknown): readonly ToolDefinition[] {
   return (optionalList(value, "tools") ?? []).map((raw, index) =>
     decodeTool(record(raw, `tools.${index}`), `tools.${index}`),
@@ -34,8 +34,8 @@ function decodeTool(tool: JsonObject, param: string): ToolDefinition {
 }
 
 /**
- * Deferred tools (`defer_loading`) are offered like all others: no other protocol can hold them back
- * (docs/translation-rules.md rule 33).
+ * A function tool. Deferred tools (`defer_loading`) are offered like all others, because no other protocol can defer
+ * them (docs/translation-rules.md rule 33).
  */
 function ownTool(tool: JsonObject, param: string): ToolDefinition {
   return {
@@ -49,7 +49,7 @@ function ownTool(tool: JsonObject, param: string): ToolDefinition {
   };
 }
 
-/** `tool_choice`, with its switch for parallel calls apart. */
+/** `tool_choice`; its switch for parallel calls is returned separately. */
 export function decodeToolChoice(value: unknown): {
   readonly choice: ToolChoice | undefined;
   readonly parallel: boolean | undefined;
@@ -86,15 +86,15 @@ export function encodeTool({ definition, name }: OfferedTool): Record<string, un
   };
 }
 
-/** A cache breakpoint as messages writes it; the short life is its default and stays unsaid (rule 19). */
+/** A cache breakpoint as messages writes it; the short lifetime is the default and is left out (rule 19). */
 export function cacheControl(cache: { readonly ttl: "short" | "long" } | undefined): JsonObject | undefined {
   if (cache === undefined) return undefined;
   return cache.ttl === "long" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" };
 }
 
 /**
- * A choice as messages writes it, with the switch for parallel calls in it (rule 33).
- * @param parallel the client's wish; only `false` has to be said, and not with `none`.
+ * A choice as messages writes it, including the switch for parallel calls (rule 33).
+ * @param parallel the client's wish; only `false` must be written, and not together with `none`.
  */
 export function encodeToolChoice(
   choice: ToolOffer["choice"],

@@ -1,4 +1,4 @@
-/** A messages stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
+/** Decodes a messages stream to hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { Varying } from "../delta-template.ts";
@@ -12,7 +12,7 @@ import { citationOf, inputText, redactedBlock, serviceTierOf, stopOf, thinkingBl
 import { MessageUsage } from "./usage.ts";
 import { varyingOf } from "./watch.ts";
 
-/** A content block under way; `undefined` for a block of a tool that the server runs. */
+/** An open content block; `undefined` for a block of a tool that the server runs. */
 type Open =
   | { readonly kind: "text"; readonly block: TextBlock; readonly citations: Citation[] }
   | { readonly kind: "thinking"; readonly block: ReasoningBlock; signature: string | undefined }
@@ -28,14 +28,14 @@ const DELTA_KINDS: ReadonlyMap<unknown, Open["kind"]> = new Map([
 ] as const);
 
 /**
- * Decodes events. Blocks are known by their index; counts of usage are snapshots, of which the last one counts (rule
+ * Decodes events. Blocks are identified by their index; usage counts are snapshots, of which the last one counts (rule
  * 44).
  */
 export class MessagesStreamDecoder extends StreamDecoder {
   protected override readonly output = new MessagesOutput();
   readonly #open = new Map<number | undefined, Open | undefined>();
   readonly #counted = new MessageUsage();
-  /** The block of `message_start` that deltas may go on with. */
+  /** The last block of `message_start`, which deltas may continue. */
   #begun: number | undefined;
   protected override usageIsWhole = false;
 
@@ -52,7 +52,7 @@ export class MessagesStreamDecoder extends StreamDecoder {
     return varyingOf(payload);
   }
 
-  /** What it has used is known for the bill; the client gets no more events. */
+  /** The usage is kept for the charge; the client gets no more events. */
   #readError(payload: JsonObject): void {
     this.#counted.count(payload.usage);
     this.usage = this.#counted.usage;
@@ -83,7 +83,7 @@ export class MessagesStreamDecoder extends StreamDecoder {
     if (usage !== this.usage) this.countUsage(usage);
   }
 
-  /** Some servers add chat's marker; it means nothing here. */
+  /** Some servers add chat's marker; it has no meaning here. */
   protected override readDone(): void {}
 
   #startMessage(payload: JsonObject): void {
@@ -95,7 +95,7 @@ export class MessagesStreamDecoder extends StreamDecoder {
     this.start({ upstreamId: textOf(message.id), serviceTier: serviceTierOf(message.usage), createdS: undefined });
     this.#counted.begin(message.usage);
     this.#tellUsage();
-    // Blocks that are there from the beginning: deltas may go on with the last one, until another begins.
+    // Blocks that `message_start` contains. Deltas may continue the last one until another begins.
     for (const [index, one] of arrayOf(message.content).entries()) {
       this.#startBlock({ index, content_block: one });
       this.#begun = index;
@@ -118,10 +118,10 @@ export class MessagesStreamDecoder extends StreamDecoder {
     this.#begun = undefined;
     this.#stopBlock(index);
     this.#open.set(index, content && openBlock(content, this.sink));
-    if (this.#open.get(index) === undefined) this.sink.claim(); // What is left out counts, too.
+    if (this.#open.get(index) === undefined) this.sink.claim(); // Blocks that are left out count too.
   }
 
-  /** A delta for nothing open, or for a block of another kind, opens its own (rule 52). */
+  /** A delta for no open block, or for a block of another kind, opens its own (rule 52). */
   #readDelta(payload: JsonObject): void {
     const delta = objectOf(payload.delta);
     const kind = DELTA_KINDS.get(delta?.type);
@@ -130,7 +130,7 @@ export class MessagesStreamDecoder extends StreamDecoder {
     let open = this.#open.get(index);
     if (open === undefined && this.#open.has(index)) return;
     if (open?.kind !== kind) {
-      if (kind === "tool_use") return; // Arguments of a call that nobody named.
+      if (kind === "tool_use") return; // Arguments of a call without a name.
       this.#stopBlock(index);
       open = openBlock({ type: kind }, this.sink);
       this.#open.set(index, open);
@@ -150,7 +150,7 @@ export class MessagesStreamDecoder extends StreamDecoder {
   }
 }
 
-/** A block's number; servers that leave it out have one block at a time. */
+/** A block's index; servers that leave it out have one block at a time. */
 function indexOf({ index }: JsonObject): number | undefined {
   return typeof index === "number" ? index : undefined;
 }
@@ -212,7 +212,7 @@ function keepSignature(
   open.signature = signature;
 }
 
-/** Keeps a source until its text is complete: only then it is known how far the source reaches. */
+/** Keeps a citation until its text is complete, because only then is its range known. */
 function keepCitation(citations: Citation[], value: unknown, sink: EventSink): void {
   const citation = citationOf(value, 0);
   if (citation === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Streams for messages clients (docs/translation-rules.md rules 39 to 56): blocks strictly one after the other, dense
- * from 0.
+ * Streams for messages clients (docs/translation-rules.md rules 39 to 56): blocks strictly in sequence, numbered from 0
+ * without gaps.
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
@@ -23,11 +23,13 @@ export class MessagesStreamEncoder implements StreamEncoder {
   readonly #context: ConvertContext;
   /** The number of the open block, or of the next one. */
   #index = 0;
-  /** Whether the hub's open block has been opened for the client: empty ones never are (rule 40). */
+  /** Whether the hub's open block has been opened for the client; empty blocks never are (rule 40). */
   #isOpen = false;
-  /** What the open reasoning begins with: nobody asks more than whether it has any text. */
+  /** The beginning of the open reasoning; only whether it has any text matters. */
   #reasoning = "";
-  /** Whether the open call's arguments go out as they come, or wait for the call's end because they are no object. */
+  /**
+   * Whether the open call's arguments are streamed, or held back until the call's end because they are not an object.
+   */
   #input: "unknown" | "streamed" | "held" = "unknown";
   #tool: ToolRef | undefined;
   #refused = "";
@@ -83,7 +85,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Its deltas know nothing of those before them. */
+  /** Deltas do not depend on the deltas before them. */
   again(): number {
     return 0;
   }
@@ -106,7 +108,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return [...opening, semantic(this.#delta({ type: "thinking_delta", thinking: text }))];
   }
 
-  /** The signature is known when the block ends; a block with nothing to read is nothing but its signature. */
+  /** The signature is known when the block ends. A block without readable text consists of its signature only. */
   #endThinking(opaque: string | undefined, native: unknown): readonly ClientFrames[] {
     const reasoning = { text: this.#reasoning, opaque, native };
     if (!this.#isOpen && !isShown(reasoning, this.#plan)) return [];
@@ -124,7 +126,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return [semantic(frame("content_block_start", { index: this.#index, content_block }))];
   }
 
-  /** Arguments go out as they come once they are known to be an object: nothing else can be an input (rule 36). */
+  /** Streams arguments once they are known to be an object; no other input is valid (rule 36). */
   #continueInput(input: string): readonly ClientFrames[] {
     if (this.#input === "streamed") return input === "" ? [] : [this.#inputDelta(input)];
     if (this.#input === "held") return [];
@@ -144,7 +146,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return semantic(this.#delta({ type: "input_json_delta", partial_json }));
   }
 
-  /** Opens the block for the client unless it is open already. */
+  /** Opens the block for the client unless it is already open. */
   #open(content_block: JsonObject): readonly ClientFrames[] {
     if (this.#isOpen) return [];
     this.#isOpen = true;
@@ -161,7 +163,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return [quiet(frame("content_block_stop", { index: this.#index++ }))];
   }
 
-  /** The one `message_delta` waits for the end, since usage may follow the stop reason. */
+  /** The only `message_delta` is sent at the end, because usage may follow the stop reason. */
   #endMessage(): ClientFrames {
     const usage = writeReplyUsage(this.#usage, this.#tier);
     const delta = stopMembers(this.#stop, this.#refused);

@@ -1,6 +1,6 @@
 /**
- * Messages usage <-> token kinds (docs/translation-rules.md rule 44). `input_tokens` excludes everything cached,
- * `output_tokens` includes thinking; docs/usage-forms.md has what servers really send.
+ * Converts messages usage to token kinds and back (docs/translation-rules.md rule 44). `input_tokens` excludes
+ * everything cached, `output_tokens` includes thinking; docs/usage-forms.md lists what servers really send.
  */
 
 import { arrayOf, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
@@ -8,7 +8,7 @@ import { mergedCalls } from "../../values/tokens/tool-calls.ts";
 import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens/usage.ts";
 import { believableTotal, largestCount, toolCounts } from "../included-usage.ts";
 
-/** The usage of a whole message. @returns undefined when nothing in it is a count. */
+/** The usage of a whole message. @returns undefined if nothing in it is a count. */
 export function readUsage(value: unknown): Usage | undefined {
   const read = new MessageUsage();
   read.count(value);
@@ -16,20 +16,20 @@ export function readUsage(value: unknown): Usage | undefined {
 }
 
 /**
- * What the events of a message have said of its usage. Counts are snapshots of what has been used so far: a later one
- * replaces an earlier one, and only iterations are added up, which come all at once.
+ * The usage of a message, from its events. Counts are snapshots of what has been used so far: a later one replaces an
+ * earlier one. Only iterations are added up, and these come all at once.
  */
 export class MessageUsage {
-  /** By the top-level members. */
+  /** The count in the top-level members. */
   #top: Usage | undefined;
   #iterations: readonly JsonObject[] = [];
-  /** What `#iterations` add up to; undefined: nobody has asked since they came. */
+  /** The sum of `#iterations`; undefined: not computed since they came. */
   #sum: IterationSum | undefined;
-  /** What was told the last time; undefined: more was said since, or nobody has asked. */
+  /** The usage that was last computed; undefined: outdated or not computed yet. */
   #told: Usage | undefined;
   #final = false;
 
-  /** Reads the usage of `message_start`, whose output is only that of the beginning. */
+  /** Reads the usage of `message_start`, whose output count covers only the beginning. */
   begin(value: unknown): void {
     const usage = namedUsage(value);
     if (!usage) return;
@@ -46,12 +46,12 @@ export class MessageUsage {
   count(value: unknown): void {
     this.begin(value);
     const output = believableCount(namedUsage(value)?.output_tokens);
-    // A 0 after a count in `message_start` means that the server left the count out; the count of the start is not
+    // A 0 after a count in `message_start` means that the server left the count out; the count at the start is not
     // final.
     this.#final ||= output !== undefined && (output > 0 || !this.#top?.output);
   }
 
-  /** Reads a `message_stop`; Bedrock counts in it, under the protocol's names or its own. */
+  /** Reads a `message_stop`. Bedrock puts its count there, under the protocol's names or its own. */
   countLast(event: JsonObject): void {
     this.count(event.usage);
     const metrics = objectOf(event["amazon-bedrock-invocationMetrics"]);
@@ -64,12 +64,12 @@ export class MessageUsage {
     });
   }
 
-  /** More has been produced: what was counted before is a snapshot. */
+  /** More output was produced, so earlier counts are snapshots. */
   produced(): void {
     this.#final = false;
   }
 
-  /** What is known so far; the same object until more is said. */
+  /** The usage so far; the same object until more is known. */
   get usage(): Usage | undefined {
     if (this.#iterations.length === 0) return this.#top;
     this.#sum ??= sumOf(this.#iterations);
@@ -83,7 +83,10 @@ export class MessageUsage {
   }
 }
 
-/** A usage object under the protocol's names. Relays in front of chat completions leave chat's, whose input has the cache. */
+/**
+ * A usage object under the protocol's names. Relays in front of chat completions servers send chat's names, and their
+ * input includes the cache.
+ */
 function namedUsage(value: unknown): JsonObject | undefined {
   const usage = objectOf(value);
   if (!usage || believableCount(usage.input_tokens) || believableCount(usage.output_tokens)) return usage;
@@ -99,7 +102,10 @@ function namedUsage(value: unknown): JsonObject | undefined {
   };
 }
 
-/** A later snapshot over an earlier one. Input of nothing, or no output, has been forgotten rather than undone. */
+/**
+ * A later snapshot replaces an earlier one. Input that is 0, or missing output, was left out by the server, so the
+ * earlier count is kept.
+ */
 function laterUsage(before: Usage | undefined, usage: JsonObject): Usage | undefined {
   const input = inputOf(usage, before?.cacheWrite1h ?? 0);
   const output = believableCount(usage.output_tokens);
@@ -122,12 +128,12 @@ function thinkingOf({ output_tokens_details }: JsonObject): number | undefined {
   return believableCount(objectOf(output_tokens_details)?.thinking_tokens);
 }
 
-/** Output beside the output count: more thinking than there is output, or what a total has beyond both sides. */
+/** Output that the output count leaves out: thinking that exceeds it, or what the total has beyond both sides. */
 function hiddenBeside(usage: JsonObject, output: number): number {
   const thinking = thinkingOf(usage) ?? 0;
   const input = totalInput({ ...NO_USAGE, ...inputOf(usage, 0) });
   const total = believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens) ?? 0;
-  // Without an input count the total shows no surplus.
+  // Without an input count, the total shows no surplus.
   const surplus = input > 0 ? total - input - output : 0;
   return Math.max(0, surplus, thinking > output ? thinking : 0);
 }
@@ -135,9 +141,9 @@ function hiddenBeside(usage: JsonObject, output: number): number {
 type InputCounts = Pick<Usage, "input" | "cachedInput" | "cacheWrite" | "cacheWrite1h">;
 
 /**
- * The kinds of input that are counted.
+ * The counted kinds of input.
  * @param known1h writes with the long lifetime, from an earlier snapshot.
- * @returns undefined when they are nothing together.
+ * @returns undefined if their sum is 0.
  */
 function inputOf(usage: JsonObject, known1h: number): Partial<InputCounts> | undefined {
   const input = believableCount(usage.input_tokens);
@@ -152,8 +158,8 @@ function inputOf(usage: JsonObject, known1h: number): Partial<InputCounts> | und
 }
 
 /**
- * Cache writes by lifetime. A stream names the lifetimes in its first snapshot and only the sum in the last; what no lifetime
- * is named for has the short one.
+ * Cache writes by lifetime. A stream names the lifetimes in its first snapshot, and only the sum in the last. Writes
+ * without a named lifetime count as short.
  */
 function cacheWrites(usage: JsonObject, known1h: number): Pick<Usage, "cacheWrite" | "cacheWrite1h"> | undefined {
   const lifetimes = objectOf(usage.cache_creation);
@@ -166,12 +172,12 @@ function cacheWrites(usage: JsonObject, known1h: number): Pick<Usage, "cacheWrit
   return { cacheWrite: all - cacheWrite1h, cacheWrite1h };
 }
 
-/** What the iterations of a message used together. */
+/** The usage of all iterations of a message. */
 interface IterationSum {
   readonly sum: Usage;
   /** The most input that one of them read. */
   readonly longestInput: number;
-  /** Whether the answer is among them. */
+  /** Whether one of them produced the answer. */
   readonly isAnswerListed: boolean;
 }
 
@@ -191,9 +197,9 @@ function sumOf(iterations: readonly JsonObject[]): IterationSum {
 }
 
 /**
- * What a message used that took several readings. The top-level counts are those of the reading that answered, so a
- * reading that summarised the conversation, advised, or was declined half-way is counted in its own entry only. All
- * entries together are the bill; a server whose top-level counts are larger has summed them up itself.
+ * The usage of a message that took several iterations. The top-level counts are those of the iteration that answered.
+ * An iteration that summarized the conversation, advised, or was declined half-way is counted only in its own entry.
+ * The charge is the sum of all entries. If the top-level counts are larger, the server has already added them up.
  */
 function withIterations(top: Usage, { sum: listed, longestInput, isAnswerListed }: IterationSum): Usage {
   const sum = isAnswerListed ? listed : added(listed, top);
@@ -207,7 +213,7 @@ function withIterations(top: Usage, { sum: listed, longestInput, isAnswerListed 
   };
 }
 
-/** The larger of two counts of the same tokens, kind by kind; entries may leave out the lifetimes of what they wrote. */
+/** The larger of two counts of the same tokens, kind by kind; entries may leave out the lifetimes of cache writes. */
 function inputOfBoth(top: Usage, sum: Usage): InputCounts {
   const written = Math.max(top.cacheWrite + top.cacheWrite1h, sum.cacheWrite + sum.cacheWrite1h);
   const cacheWrite1h = Math.max(top.cacheWrite1h, sum.cacheWrite1h);
@@ -220,15 +226,15 @@ function inputOfBoth(top: Usage, sum: Usage): InputCounts {
 }
 
 /**
- * The longest list of iterations that is believed, far above the readings that a server makes for one answer. A longer one is no
- * count, as a count beyond TOKEN_COUNT_MAX is none: what was counted beside or before it stands.
+ * The longest list of iterations that is plausible, far above the number that a server makes for one answer. A longer
+ * one is ignored, like a count above TOKEN_COUNT_MAX; the counts next to it or before it stay.
  */
 export const ITERATIONS_MAX = 1_000;
 
-/** Entries of readings whose answer is the message. */
+/** Types of iterations that produce the answer. */
 const ANSWERS: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
 
-/** A try that declined before it had written anything is free, where another model answered in its place. */
+/** An attempt that declined before it wrote anything is free if another model answered in its place. */
 function isFreeDecline({ type, output_tokens }: JsonObject): boolean {
   return type === "message" && output_tokens === 0;
 }
@@ -245,7 +251,7 @@ function added(one: Usage, other: Usage): Usage {
   };
 }
 
-/** Writes a `usage` object for a messages client, every nullable member present (rule 44). */
+/** Writes a `usage` object for a messages client, with every nullable member (rule 44). */
 export function writeUsage(usage: Usage, tier: string | null = null): JsonObject {
   return {
     input_tokens: usage.input,

@@ -28,14 +28,14 @@ import { ownStopReason } from "./reply-encode.ts";
 import { MessageUsage, writeUsage } from "./usage.ts";
 
 const PING = sseFrame('{"type":"ping"}', "ping");
-/** Blocks that are believed to be open at one time. */
+/** The most blocks that can be open at one time. */
 const OPEN_BLOCKS_MAX = 64;
 /** `type`, `index` and `delta`. */
 const DELTA_EVENT_MEMBERS = 3;
 const TEXTS: ReadonlySet<string> = new Set(["text", "thinking", "partial_json"]);
 const STOP = sseFrame('{"type":"message_stop"}', "message_stop");
 
-/** Before a message has begun. */
+/** Counts before a message has begun. */
 const NOTHING_COUNTED: AttemptCounts = Object.freeze({ usage: undefined, final: false, produced: NOTHING_PRODUCED });
 
 export class MessagesWatcher implements Watcher {
@@ -46,17 +46,20 @@ export class MessagesWatcher implements Watcher {
   readonly #output = new MessagesOutput();
   #opened = false;
   #stopSeen = false;
-  /** The upstream's word for its failure; its count may still follow. */
+  /** The upstream's reason for its failure; its usage may still follow. */
   #failed: string | undefined;
-  /** Whether the error that ended the message came with a count. */
+  /** Whether the error that ended the message included usage. */
   #failedWithCount = false;
-  /** Indexes of blocks that have begun and not ended; the protocol has one at a time. */
+  /** Indexes of open blocks; the protocol allows one at a time. */
   readonly #openBlocks = new Set<number>();
   #ended = false;
   /** The last event, if it had output. */
   #last: JsonObject | undefined;
   readonly #untold: Untold | undefined;
-  /** A `message_delta` without a count that the bill can be made of: it waits for one, or for the end. */
+  /**
+   * A `message_delta` whose usage is not sufficient for the charge; it is held back until usage follows or the message
+   * ends.
+   */
   #waiting: { readonly data: Uint8Array; readonly usage: JsonObject | undefined } | undefined;
   #deltaSeen = false;
 
@@ -81,16 +84,16 @@ export class MessagesWatcher implements Watcher {
   see(event: SseEvent): SeenEvent {
     this.#last = undefined;
     if (event.data === undefined) return passed(event, false);
-    if (event.data.length === 0) return NOTHING; // SDKs stumble over it.
+    if (event.data.length === 0) return NOTHING; // SDKs fail on it.
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
-    if (text.trim() === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so do we.
+    if (text.trim() === "[DONE]") return NOTHING; // Some servers add chat's marker; SDKs ignore it, and so does the watcher.
     const payload = parseObject(text);
     if (!payload) return this.#refuse(invalid("an event is not a JSON object"));
     this.#answered?.see(payload);
     const type = payload.type;
     if (type === "error") {
       const error = errorIn(payload);
-      this.#usage.count(payload.usage); // What it has used is known for the bill.
+      this.#usage.count(payload.usage); // The usage is still needed for the charge.
       this.#failedWithCount = objectOf(payload.usage) !== undefined;
       return this.#refuse(reported(error?.type, error?.code, error?.message));
     }
@@ -112,7 +115,7 @@ export class MessagesWatcher implements Watcher {
     return type === "message_delta" ? this.#seeEnding(event, payload, semantic) : passed(event, semantic);
   }
 
-  /** A foreign word for the end is put into the protocol's own; one that says that the server broke off is no end. */
+  /** Replaces an unknown stop reason by the protocol's own. One that means that the server broke off is no end. */
   #seeEnding(event: SseEvent, payload: JsonObject, semantic: boolean): SeenEvent {
     this.#usage.count(payload.usage);
     const word = objectOf(payload.delta)?.stop_reason;
@@ -129,7 +132,7 @@ export class MessagesWatcher implements Watcher {
     return this.#seeDelta({ ...event, raw: own(event.raw), data: event.data && own(event.data) }, payload, semantic);
   }
 
-  /** Clients read `usage` of this event without looking whether it is there. */
+  /** Clients read `usage` of this event without checking that it is present. */
   #seeDelta(event: SseEvent, payload: JsonObject, semantic: boolean): SeenEvent {
     const before = this.#waiting && this.#settledDelta();
     this.#deltaSeen = true;
@@ -141,7 +144,7 @@ export class MessagesWatcher implements Watcher {
     return before || semantic ? { bytes: before, semantic, terminal: false } : NOTHING;
   }
 
-  /** The event that waits, with the usage that is charged as far as it is known now; a new one where there was none at all. */
+  /** The event that is held back, with the charged usage as far as it is known now; a new event if there was none. */
   #settledDelta(): Uint8Array | undefined {
     const counts = this.counts();
     const usage = this.#untold?.(counts) ?? counts.usage;
@@ -222,7 +225,7 @@ export class MessagesWatcher implements Watcher {
   }
 }
 
-/** Only where an event is the delta of one text, and holds nothing else. */
+/** Defined only for the delta of one text that contains nothing else. */
 export function varyingOf(payload: JsonObject): Varying | undefined {
   const delta = objectOf(payload.delta);
   if (payload.type !== "content_block_delta" || !delta || Object.keys(payload).length !== DELTA_EVENT_MEMBERS) {

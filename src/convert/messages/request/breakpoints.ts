@@ -1,5 +1,5 @@
 /**
- * Cache breakpoints for clients whose own protocols need none: a messages server caches nothing but what ends at one
+ * Cache breakpoints for clients whose own protocols need none: a messages server caches only what ends at one
  * (docs/translation-rules.md rule 19).
  */
 import { objectOf } from "../../../values/json-object.ts";
@@ -8,10 +8,10 @@ import type { HubRequest } from "../../hub.ts";
 import { cacheControl } from "../shape.ts";
 import type { ContentBlock, Message } from "./turns.ts";
 
-/** Most cache breakpoints that one request may carry, the body's own among them. */
+/** The most cache breakpoints in one request, including the body's own. */
 const BREAKPOINTS_MAX = 4;
 
-/** Characters of text that count as a token: rather too few, since a breakpoint on too short a beginning costs nothing. */
+/** Characters of text per token. Rather too few, because a breakpoint after too short a beginning costs nothing. */
 const CHARS_PER_TOKEN = 3;
 
 /** The parts of a request in the order in which they are cached. */
@@ -22,8 +22,9 @@ interface CachedParts {
 }
 
 /**
- * Takes the first of too many breakpoints away, and adds what is missing at the ends of the last two turns of the user,
- * of the system text and of the tools. The next request finds the end of this one's last turn at its second-last.
+ * Removes the first breakpoints if there are too many, and adds missing ones at the ends of the last two user turns, of
+ * the system text and of the tools. In the next request, the end of this request's last turn is that of its second-last
+ * one, so its cache is found.
  */
 export function settleBreakpoints(parts: CachedParts, hub: HubRequest, { capabilities }: RouteFacts): void {
   const blocks = [parts.tools, parts.system, ...parts.messages.map(({ content }) => content)].flat();
@@ -41,20 +42,20 @@ export function settleBreakpoints(parts: CachedParts, hub: HubRequest, { capabil
   }
 }
 
-/** OpenAI's word for: no breakpoint but those that the request has. */
+/** OpenAI's value for: only the breakpoints in the request. */
 function choosesItsOwn({ promptCache }: HubRequest): boolean {
   return objectOf(promptCache.prompt_cache_options)?.mode === "explicit";
 }
 
-/** The blocks that should end something cached, the most useful first. */
+/** The blocks that should end a cached beginning, the most useful first. */
 function wantedEnds({ tools, system, messages }: CachedParts): readonly ContentBlock[] {
   const turns = messages.filter(({ role }) => role === "user").map(({ content }) => content.at(-1));
   return [turns.at(-1), turns.at(-2), system.at(-1), tools.at(-1)].filter((block) => block !== undefined);
 }
 
 /**
- * The first block that may get one: the beginning up to it is long enough, and no breakpoint of an hour comes later,
- * since the protocol wants the longer lives first.
+ * The first block that may get one: the beginning up to it is long enough, and no breakpoint of an hour follows,
+ * because the protocol requires longer lifetimes first.
  */
 function earliestOf(blocks: readonly ContentBlock[], hub: HubRequest, charsMin: number): number {
   if (hub.cache?.ttl === "long") return blocks.length;
@@ -67,7 +68,7 @@ function earliestOf(blocks: readonly ContentBlock[], hub: HubRequest, charsMin: 
   return longEnough < 0 ? blocks.length : Math.max(afterLong, longEnough);
 }
 
-/** The characters of all names and texts in a value; counting ends when there are `enough`. */
+/** The number of characters of all names and texts in a value; counting ends at `enough`. */
 function charsOf(value: unknown, enough: number): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return value === undefined ? 0 : 1;

@@ -1,4 +1,4 @@
-/** Messages of the messages protocol as turns (docs/translation-rules.md rules 10 to 21). */
+/** Decodes messages of the messages protocol to turns (docs/translation-rules.md rules 10 to 21). */
 
 import { isGiven, isObject, type JsonObject } from "../../../values/json-object.ts";
 import { shownValue } from "../../../values/words/shown.ts";
@@ -8,12 +8,12 @@ import { provePairs } from "../../rules/pairing.ts";
 import { optionalFlag, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { TurnList } from "../../rules/turns.ts";
 
-/** Text without ornaments. */
+/** A text part with no other member. */
 export function plainText(value: string): TextPart {
   return { type: "text", text: value };
 }
 
-/** A text block at a place. */
+/** The text block at a path. */
 export function textBlock(block: JsonObject, path: string): TextPart {
   return { type: "text", text: text(block.text, `${path}.text`), cache: breakpoint(block) };
 }
@@ -23,19 +23,19 @@ function breakpoint(block: JsonObject): TextPart["cache"] {
   return { ttl: block.cache_control.ttl === "1h" ? "long" : "short" };
 }
 
-/** Server tool blocks: a use and its result, dropped as a pair (rule 21). */
+/** Blocks of server tools: a use and its result, dropped as a pair (rule 21). */
 function isServerTool(type: unknown): boolean {
   return (
     type === "server_tool_use" || type === "mcp_tool_use" || (typeof type === "string" && type.endsWith("_tool_result"))
   );
 }
 
-/** The turns of a body, and what is between them. */
+/** The turns of a body, and the values that its messages set. */
 export class MessagesConversation {
   readonly #list = new TurnList();
   /** The effort of the last system message that has one (rule 10). */
   effort: unknown = undefined;
-  /** System text before the first turn belongs to the leading system text, not to the middle of the conversation. */
+  /** System text before the first turn; it belongs to the leading system text. */
   readonly leading: TextPart[] = [];
   serverTools = false;
 
@@ -74,7 +74,7 @@ export class MessagesConversation {
       else if (isServerTool(block.type)) this.serverTools = true;
       else for (const part of contentBlock(block, path)) parts.push(part);
     }
-    this.#list.pushResults(results, param); // Results first, wherever they stood in the message (rule 13).
+    this.#list.pushResults(results, param); // Results first, wherever they are in the message (rule 13).
     if (parts.length > 0 || results.length === 0) this.#list.push({ role: "user", parts, plain, param });
   }
 
@@ -86,7 +86,7 @@ export class MessagesConversation {
       if (isServerTool(block.type)) this.serverTools = true;
       else if (block.type !== "fallback") parts.push(assistantBlock(block, path, index === 0));
     }
-    // Consecutive turns of one side are one turn in this protocol (rule 16).
+    // In this protocol, consecutive messages of one role are one turn (rule 16).
     this.#list.pushAssistant(parts, param);
   }
 
@@ -130,7 +130,7 @@ function nameOf(block: JsonObject): string {
   return typeof block.type === "string" ? block.type : "nameless";
 }
 
-/** The blocks that user messages and tool results share, as text, images and files. */
+/** The blocks that are allowed in user messages and tool results: text, images and files. */
 function contentBlock(block: JsonObject, path: string): readonly (TextPart | ImagePart | FilePart)[] {
   if (block.type === "text") return [textBlock(block, path)];
   if (block.type === "image") return [imageBlock(block, path)];
@@ -158,7 +158,8 @@ function documentBlock(block: JsonObject, path: string): readonly (TextPart | Im
   const source = record(block.source, `${path}.source`);
   const name = optionalText(block.title, `${path}.title`);
   const context = optionalText(block.context, `${path}.context`);
-  // What the client says about a document stands before it, since no other protocol has a place for it (rule 18).
+  // The client's context for a document becomes a text before it, because no other protocol has a member for it (rule
+  // 18).
   const before = told([context]);
   const cache = breakpoint(block);
   if (source.type === "text") {
@@ -171,12 +172,12 @@ function documentBlock(block: JsonObject, path: string): readonly (TextPart | Im
   return [...before, { type: "file", source: mediaSource(source, path), name, cache, param: path }];
 }
 
-/** What is said of a document, as texts of their own. */
+/** Descriptions of a document, as text parts. */
 function told(said: readonly (string | undefined)[]): readonly TextPart[] {
   return said.flatMap((one) => (one === undefined || one === "" ? [] : [plainText(one)]));
 }
 
-/** A search result as text: title and address, then what was found (rule 18). */
+/** A search result as text: title and URL, then its content (rule 18). */
 function searchResult(block: JsonObject, path: string): readonly (TextPart | ImagePart | FilePart)[] {
   const head = [optionalText(block.title, `${path}.title`), optionalText(block.source, `${path}.source`)]
     .filter((line) => line !== undefined && line !== "")

@@ -1,4 +1,4 @@
-/** Anthropic Messages requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
+/** Decodes Anthropic Messages requests to the hub form (docs/translation-rules.md rules 9 to 38). */
 import { isDeepStrictEqual } from "node:util";
 import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
@@ -25,8 +25,8 @@ import { MessagesConversation, plainText, textBlock } from "./conversation.ts";
 import { MESSAGES_READS } from "./members.ts";
 
 /**
- * A messages request as a hub request, or what is wrong with it.
- * @param json the body, parsed; its top-level members have passed accept's checks.
+ * A messages request as a hub request, or the refusal of it.
+ * @param json the parsed body; its top-level members have passed accept's checks.
  */
 export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | Refusal {
   return refusing(() => decode(json, facts));
@@ -80,7 +80,7 @@ function systemBlock(raw: unknown, index: number): TextPart {
   return textBlock(block, `system.${index}`);
 }
 
-/** Required (rule 22), and 0 only warms a cache that exists on messages alone. */
+/** The required output limit (rule 22). 0 only warms a cache, which exists on messages servers alone. */
 function decodeLimit(value: unknown): HubRequest["outputLimit"] {
   if (!isGiven(value)) return refuse("missing_field", "max_tokens", "max_tokens: Field required.");
   const tokens = optionalCount(value, "max_tokens", 0) ?? 0;
@@ -130,7 +130,9 @@ function decodeReasoning(json: JsonObject, lastEffort: unknown): ReasoningWish {
   };
 }
 
-/** What the client's metadata says beside its user's id, up to as many names as are told of any body. */
+/**
+ * Members of the client's metadata in addition to the user id, up to the number of names that is reported for any body.
+ */
 function otherMetadata(json: JsonObject): readonly string[] {
   const metadata = optionalRecord(json.metadata, "metadata");
   if (metadata === undefined) return [];
@@ -144,14 +146,14 @@ const OWN: Readonly<Record<string, RestField["weight"]>> = {
   container: "required",
   mcp_servers: "required",
   thread: "required",
-  // Its answer would be a summary and nothing else.
+  // The answer would be a summary and nothing else.
   compaction: "required",
   context_management: "meaning",
   fallbacks: "meaning",
   safeguards: "meaning",
 };
 
-/** What only this protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
+/** Members that only this protocol has: those that are refused, and those that are left out (rules 3, 30 and 31). */
 function decodeRest(json: JsonObject, serverTools: boolean): readonly RestField[] {
   const rest = restOf(json, OWN).filter((field) => !(Array.isArray(field.value) && field.value.length === 0));
   for (const name of otherMetadata(json)) rest.push({ param: `metadata.${name}`, value: true, weight: "hint" });

@@ -1,13 +1,19 @@
-/** What the decoder of messages requests reads; every other member is named (docs/translation-rules.md rules 2, 3 and 31). */
+/**
+ * The members that the decoder of messages requests reads; every other member is named (docs/translation-rules.md rules
+ * 2, 3 and 31).
+ */
 import { messagesTyped } from "../../rules/tool-typed.ts";
 import { byMember, reads } from "../../rules/unread.ts";
 
-/** Sources that the model named in earlier turns, and marks for a cache that the other protocols keep by themselves. */
+/**
+ * `citations`: sources that the model cited in earlier turns. `cache_control`: breakpoints, which the other protocols
+ * set themselves.
+ */
 const TEXT = reads({ read: "type text", hint: "cache_control citations" });
 
 const IMAGE = reads(
   { read: "type source", hint: "cache_control" },
-  // To scale an image down is what servers do anyway; the other word asks for a refusal.
+  // Servers scale images down anyway; the other value asks for a refusal.
   { transformations: reads({ lost: "oversized_image", unsaid: { oversized_image: ["downsize"] } }) },
 );
 
@@ -48,7 +54,7 @@ const ASSISTANT = byMember("type", {
     hint: "cache_control caller toolset_name",
     unsaid: { caller: [{ type: "direct" }] },
   }),
-  // Where another model of the vendor took over: what it said stands in the other blocks.
+  // Marks where another model of the vendor took over; its output is in the other blocks.
   fallback: reads({ hint: "type from to trigger" }),
 });
 
@@ -64,7 +70,7 @@ const TOOL_NAMES = {
   unsaid: { allowed_callers: [["direct"]], type: ["custom"] },
 };
 const OWN_TOOL = reads({ read: "type name description input_schema strict", ...TOOL_NAMES });
-/** Their schema is ours where the target does not know the type. */
+/** If the target does not know the type, the tool's schema is ours. */
 const TYPED_TOOL = reads({ read: "type name", ...TOOL_NAMES, lost: `${TOOL_NAMES.lost} strict` });
 
 export const MESSAGES_READS = reads(

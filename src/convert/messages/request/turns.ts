@@ -1,4 +1,7 @@
-/** The hub's turns as messages of the messages protocol (docs/translation-rules.md rules 10 to 19, 34, 35 and 38). */
+/**
+ * Writes the hub's turns as messages of the messages protocol (docs/translation-rules.md rules 10 to 19, 34, 35 and
+ * 38).
+ */
 
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
 import type { AssistantTurn, FilePart, HubRequest, TextPart, ToolResult, Turn, UserPart } from "../../hub.ts";
@@ -13,7 +16,7 @@ import type { NameBook } from "../../rules/tool-names.ts";
 import { argumentsObject } from "../../rules/tool-wrap.ts";
 import { cacheControl } from "../shape.ts";
 
-/** A block as it is written; `cache_control` may still be taken away. */
+/** A block to be written; its `cache_control` may still be removed. */
 export type ContentBlock = Record<string, unknown>;
 
 export interface Message {
@@ -21,7 +24,7 @@ export interface Message {
   readonly content: ContentBlock[];
 }
 
-/** What the writer of a conversation needs beside the turns. */
+/** What the writer of a conversation needs in addition to the turns. */
 interface MessagesScribe {
   readonly hub: HubRequest;
   readonly route: RouteFacts;
@@ -31,7 +34,7 @@ interface MessagesScribe {
   readonly losses: Losses;
 }
 
-/** The whole conversation, roles alternating. */
+/** The whole conversation, with alternating roles. */
 export function writeTurns(scribe: MessagesScribe): readonly Message[] {
   const messages: Message[] = [];
   const turns = settleResults(scribe.hub.turns);
@@ -51,7 +54,7 @@ export function writeTurns(scribe: MessagesScribe): readonly Message[] {
   return messages;
 }
 
-/** Neighbours of one role are one message (rule 16). */
+/** Neighbors of one role become one message (rule 16). */
 function push(messages: Message[], role: "user" | "assistant", blocks: readonly ContentBlock[]): void {
   if (blocks.length === 0) return;
   const last = messages.at(-1);
@@ -59,7 +62,10 @@ function push(messages: Message[], role: "user" | "assistant", blocks: readonly 
   else for (const block of blocks) last.content.push(block);
 }
 
-/** Where the protocol takes a system message: after a user message, and last or before an assistant's (rule 10). */
+/**
+ * Whether the protocol takes a system message here: after a user message, and either last or before an assistant
+ * message (rule 10).
+ */
 function takesSystemHere(messages: readonly Message[], next: Turn | undefined, scribe: MessagesScribe): boolean {
   if (!scribe.route.capabilities.midSystem) return false;
   return messages.at(-1)?.role === "user" && (next === undefined || next.role === "assistant");
@@ -73,7 +79,7 @@ function writeUser(messages: Message[], parts: readonly UserPart[], param: strin
   push(messages, "user", blocks);
 }
 
-/** Text blocks without the blank ones, whose cache breakpoints move to the block before (rule 15). */
+/** Text blocks without blank ones, whose cache breakpoints move to the block before (rule 15). */
 export function textBlocks(parts: readonly TextPart[]): ContentBlock[] {
   const blocks: ContentBlock[] = [];
   for (const part of parts) pushText(blocks, part);
@@ -104,7 +110,7 @@ function contentBlocks(parts: readonly UserPart[], route: RouteFacts): ContentBl
   return blocks;
 }
 
-/** The one type of bytes that a document may have, beside plain text. */
+/** The only type of bytes that a document may have; plain text is not sent as bytes. */
 const PDF = "application/pdf";
 
 function documentBlock(part: FilePart, route: RouteFacts): ContentBlock {
@@ -145,7 +151,7 @@ function resultContent(result: ToolResult, scribe: MessagesScribe): unknown {
   return blocks.length > 0 ? blocks : "";
 }
 
-/** Reasoning as the protocol writes it. */
+/** The types of reasoning blocks in this protocol. */
 const THINKING: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking"]);
 
 function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly ContentBlock[] {
@@ -154,7 +160,7 @@ function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly 
   for (const part of turn.parts) {
     if (part.type === "text") pushText(blocks, part);
     else if (part.type === "refusal")
-      pushText(blocks, { type: "text", text: part.text }); // There is no other word for it (rule 14).
+      pushText(blocks, { type: "text", text: part.text }); // The protocol has no refusal block (rule 14).
     else if (part.type === "tool-call") {
       const id = scribe.ids.ofCall(part.id);
       const input = argumentsObject(part.tool, part.input);
@@ -165,9 +171,9 @@ function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly 
 }
 
 /**
- * Whether the last tool loop has begun without the thinking that led to its first calls (rule 27). A loop is one turn for the
- * model, which thinks at its beginning and need not do so again before later calls; it begins after what the user said
- * last, results aside.
+ * Whether the last tool loop begins without the thinking that led to its first calls (rule 27). A loop is one turn for
+ * the model, which thinks at its beginning and need not think again before later calls. The loop begins after the last
+ * user message that is not only results.
  */
 export function endsInBareCalls(
   messages: readonly { readonly role: unknown; readonly content: readonly { readonly type?: unknown }[] }[],
