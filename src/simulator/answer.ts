@@ -1,4 +1,4 @@
-/** One model request: the behaviour that applies, then the head and the steps of its answer. */
+/** Answers one model request: finds the behavior that applies, then sends headers and body step by step. */
 
 import type { ServerResponse } from "node:http";
 import type { JsonObject } from "../values/json-object.ts";
@@ -29,19 +29,19 @@ import { type Link, pause, untilGone, writeSteps } from "./writer.ts";
 
 /** What an answer needs to know of its request. */
 interface SimulatedRequest {
-  /** What a stateful server keeps; undefined: nothing. */
+  /** The responses that a stateful server keeps; undefined: none. */
   readonly kept: KeptResponses | undefined;
   readonly protocol: Protocol;
   readonly json: unknown;
   readonly bodyBytes: number;
-  /** Text of the `x-simulate` header. */
+  /** Value of the `x-simulate` header. */
   readonly header: string | undefined;
   readonly seed: string;
   readonly pace: ReplyDelays;
   readonly chosen: ProgrammedBehaviour;
-  /** Refuse what the vendors refuse, see `strict.ts`. */
+  /** Whether to refuse what the vendors refuse, see `strict.ts`. */
   readonly isStrict: boolean;
-  /** How often this body met a fault that has `times`, this time included. */
+  /** Counts how often this body met a fault with `times`, including this time. */
   countFault(): number;
 }
 
@@ -92,7 +92,7 @@ export async function answerModel(link: Link, question: SimulatedRequest): Promi
   return sendReply(link, question, reply, pace);
 }
 
-/** Sends an error of this status in the protocol's shape. */
+/** Sends an error with this status in the protocol's form. */
 export function sendError(
   res: ServerResponse,
   { protocol, seed }: Pick<SimulatedRequest, "protocol" | "seed">,
@@ -104,7 +104,7 @@ export function sendError(
   res.writeHead(status, base).end(JSON.stringify(body));
 }
 
-/** The first thing that the real service would refuse, or undefined. */
+/** The first problem that the real service would refuse, or undefined. */
 function requestProblem(protocol: Protocol, json: unknown): ErrorWords | undefined {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     return { message: "We could not parse the JSON body of your request." };
@@ -135,7 +135,7 @@ function behaviourFor(question: SimulatedRequest, conversation: ReceivedRequest)
   return rest;
 }
 
-/** Bytes in place of an HTTP answer; the connection ends after them. */
+/** Sends bytes instead of an HTTP answer, then ends the connection. */
 function sendRaw(link: Link, raw: string | Uint8Array): void {
   link.res.socket?.end(typeof raw === "string" ? Buffer.from(raw, "base64") : raw);
 }
@@ -193,7 +193,7 @@ async function sendReply(
   await writeSteps(link, steps, { pace, ...compress, apart: chunkBytes !== undefined });
 }
 
-/** Bytes of all steps; a stall or a reset promises one byte that never comes. */
+/** The length of all steps. A stall or a reset promises one more byte, which is never sent. */
 function lengthOf(steps: readonly WriteStep[]): number {
   return steps.reduce((sum, step) => sum + (step.kind === "bytes" ? step.bytes.length : 1), 0);
 }

@@ -2,21 +2,21 @@
  * What the simulated model server is asked to do, and the two ways to ask it from outside.
  *
  * 1. A header: `x-simulate: {"text":"hello"}`.
- * 2. A line inside the last user text, for callers behind a gateway that filters headers:
+ * 2. A line in the last user text, for callers behind a gateway that filters headers:
  *
  *        simulate: {"text":"hello", "thinking":"hm", "tools":[{"name":"f","arguments":{"a":1}}]}
  *
- *    The JSON is the rest of that line, or runs to the end of the text.
+ *    The JSON is the rest of that line, or continues to the end of the text.
  *
- * In process, `simulator.program(behaviour)` does the same. Where several speak, the programmed behaviour wins over the
- * header, the header over the line, the line over a program that is always on. Every field is optional; a name that is
- * not listed here is refused with 400, so that a typing error cannot pass as a successful test.
+ * In process, `simulator.program(behaviour)` does the same. If several apply, the order of precedence is: a program for
+ * the next requests, the header, the line, a program that is always on. Every field is optional. A field that is not
+ * listed here is refused with 400, so that a typing error cannot make a test pass.
  */
 
 /** One tool call of the reply. */
 export interface ToolPlan {
   readonly name: string;
-  /** An object, or a string that is sent unchanged (so that broken JSON can be sent). A custom tool's input. */
+  /** An object, or a string that is sent unchanged (to send broken JSON). For a custom tool: its input. */
   readonly arguments?: unknown;
   readonly id?: string;
   /** Default `function`. On messages, which has no custom tools, a custom one becomes `{"input": "..."}`. */
@@ -26,8 +26,8 @@ export interface ToolPlan {
 }
 
 /**
- * Why the reply ends, in neutral words; `reply.ts` has the table per protocol. Any other text is sent unchanged.
- * Default: `tools` with tool calls, `refusal` with a refusal, `length` when the limit cut it, else `end`.
+ * Why the reply ends, in neutral names; `reply.ts` maps them to each protocol. Any other text is sent unchanged.
+ * Default: `tools` with tool calls, `refusal` with a refusal, `length` if the limit cut it, else `end`.
  */
 export type StopCause =
   | "end"
@@ -51,23 +51,23 @@ export interface SimulatedUsage {
   readonly reasoning: number;
 }
 
-/** How long an answer takes; a person should see a stream, a test should not wait. */
+/** Delays of an answer. People should see it stream; tests should not wait. */
 export interface ReplyDelays {
   readonly headersDelayMs: number;
   readonly firstDelayMs: number;
   readonly betweenMs: number;
 }
 
-/** What goes wrong. Event counts are frames of the stream; in a whole reply any of them means half of the body. */
+/** What goes wrong. Event counts are frames of the stream; in a whole reply, each of them means half of the body. */
 export interface Fault {
-  /** Only the first so many requests with the same body meet the fault; default: all of them. */
+  /** Only this many requests with the same body meet the fault; default: all of them. */
   readonly times?: number;
-  /** Answer with this status in the protocol's error shape, or with `body`. */
+  /** Answers with this status in the protocol's error form, or with `body`. */
   readonly status?: number;
   readonly type?: string;
   readonly code?: string;
   readonly message?: string;
-  /** Sent unchanged when it is a string, else as JSON. */
+  /** A string is sent unchanged, anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly retryAfter?: string | number;
@@ -78,11 +78,11 @@ export interface Fault {
   readonly resetBeforeHeaders?: boolean;
   readonly stallAfterEvents?: number;
   readonly resetAfterEvents?: number;
-  /** A clean end of the body without the terminal event. */
+  /** The body ends cleanly without the terminal event. */
   readonly endAfterEvents?: number;
   /** A frame that is not JSON after `n` events, or the bytes of `text` or `base64` unchanged. */
   readonly garbageAfterEvents?: number | { readonly n: number; readonly text?: string; readonly base64?: string };
-  /** The protocol's own error event. `failed` sends `response.failed` in place of `error` on responses. */
+  /** The protocol's own error event. `failed` sends `response.failed` instead of `error` on responses. */
   readonly errorEventAfter?: {
     readonly n: number;
     readonly type?: string;
@@ -99,16 +99,16 @@ export interface Fault {
   /** True sends `application/octet-stream`. */
   readonly wrongContentType?: boolean | string;
   readonly extraHeaders?: Readonly<Record<string, string | string[]>>;
-  /** One valid event of at least so many bytes after the first (whole: a member `padding`). */
+  /** One valid event of at least this many bytes after the first (in a whole reply: a member `padding`). */
   readonly hugeEvent?: number;
-  /** So many `data:` lines without data after the first event. */
+  /** This many `data:` lines without data after the first event. */
   readonly emptyEvents?: number;
-  /** Written on the socket in place of an HTTP answer; a string is base64. */
+  /** Written to the socket instead of an HTTP answer; a string is base64. */
   readonly rawResponse?: string | Uint8Array;
   readonly compress?: "gzip" | "br" | "deflate" | "zstd";
 }
 
-/** One frame of a stream as a test dictates it. */
+/** One frame of a stream, given by a test. */
 interface DictatedFrame {
   readonly event?: string;
   readonly data: unknown;
@@ -116,41 +116,41 @@ interface DictatedFrame {
 
 export interface Behaviour {
   readonly text?: string;
-  /** Several texts: text blocks on messages, message items on responses, one content on chat. */
+  /** Several texts: text blocks on messages, message items on responses, one joined content on chat. */
   readonly texts?: readonly string[];
   /** Responses: all texts are parts of one message item. */
   readonly oneItem?: boolean;
   readonly thinking?: string;
-  /** Responses: send thinking as `reasoning_text` in place of a summary. */
+  /** Responses: sends thinking as `reasoning_text` instead of a summary. */
   readonly rawReasoning?: boolean;
   /** Messages: a redacted_thinking block; responses: a reasoning item that has only its encrypted content. */
   readonly redacted?: string;
   readonly tools?: readonly ToolPlan[];
   /** Calls the named tool of the request, or its first one, with arguments made from its schema. */
   readonly useTool?: boolean | string;
-  /** Chat and responses: deltas of several tool calls take turns. Messages never overlaps blocks. */
+  /** Chat and responses: deltas of several tool calls alternate. Messages never interleaves blocks. */
   readonly interleave?: boolean;
   readonly refusal?: string;
-  /** Members that no client knows, after the rest: of a delta on chat, of a block or an item of their own elsewhere. */
+  /** Unknown members, after all others: on chat in a delta, elsewhere in a block or item of their own. */
   readonly extra?: Readonly<Record<string, unknown>>;
   readonly stop?: StopCause;
   readonly stopSequence?: string;
   readonly usage?: Partial<SimulatedUsage>;
-  /** The reply is not cut at the request's output limit. */
+  /** The reply is not truncated at the request's output limit. */
   readonly ignoreLimit?: boolean;
-  /** Characters per delta, default 12. */
+  /** Characters per delta; default 12. */
   readonly deltaChars?: number;
-  /** The body is written in pieces of so many bytes, which may cut a character or an event. */
+  /** The body is written in pieces of this many bytes, which may split a character or an event. */
   readonly chunkBytes?: number;
   readonly lineEnd?: "\n" | "\r\n" | "\r";
-  /** A heartbeat of the protocol after every so many events. */
+  /** A heartbeat of the protocol after every this many events. */
   readonly pings?: number;
   readonly obfuscation?: boolean;
   readonly noUsage?: boolean;
   readonly usageOnEveryChunk?: boolean;
-  /** The model name that the reply carries in place of the request's. */
+  /** The model name in the reply, instead of the request's. */
   readonly model?: string;
-  /** Replaces the whole stream (`data` that is a string is sent unchanged). */
+  /** Replaces the whole stream; a `data` that is a string is sent unchanged. */
   readonly frames?: readonly DictatedFrame[];
   /** Replaces the whole reply's JSON. */
   readonly body?: unknown;
@@ -158,7 +158,7 @@ export interface Behaviour {
   readonly pace?: Partial<ReplyDelays>;
 }
 
-/** A directive that cannot be read; answered with 400 and this message. */
+/** An invalid directive; answered with 400 and this message. */
 export class DirectiveError extends Error {}
 
 type Kind = "string" | "number" | "boolean" | "object" | "array" | "any";
@@ -194,8 +194,8 @@ const FIELDS: Readonly<Record<keyof Behaviour, Kind>> = {
 };
 
 /**
- * Reads a behaviour from JSON text.
- * @throws DirectiveError when it is not a JSON object, has a name that does not exist or a value of the wrong type.
+ * Parses a behavior from JSON text.
+ * @throws DirectiveError if it is not a JSON object, or has an unknown field or a value of the wrong type.
  */
 export function parseBehaviour(text: string): Behaviour {
   let value: unknown;
@@ -215,8 +215,8 @@ export function parseBehaviour(text: string): Behaviour {
 
 /**
  * Finds the last `simulate:` line of a text.
- * @returns the behaviour, or undefined when there is no such line.
- * @throws DirectiveError when there is one that cannot be read.
+ * @returns the behavior; undefined if there is no such line.
+ * @throws DirectiveError if the line is invalid.
  */
 export function parseDirective(text: string): Behaviour | undefined {
   const lines = [...text.matchAll(/^[ \t]*simulate:[ \t]*/gm)];
@@ -227,7 +227,10 @@ export function parseDirective(text: string): Behaviour | undefined {
   return parseBehaviour(isJson(line) ? line : rest);
 }
 
-/** Lays one behaviour over another; `usage`, `fault` and `pace` are merged member by member. */
+/**
+ * Merges two behaviors; the fields of `above` replace those of `below`. `usage`, `fault` and `pace` are merged member
+ * by member.
+ */
 export function overlay(below: Behaviour, above: Behaviour | undefined): Behaviour {
   if (!above) return below;
   return {

@@ -35,7 +35,7 @@ export function chatBody(reply: SimulatedReply): object {
   };
 }
 
-/** The streamed reply: first chunk, deltas, last chunk of each choice, usage when it was asked for, `[DONE]`. */
+/** The streamed reply: first chunk, deltas, last chunk of each choice, usage if the request asks for it, `[DONE]`. */
 export function chatStream(reply: SimulatedReply): StreamShape {
   const chunk = chunkMaker(reply);
   const { usage } = chatUsage(reply);

@@ -1,4 +1,4 @@
-/** What a request says, in one form for the three protocols; reads only what the reply depends on. */
+/** The content of a request, in one form for the three protocols; reads only what the reply depends on. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
@@ -14,25 +14,25 @@ export interface ReceivedRequest {
   readonly model: string;
   readonly stream: boolean;
   readonly messageCount: number;
-  /** Text of the last user turn; empty when the conversation ends otherwise. */
+  /** Text of the last user turn; empty if the conversation ends with something else. */
   readonly lastUserText: string;
   readonly endsWithToolResult: boolean;
   readonly tools: readonly ReceivedTool[];
-  /** Most output tokens that the request allows. */
+  /** The most output tokens that the request allows. */
   readonly outputLimit: number | undefined;
   readonly stopSequences: readonly string[];
-  /** The request wants to see reasoning (messages and responses; chat has no standard field for it). */
+  /** Whether the request asks to see reasoning (messages and responses; chat has no standard field for it). */
   readonly wantsThinking: boolean;
-  /** Schema of the wanted JSON reply; `{}` for any JSON; undefined when prose will do. */
+  /** Schema of the requested JSON reply; `{}` for any JSON; undefined for text. */
   readonly jsonSchema: unknown;
-  /** How many choices (chat `n`). */
+  /** Number of choices (chat `n`). */
   readonly choices: number;
 }
 
-/** Most choices that chat allows in one reply. */
+/** The most choices that chat allows in one reply. */
 const CHOICES_MAX = 128;
 
-/** Reads a request that already has its required fields. */
+/** Reads a request that has its required fields. */
 export function readConversation(protocol: Protocol, body: JsonObject): ReceivedRequest {
   const turns = protocol === "responses" ? inputItems(body.input) : list(body.messages);
   const ending = readEnding(turns);
@@ -50,12 +50,12 @@ export function readConversation(protocol: Protocol, body: JsonObject): Received
   };
 }
 
-/** An object member as an object, an empty one when it is anything else. */
+/** The value if it is an object, else an empty object. */
 export function object(value: unknown): JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
-/** The objects of an array, an empty list when it is anything else. */
+/** The elements of an array, each as an object; an empty list if the value is not an array. */
 export function list(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.map(object) : [];
 }
@@ -64,7 +64,7 @@ function inputItems(input: unknown): readonly JsonObject[] {
   return typeof input === "string" ? [{ role: "user", content: input }] : list(input);
 }
 
-/** Walks back to the last turn that counts: a gateway or a client may add system text after it. */
+/** Searches backward for the last turn that decides the reply; a gateway or a client may add system text after it. */
 function readEnding(turns: readonly JsonObject[]): { lastUserText: string; endsWithToolResult: boolean } {
   for (let i = turns.length - 1; i >= 0; i--) {
     const turn = turns[i] as JsonObject;
@@ -98,7 +98,7 @@ function readTool(tool: JsonObject, namespace?: string): ReceivedTool[] {
   const nested = object(tool.function ?? tool.custom);
   const name = nested.name ?? tool.name;
   if (typeof name !== "string") return [];
-  // On messages `type: "custom"` is the ordinary tool with a schema.
+  // On messages, `type: "custom"` is the ordinary tool with a schema.
   const kind = tool.type === "custom" && tool.input_schema === undefined ? "custom" : "function";
   const schema = nested.parameters ?? tool.parameters ?? tool.input_schema;
   return [{ name, kind, schema, ...(namespace ? { namespace } : {}) }];

@@ -1,4 +1,4 @@
-/** Error bodies of the simulated vendors: what a gateway meets upstream, not what it answers. */
+/** Error bodies of the simulated vendors: what a gateway receives from upstream, not what it answers. */
 
 import type { Protocol } from "../values/protocol.ts";
 
@@ -33,7 +33,7 @@ const ROWS: Readonly<Record<number, VendorErrorType>> = {
   529: { openai: "server_error", code: "server_is_overloaded", messages: "overloaded_error" },
 };
 
-/** The body of an error answer of this status in the protocol's shape. */
+/** The body of an error answer with this status, in the protocol's form. */
 export function errorBody(protocol: Protocol, status: number, words: ErrorWords, requestId: string): object {
   const row = ROWS[status] ?? (status >= 500 ? SERVER : INVALID);
   if (protocol === "messages") {

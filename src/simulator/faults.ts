@@ -1,23 +1,26 @@
-/** Bends a good reply into what the behaviour asks for: a list of steps that the writer carries out blindly. */
+/**
+ * Turns a good reply into the faulty one that the behavior asks for: a list of steps that the writer executes without
+ * checks.
+ */
 
 import type { Behaviour, Fault } from "./behaviour.ts";
 import { type Frame, frameText, type StreamShape } from "./frame.ts";
 
-/** Bytes to write, then nothing more until the client leaves, or a TCP reset. The end of the list is a clean end. */
+/** Bytes to write; a stall until the client disconnects; or a TCP reset. The end of the list is a clean end. */
 export type WriteStep =
   | { readonly kind: "bytes"; readonly bytes: Buffer }
   | { readonly kind: "stall" }
   | { readonly kind: "reset" };
 
-/** Half a character, a lost bracket and a zero byte: neither UTF-8 nor JSON nor an event. */
+/** Half a character, an unmatched brace and a zero byte: neither UTF-8 nor JSON nor an event. */
 const GARBAGE = Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0x20, 0x7b, 0x22, 0xc3, 0x00, 0xff, 0x0a, 0x0a]);
 
-/** Largest filler event; a caller's `hugeEvent` above it gets this. V8 holds no string of twice the size. */
+/** The largest filler event; a larger `hugeEvent` is reduced to this. V8 cannot hold a string of twice the size. */
 export const HUGE_EVENT_BYTES_MAX = 256 * 1024 * 1024;
-/** Most events without data. */
+/** The most events without data. */
 const EMPTY_EVENTS_MAX = 2_000_000;
 
-/** The steps of a stream: frames with heartbeats and padding, cut where the fault says. */
+/** The steps of a stream: frames with heartbeats and padding, cut at the fault. */
 export function streamSteps(shape: StreamShape, behaviour: Behaviour): WriteStep[] {
   const fault = behaviour.fault ?? {};
   const lineEnd = behaviour.lineEnd ?? "\n";
@@ -33,7 +36,7 @@ export function streamSteps(shape: StreamShape, behaviour: Behaviour): WriteStep
   return [...steps, ...tail];
 }
 
-/** The steps of a whole body; faults that count events strike at its half. */
+/** The steps of a whole body; faults that count events happen at half of it. */
 export function wholeSteps(body: Buffer, fault: Fault = {}): WriteStep[] {
   const half = bytesStep(body.subarray(0, body.length >> 1));
   if (fault.stallAfterEvents !== undefined) return [half, { kind: "stall" }];
@@ -43,7 +46,7 @@ export function wholeSteps(body: Buffer, fault: Fault = {}): WriteStep[] {
   return [bytesStep(body)];
 }
 
-/** Cuts everything that is written into pieces of `size` bytes; what is left goes out before a stall and at the end. */
+/** Splits everything that is written into pieces of `size` bytes; the rest is written before a stall and at the end. */
 export function recut(steps: readonly WriteStep[], size: number): WriteStep[] {
   const out: WriteStep[] = [];
   let carried: Buffer = Buffer.alloc(0);

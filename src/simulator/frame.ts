@@ -1,4 +1,4 @@
-/** One server-sent event before it is bytes. */
+/** One server-sent event before it is serialized. */
 
 export interface Frame {
   readonly event?: string;
@@ -9,18 +9,18 @@ export interface Frame {
   readonly comment?: string;
 }
 
-/** How a protocol writes what a fault or a heartbeat needs. */
+/** How a protocol writes the frames that faults and heartbeats need. */
 export interface StreamShape {
   readonly frames: readonly Frame[];
   readonly numbered: boolean;
   ping(): Frame;
-  /** A valid event without content, of at least so many bytes. */
+  /** A valid event without content, of at least this many bytes. */
   padding(bytes: number): Frame;
   /** The protocol's own mid-stream error. */
   failure(fault: { type?: string; code?: string; message?: string; failed?: boolean }): Frame[];
 }
 
-/** The text of a frame; `number` is the sequence number it carries, if any. */
+/** The text of a frame; `number` is its sequence number, if any. */
 export function frameText(frame: Frame, lineEnd: string, number?: number): string {
   const lines: string[] = [];
   if (frame.comment !== undefined) lines.push(`: ${frame.comment}`);

@@ -1,6 +1,7 @@
 /**
- * What a stateful responses server keeps: responses by id, and the items of their input and output, for `previous_response_id`,
- * references, and the endpoints that read and delete them. It is kept for whoever has the credential, as the real ones do.
+ * What a stateful responses server keeps: responses by id, and the items of their input and output. Needed for
+ * `previous_response_id`, for references, and for the endpoints that read and delete responses. As on real servers,
+ * everybody with the credential has access.
  */
 import { type JsonObject, objectOf } from "../values/json-object.ts";
 import { list } from "./conversation.ts";
@@ -8,18 +9,18 @@ import { idFrom } from "./ids.ts";
 
 interface Kept {
   readonly response: JsonObject;
-  /** All that was read for it, earlier responses included. */
+  /** Everything that was read for it, including earlier responses. */
   readonly input: readonly JsonObject[];
 }
 
-/** The oldest are forgotten first. */
+/** The oldest are deleted first. */
 const KEPT_MAX = 1_000;
 
 export class KeptResponses {
   readonly #responses = new Map<string, Kept>();
   readonly #items = new Map<string, JsonObject>();
 
-  /** The request with everything in it that it refers to, or the refusal. */
+  /** The request with everything that it refers to inserted, or the refusal. */
   filled(request: JsonObject): { readonly request: JsonObject } | { readonly problem: string; readonly param: string } {
     const previous = request.previous_response_id;
     const kept = typeof previous === "string" ? this.#responses.get(previous) : undefined;
@@ -40,7 +41,7 @@ export class KeptResponses {
     return { request: { ...request, input: [...before, ...input] } };
   }
 
-  /** @param request as `filled` gave it. */
+  /** @param request as returned by `filled`. */
   keep(request: JsonObject, response: JsonObject): void {
     const id = String(response.id);
     const input = list(request.input).map((item, index) =>
@@ -51,12 +52,12 @@ export class KeptResponses {
     if (this.#responses.size > KEPT_MAX) this.#responses.delete(this.#responses.keys().next().value as string);
   }
 
-  /** Of the responses, oldest first. */
+  /** Ids of the responses, oldest first. */
   ids(): readonly string[] {
     return [...this.#responses.keys()];
   }
 
-  /** What is answered at the address of a response; undefined: 404. */
+  /** The answer at the path of a response; undefined: 404. */
   answer(method: string, path: string, query: URLSearchParams): object | "not_cancellable" | undefined {
     const [, id = "", action] = /^\/v1\/responses\/([^/]+)(?:\/([a-z_]+))?$/.exec(path) ?? [];
     const kept = this.#responses.get(id);

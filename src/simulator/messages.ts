@@ -1,4 +1,4 @@
-/** Anthropic messages: a reply as one `message` or as its events, block after block. */
+/** Anthropic messages: a reply as one `message`, or as its events, block by block. */
 
 import { object } from "./conversation.ts";
 import type { Frame, StreamShape } from "./frame.ts";
@@ -15,7 +15,7 @@ export function messagesBody(reply: SimulatedReply): object {
   };
 }
 
-/** The streamed reply: message_start, the blocks one after another, message_delta, message_stop. */
+/** The streamed reply: message_start, the blocks in sequence, message_delta, message_stop. */
 export function messagesStream(reply: SimulatedReply): StreamShape {
   const start = {
     ...head(reply),
@@ -57,7 +57,7 @@ function head(reply: SimulatedReply): Readonly<Record<string, unknown>> {
   };
 }
 
-/** A refusal's words are its explanation; messages has no block for them. */
+/** Messages has no block for a refusal; its text becomes the explanation. */
 function blocksOf(reply: SimulatedReply): readonly Part[] {
   return reply.parts.filter((part) => part.kind !== "refusal");
 }
@@ -69,7 +69,7 @@ function ending(reply: SimulatedReply): object {
   return { stop_reason: reason, stop_sequence: reply.stopSequence, stop_details: details };
 }
 
-/** Messages counts cached tokens beside the input, not inside it. */
+/** Messages counts cached tokens separately from the input. */
 function usageMember(reply: SimulatedReply, output: number, isFinal: boolean): { usage?: object } {
   if (reply.behaviour.noUsage) return {};
   const { input, cached, cacheWrite, cacheWrite1h, reasoning } = reply.usage;
@@ -89,7 +89,9 @@ function usageMember(reply: SimulatedReply, output: number, isFinal: boolean): {
   };
 }
 
-/** The last event repeats the counts as totals of the whole message; they replace the earlier ones, never add. */
+/**
+ * The last event repeats the counts as totals of the whole message; they replace the earlier ones and are never added.
+ */
 function deltaUsage(reply: SimulatedReply): { usage?: object } {
   if (reply.behaviour.noUsage) return {};
   const { input, cached, cacheWrite, cacheWrite1h, output, reasoning } = reply.usage;
@@ -145,7 +147,7 @@ function blockDeltas(reply: SimulatedReply, part: Part, index: number): object[]
     return [...shown, { type: "signature_delta", signature: signature(reply, index) }];
   }
   if (part.kind === "tool") {
-    // The first delta of the real service is empty, and accumulators must survive it.
+    // The first delta of the real service is empty, and accumulators must handle it.
     return ["", ...pieces(inputText(part))].map((piece) => ({ type: "input_json_delta", partial_json: piece }));
   }
   return pieces(part.text).map((text) => ({ type: "text_delta", text }));

@@ -1,10 +1,13 @@
-/** `tollgate simulator` (`npm run upstream`): the simulated model server on its own, paced for a person's eyes. */
+/**
+ * `tollgate simulator` (`npm run upstream`): the simulated model server as a program, at a pace for people who watch
+ * it.
+ */
 import { LABEL, startSimulator } from "./server.ts";
 
-/** Slow enough to see a reply being written, fast enough not to wait for it. */
+/** Slow enough that a reply is seen to stream, fast enough not to wait for it. */
 const PACE = { headersDelayMs: 120, firstDelayMs: 180, betweenMs: 35 };
 
-/** Starts it, says where it listens, and stops it at SIGINT or SIGTERM. @param port 0 is any free one. */
+/** Starts the simulator, prints its URL, and stops it at SIGINT or SIGTERM. @param port 0: any free port. */
 export async function runSimulator(port: number): Promise<void> {
   const simulator = await startSimulator({ port, pace: PACE });
   process.stdout.write(`${LABEL}\nIt listens at ${simulator.url}\n`);

@@ -1,12 +1,12 @@
-/** What tests have programmed the simulator to do with coming requests. */
+/** Behaviors that tests have programmed for the next requests. */
 
 import type { Behaviour } from "./behaviour.ts";
 import type { SeenRequest } from "./seen.ts";
 
 export interface ProgramOptions {
-  /** How many requests it answers, default 1; `Infinity` makes it the default for all that follow. */
+  /** Number of requests that it answers, default 1; `Infinity` makes it the default for all that follow. */
   readonly times?: number;
-  /** Which requests it is for; default: those on the three model paths. */
+  /** The requests that it applies to; default: those on the three model paths. */
   readonly when?: (seen: SeenRequest) => boolean;
 }
 
@@ -23,25 +23,28 @@ export interface ProgrammedBehaviour {
   readonly always: Behaviour | undefined;
 }
 
-/** Most programs that may wait; a test that leaves more of them has lost count. */
+/** The most programs in the queue; a test with more of them has a mistake. */
 const PROGRAMS_MAX = 10_000;
 
-/** A queue of behaviours: those with a count in the order given, then the newest of those that are always on. */
+/** A queue of behaviors: first those with a count, in their order, then the newest of those that are always on. */
 export class Programs {
   #queue: Program[] = [];
 
-  /** @throws RangeError when PROGRAMS_MAX programs are waiting. */
+  /** @throws RangeError if the queue already has PROGRAMS_MAX programs. */
   add(behaviour: Behaviour, { times = 1, when }: ProgramOptions = {}): void {
     if (this.#queue.length >= PROGRAMS_MAX) throw new RangeError("too many programs are waiting");
     this.#queue.push({ behaviour, when, timesLeft: times });
   }
 
-  /** Forgets all programs. */
+  /** Removes all programs. */
   clear(): void {
     this.#queue = [];
   }
 
-  /** Takes what applies to this request; `isModelRequest` is about its path. */
+  /**
+   * Takes the programs that apply to this request. @param isModelRequest whether its path is one of the three model
+   * paths.
+   */
   take(seen: SeenRequest, isModelRequest: boolean): ProgrammedBehaviour {
     const applies = ({ when }: Program) => (when ? when(seen) : isModelRequest);
     const counted = this.#queue.find((program) => program.timesLeft !== Infinity && applies(program));

@@ -1,4 +1,4 @@
-/** Turns a behaviour and a request into one neutral reply, which each protocol then writes in its own words. */
+/** Makes one neutral reply from a behavior and a request; each protocol then writes it in its own form. */
 
 import type { Protocol } from "../values/protocol.ts";
 import type { Behaviour, SimulatedUsage, StopCause, ToolPlan } from "./behaviour.ts";
@@ -37,16 +37,16 @@ export interface SimulatedReply {
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** A fixed instant (2026-09-21), because the same request gives the same reply. */
+/** A fixed time (2026-09-21), because the same request must give the same reply. */
 export const CREATED_S = 1_790_000_000;
 
 const DELTA_CHARS = 12;
-/** Bytes per token when the behaviour does not count. */
+/** Bytes per token if the behavior gives no count. */
 const BYTES_PER_TOKEN = 4;
 
 /**
- * What a protocol says for each neutral reason (docs/translation-rules.md rule 43); a reason that is not here is sent
- * unchanged.
+ * The value of each protocol for a neutral reason (docs/translation-rules.md rule 43). A reason that is not listed is
+ * sent unchanged.
  */
 const STOP_WORDS: Readonly<Record<string, { chat: string; messages: string; responses: string }>> = {
   end: { chat: "stop", messages: "end_turn", responses: "completed" },
@@ -59,7 +59,7 @@ const STOP_WORDS: Readonly<Record<string, { chat: string; messages: string; resp
   pause: { chat: "stop", messages: "pause_turn", responses: "completed" },
 };
 
-/** The reason in the words of a protocol; for responses `completed` or the reason of an incomplete reply. */
+/** The reason as the protocol's value; for responses `completed`, or the reason of an incomplete reply. */
 export function stopWord(stop: StopCause, protocol: Protocol): string {
   return STOP_WORDS[stop]?.[protocol] ?? stop;
 }
@@ -73,7 +73,7 @@ interface ReplyInput {
   readonly bodyBytes: number;
 }
 
-/** Decides what the reply holds, where a stop sequence or the output limit cuts it, and what it counts. */
+/** Decides the content of the reply, where a stop sequence or the output limit cuts it, and its usage. */
 export function buildReply(input: ReplyInput): SimulatedReply {
   const { behaviour, conversation, seed } = input;
   const full = stopAt(planParts(input), conversation.stopSequences);
@@ -96,7 +96,7 @@ export function buildReply(input: ReplyInput): SimulatedReply {
   };
 }
 
-/** Cuts a text into deltas of the reply's size, never inside a character. */
+/** Splits a text into deltas of the reply's size, never inside a character. */
 export function deltas(text: string, behaviour: Behaviour): string[] {
   const size = Math.max(1, behaviour.deltaChars ?? DELTA_CHARS);
   const characters = Array.from(text);
@@ -105,18 +105,18 @@ export function deltas(text: string, behaviour: Behaviour): string[] {
   return pieces;
 }
 
-/** All input tokens, cached ones included, as chat and responses count them. */
+/** All input tokens including cached ones, as chat and responses count them. */
 export function inputWithCache(usage: SimulatedUsage): number {
   return usage.input + usage.cached + usage.cacheWrite + usage.cacheWrite1h;
 }
 
-/** Takes the pieces of several lists in turns: a1 b1 c1 a2 b2 ... */
+/** Takes the elements of several lists in turns: a1 b1 c1 a2 b2 ... */
 export function takeTurns<T>(lists: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...lists.map((one) => one.length));
   return Array.from({ length: longest }, (_, i) => lists.flatMap((one) => one.slice(i, i + 1))).flat();
 }
 
-/** Deterministic padding for `obfuscation` members: it evens out the lengths of deltas, as the vendors do. */
+/** Deterministic padding for `obfuscation` members, which evens out the lengths of deltas as the vendors do. */
 export function paddingFor(delta: string): string {
   return "simulatedpadding".slice(0, 16 - (delta.length % 16));
 }
@@ -155,7 +155,7 @@ function planTools({ behaviour, conversation, protocol, seed }: ReplyInput): Too
   }));
 }
 
-/** A newcomer who writes "use the tool" sees the request's own tool called, once. */
+/** If the user writes "use the tool", the request's own tool is called once. Helps people who try the simulator. */
 function offeredPlan(behaviour: Behaviour, conversation: ReceivedRequest): ToolPlan[] {
   const isAsked = behaviour.useTool ?? /\buse the tool\b/i.test(conversation.lastUserText);
   if (!isAsked || conversation.endsWithToolResult) return [];
@@ -221,7 +221,7 @@ function countTokens(parts: readonly Part[], { behaviour, bodyBytes }: ReplyInpu
   };
 }
 
-/** Keeps the given share of all characters, in order; a tool call that does not fit wholly is left out. */
+/** Keeps the given share of all characters, in order; a tool call that does not fit completely is left out. */
 function cutParts(parts: readonly Part[], share: number): Part[] {
   const total = parts.reduce((sum, part) => sum + part.text.length, 0);
   let left = Math.floor(total * share);
@@ -242,12 +242,12 @@ function wellFormed(text: string, length: number): string {
   return kept.isWellFormed() ? kept : kept.slice(0, -1);
 }
 
-/* The smallest plausible value of a JSON schema: what a simulated tool call passes and a structured reply holds. */
+/* The smallest plausible value for a JSON schema: the arguments of a simulated tool call, or a structured reply. */
 
-/** Schemas that refer to themselves end here. */
+/** The depth at which recursive schemas end. */
 const DEPTH_MAX = 8;
 
-/** A value that fits the schema in the ordinary cases (types, required members, enum, const, defaults, anyOf, $ref). */
+/** A value that fits the schema in common cases (types, required members, enum, const, defaults, anyOf, $ref). */
 function exampleValue(schema: unknown, root: unknown = schema, depth = 0): unknown {
   const rules = object(schema);
   if (depth > DEPTH_MAX) return null;

@@ -5,14 +5,14 @@ import type { Frame } from "./frame.ts";
 import { idFrom, opaque } from "./ids.ts";
 import { deltas, type Part, type Prose, paddingFor, type SimulatedReply, type ToolCall } from "./reply.ts";
 
-/** One output item: its final form and its frames at a given position of the output. */
+/** One output item: its final form, and its frames at a given index of the output. */
 export interface OutputItem {
   readonly item: Readonly<Record<string, unknown>>;
   readonly isTool: boolean;
   frames(outputIndex: number): Frame[];
 }
 
-/** All items of the reply, in order; refusal and (with `oneItem`) all texts share one message. */
+/** All items of the reply, in order; with `oneItem`, all texts and the refusal share one message. */
 export function outputItems(reply: SimulatedReply): OutputItem[] {
   const thoughts = reply.parts.filter((part) => part.kind === "thinking" || part.kind === "redacted");
   const spoken = reply.parts.filter((part): part is Prose => part.kind === "text" || part.kind === "refusal");
@@ -46,7 +46,7 @@ function closed(item: JsonObject, outputIndex: number): Frame {
   return typed("response.output_item.done", { output_index: outputIndex, item });
 }
 
-/** Deltas of one text; `obfuscation` evens out their lengths when the behaviour wants it. */
+/** Deltas of one text; with `obfuscation`, their lengths are evened out. */
 function deltaFrames(reply: SimulatedReply, type: string, text: string, fields: JsonObject): Frame[] {
   return deltas(text, reply.behaviour).map((delta) => {
     const padding = reply.behaviour.obfuscation ? { obfuscation: paddingFor(delta) } : {};

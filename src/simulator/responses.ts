@@ -33,7 +33,7 @@ export function responsesStream(reply: SimulatedReply): StreamShape {
   };
 }
 
-/** Items come one after another; with `interleave` the deltas of tool calls take turns. */
+/** Items in sequence; with `interleave`, the deltas of tool calls alternate. */
 function itemFrames(reply: SimulatedReply, items: readonly OutputItem[]): Frame[] {
   const frames = items.map((item, index) => ({ isTool: item.isTool, frames: item.frames(index) }));
   if (!reply.behaviour.interleave) return frames.flatMap((one) => one.frames);
@@ -68,7 +68,7 @@ function responsesUsage({ usage }: SimulatedReply): object {
   };
 }
 
-/** The object around the output; like the real one it repeats the request's settings. */
+/** The object around the output; like the real one, it repeats the request's settings. */
 function responseObject(
   reply: SimulatedReply,
   fields: Readonly<Record<string, unknown>>,

@@ -1,26 +1,29 @@
-/** What arrived at the simulator, for tests to look at. */
+/** Requests that the simulator has received, for tests. */
 
-/** `complete`: answered to the last byte. `aborted`: the client left before. `broken`: a fault of ours cut it. */
+/**
+ * `complete`: answered to the last byte. `aborted`: the client disconnected before. `broken`: a programmed fault cut
+ * it.
+ */
 export type AnswerOutcome = "complete" | "aborted" | "broken";
 
 export interface SeenRequest {
   readonly method: string;
-  /** Path and query as they came. */
+  /** Path and query as received. */
   readonly path: string;
-  /** Name, value, name, value ... as they came. */
+  /** Name, value, name, value ... as received. */
   readonly headers: readonly string[];
   readonly body: Buffer;
-  /** The parsed body, undefined when it is not JSON. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown;
-  /** True once the client left before the answer's last byte. */
+  /** True once the client has disconnected before the answer's last byte. */
   readonly aborted: boolean;
   readonly finished: Promise<AnswerOutcome>;
 }
 
-/** Most requests that `requests` remembers; the oldest go first. */
+/** The most requests in `requests`; the oldest are removed first. */
 const REQUESTS_MAX = 1_000;
 
-/** Remembers requests and lets tests wait for the n-th. */
+/** Records requests and lets tests wait for the n-th. */
 export class SeenLog {
   readonly requests: SeenRequest[] = [];
   #count = 0;
@@ -34,12 +37,12 @@ export class SeenLog {
     this.#waiters = this.#waiters.filter(({ n }) => n > this.#count);
   }
 
-  /** How many requests arrived since the start. */
+  /** Number of requests since the start. */
   get count(): number {
     return this.#count;
   }
 
-  /** Resolves when so many requests have arrived since the start. */
+  /** Resolves once this many requests have arrived since the start. */
   waitFor(n: number): Promise<void> {
     if (this.#count >= n) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push({ n, resolve }));

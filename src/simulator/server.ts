@@ -1,9 +1,9 @@
 /**
- * A simulated model server that speaks chat completions, messages and responses, whole and streamed.
+ * A simulated model server for chat completions, messages and responses, whole and streamed.
  *
- * It is Tollgate's upstream when nothing real is configured, and in every test. It is deterministic: the same request
- * gets the same reply, ids included. Nothing of a prompt is repeated in a reply. How to make it do something in
- * particular, from a request's header, from a request's text or from a test, is written in `behaviour.ts`.
+ * It is Tollgate's upstream in every test, and if no real one is configured. It is deterministic: the same request gets
+ * the same reply, including ids. It never repeats text of a prompt. `behaviour.ts` documents how a request's header, a
+ * request's text or a test controls it.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -29,56 +29,56 @@ export interface SimulatorOptions {
   readonly port?: number;
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** When set, any other credential gets a 401 in the protocol's shape. */
+  /** If set, any other credential gets a 401 in the protocol's form. */
   readonly apiKey?: string;
-  /** Default: no waiting at all. */
+  /** Default: no delays. */
   readonly pace?: Partial<ReplyDelays>;
   readonly clock?: Clock;
-  /** What `GET /v1/models` lists; any other model name is served too. */
+  /** The models that `GET /v1/models` lists; any other model name is served too. */
   readonly models?: readonly string[];
-  /** Mixes the request's number into the ids, so that equal requests get different ones. Default false. */
+  /** Includes the request's number in the ids, so that equal requests get different ones. Default false. */
   readonly uniqueIds?: boolean;
-  /** Refuses with 400 what the vendors refuse: unknown fields, tool results without their call. Default false. */
+  /** Refuses with 400 what the vendors refuse: unknown fields, tool results without a call. Default false. */
   readonly strict?: boolean;
-  /** Keeps responses that are not `store: false`, for clients that refer to them. Default false. */
+  /** Keeps responses without `store: false`, so that clients can refer to them. Default false. */
   readonly stateful?: boolean;
   readonly onRequest?: (seen: SeenRequest) => void;
 }
 
 export interface Simulator {
-  /** `http://host:port/v1`; the SDK of messages takes it without the `/v1`. */
+  /** `http://host:port/v1`; the messages SDK takes it without the `/v1`. */
   readonly url: string;
   readonly port: number;
   /** The last 1000 requests, in order of arrival. */
   readonly requests: readonly SeenRequest[];
   /** Requests since the start. */
   readonly count: number;
-  /** What the next request does; with `times` or `when`, the next so many or such. */
+  /** Sets what the next request gets; with `times` or `when`, this many requests or the matching ones. */
   program(behaviour: Behaviour, options?: ProgramOptions): void;
-  /** Forgets all programs. */
+  /** Removes all programs. */
   clearPrograms(): void;
-  /** Requests that arrive from now on are recorded, but not answered until `release`. */
+  /** Requests that arrive from now on are recorded, but answered only after `release`. */
   hold(): void;
   release(): void;
-  /** Resolves when so many requests have arrived since the start. */
+  /** Resolves once this many requests have arrived since the start. */
   waitFor(n: number): Promise<void>;
-  /** Ids of what is kept, oldest first, as the server itself names them. */
+  /** Ids of the kept responses, oldest first, as the server itself names them. */
   keptIds(): readonly string[];
   /** Stops listening and cuts every open connection. */
   close(): Promise<void>;
 }
 
-/** Largest request body that is read. */
+/** The largest request body that is read. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
-/** Bodies whose faults with `times` are counted; the oldest are forgotten first. */
+/** The most bodies whose faults with `times` are counted; the oldest are removed first. */
 const COUNTED_BODIES_MAX = 1_000;
-/** Longer than the idle time of any pool in front, so that the pool and not we closes an idle connection. */
+/** Longer than the idle timeout of any client's pool, so that the pool closes an idle connection and not the server. */
 const KEEP_ALIVE_MS = 120_000;
 
 const NO_PACE: ReplyDelays = { headersDelayMs: 0, firstDelayMs: 0, betweenMs: 0 };
 const DEFAULT_MODELS = ["simulated-large", "simulated-small"];
 
-/** Starts a simulator; rejects when the port cannot be had. */
+/** Starts a simulator; rejects if the port is not available. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const host = options.host ?? "127.0.0.1";
   const log = new SeenLog();
@@ -126,7 +126,7 @@ interface World {
   readonly pace: ReplyDelays;
 }
 
-/** Holds answers back while it is shut. */
+/** Holds back answers while it is shut. */
 class AnswerGate {
   #opened: Promise<void> = Promise.resolve();
   #open: () => void = () => {};
@@ -147,7 +147,7 @@ class AnswerGate {
   }
 }
 
-/** A directive can ask for the impossible (a header with a line break); the caller learns why. */
+/** Reports a directive that cannot be carried out (such as a header with a line break) to the caller. */
 function giveUp(res: ServerResponse, error: unknown): void {
   if (res.headersSent) return void res.destroy();
   res.writeHead(500, { "x-simulation": "true", "content-type": "text/plain" }).end(`The simulation failed: ${error}\n`);
@@ -165,7 +165,7 @@ interface Arrival {
 async function serve(world: World, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const gone = new AbortController();
   res.once("close", () => gone.abort());
-  // A client that resets the connection is an outcome here, not an error.
+  // Here, a connection reset by the client is an outcome and not an error.
   res.on("error", () => {});
   const body = await readBody(req);
   if (!body) return void res.destroy();
@@ -244,7 +244,7 @@ async function route(world: World, req: IncomingMessage, arrival: Arrival): Prom
   return sendError(res, { protocol: errorShape, seed }, 404, { message });
 }
 
-/** What is said of a kept response; a program for such requests may dictate another `body`. */
+/** The answer about a kept response; a program for such requests may replace its `body`. */
 function storedBody({ kept, programs }: World, { seen, path }: Arrival): object | "not_cancellable" | undefined {
   const answer = kept?.answer(seen.method, path, new URLSearchParams(seen.path.split("?")[1]));
   if (typeof answer !== "object") return answer;
@@ -252,7 +252,7 @@ function storedBody({ kept, programs }: World, { seen, path }: Arrival): object 
   return objectOf((once ?? always)?.body) ?? answer;
 }
 
-/** The answer of an endpoint beside the three paths, or undefined when there is none. */
+/** The answer of an endpoint other than the three model paths; undefined if there is none. */
 function sideBody(world: World, { seen, path, isMessages }: Arrival): object | undefined {
   const models = world.options.models ?? DEFAULT_MODELS;
   const tokens = Math.ceil(seen.body.length / 4);
@@ -267,7 +267,7 @@ function sideBody(world: World, { seen, path, isMessages }: Arrival): object | u
   return name !== undefined && models.includes(name) ? modelInfo(name, isMessages) : undefined;
 }
 
-/** A program for such requests may say the count with `usage.input`. */
+/** A program for such requests may set the count with `usage.input`. */
 function countOr(world: World, seen: SeenRequest, tokens: number): number {
   const { once, always } = world.programs.take(seen, false);
   return (once ?? always)?.usage?.input ?? tokens;
@@ -301,7 +301,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** The body, or undefined when it is too large or the client left inside it. */
+/** The body; undefined if it is too large or the client disconnected before its end. */
 async function readBody(req: IncomingMessage): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   let bytes = 0;

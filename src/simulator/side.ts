@@ -1,19 +1,21 @@
-/** The small endpoints beside the three paths: models, token counts, a page that says what this is. */
+/**
+ * The small endpoints other than the three model paths: models, token counts, and a page that explains the simulator.
+ */
 
 import { idFrom } from "./ids.ts";
 import { CREATED_S } from "./reply.ts";
 
-/** What the page and `npm run upstream` say. */
+/** Text of the page and of `npm run upstream`. */
 export const LABEL = "This is a SIMULATION of a model server. No model runs here; the replies are made up.";
 
-/** The list of models in the shape that the caller's SDK expects. */
+/** The list of models in the form that the caller's SDK expects. */
 export function modelList(names: readonly string[], isMessages: boolean): object {
   const data = names.map((name) => modelInfo(name, isMessages));
   if (!isMessages) return { object: "list", data };
   return { data, has_more: false, first_id: names[0] ?? null, last_id: names.at(-1) ?? null };
 }
 
-/** One model in the shape that the caller's SDK expects. */
+/** One model in the form that the caller's SDK expects. */
 export function modelInfo(name: string, isMessages: boolean): object {
   if (!isMessages) return { id: name, object: "model", created: CREATED_S, owned_by: "simulation" };
   return {
@@ -31,7 +33,7 @@ export function modelInfo(name: string, isMessages: boolean): object {
   };
 }
 
-/** A vendor's own headers, which a gateway must not hand on. */
+/** A vendor's own headers, which a gateway must not pass on. */
 export function vendorHeaders(isMessages: boolean, seed: string): Record<string, string> {
   const shared = { "x-simulation": "true" };
   if (isMessages) {

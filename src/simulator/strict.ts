@@ -1,7 +1,7 @@
 /**
- * What the vendors refuse beyond missing fields: unknown top-level fields, tool calls and results that do not pair up,
- * blocks in the wrong place. With `strict: true` the simulator is the judge of
- * translated requests; without it any request with its required fields is served.
+ * What the vendors refuse in addition to missing fields: unknown top-level fields, tool calls and results that do not
+ * pair up, blocks in the wrong position. With `strict: true` the simulator thereby checks translated requests; without
+ * it, any request with its required fields is served.
  */
 
 import type { JsonObject } from "../values/json-object.ts";
@@ -27,7 +27,9 @@ const KNOWN: Readonly<Record<Protocol, ReadonlySet<string>>> = {
     stream_options temperature text tool_choice tools top_logprobs top_p truncation user`),
 };
 
-/** The first thing that a vendor would refuse in a request that has its required fields, or undefined. */
+/**
+ * The first problem that a vendor would refuse in a request that has its required fields; undefined if there is none.
+ */
 export function strictProblem(protocol: Protocol, body: JsonObject): ErrorWords | undefined {
   const unknown = Object.keys(body).find((name) => !KNOWN[protocol].has(name));
   if (unknown !== undefined) return { message: `${unknown}: unknown parameter`, param: unknown };
@@ -40,7 +42,9 @@ const CHECKS: Readonly<Record<Protocol, (body: JsonObject) => ErrorWords | undef
   responses: responsesProblem,
 };
 
-/** Every tool call is answered by the tool messages directly after it, and by nothing else. */
+/**
+ * Checks that each tool call is answered by the tool messages directly after it, and that these answer nothing else.
+ */
 function chatProblem(body: JsonObject): ErrorWords | undefined {
   if (body.stream !== true && body.stream_options != null) return refuse("stream_options", "only with stream: true");
   let open = new Set<unknown>();
@@ -74,7 +78,7 @@ function messagesProblem(body: JsonObject): ErrorWords | undefined {
   return undefined;
 }
 
-/** After tool uses the next message is the user's and begins with one result for each of them. */
+/** Checks that the message after tool uses is a user message and begins with one result for each of them. */
 function messageProblem(message: JsonObject, open: readonly unknown[], path: string): ErrorWords | undefined {
   if (!["user", "assistant", "system"].includes(String(message.role))) return refuse(`${path}.role`, "unknown role");
   const blocks = list(message.content);
@@ -89,7 +93,7 @@ function messageProblem(message: JsonObject, open: readonly unknown[], path: str
   return isFirst ? undefined : refuse(path, "tool_result blocks come before all others");
 }
 
-/** Every call has an output and every output a call, in that order; replayed ids keep their prefix. */
+/** Checks that every call has an output and every output an earlier call; ids that are sent back keep their prefix. */
 function responsesProblem(body: JsonObject): ErrorWords | undefined {
   const open = new Set<unknown>();
   const prefixes: Readonly<Record<string, string>> = { message: "msg", reasoning: "rs", function_call: "fc" };

@@ -1,4 +1,6 @@
-/** Carries out steps on an HTTP answer: paced, with backpressure, compressed when asked, until the client leaves. */
+/**
+ * Executes steps on an HTTP answer: with delays, backpressure and optional compression, until the client disconnects.
+ */
 
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -7,17 +9,17 @@ import type { Clock } from "../values/time.ts";
 import type { Fault, ReplyDelays } from "./behaviour.ts";
 import type { WriteStep } from "./faults.ts";
 
-/** One answer under way. */
+/** One answer in progress. */
 export interface Link {
   readonly res: ServerResponse;
   readonly clock: Clock;
-  /** Aborts when the connection is gone, closed by either side. */
+  /** Aborts when the connection is closed by either side. */
   readonly gone: AbortSignal;
-  /** Cuts the connection with a TCP reset, and lets the record say that we did it. */
+  /** Cuts the connection with a TCP reset, and records that the simulator did it. */
   reset(): void;
 }
 
-/** Waits, or returns early when the connection is gone. */
+/** Waits; returns early if the connection is closed. */
 export function pause(link: Pick<Link, "clock" | "gone">, ms: number): Promise<void> {
   if (ms <= 0 || link.gone.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -33,15 +35,15 @@ export function pause(link: Pick<Link, "clock" | "gone">, ms: number): Promise<v
   });
 }
 
-/** Waits until the connection is gone. */
+/** Waits until the connection is closed. */
 export function untilGone(gone: AbortSignal): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   return new Promise((resolve) => gone.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 /**
- * Writes the steps after the head has been written. `apart` gives every piece a turn of the event loop of its own, so
- * that odd cuts reach the reader as they were made.
+ * Writes the steps after the headers. With `apart`, every piece gets its own turn of the event loop, so that it reaches
+ * the reader as a separate chunk.
  */
 export async function writeSteps(
   link: Link,
@@ -80,7 +82,7 @@ function plainOutlet(link: Link): Outlet {
   };
 }
 
-/** Resolves when the bytes are with the kernel, so that a reset after them does not overtake them. */
+/** Resolves when the kernel has the bytes, so that a following reset does not overtake them. */
 function flushed(link: Link, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -99,7 +101,7 @@ const COMPRESSORS = {
   zstd: createZstdCompress,
 } as const;
 
-/** Every write is flushed through the compressor, so that a stream stays a stream. */
+/** Flushes every write through the compressor, so that the answer still streams. */
 function compressedOutlet(link: Link, encoding: NonNullable<Fault["compress"]>): Outlet {
   const compressor = COMPRESSORS[encoding]();
   compressor.on("data", (bytes: Buffer) => link.res.write(bytes));

@@ -1,37 +1,37 @@
 /**
- * What a client has been given of each output item of a stream that passes through, so that the stream can be ended in the
- * middle: open parts and items get their `done`, and the last event repeats all of them.
+ * Records what a client has got of each output item of a stream that passes through, so that the stream can be ended in
+ * the middle: open parts and items get their `done` events, and the last event repeats all of them.
  */
 import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import type { Emit } from "./item-writer.ts";
 
 /**
- * The most characters that are kept, counted in JSON but for deltas; a stream that says more ends with its items left out. The end of
- * a part counts beside its deltas until its item ends.
+ * The most characters that are kept, counted as JSON (deltas as text). A stream with more ends without its items. The
+ * end event of a part counts in addition to its deltas until its item ends.
  */
 const KEPT_CHARS_MAX = 16 * 1024 * 1024;
 
 interface Item {
-  /** As the upstream gave it, with what its deltas have added. */
+  /** The upstream's item, with the content of its deltas. */
   value: JsonObject;
   done: boolean;
-  /** What is kept of it. */
+  /** Number of characters kept for it. */
   chars: number;
-  /** Parts that have begun and not ended, by the name of their list and their place in it. */
+  /** Open parts, by the name of their list and their index in it. */
   readonly openParts: Map<string, PartPlace>;
 }
 
 interface PartPlace {
   readonly list: PartList;
   readonly index: number;
-  /** Whether the event that its text is done has been sent. */
+  /** Whether the `done` event of its text has been sent. */
   textDone: boolean;
 }
 
 /** The two lists of parts that an item may have. */
 type PartList = "content" | "summary";
 
-/** Deltas of a part: which list it is in, and the member that they add to. */
+/** Deltas of a part: the list of the part, and the member that they append to. */
 const PART_DELTAS: ReadonlyMap<string, { readonly list: PartList; readonly member: string }> = new Map([
   ["response.output_text", { list: "content", member: "text" }],
   ["response.refusal", { list: "content", member: "refusal" }],
@@ -39,7 +39,7 @@ const PART_DELTAS: ReadonlyMap<string, { readonly list: PartList; readonly membe
   ["response.reasoning_summary_text", { list: "summary", member: "text" }],
 ]);
 
-/** Deltas of an item itself, and the member that they add to. */
+/** Deltas of an item itself, and the member that they append to. */
 const ITEM_DELTAS: ReadonlyMap<string, string> = new Map([
   ["response.function_call_arguments", "arguments"],
   ["response.mcp_call_arguments", "arguments"],
@@ -68,8 +68,8 @@ export class DeliveredItems {
   #keptChars = 0;
 
   /**
-   * Looks at an event that the client has been given.
-   * @param chars how long its JSON is.
+   * Records an event that the client has got.
+   * @param chars length of its JSON.
    */
   see(event: JsonObject, chars: number): void {
     const { type, output_index: place } = event;
@@ -101,12 +101,12 @@ export class DeliveredItems {
     else if (type === "response.output_text.annotation.added") seeAnnotation(item, event);
   }
 
-  /** Items that have begun and not ended, with what was said of them. */
+  /** Open items, with their content so far. */
   open(): readonly JsonObject[] {
     return [...this.#items.values()].filter(({ done }) => !done).map(({ value }) => value);
   }
 
-  /** Ends what is open, in the order of the items. @returns all items, as the last event repeats them. */
+  /** Ends what is open, in the order of the items. @returns all items, which the last event repeats. */
   close(emit: Emit): readonly JsonObject[] {
     const output: JsonObject[] = [];
     for (const [place, item] of [...this.#items].sort(([a], [b]) => a - b)) {
@@ -153,12 +153,12 @@ function wordsOf(part: JsonObject): JsonObject {
   return part.type === "output_text" ? { text: part.text ?? "", logprobs: [] } : { text: part.text ?? "" };
 }
 
-/** The place of an event's part in its list. */
+/** The index of an event's part in its list. */
 function placeOf(event: JsonObject): unknown {
   return event.content_index ?? event.summary_index;
 }
 
-/** A part of an item; it is written to, since `seePart` copied it. */
+/** A part of an item; it may be changed, because `seePart` copied it. */
 function partAt(item: Item, list: PartList, index: unknown): Record<string, unknown> | undefined {
   return typeof index === "number" ? objectOf(arrayOf(item.value[list])[index]) : undefined;
 }
@@ -168,7 +168,7 @@ function seePart(item: Item, event: JsonObject, done: boolean): void {
   const index = placeOf(event);
   const part = objectOf(event.part);
   const parts = [...arrayOf(item.value[list])];
-  // Parts come one after the other; a place beyond the next is not believed.
+  // Parts come in sequence; an index beyond the next one is invalid.
   if (typeof index !== "number" || !part || !(index >= 0 && index <= parts.length)) return;
   parts[index] = { ...part };
   item.value = { ...item.value, [list]: parts };

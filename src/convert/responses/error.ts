@@ -1,18 +1,19 @@
 /**
- * Errors as responses clients read them: whole answers like chat's, streams in events of their own (ARCHITECTURE.md
- * promise 8).
+ * Errors in the form of responses clients: those of whole answers like chat's, those of streams in separate events
+ * (ARCHITECTURE.md promise 8).
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 
 export { renderError } from "../chat/error.ts";
 
-/** Codes at which Codex ends the turn; it tries again at every other. */
+/** Codes at which Codex ends the turn; it retries all others. */
 const FINAL_CODES: ReadonlySet<string> = new Set(["context_length_exceeded", "invalid_prompt", "insufficient_quota"]);
 
 /**
- * The code by which known clients try again where that can help, and do not where it cannot (docs/errors.md, *When a stream
- * fails*). An overload has none: `server_is_overloaded`, which they retry as an answer, ends Codex's turn inside a stream.
+ * The code with which known clients retry if that can help, and do not if it cannot (docs/errors.md, *When a stream
+ * fails*). An overload has no code of its own: clients retry `server_is_overloaded` as an answer, but inside a stream
+ * it ends Codex's turn.
  */
 function streamCode({ cause }: ErrorAnswer, code: string): string {
   if (cause === "upstream_rejected") return FINAL_CODES.has(code) ? code : "invalid_prompt";

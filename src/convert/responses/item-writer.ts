@@ -1,7 +1,7 @@
 /**
- * Writes the items of a responses stream. An item's `done` waits until the next item begins or the reply stops, because
- * only then is it known whether it was cut (docs/translation-rules.md rule 43) and whether a message goes on with
- * another part (rule 40).
+ * Writes the items of a responses stream. The `done` event of an item is sent when the next item begins or the reply
+ * stops, because only then is it known whether the item was cut (docs/translation-rules.md rule 43) and whether a
+ * message continues with another part (rule 40).
  */
 
 import type { JsonObject } from "../../values/json-object.ts";
@@ -42,12 +42,12 @@ export class ItemWriter {
     this.#emit = emit;
   }
 
-  /** The items that are done, as the terminal event repeats them. */
+  /** The finished items, which the terminal event repeats. */
   get finished(): readonly JsonObject[] {
     return this.#finished;
   }
 
-  /** Whether the model has said anything in a message. */
+  /** Whether the model has written any text in a message. */
   get hasSpoken(): boolean {
     return this.#hasSpoken;
   }
@@ -93,7 +93,7 @@ export class ItemWriter {
     }
   }
 
-  /** More of the text that is open, whose events somebody else writes. */
+  /** Records more of the open text, whose events are written elsewhere. */
   again(text: string): void {
     const open = this.#open;
     const part = open?.type === "message" ? open.parts.at(-1) : undefined;
@@ -101,7 +101,7 @@ export class ItemWriter {
     if (open?.type === "reasoning") open.text += text;
   }
 
-  /** Says a whole refusal. */
+  /** Writes a whole refusal. */
   refuse(text: string): void {
     this.#speak(text, "refusal", []);
     this.#endPart();
@@ -116,13 +116,13 @@ export class ItemWriter {
     this.#open = undefined;
   }
 
-  /** Ends the open item where nothing of it is missing: the stream fails, but what was whole stays so (rule 49). */
+  /** Ends the open item if it is complete: the stream fails, but complete items stay complete (rule 49). */
   closeWhole(): void {
     const open = this.#open;
     if ((open?.type === "message" && !open.partOpen) || (open?.type === "call" && open.ended)) this.close("completed");
   }
 
-  /** Says what the client may refer to of a stream that fails: what is open as far as it was said, a call not at all. */
+  /** Writes the carrier of a stream that fails: an open message as far as it was written, an open call not at all. */
   carryBroken(): void {
     if (!this.#plan.referable) return;
     const open = this.#open;
@@ -133,10 +133,10 @@ export class ItemWriter {
     this.carry();
   }
 
-  /** Says what the client may refer to, once all items are done. */
+  /** Writes the carrier, after all items are done. */
   carry(): void {
     const carrier = this.#kept.carrier(this.#context);
-    // Behind an item that the stream has left open, which has its index.
+    // After an open item, which has the index before.
     if (carrier) writeCarrier(carrier, this.#finished.length + (this.#open ? 1 : 0), this.#emit);
   }
 
@@ -151,7 +151,7 @@ export class ItemWriter {
     this.#emit("response.output_item.added", { output_index: this.#finished.length, item });
   }
 
-  /** Where an event of the open item belongs. */
+  /** Members that locate an event of the open item. */
   #place(item_id: string): JsonObject {
     return { item_id, output_index: this.#finished.length };
   }
@@ -216,7 +216,7 @@ export class ItemWriter {
     this.#emit("response.content_part.done", { ...place, part });
   }
 
-  /** An image that the model made; one behind an address is text, since the item has no member for it. */
+  /** An image that the model made. One behind a URL becomes text, because an image item has no member for it. */
   #show(url: string): void {
     const text = imageText(url);
     if (text !== undefined) {
@@ -283,7 +283,7 @@ export class ItemWriter {
       input: "",
     };
     this.#open = call;
-    // A typed call says everything in its action, which is known at its end.
+    // The action of a typed call contains everything and is known only at its end.
     if (DELTAS.has(tool.kind)) this.#added(callItem(call.id, call.callId, tool, "", "in_progress"));
   }
 
@@ -313,13 +313,13 @@ export class ItemWriter {
   }
 }
 
-/** Calls whose input is streamed, and what their events are called. */
+/** Kinds of calls whose input is streamed, with the names of their events. */
 const DELTAS: ReadonlyMap<string, string> = new Map([
   ["function", "response.function_call_arguments"],
   ["custom", "response.custom_tool_call_input"],
 ]);
 
-/** The two forms that reasoning has (rule 38). */
+/** The two forms of reasoning (rule 38). */
 const SUMMARY = {
   added: "response.reasoning_summary_part.added",
   delta: "response.reasoning_summary_text.delta",
@@ -338,7 +338,7 @@ const RAW_REASONING = {
   index: { content_index: 0 },
 } as const;
 
-/* The one item that a responses stream has open: what has been said of it, and what is left to say when it ends. */
+/* The single open item of a responses stream: its content so far, and what must be written when it ends. */
 
 /** A message; its item stays open while further parts may follow. */
 interface OpenMessage {
@@ -355,13 +355,13 @@ interface OpenReasoning {
   text: string;
 }
 
-/** A call; finished once its input is known, though its `done` waits for what follows. */
+/** A call. It is complete once its input is known, but its `done` event is sent later. */
 interface OpenCall {
   readonly type: "call";
   readonly id: string;
   readonly callId: string;
   readonly tool: ToolRef;
-  /** Whether a delta of its input has gone out. */
+  /** Whether a delta of its input has been sent. */
   begun: boolean;
   ended: boolean;
   input: string;

@@ -1,6 +1,6 @@
 /**
- * Output items as responses clients read them; a stream and a whole reply write the very same
- * (docs/translation-rules.md rules 39 to 43).
+ * Output items for responses clients; streams and whole replies write the same items (docs/translation-rules.md rules
+ * 39 to 43).
  */
 
 import type { JsonObject } from "../../values/json-object.ts";
@@ -13,7 +13,7 @@ import { parseArguments } from "../rules/tool-wrap.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-/** Prefixes of item ids (rule 7), by the kind of the call. */
+/** Prefixes of item ids (rule 7), by kind of call. */
 const CALL_ID_PREFIXES: Readonly<Record<ToolKind, string>> = {
   function: "fc_",
   custom: "ctc_",
@@ -35,19 +35,22 @@ export type MessagePart =
     }
   | { readonly type: "refusal"; refusal: string };
 
-/** A fresh id of a message or reasoning item. */
+/** A new id of a message or reasoning item. */
 export function itemId(prefix: "msg_" | "rs_", context: ConvertContext): string {
   return prefix + context.randomId(ITEM_ID_CHARS);
 }
 
-/** What is said in place of an image that the model made and that is no item: one behind an address, which the item has no member for. */
+/**
+ * The text for an image that the model made behind a URL, because an image item has no member for it; undefined for
+ * other images.
+ */
 export function imageText(url: string): string | undefined {
   return base64Image(url) === undefined ? imageNote(url) : undefined;
 }
 
 /**
- * An image that the model made. What a reference keeps of it has no bytes: a server that is sent the item back could not
- * read them.
+ * An image that the model made. The item for references has no bytes, because a server that gets the item back could
+ * not read them.
  */
 export function imageItem(
   url: string,
@@ -59,7 +62,7 @@ export function imageItem(
   return { item: { ...item, result: data }, kept: { ...item, result: null } };
 }
 
-/** A fresh id of a call's item; never the call's own id. */
+/** A new id of a call's item; never the call's own id. */
 export function callItemId(tool: ToolRef, context: ConvertContext): string {
   return CALL_ID_PREFIXES[tool.kind] + context.randomId(ITEM_ID_CHARS);
 }
@@ -68,12 +71,12 @@ export function messageItem(id: string, status: ItemStatus, content: readonly Me
   return { id, type: "message", status, role: "assistant", content };
 }
 
-/** A text part with nothing in it yet. */
+/** An empty text part. */
 export function textPart(): MessagePart {
   return { type: "output_text", text: "", annotations: [], logprobs: [] };
 }
 
-/** A refusal part with nothing in it yet. */
+/** An empty refusal part. */
 export function refusalPart(): MessagePart {
   return { type: "refusal", refusal: "" };
 }
@@ -85,14 +88,14 @@ export function partOf(item: Extract<ReplyItem, { type: "text" | "refusal" }>): 
   return { type: "output_text", text: item.text, annotations, logprobs: [...(item.logprobs ?? [])] };
 }
 
-/** A source as an annotation; offsets count within the part. */
+/** A citation as an annotation; offsets count within the part. */
 export function annotationOf({ url, title, startIndex, endIndex }: Citation, text: string): JsonObject {
   return { type: "url_citation", url, title, start_index: startIndex ?? 0, end_index: endIndex ?? text.length };
 }
 
 /**
- * A reasoning item: its text is a summary or raw reasoning as the plan says, and an envelope goes with it when the client
- * asked for encrypted content (rule 38).
+ * A reasoning item. Its text is a summary or raw reasoning, as the plan says; it has an envelope if the client asked
+ * for encrypted content (rule 38).
  */
 function reasoningItem(
   id: string,
@@ -112,8 +115,8 @@ function reasoningItem(
 }
 
 /**
- * A reasoning item for a client that may refer to it: `kept` goes into an id and always has its envelope, `item` is what
- * the client reads.
+ * A reasoning item for a client that may refer to it: `kept` goes into an id and always has its envelope, `item` is
+ * what the client gets.
  */
 export function keptReasoning(...asked: Parameters<typeof reasoningItem>): { item: JsonObject; kept: JsonObject } {
   const [id, said, plan, context] = asked;
@@ -125,7 +128,7 @@ export function keptReasoning(...asked: Parameters<typeof reasoningItem>): { ite
   return { item: { ...kept, encrypted_content: undefined }, kept };
 }
 
-/** A call in the form that its tool has for the client; `input` as in the hub. */
+/** A call in the client's form of its tool; `input` as in the hub. */
 export function callItem(id: string, callId: string, tool: ToolRef, input: string, status: ItemStatus): JsonObject {
   const head = { id, type: TYPES[tool.kind], status, call_id: callId };
   switch (tool.kind) {
@@ -151,7 +154,7 @@ const TYPES: Readonly<Record<ToolKind, string>> = {
   tool_search: "tool_search_call",
 };
 
-/** Name and namespace; Codex takes a call with both the same for an unknown tool (rule 41). */
+/** Name and namespace. Codex treats a call in which both are equal as one of an unknown tool (rule 41). */
 function named({ name, namespace }: ToolRef): JsonObject {
   return namespace === undefined || namespace === name ? { name } : { name, namespace };
 }

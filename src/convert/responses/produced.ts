@@ -1,4 +1,4 @@
-/** What responses events and items hold of a model's output. */
+/** Counts the model output in responses events and items. */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import { mergedCalls } from "../../values/tokens/tool-calls.ts";
@@ -8,7 +8,7 @@ import { callsIn, HostedCalls } from "./usage.ts";
 
 const CALL_ITEM = /_call$/;
 const LAST: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
-/** Members of an item that are looked at by name, or that are bookkeeping. */
+/** Members of an item that are handled by name or are bookkeeping. */
 const ITEM_KNOWN: ReadonlySet<string> = new Set([
   ...["content", "summary", "encrypted_content", "name", "arguments", "input", "result", "namespace", "action"],
   ...[
@@ -24,15 +24,15 @@ const ITEM_KNOWN: ReadonlySet<string> = new Set([
   ],
 ]);
 const PART_KNOWN: ReadonlySet<string> = new Set(["text", "refusal", "annotations", "transcript", "data"]);
-/** Items for which deltas and last form are recognised as the same; beyond it an item counts twice where both come. */
+/** The most items whose deltas and final form are recognized as the same; a further item counts twice if both come. */
 const ITEMS_MAX = 4_096;
 
 /**
- * Counts a stream. What an item's last form says counts only where its deltas have not said it: servers repeat
- * everything there, and some say it nowhere else.
+ * Counts a stream. The final form of an item counts only if its deltas were not sent: most servers repeat everything
+ * there, and some send it nowhere else.
  */
 export class ResponsesOutput extends StreamOutput {
-  /** Places of items of which deltas, or a last form, have said something. */
+  /** Indexes of items that have had output in deltas or in a final form. */
   readonly #told = new Set<number>();
   /** Calls of hosted tools among the items. */
   readonly hostedCalls = new HostedCalls();
@@ -56,7 +56,7 @@ export class ResponsesOutput extends StreamOutput {
     return this.produced.unknown(delta) || partial;
   }
 
-  /** @param isLast whether the item is complete, at its end. */
+  /** @param isLast whether this is the item's final form. */
   #seeItem(payload: JsonObject, isLast: boolean): boolean {
     const item = objectOf(payload.item);
     if (!item) return false;
@@ -66,18 +66,18 @@ export class ResponsesOutput extends StreamOutput {
       if (isLast) countFound(this.served, item);
     }
     if (isLast && typeof place === "number" && this.#told.has(place)) {
-      // What is sealed comes in the last form only.
+      // Sealed reasoning comes only in the final form.
       return this.produced.opaque(item.encrypted_content);
     }
     const found = countItem(this.produced, item);
-    // A call that opens has its name only.
+    // The opening form of a call contains only its name.
     if (found && (isLast || !CALL_ITEM.test(textOf(item.type) ?? ""))) this.#note(place);
     return found;
   }
 
   /**
-   * The last event repeats the whole output; only items that were not seen before are counted, as some servers send
-   * them there only.
+   * The last event repeats the whole output. Only items that were not seen before are counted, because some servers
+   * send items only there.
    */
   #seeLast(output: unknown): boolean {
     const calls = callsIn(output);
@@ -110,14 +110,14 @@ export function countOutput(output: unknown): ProducedCounts {
   return served.beside(produced.counts());
 }
 
-/** Counts what a call has found, where the request asked for that to be shown. */
+/** Counts the results of a call, if the request asked for them to be shown. */
 function countFound(served: Served, { results, outputs, action }: JsonObject): void {
   const sources = objectOf(action)?.sources;
   const found = [results, outputs, sources].filter((one) => arrayOf(one).length > 0);
   if (found.length > 0) served.found(...found);
 }
 
-/** @returns whether the item holds any output; a call does from its first word. */
+/** @returns whether the item contains output; a call does from its beginning. */
 function countItem(produced: Produced, item: JsonObject): boolean {
   let found = CALL_ITEM.test(textOf(item.type) ?? "");
   if (typeof item.name === "string" && found) produced.text(item.name);

@@ -1,4 +1,4 @@
-/** A whole response in the hub's words (docs/translation-rules.md rules 38 to 46). */
+/** Decodes a whole response to the hub form (docs/translation-rules.md rules 38 to 46). */
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
@@ -13,15 +13,16 @@ import { beyondLimit, brokenOff, errorIn, invalid, reported } from "../watch.ts"
 import { countOutput } from "./produced.ts";
 import { readUsage } from "./usage.ts";
 
-/** States of a response in which there is no answer to hand on (rule 46). */
+/** Statuses of a response that has no answer to pass on (rule 46). */
 export const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
 export const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
 
 /**
  * Decodes a whole reply.
- * @param json the body, parsed.
- * @param ids chance for the ids of calls that come without one (rule 35).
- * @returns a fault for an error in a 200 body, a failed or unfinished response (rule 46), one without output.
+ * @param json the parsed body.
+ * @param ids source of ids for calls that have none (rule 35).
+ * @returns a fault for an error in a 200 body, for a failed or unfinished response (rule 46), and for one without
+ * output.
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const [fault, stop] = [faultOf(json), stopOf(json)];
@@ -46,7 +47,10 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
   );
 }
 
-/** Why a response is no answer (rule 46); undefined: it is one. Nobody waits for an unfinished one: `background` is refused. */
+/**
+ * Why a response is not an answer (rule 46); undefined: it is one. Unfinished responses are not waited for, because
+ * `background` is refused.
+ */
 export function faultOf(json: JsonObject): UpstreamFault | undefined {
   const error = errorIn(json);
   if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status, error?.message);
@@ -55,7 +59,10 @@ export function faultOf(json: JsonObject): UpstreamFault | undefined {
   return stopOf(json) === "failure" ? brokenOff(objectOf(json.incomplete_details)?.reason) : undefined;
 }
 
-/** Nothing for items of tools that the server runs (rule 42), but for what one that makes images has made. */
+/**
+ * The hub items of one item. None for items of tools that the server runs (rule 42), except the images that one has
+ * made.
+ */
 function itemsOf(item: JsonObject, plan: ReplyPlan, callIds: ReplyCallIds): readonly ReplyItem[] {
   switch (item.type) {
     case "message":
@@ -90,13 +97,13 @@ function messageItems(item: JsonObject): readonly ReplyItem[] {
   return items;
 }
 
-/** The words of a content part of a message, "" for parts of other kinds. */
+/** The text of a content part of a message, "" for parts of other kinds. */
 export function partText(part: JsonObject): string {
   if (part.type === "output_text") return textOf(part.text) ?? "";
   return part.type === "refusal" ? (textOf(part.refusal) ?? "") : "";
 }
 
-/** Dropped when there is neither a word to read nor anything to bring back (rule 38). */
+/** No item if there is neither readable text nor anything to send back (rule 38). */
 function reasoningItems(item: JsonObject): readonly ReplyItem[] {
   const text = reasoningText(item);
   const opaque = textOf(item.encrypted_content);
@@ -104,7 +111,9 @@ function reasoningItems(item: JsonObject): readonly ReplyItem[] {
   return [{ type: "reasoning", text, opaque, native: item, redacted: text === "" }];
 }
 
-/** What may be read of a reasoning item: its summaries, else its raw text, parts joined by a blank line (rule 38). */
+/**
+ * The readable text of a reasoning item: its summaries, else its raw text, with parts joined by a blank line (rule 38).
+ */
 export function reasoningText(item: JsonObject): string {
   const texts = (parts: unknown) => arrayOf(parts).flatMap((part) => textOf(objectOf(part)?.text) ?? []);
   const summaries = texts(item.summary);
@@ -126,12 +135,12 @@ export function callIdentity(item: JsonObject): CallIdentity | undefined {
   return { name, freeform: item.type === "custom_tool_call", namespace: textOf(item.namespace) };
 }
 
-/** The id by which a result is sent back: `call_id`, never the item's own (rule 41). */
+/** The id with which a result is sent back: `call_id`, never the item's own (rule 41). */
 export function callIdOf(item: JsonObject): string | undefined {
   return textOf(item.call_id);
 }
 
-/** The arguments or free text of a call item. Some servers send arguments as the object itself. */
+/** The arguments or free text of a call item. Some servers send arguments as an object. */
 export function callText(item: JsonObject): string {
   const value = item.type === "custom_tool_call" ? item.input : item.arguments;
   if (typeof value === "string") return value;
@@ -139,13 +148,13 @@ export function callText(item: JsonObject): string {
 }
 
 /**
- * The stop that a finished response names (rule 43).
- * @param incomplete whether the event that carried it said so; some servers leave the status out.
+ * The stop reason of a finished response (rule 43).
+ * @param incomplete whether its event said so; some servers leave the status out.
  */
 export function stopOf(response: JsonObject, incomplete = response.status === "incomplete"): Stop | "failure" {
   if (!incomplete) return stopFor("end");
   const said = objectOf(response.incomplete_details)?.reason;
-  // Without a word it is the usual one: to call it whole would hide what is missing.
+  // Without a reason it counts as the output limit; `end` would hide that something is missing.
   if (said === undefined || said === null || said === "") return stopFor("output-limit");
   const reason = finishOf(said);
   if (reason === "failure") return reason;

@@ -11,7 +11,7 @@ import { responseEnded, responseId } from "./response.ts";
 
 type SpokenItem = Extract<ReplyItem, { type: "text" | "refusal" }>;
 
-/** The body of a `response`. `reply` is restored and stopped already. */
+/** The body of a `response`. In `reply`, tool names are the client's and stop strings are applied. */
 export function encodeReply(reply: HubReply, plan: ReplyPlan, context: ConvertContext): Uint8Array {
   const identity = {
     id: responseId(context),
@@ -39,7 +39,7 @@ function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): re
   const items = [...said, ...explanationOf(said, reply.stop)];
   for (const [index, item] of items.entries()) {
     if (item.type === "text" || item.type === "refusal") {
-      spoken.push(item); // A run of texts is one message of several parts (docs/translation-rules.md rule 40).
+      spoken.push(item); // Consecutive texts are one message of several parts (docs/translation-rules.md rule 40).
       continue;
     }
     closeMessage(false);
@@ -57,7 +57,7 @@ function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): re
   return output;
 }
 
-/** An image behind an address is text. */
+/** Replaces an image behind a URL by text. */
 function withoutAddress(item: ReplyItem): ReplyItem {
   const text = item.type === "image" ? imageText(item.url) : undefined;
   if (text === undefined) return item;
@@ -68,14 +68,14 @@ function isEmpty(item: ReplyItem): boolean {
   return (item.type === "text" || item.type === "refusal") && item.text === "";
 }
 
-/** A vendor's words about a refusal, where the model said nothing itself (rule 43). */
+/** The vendor's explanation of a refusal, if the model wrote no text (rule 43). */
 function explanationOf(items: readonly ReplyItem[], stop: Stop): readonly SpokenItem[] {
   const isSilent = !items.some((item) => (item.type === "text" || item.type === "refusal") && item.text !== "");
   const text = explanation(stop);
   return isSilent && text !== undefined ? [{ type: "refusal", text }] : [];
 }
 
-/** What a vendor says about its refusal, if it refused and says anything. */
+/** The vendor's explanation of a refusal, if there is one. */
 export function explanation(stop: Stop): string | undefined {
   return stop.reason === "refusal" ? stop.refusal?.explanation || undefined : undefined;
 }

@@ -1,4 +1,4 @@
-/** Requests of the responses protocol, both ways; this half writes them (directions CR and MR). */
+/** Requests of the responses protocol: decoding is re-exported, encoding is here (directions CR and MR). */
 import type { Refusal } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import { isObject } from "../../values/json-object.ts";
@@ -21,7 +21,9 @@ import { encodeTool, encodeToolChoice } from "./shape.ts";
 
 export { decodeRequest } from "./request/decode.ts";
 
-/** The request for a responses upstream, or why this route cannot carry it. Equal requests give equal bytes. */
+/**
+ * The request for a responses upstream, or the refusal if this route cannot carry it. Equal requests give equal bytes.
+ */
 export function encodeRequest(
   hub: HubRequest,
   route: RouteFacts,
@@ -66,13 +68,15 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     service_tier: serviceTier(hub),
     ...promptCacheMembers(hub, route, context),
     ...nativeMembers(hub, route, losses),
-    store: false, // Nothing is remembered upstream (docs/translation-rules.md rule 5).
+    store: false, // Nothing is stored upstream (docs/translation-rules.md rule 5).
     stream: hub.stream || undefined,
   };
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
 }
 
-/** A messages client means a prefill by an assistant at the end, which this protocol cannot continue (rule 17). */
+/**
+ * A messages client means an assistant message at the end as a prefill, which this protocol does not support (rule 17).
+ */
 function settleEnd(items: readonly JsonObject[], hub: HubRequest, route: RouteFacts): void {
   const last = items.at(-1);
   if (last === undefined) {
@@ -84,19 +88,19 @@ function settleEnd(items: readonly JsonObject[], hub: HubRequest, route: RouteFa
   }
 }
 
-/** Rule 22: within the route's limit, never below what the protocol takes. */
+/** Rule 22: within the route's limit, and never below the protocol's minimum. */
 function outputLimit(hub: HubRequest, route: RouteFacts, permitted: Permitted): number | undefined {
   const wanted = permitted.outputLimit ?? hub.outputLimit?.tokens;
   if (wanted === undefined) return undefined;
   return Math.max(Math.min(wanted, route.maxOutputTokens), PROTOCOLS.responses.limitFloor);
 }
 
-/** Whether the upstream's model reasons at all, by its capabilities. */
+/** Whether the upstream's model reasons, by its capabilities. */
 function reasons(route: RouteFacts): boolean {
   return route.capabilities.efforts.length > 0;
 }
 
-/** Effort and summary; a model that does not reason is sent neither (rule 27). */
+/** Effort and summary; a model that does not reason gets neither (rule 27). */
 function reasoning(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject | undefined {
   const wish = hub.reasoning;
   if (effortIsLost(wish, route.capabilities)) losses.drop(wish.param);
@@ -106,7 +110,7 @@ function reasoning(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObje
   return effort === undefined && summary === undefined ? undefined : { effort, summary };
 }
 
-/** A messages client that thinks sees summaries, unless it asked not to. */
+/** A messages client that uses thinking gets summaries, unless it asked not to. */
 function summaryOf(hub: HubRequest): string | undefined {
   const { reasoning: wish } = hub;
   if (hub.client !== "messages") return wish.summary;
@@ -132,7 +136,7 @@ function flatFormat(format: OutputFormat): JsonObject {
   return format.type === "json_object" ? { type: "json_object" } : { type: "json_schema", ...schemaMembers(format) };
 }
 
-/** Chat's own member as a tool, the place one level up (rule 29). */
+/** Chat's `web_search_options` as a tool; the location is one level higher (rule 29). */
 function webSearchTool(tool: HostedTool): JsonObject {
   const { search_context_size, user_location: place } = tool.native;
   const approximate = isObject(place) && isObject(place.approximate) ? place.approximate : place;
@@ -140,12 +144,12 @@ function webSearchTool(tool: HostedTool): JsonObject {
   return { type: "web_search", search_context_size, user_location: location };
 }
 
-/** Messages' words for the tier in this protocol's. */
+/** The messages service tier as this protocol's value. */
 function serviceTier(hub: HubRequest): string | undefined {
   return hub.serviceTier === "standard_only" ? "default" : hub.serviceTier;
 }
 
-/** Members that only servers of the protocol's own vendor know (rule 28). */
+/** Members that only servers of the protocol's own vendor support (rule 28). */
 function nativeMembers(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject {
   if (route.capabilities.openaiNative) return { metadata: hub.metadata, moderation: hub.moderation };
   if (hub.metadata !== undefined) losses.ignore("metadata");

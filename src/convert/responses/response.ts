@@ -1,4 +1,4 @@
-/** The response object: what every event of its life repeats (docs/translation-rules.md rules 44 and 45). */
+/** The response object, which every event about the response repeats (docs/translation-rules.md rules 44 and 45). */
 
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
@@ -8,19 +8,19 @@ import { knownFinish } from "../rules/finish-words.ts";
 import { isTruncated } from "../stream-encoder.ts";
 import { writeUsage } from "./usage.ts";
 
-/** What a response is called and when it was made. */
+/** Id, creation time and tier of a response. */
 export interface ResponseIdentity {
   readonly id: string;
   readonly createdS: number;
   readonly tier: string | undefined;
 }
 
-/** A fresh id of a response: `resp_` and 32 hexadecimal digits (rule 7). */
+/** A new response id: `resp_` and 32 hexadecimal digits (rule 7). */
 export function responseId(context: ConvertContext): string {
   return `resp_${Buffer.from(context.randomId(16), "latin1").toString("hex")}`;
 }
 
-/** A response that is still being made. */
+/** A response that is in progress. */
 export function responseInProgress(identity: ResponseIdentity, plan: ReplyPlan): JsonObject {
   return responseWith(identity, plan, {
     status: "in_progress",
@@ -31,7 +31,7 @@ export function responseInProgress(identity: ResponseIdentity, plan: ReplyPlan):
   });
 }
 
-/** A response that the model has finished, one way or the other. */
+/** A response that has ended, completed or incomplete. */
 export function responseEnded(
   identity: ResponseIdentity,
   plan: ReplyPlan,
@@ -48,7 +48,7 @@ export function responseEnded(
   });
 }
 
-/** A response under way of which its server has said nothing but what is in it. */
+/** A response in progress, for a server that has sent its content only. */
 export function responseBegun(model: string, context: ConvertContext): JsonObject {
   const head = { id: responseId(context), object: "response", created_at: context.nowS, model, status: "in_progress" };
   return { ...head, error: null, incomplete_details: null, output: [], usage: null };
@@ -61,7 +61,10 @@ function responseWith({ id, createdS, tier }: ResponseIdentity, plan: ReplyPlan,
 
 const OWN_REASONS: ReadonlySet<unknown> = new Set(["max_output_tokens", "content_filter", "max_messages", "steered"]);
 
-/** The protocol's own word for a foreign reason why a response is incomplete (rule 43); undefined for its own words. */
+/**
+ * The protocol's own reason for an unknown one why a response is incomplete (rule 43); undefined if it is the
+ * protocol's own.
+ */
 export function ownIncompleteReason(response: JsonObject): string | undefined {
   const said = objectOf(response.incomplete_details)?.reason;
   const finish = OWN_REASONS.has(said) ? undefined : knownFinish(said);

@@ -1,4 +1,4 @@
-/** The shapes that responses has of its own: tools and choices as it writes them, both ways. */
+/** Tools and tool choices in the form of responses, both ways. */
 
 import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
 import type { CustomTool, FunctionTool, ToolChoice, ToolDefinition, ToolKind, ToolRef } from "../hub.ts";
@@ -8,8 +8,8 @@ import { RESPONSES_TYPED } from "../rules/tool-typed.ts";
 import { EMPTY_OBJECT_SCHEMA, FREEFORM_SCHEMA, freeformDescription } from "../rules/tool-wrap.ts";
 
 /**
- * A list of tools, namespaces opened.
- * @param path where the list is (`tools`, `input[3].tools`).
+ * A list of tools, with namespaces resolved.
+ * @param path the path of the list (`tools`, `input[3].tools`).
  */
 export function decodeTools(value: unknown, path: string): readonly ToolDefinition[] {
   return (optionalList(value, path) ?? []).flatMap((raw, index) =>
@@ -30,7 +30,7 @@ function namespaceTools(tool: JsonObject, param: string): readonly ToolDefinitio
     const path = `${param}.tools[${index}]`;
     const child = record(raw, path);
     const single = decodeSingle(text(child.type, `${path}.type`), child, path, namespace);
-    // Said once, where the namespace begins: no other protocol has a place for it.
+    // Only in the first tool of the namespace, because no other protocol has a member for it.
     if (index > 0 || !about || (single.type !== "function" && single.type !== "custom")) return single;
     const description = [`About all tools of ${namespace}: ${about}`, single.description]
       .filter((one) => one)
@@ -76,7 +76,10 @@ function customTool(tool: JsonObject, param: string, namespace: string | undefin
 
 type ClientRun = keyof typeof RESPONSES_TYPED;
 
-/** A shell in a vendor's container and a search by the vendor are hosted; the same types can be the client's. */
+/**
+ * A shell in a vendor's container and a search by the vendor are hosted; tools of the same types can be run by the
+ * client.
+ */
 function isClientRun(type: string, tool: JsonObject): type is ClientRun {
   if (type === "tool_search") return tool.execution === "client";
   if (type !== "shell") return type === "local_shell" || type === "apply_patch";
@@ -98,7 +101,7 @@ function typedTool(type: ClientRun, tool: JsonObject, param: string): ToolDefini
 
 /**
  * `tool_choice`.
- * @param tools the definitions, which a choice of a whole namespace needs.
+ * @param tools the definitions, needed for the choice of a whole namespace.
  */
 export function decodeToolChoice(value: unknown, tools: readonly ToolDefinition[]): ToolChoice | undefined {
   if (!isGiven(value)) return undefined;
@@ -136,7 +139,7 @@ function namedTool(choice: JsonObject, path: string): ToolRef | undefined {
 }
 
 /**
- * A tool in the form that is sent to a responses upstream; `strict` is always written, since its default differs
+ * A tool in the form that is sent to a responses upstream; `strict` is always written, because its default differs
  * (docs/translation-rules.md rule 33).
  */
 export function encodeTool(tool: OfferedTool, customNative: boolean): JsonObject {
@@ -162,7 +165,7 @@ function encodeCustom(definition: CustomTool, name: string, native: boolean): Js
   };
 }
 
-/** A choice as responses writes it: flat. */
+/** A tool choice in the form of responses, which does not nest it. */
 export function encodeToolChoice(
   choice: ToolOffer["choice"],
   nameOf: (tool: ToolRef) => string,

@@ -1,4 +1,4 @@
-/** A responses stream as hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
+/** Decodes a responses stream to hub events (docs/translation-rules.md rules 43, 44 and 48 to 55). */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { Varying } from "../delta-template.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
@@ -21,7 +21,7 @@ const REASONING_EVENTS: ReadonlySet<string> = new Set([
   "response.reasoning_text.delta",
   "response.reasoning_text.done",
 ]);
-/** What opens a part of reasoning; parts of messages open with their first delta. */
+/** Events that open a part of reasoning; parts of messages open with their first delta. */
 const PART_EVENTS: ReadonlySet<string> = new Set(["response.content_part.added", "response.reasoning_part.added"]);
 const CALL_EVENTS: ReadonlySet<string> = new Set([
   "response.function_call_arguments.delta",
@@ -31,12 +31,12 @@ const CALL_EVENTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Decodes events. Items go by `item_id`, else by `output_index`, and may interleave. What an item's last form says
- * counts where its deltas were missing; an `output` that is empty at the end takes nothing back (rule 55).
+ * Decodes events. Items are identified by `item_id`, else by `output_index`, and may interleave. The final form of an
+ * item counts if its deltas were missing; an empty `output` at the end takes nothing back (rule 55).
  */
 export class ResponsesStreamDecoder extends StreamDecoder {
   protected override readonly output = new ResponsesOutput();
-  /** In the order of their openings. */
+  /** In the order in which they opened. */
   readonly #items = new Set<StreamItem>();
   readonly #byId = new Map<string, StreamItem>();
   readonly #byIndex = new Map<number, StreamItem>();
@@ -56,7 +56,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     return varyingOf(payload);
   }
 
-  /** Some servers add chat's marker; it means nothing here. */
+  /** Some servers add chat's marker; it has no meaning here. */
   protected override readDone(): void {}
 
   /** The error is in the event itself; the vendor's own servers may nest it. */
@@ -67,14 +67,14 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     this.report(nested?.type, error.code, error.message);
   }
 
-  /** What it has used is known for the bill; the client gets no more events. */
+  /** The usage is kept for the charge; the client gets no more events. */
   #countFailed(counted: JsonObject): void {
     const usage = readUsage(counted, this.output.hostedCalls);
     this.failedWithCount = usage !== undefined;
     this.usage = usage ?? this.usage;
   }
 
-  /** @param state what became of the response: the event's type without its prefix. */
+  /** @param state what happened to the response: the event's type without its prefix. */
   #readResponse(state: string, response: JsonObject): void {
     const isTerminal = state === "completed" || state === "incomplete";
     if (FAILED.has(state) || (isTerminal && FAILED.has(response.status))) {
@@ -97,7 +97,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     this.finish();
   }
 
-  /** Progress of hosted tools, parts that open, and events that are new to us say nothing. */
+  /** Reads an event of an item. Progress of hosted tools, parts that open, and unknown events are ignored. */
   #readItemEvent(type: string, payload: JsonObject): void {
     // Some servers begin with the first item.
     if (!this.started) this.start({ upstreamId: undefined, serviceTier: undefined, createdS: undefined });
@@ -127,7 +127,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     else item?.finishPart(source, part, textOf(payload.text) ?? "");
   }
 
-  /** Deltas carry `delta`, the event after them `arguments` or `input`. */
+  /** Deltas have `delta`; the event after them has `arguments` or `input`. */
   #readCallEvent(payload: JsonObject): void {
     const item = this.#call(payload);
     item?.append(textOf(payload.delta) ?? "");
@@ -152,7 +152,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     item?.finish(final);
   }
 
-  /** Finishes every item of the last event; an item that was never seen before is added first. */
+  /** Finishes every item of the last event; an item that was not seen before is added first. */
   #readOutput(response: JsonObject): void {
     for (const [index, one] of arrayOf(response.output).entries()) {
       const item = objectOf(one);
@@ -162,7 +162,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     }
   }
 
-  /** Opens an item; one that had its place ends, as its name now means another. */
+  /** Opens an item. An earlier item with the same index or id ends, because these now mean the new one. */
   #add(payload: JsonObject): StreamItem {
     const described = objectOf(payload.item) ?? {};
     const waiting = this.#byIndex.get(indexOf(payload) ?? -1) ?? this.#byId.get(textOf(described.id) ?? "");
@@ -178,7 +178,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
   }
 
   #note(item: StreamItem, payload: JsonObject, described: JsonObject): void {
-    this.sink.claim(); // Each name and place counts, also those of items that are left out.
+    this.sink.claim(); // Every index and id counts, including those of items that are left out.
     this.#items.add(item);
     this.#last.set(item.kind, item);
     const index = indexOf(payload);
@@ -191,7 +191,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     }
   }
 
-  /** The item that an event is about. Some servers change an item's id from event to event; then the place decides. */
+  /** The item of an event. Some servers change an item's id from event to event; the index then decides. */
   #find(payload: JsonObject, described?: JsonObject): StreamItem | undefined {
     const id = textOf(payload.item_id) ?? textOf(described?.id);
     const callId = described && callIdOf(described);
@@ -221,13 +221,13 @@ export class ResponsesStreamDecoder extends StreamDecoder {
     return item instanceof CallItem ? item : undefined;
   }
 
-  /** The newest item of a kind, for an event that names neither an item nor a place. */
+  /** The newest item of a kind, for an event that has neither an item id nor an index. */
   #lastOf(kind: StreamItem["kind"], payload: JsonObject): StreamItem | undefined {
     if (indexOf(payload) !== undefined || textOf(payload.item_id) !== undefined) return undefined;
     return this.#last.get(kind);
   }
 
-  /** A delta that arrives for nothing open opens it (rule 52). */
+  /** A delta for no open item opens one (rule 52). */
   #open(payload: JsonObject, item: StreamItem): StreamItem {
     this.#note(item, payload, {});
     return item;
@@ -250,12 +250,12 @@ function indexOf(payload: JsonObject): number | undefined {
   return typeof payload.output_index === "number" ? payload.output_index : undefined;
 }
 
-/** Call ids beside item ids, which may be the same words. */
+/** The key of a call id, which may equal an item id. */
 function callKey(callId: string): string {
   return `call:${callId}`;
 }
 
-/** The number of a content part; events that leave it out speak of the first. */
+/** The index of a content part; 0 if the event has none. */
 function partOf(payload: JsonObject): number {
   return numberOr0(payload.content_index);
 }

@@ -1,6 +1,5 @@
 /**
- * Streams for responses clients (docs/translation-rules.md rules 39 to 56): items one after the other, events numbered
- * from 0.
+ * Streams for responses clients (docs/translation-rules.md rules 39 to 56): items in sequence, events numbered from 0.
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
@@ -69,7 +68,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
         this.#emit("keepalive", {});
         return;
       case "reply-stopping":
-        // A client that acts on items, as Codex does on calls, need not wait for the count.
+        // A client that acts on items, as Codex does on calls, need not wait for the usage.
         this.#items.close(isTruncated(event.stop) ? "incomplete" : "completed");
         return;
       case "reply-stop":
@@ -121,7 +120,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** Events whose frames hold the model's own words or calls. */
+/** Events whose frames contain the model's text, images or calls. */
 const SEMANTIC: ReadonlySet<ReplyEvent["type"]> = new Set([
   "text-delta",
   "refusal-delta",

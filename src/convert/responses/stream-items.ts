@@ -1,4 +1,4 @@
-/** The output items of a responses stream under way: each turns its events into blocks of the hub. */
+/** The open output items of a responses stream; each converts its events to blocks of the hub. */
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import { CallBlock, ReasoningBlock, RefusalBlock, TextBlock } from "../reply/blocks.ts";
 import { nestsWithin } from "../reply/depth.ts";
@@ -7,13 +7,13 @@ import type { EventSink } from "../reply/sink.ts";
 import { imageOfItem } from "../rules/media.ts";
 import { callIdentity, callIdOf, callText, partText, reasoningText } from "./reply-decode.ts";
 
-/** An item of any kind. `finish` takes its final form, if the upstream gave one, and is heeded once. */
+/** An item of any kind. `finish` takes its final form, if the upstream sent one; further calls have no effect. */
 export interface StreamItem {
   readonly kind: "message" | "reasoning" | "call" | "image" | "other";
   finish(final: JsonObject | undefined): void;
 }
 
-/** Makes the item that an `item` object describes. */
+/** Makes the item for an `item` object. */
 export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
   switch (item.type) {
     case "message":
@@ -30,10 +30,10 @@ export function itemFor(item: JsonObject, sink: EventSink): StreamItem {
   }
 }
 
-/** Tools that the server runs, and types that nobody knows yet (docs/translation-rules.md rule 42). */
+/** Tools that the server runs, and unknown types (docs/translation-rules.md rule 42). */
 const OTHER: StreamItem = Object.freeze({ kind: "other", finish() {} });
 
-/** An image, which is shown once it is done; the stages on the way there are not. */
+/** An image, which is emitted when it is done; partial images are not. */
 class ImageItem implements StreamItem {
   readonly kind = "image";
   readonly #sink: EventSink;
@@ -87,7 +87,7 @@ export class MessageItem implements StreamItem {
     if (open?.kind === "text" && citation) open.cite(citation);
   }
 
-  /** A part in its final form: its words count where none were streamed; never both (rule 55). */
+  /** A part in its final form: its text counts only if none was streamed (rule 55). */
   finishPart(part: number, final: JsonObject): void {
     if (!this.#parts.has(part)) {
       const text = partText(final);
@@ -101,7 +101,7 @@ export class MessageItem implements StreamItem {
   finish(final: JsonObject | undefined): void {
     if (!this.#finished) this.#finishParts(arrayOf(final?.content));
     this.#finished = true;
-    for (const block of this.#parts.values()) block.end(); // Also those that late deltas have opened since.
+    for (const block of this.#parts.values()) block.end(); // Including blocks that late deltas have opened since.
   }
 
   #finishParts(content: readonly unknown[]): void {
@@ -124,19 +124,19 @@ export class MessageItem implements StreamItem {
   }
 }
 
-/** Reasoning: one block, whose parts are parted by a blank line (rule 39). */
+/** Reasoning: one block, whose parts are separated by a blank line (rule 39). */
 export class ReasoningItem implements StreamItem {
   readonly kind = "reasoning";
   readonly #sink: EventSink;
   readonly #block: ReasoningBlock;
-  /** Summaries or raw text: what came first is shown, since the other says the same again. */
+  /** Summaries or raw text: only what came first is emitted, because the other repeats it. */
   #source: "summary" | "content" | undefined;
   readonly #parts = new Set<number>();
   #lastPart: number | undefined;
-  /** Parts that an event has opened, and those that one has ended. */
+  /** Parts that an event has opened, and parts that an event has ended. */
   readonly #opened = new Set<number>();
   readonly #ended = new Set<number>();
-  /** Whether its server gives each delta the number of a part of its own (vLLM, docs/vendor-dialects.md). */
+  /** Whether its server numbers each delta as a part of its own (vLLM, docs/vendor-dialects.md). */
   #isCounting = false;
 
   constructor(sink: EventSink) {
@@ -156,7 +156,7 @@ export class ReasoningItem implements StreamItem {
     if (this.#source !== source || text === "") return;
     const isCounted = !this.#block.isEmpty && this.#lastPart !== part && this.#isCounted(part);
     const isNew = !this.#block.isEmpty && this.#lastPart !== part && !isCounted;
-    // A delta with a number of its own is no part: one thought may have thousands.
+    // A delta with a number of its own is not a part: one block of reasoning may have thousands.
     if (!isCounted && this.#lastPart !== part && !this.#parts.has(part)) {
       this.#sink.claim();
       this.#parts.add(part);
@@ -165,7 +165,10 @@ export class ReasoningItem implements StreamItem {
     this.#block.append(isNew ? `\n\n${text}` : text);
   }
 
-  /** Whether the number says nothing: the next one, of content, that nobody has opened, while the last has not ended. */
+  /**
+   * Whether the number has no meaning: it is the next one, of content; no event has opened it; and the last part has
+   * not ended.
+   */
   #isCounted(part: number): boolean {
     const last = this.#lastPart ?? 0;
     if (this.#source !== "content" || part !== last + 1 || this.#opened.has(part) || this.#ended.has(last))
@@ -174,13 +177,13 @@ export class ReasoningItem implements StreamItem {
     return true;
   }
 
-  /** A part in its final form, for servers that stream none of it. */
+  /** A part in its final form, for servers that do not stream it. */
   finishPart(source: "summary" | "content", part: number, text: string): void {
     if (!this.#parts.has(part) && !this.#isCounting) this.append(source, part, text);
     if (source === "content" && (this.#parts.has(part) || this.#lastPart === part)) this.#ended.add(part);
   }
 
-  /** The final form has the encrypted content; in the opening one it may be partial (rule 55). */
+  /** The final form contains the encrypted content; in the opening form it may be partial (rule 55). */
   finish(final: JsonObject | undefined): void {
     if (this.#block.ended) return;
     if (!nestsWithin(final)) {
@@ -192,7 +195,7 @@ export class ReasoningItem implements StreamItem {
     this.#block.end(opaque, final ?? this.#native(), this.#block.isEmpty);
   }
 
-  /** An item that was never closed, put together from its events. */
+  /** An item that was never closed, assembled from its events. */
   #native(): JsonObject {
     const text = this.#block.text();
     if (this.#source === "content") {
@@ -207,10 +210,10 @@ export class CallItem implements StreamItem {
   readonly kind = "call";
   readonly #block: CallBlock;
   readonly #sink: EventSink;
-  /** All of the input, as the opening or a `.done` event had it. */
+  /** The whole input, from the opening or a `.done` event. */
   #whole = "";
 
-  /** @param item the opening item; undefined when deltas came first, so that nothing is known of it. */
+  /** @param item the opening item; undefined if deltas came first and nothing is known of it. */
   constructor(sink: EventSink, item: JsonObject | undefined) {
     this.#sink = sink;
     this.#block = new CallBlock(sink);
@@ -226,7 +229,7 @@ export class CallItem implements StreamItem {
     this.#block.append(fragment);
   }
 
-  /** The whole input; counts at the end, if none was streamed (rule 55). */
+  /** The whole input; used at the end if none was streamed (rule 55). */
   setWhole(input: string): void {
     if (input === "") return;
     this.#sink.keep(input);
@@ -239,7 +242,7 @@ export class CallItem implements StreamItem {
     this.#block.end(this.#whole);
   }
 
-  /** Takes what an opening or final item says of the call. */
+  /** Takes what an opening or final item contains about the call. */
   learn(item: JsonObject): void {
     this.#block.identify(callIdOf(item), callIdentity(item));
     this.setWhole(callText(item));

@@ -1,6 +1,6 @@
 /**
- * Responses usage <-> token kinds (docs/translation-rules.md rule 44). `input_tokens` is meant to include everything
- * cached, `output_tokens` all reasoning; docs/usage-forms.md has what servers really send.
+ * Converts responses usage to token kinds and back (docs/translation-rules.md rule 44). `input_tokens` should include
+ * everything cached, `output_tokens` all reasoning; docs/usage-forms.md lists what servers really send.
  */
 
 import { type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
@@ -9,9 +9,9 @@ import type { Usage } from "../../values/tokens/usage.ts";
 import { believableTotal, largestCount, namedCount, toolCounts, usageOfIncluded } from "../included-usage.ts";
 
 /**
- * Reads the usage of a response object, hosted tool calls counted from its output items where the usage has no count.
+ * Reads the usage of a response object. Hosted tool calls are counted from its output items if the usage has no count.
  * @param seen calls of hosted tools among a stream's items; some servers leave them out of the last event.
- * @returns undefined when nothing is counted; a side that is not counted is 0, for `completedUsage` to fill in.
+ * @returns undefined if nothing is counted. A side that is not counted is 0; `billedUsage` fills it in.
  */
 export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | undefined {
   const usage = objectOf(response.usage);
@@ -19,7 +19,7 @@ export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | und
   const inputDetails = objectOf(usage.input_tokens_details) ?? objectOf(usage.prompt_tokens_details);
   const outputDetails = objectOf(usage.output_tokens_details) ?? objectOf(usage.completion_tokens_details);
   const counted = usageOfIncluded({
-    // Relays in front of chat completions leave its names, alone or beside zeros.
+    // Relays in front of chat completions servers send chat's names, alone or next to zeros.
     input: namedCount(usage.input_tokens, usage.prompt_tokens),
     output: namedCount(usage.output_tokens, usage.completion_tokens),
     total: believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens),
@@ -31,7 +31,7 @@ export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | und
   return counted && { ...counted, toolCalls: toolCalls(usage, response.output, seen) };
 }
 
-/** Model Studio counts what was written to its cache in a member of its own, as its chat endpoint does. */
+/** Model Studio counts cache writes in its own member, as its chat endpoint does. */
 function writtenIn(details: JsonObject | undefined): unknown {
   return objectOf(details?.prompt_tokens_details)?.cache_creation_input_tokens;
 }
@@ -55,10 +55,10 @@ export function callsIn(output: unknown): Readonly<Record<string, number>> {
 }
 
 const CALL = "_call";
-/** Containers that are counted separately. */
+/** The most containers that are counted separately. */
 const CONTAINERS_MAX = 64;
 
-/** Calls of tools that the server has run, from its output items. */
+/** Counts calls of tools that the server has run, from its output items. */
 export class HostedCalls {
   readonly #calls = new Map<string, number>();
   readonly #containers = new Set<string>();
@@ -73,7 +73,7 @@ export class HostedCalls {
     return true;
   }
 
-  /** Looks at an item in its last form. @returns whether it is a call of a hosted tool. */
+  /** Looks at an item in its final form. @returns whether it is a call of a hosted tool. */
   see(item: JsonObject | undefined): boolean {
     const tool = item && hostedTool(item);
     if (!item || tool === undefined) return false;
@@ -87,7 +87,7 @@ export class HostedCalls {
     return this.#containers.has(textOf(item.container_id) ?? "");
   }
 
-  /** What costs by the search costs nothing for the pages that are opened; a container costs once. */
+  /** Whether a call costs: in tools that are priced per search, opening a page is free; a container is charged once. */
   #isBilled(item: JsonObject): boolean {
     const action = textOf(objectOf(item.action)?.type);
     if (item.type === "web_search_call") return action === undefined || action === "search";
@@ -103,7 +103,7 @@ export class HostedCalls {
     return Object.fromEntries(this.#calls);
   }
 
-  /** Calls that have ended or still run: one that runs has been made, whether its end is waited for or not. */
+  /** Calls that have ended or are still running; a running call counts even if its end is not waited for. */
   get begun(): Readonly<Record<string, number>> {
     const begun = new Map(this.#calls);
     for (const [tool, open] of this.#open) if (open > 0) begun.set(tool, (begun.get(tool) ?? 0) + open);

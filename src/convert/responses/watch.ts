@@ -37,11 +37,14 @@ const FAILING: ReadonlySet<unknown> = new Set(["response.failed", "response.canc
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
 
 interface ResponsesWatchOptions extends WatcherOptions {
-  /** Whether `truncate` may be called, which must know all items of the stream; by default not. */
+  /** Whether `truncate` may be called, which requires all items of the stream; default: no. */
   readonly openEnded?: boolean;
-  /** How the items are put into the id of one more; undefined: nothing refers to them. */
+  /** How the items are put into the id of the carrier; undefined: nothing can refer to them. */
   readonly keeping?: Keeping | undefined;
-  /** The response that the client is told of where the server begins with the first item; undefined: such a stream is refused. */
+  /**
+   * Makes the response that the client gets if the server begins with the first item; undefined: such a stream is
+   * refused.
+   */
   readonly opening?: () => JsonObject;
 }
 
@@ -55,15 +58,15 @@ export class ResponsesWatcher implements Watcher {
   #sequenceNumber = -1;
   #itemsDone = 0;
   #ended = false;
-  /** Whether the failure that ended the response came with a count. */
+  /** Whether the failure that ended the response included usage. */
   #failedWithCount = false;
   /** The last event, if it had output. */
   #last: JsonObject | undefined;
-  /** What the client has of each item, in case that the stream must be ended here. */
+  /** The part of each item that the client has got, in case the stream must be ended here. */
   readonly #delivered: DeliveredItems | undefined;
   readonly #untold: Untold | undefined;
   readonly #opening: (() => JsonObject) | undefined;
-  /** The id that the client has got for a response whose server began without naming it. */
+  /** The id that the client got for a response whose server began without naming it. */
   #madeId: string | undefined;
   readonly #keeping: Keeping | undefined;
   readonly #kept = new KeptItems();
@@ -82,7 +85,7 @@ export class ResponsesWatcher implements Watcher {
   }
 
   get varying(): Varying | undefined {
-    // What an open-ended stream has delivered must be known to the letter.
+    // The items of an open-ended stream must be known exactly, so each delta is parsed.
     return this.#last && !this.#delivered ? varyingOf(this.#last) : undefined;
   }
 
@@ -94,7 +97,7 @@ export class ResponsesWatcher implements Watcher {
   see(event: SseEvent): SeenEvent {
     this.#last = undefined;
     if (event.data === undefined) return passed(event, false);
-    if (event.data.length === 0) return NOTHING; // SDKs stumble over it.
+    if (event.data.length === 0) return NOTHING; // SDKs fail on it.
     const text = Buffer.from(event.data.buffer, event.data.byteOffset, event.data.byteLength).toString();
     if (text.trim() === "[DONE]") return NOTHING;
     const payload = parseObject(text);
@@ -108,7 +111,7 @@ export class ResponsesWatcher implements Watcher {
       return this.#refuse(reported(nested?.type, error.code, error.message));
     }
     if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;
-    // The upstream numbers its heartbeats like events: without them the client would see a gap.
+    // The upstream numbers its heartbeats like events; without them the client would see a gap.
     if (type === "keepalive") return this.#response ? passed(event, false) : NOTHING;
     const response = objectOf(payload.response);
     if (response) return this.#seeResponse(event, payload, response);
@@ -123,7 +126,10 @@ export class ResponsesWatcher implements Watcher {
     return passed(event, semantic);
   }
 
-  /** Some servers begin with the first item, at which the official client throws: it is told that a response was created. */
+  /**
+   * Some servers begin with the first item, at which the official client throws. The client then gets a
+   * `response.created` first.
+   */
   #begin({ type, sequence_number: number }: JsonObject, id?: unknown): Uint8Array | undefined {
     if (typeof type !== "string" || !type.startsWith("response.")) return undefined;
     const made = this.#opening?.();
@@ -143,7 +149,7 @@ export class ResponsesWatcher implements Watcher {
 
   #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): SeenEvent {
     const { type } = payload;
-    // A failed response has used tokens, too.
+    // A failed response has used tokens too.
     const isCounted = this.#count(response);
     const incomplete = objectOf(response.incomplete_details)?.reason;
     if (type === "response.incomplete" && finishOf(incomplete) === "failure") {
@@ -158,7 +164,8 @@ export class ResponsesWatcher implements Watcher {
       return this.#refuse(reported(error?.type, code, error?.message));
     }
     const frames: Uint8Array[] = [];
-    // Some servers say all in their last event: the official client wants to hear of the response before its end.
+    // Some servers send everything in their last event. The official client needs the response to be created before its
+    // end.
     const begun = terminal && !this.#response ? this.#begin(payload, response.id) : undefined;
     if (begun) frames.push(begun);
     this.#response ??= response;
@@ -168,7 +175,7 @@ export class ResponsesWatcher implements Watcher {
     const usage = terminal ? this.#untold?.(this.counts()) : undefined;
     const carrier = terminal ? this.#carrier() : undefined;
     if (carrier) {
-      // Before the last event, which gets the number after.
+      // Before the last event, which gets the next number.
       if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number - 1;
       writeCarrier(carrier, this.#itemsDone, (name, members) => frames.push(this.#frame(name, members)));
       if (typeof payload.sequence_number === "number") this.#sequenceNumber++;
@@ -178,19 +185,19 @@ export class ResponsesWatcher implements Watcher {
     return { bytes: frames.length === 0 ? bytes : Buffer.concat([...frames, bytes]), semantic, terminal };
   }
 
-  /** Reads the usage beside an event or in its response. @returns whether there is one. */
+  /** Reads the usage of an event or of its response. @returns whether there is one. */
   #count(counted: JsonObject): boolean {
     const usage = readUsage(counted, this.#output.hostedCalls);
     this.#usage = usage ?? this.#usage;
     return usage !== undefined;
   }
 
-  /** The item that holds what the stream has said, for a client that refers to it. */
+  /** The carrier of the stream's items, for a client that refers to them. */
   #carrier(): JsonObject | undefined {
     return this.#keeping && this.#kept.carrier(this.#keeping.context);
   }
 
-  /** The same of a stream that fails: texts that are open as far as they are known. */
+  /** The carrier of a stream that fails; open messages are included as far as they are known. */
   #brokenCarrier(): JsonObject | undefined {
     if (!this.#keeping || this.#ended) return undefined;
     for (const item of this.#delivered?.open() ?? []) {
@@ -205,8 +212,8 @@ export class ResponsesWatcher implements Watcher {
   }
 
   /**
-   * The event with the client's name of the model, the id that the response began with, its number, the usage that it lacks and,
-   * where it is incomplete, the protocol's own word for why.
+   * The event with these replacements: the client's model name, the id that the response began with, the event's
+   * number, missing usage, and for an incomplete response the protocol's own reason.
    */
   #rewritten(
     { data, raw }: SseEvent,
@@ -285,7 +292,7 @@ export class ResponsesWatcher implements Watcher {
 
   heartbeat(): Uint8Array | undefined {
     if (!this.#response) return undefined;
-    // The number of the last event again: a number of our own would collide with the upstream's next.
+    // Repeats the number of the last event: a new number would collide with the upstream's next.
     return sseFrame(
       JSON.stringify({ type: "keepalive", sequence_number: Math.max(0, this.#sequenceNumber) }),
       "keepalive",
@@ -293,7 +300,7 @@ export class ResponsesWatcher implements Watcher {
   }
 }
 
-/** Only where an event is the delta of one text, and holds nothing else. */
+/** Defined only for the delta of one text that contains nothing else. */
 export function varyingOf(payload: JsonObject): Varying | undefined {
   const { type, delta, sequence_number: number, obfuscation } = payload;
   const isText = typeof type === "string" && TEXT_DELTA.test(type) && typeof delta === "string";

@@ -1,6 +1,6 @@
 /**
- * Items that a request refers to, put in their place: the ids that sealing.ts has made, opened for the account that they were made
- * for.
+ * Replaces references in a request by the items they name: opens the ids that sealing.ts has made, for the account that
+ * they were made for.
  */
 import { inflateRawSync } from "node:zlib";
 import { type Refusal, refusal } from "../../../values/errors.ts";
@@ -10,21 +10,21 @@ import type { ClientRequest, ConvertContext, Permitted } from "../../exchange.ts
 import { isWrapped } from "../stored/stored.ts";
 import { BINDING, DICTIONARY, KEPT_BYTES_MAX, REPLY_ID_CHARS_MAX, SEALED, SEALED_MARK, VERSION } from "./form.ts";
 
-/** What an id that was given out holds. */
+/** The content of a sealed id. */
 type Held = { readonly item: JsonObject } | { readonly items: readonly JsonObject[] };
 
-/** Opens ids, each once however often it is there. */
+/** Opens ids, each only once. */
 class OpenedIds {
   readonly #context: Pick<ConvertContext, "open">;
   readonly #held = new Map<string, Held | undefined>();
-  /** Bytes of JSON that have been opened. */
+  /** Bytes of JSON opened so far. */
   #bytes = 0;
 
   constructor(context: Pick<ConvertContext, "open">) {
     this.#context = context;
   }
 
-  /** Opens an id. @returns false where all that is opened would be more than `bytesMax`: then it is not opened. */
+  /** Opens an id. @returns false if more than `bytesMax` would be open in total; the id is then not opened. */
   tryOpen(id: string, bytesMax: number): boolean {
     if (this.#held.has(id)) return true;
     const held = this.#opened(id, bytesMax);
@@ -33,7 +33,7 @@ class OpenedIds {
     return true;
   }
 
-  /** What an id holds that has been opened. */
+  /** The content of an id that has been opened. */
   get(id: string): Held | undefined {
     return this.#held.get(id);
   }
@@ -52,7 +52,7 @@ class OpenedIds {
   }
 }
 
-/** @returns `too_large` where it has more bytes than there is room for; what no id of ours holds is undefined. */
+/** @returns `too_large` if it has more bytes than `room`; undefined if it is not the content of one of our ids. */
 function inflated(packed: Uint8Array, room: number): Buffer | undefined | "too_large" {
   if (room < 1) return "too_large";
   try {
@@ -63,27 +63,27 @@ function inflated(packed: Uint8Array, room: number): Buffer | undefined | "too_l
   }
 }
 
-/** Called between ids; what it gives is waited for, so that many of them do not stop everything else. */
+/** Called between ids; the returned promise is awaited, so that many ids do not block the event loop. */
 type Rest = () => Promise<void> | undefined;
 
-/** Whether a request may have ids to open, or references; false for nearly all. */
+/** Whether a request may contain references or ids to open; false for nearly all. */
 export function mayRefer(body: Uint8Array): boolean {
   return mayHoldText(body, SEALED_MARK) || mayHoldText(body, "item_reference");
 }
 
-/** How much a request may open and have put in its place, in bytes of JSON. */
+/** How many bytes of JSON a request may open and insert. */
 interface OpeningBounds {
   readonly bytesMax: number;
-  /** What is asked once before it is more than `bytesMax`, for a key that nobody has looked at; what it refuses with is given. */
+  /** A lower limit for a key that has not been looked up yet. The gate is asked once before it is exceeded. */
   readonly unproven?: { readonly bytesMax: number; readonly gate: () => Promise<Refusal | undefined> } | undefined;
 }
 
 /**
- * The request with what its references name in their place, and with the short ids of items that came back whole.
- * @param request its body, and the same parsed; other bytes than those of `input` stay.
- * @param context opens what was sealed for this account; other ids stay as they are, for the route to refuse.
- * @returns the request's body, and whether references were left out; `too_large` where more is referred to than may be opened;
- *   the refusal of the gate.
+ * The request with its references replaced by the items, and with the short ids of items that came back whole.
+ * @param request its body, and the same parsed; bytes outside of `input` do not change.
+ * @param context opens what was sealed for this account; other ids stay, and the route refuses them.
+ * @returns the request's body, and whether references were left out; `too_large` if more is referred to than may be
+ * opened; or the gate's refusal.
  */
 export async function withItemsInPlace(
   { body, json }: { readonly body: Uint8Array; readonly json: Readonly<JsonObject> },
@@ -96,7 +96,7 @@ export async function withItemsInPlace(
   const input = json.input.map(objectOf);
   let { unproven } = bounds;
   const allowed = () => Math.min(bounds.bytesMax, unproven?.bytesMax ?? bounds.bytesMax);
-  /** Asks the gate where more is needed than may be for a key that is not proven. */
+  /** Asks the gate if more is needed than is allowed before the key is looked up; returns its refusal. */
   const beyond = async (): Promise<"too_large" | Refusal | undefined> => {
     if (!unproven || unproven.bytesMax >= bounds.bytesMax) return "too_large";
     const refused = await unproven.gate();
@@ -117,11 +117,11 @@ export async function withItemsInPlace(
   }
   const places = placesOf(input, opened);
   const lost = places.includes("unknown");
-  // The route refuses what cannot be opened, and names its place: it is looked for where the client has written it.
+  // The route refuses a reference that cannot be opened, and names its path, so the client's own request must stay.
   if (lost && !wereBrokenOff(input, places, opened)) return unchanged;
   if (places.every((place) => place === "as it is")) return unchanged;
 
-  // An item that is named often is written once.
+  // An item that is referred to several times is serialized once.
   const texts = new Map<JsonObject, Buffer>();
   let bytes = 0;
   for (const place of places) {
@@ -135,7 +135,7 @@ export async function withItemsInPlace(
   return { body: await withPlaces(body, places, texts, rest), lost };
 }
 
-/** How many bytes a place adds. @param texts gets its item as it is written. */
+/** The number of bytes that a place adds. @param texts receives the serialized item. */
 function bytesOf(place: Exclude<Place, string>, texts: Map<JsonObject, Buffer>): number {
   if ("member" in place) return place.id?.length ?? 0;
   const text = texts.get(place.item) ?? Buffer.from(JSON.stringify(place.item));
@@ -143,7 +143,7 @@ function bytesOf(place: Exclude<Place, string>, texts: Map<JsonObject, Buffer>):
   return text.length;
 }
 
-/** The body with each item of its input as its place says. */
+/** The body with each item of its input replaced according to its place. */
 async function withPlaces(
   body: Uint8Array,
   places: readonly Place[],
@@ -173,14 +173,20 @@ const OPEN = Buffer.from("[");
 const COMMA = Buffer.from(",");
 const CLOSE = Buffer.from("]");
 
-/** Ids of texts and of reasoning, as servers and this gateway make them: a call cannot be left out. */
+/**
+ * Ids of messages and of reasoning, as servers and this gateway make them. Calls are not included, because a call
+ * cannot be left out.
+ */
 const SHORT_ID = /^(?:msg|rs)_[A-Za-z0-9_-]{1,128}$/;
 
 /**
- * Whether the references that nobody knows are what streams have left that broke off before their last item: texts and reasoning, in
- * at most one step more than there are steps whose items are known, and every id that was sealed opens. A history that comes from
- * elsewhere, or from which a client has taken the carriers, has more of them, and is refused. So is one with an item that was too
- * large: in its step are others with ids of their own, or a carrier of nothing.
+ * Whether the unknown references come from streams that broke off before their last item. All of these must hold:
+ * - they are messages and reasoning;
+ * - steps with unknown items exceed steps whose items are known by one at most;
+ * - every sealed id opens.
+ * A history from elsewhere, or one from which a client has removed the carriers, has more unknown references and is
+ * refused. So is one with an item that was too large to carry: its step contains other items with sealed ids, or an
+ * empty carrier.
  */
 function wereBrokenOff(
   input: readonly (JsonObject | undefined)[],
@@ -205,7 +211,7 @@ function wereBrokenOff(
     step.complete ||= held !== undefined && ("item" in held || held.items.length === 0);
     step.known ||= held !== undefined;
   }
-  // Nobody ends a request with what was left of a reply: something is said to go on from it.
+  // A request does not end with a partial reply: the client adds a message to continue from it.
   if (step.unknown) return false;
   steps.push(step);
   if (steps.some(({ unknown, complete }) => unknown && complete)) return false;
@@ -213,24 +219,24 @@ function wereBrokenOff(
   return unknown <= steps.filter((one) => one.known && !one.unknown).length + 1;
 }
 
-/** What is known of the references between two things that were said to the model. */
+/** What is known of the references between two inputs to the model. */
 interface Step {
-  /** Whether anything in it opens. */
+  /** Whether any id in it opens. */
   known: boolean;
   unknown: boolean;
-  /** Whether its reply came to its end. */
+  /** Whether its reply was complete. */
   complete: boolean;
 }
 
-/** What stands between the steps of a model. */
+/** Whether an item is input to the model, which separates its steps. */
 function isSaidToModel({ type, role }: JsonObject): boolean {
   return (role !== undefined && role !== "assistant") || (typeof type === "string" && type.endsWith("_output"));
 }
 
-/** The name under which references are named that were left out. */
+/** The name of the loss if references were left out. */
 const LOST = "input.item_reference";
 
-/** What of a request's references was left out, by name; the refusal where the client wants nothing left out. */
+/** The names of what was left out of a request's references; a refusal if the request is strict. */
 export function lostReferences(
   { lostReferences: lost, model }: Pick<ClientRequest, "lostReferences" | "model">,
   { strict }: Pick<Permitted, "strict">,
@@ -241,7 +247,10 @@ export function lostReferences(
   return refusal("unsupported_parameter", { model, param: "input", detail });
 }
 
-/** What takes the place of an item: another, the same with another id in a member (raw JSON; undefined: none), or nothing. */
+/**
+ * What replaces an item: another item, the same item with another id in a member (raw JSON; undefined: none), or
+ * nothing.
+ */
 type Place =
   | { readonly item: JsonObject }
   | { readonly member: "id" | "approval_request_id"; readonly id: string | undefined }
@@ -250,9 +259,10 @@ type Place =
   | "unknown";
 
 /**
- * A short id is looked for in the next item that carries others, since it stands after those that it carries: some servers
- * number their items anew in each reply. Each item that is carried is named once. One that is not there is looked for in
- * all carriers, and is known where one item alone has that id and one reference alone still looks for it.
+ * Decides what replaces each item. A short id is looked up in the next carrier, because a carrier follows the items
+ * that it contains, and some servers number their items from the start in each reply. Each item of a carrier is used
+ * once. An id that is not there is looked up in all carriers. It is known if exactly one item has that id and exactly
+ * one reference still needs it.
  */
 function placesOf(input: readonly (JsonObject | undefined)[], opened: OpenedIds): readonly Place[] {
   const carriers = new Map<Held, Carried>();
@@ -286,7 +296,7 @@ function placesOf(input: readonly (JsonObject | undefined)[], opened: OpenedIds)
   });
 }
 
-/** Items of a carrier that are not named yet, by their ids, in their order. */
+/** Items of a carrier that have not been used yet, by id, in their order. */
 type Carried = Map<string, JsonObject[]>;
 
 function carriedBy(items: readonly JsonObject[]): Carried {
@@ -300,20 +310,20 @@ function carriedBy(items: readonly JsonObject[]): Carried {
   return carried;
 }
 
-/** An answer to a request for approval names that item by its id. */
+/** The response to an approval request names that request by the id of its item. */
 function approvalPlace({ type, approval_request_id: id }: JsonObject, opened: OpenedIds): Place | undefined {
   const held = type === "mcp_approval_response" && typeof id === "string" ? opened.get(id) : undefined;
   return held && "item" in held ? { member: "approval_request_id", id: JSON.stringify(held.item.id) } : undefined;
 }
 
-/** @param find gives the item that has a short id. */
+/** @param find returns the item with a short id. */
 function placeOf(item: JsonObject, held: Held | undefined, find: (id: string) => JsonObject | undefined): Place {
   const { id } = item;
-  // What a server keeps is the route's matter.
+  // The route handles ids of what a server keeps.
   if (typeof id !== "string" || isWrapped(id)) return "as it is";
   if (!isReference(item)) {
     if (!SEALED.test(id)) return "as it is";
-    // A carrier that no longer opens is none of its server's items either.
+    // A carrier that no longer opens is not an item of the server either.
     const isEmpty = item.type === "reasoning" && typeof item.encrypted_content !== "string";
     if (held ? "items" in held && item.type === "reasoning" : isEmpty) return "left out";
     return { member: "id", id: held && "item" in held ? JSON.stringify(held.item.id) : undefined };
@@ -321,11 +331,11 @@ function placeOf(item: JsonObject, held: Held | undefined, find: (id: string) =>
   if (held && "items" in held) return "left out";
   const named = held?.item ?? find(id);
   if (named === undefined) return "unknown";
-  // Reasoning without what its server could read again says nothing to any.
+  // Reasoning without encrypted content cannot be used by any server.
   return named.type === "reasoning" && typeof named.encrypted_content !== "string" ? "left out" : { item: named };
 }
 
-/** Whether an item of the input names another one; the type may be absent in this protocol. */
+/** Whether an item of the input refers to another one; in this protocol the type may be absent. */
 export function isReference(item: JsonObject): boolean {
   if (item.type === "item_reference") return true;
   return typeof item.id === "string" && (item.type ?? item.role ?? item.content ?? undefined) === undefined;

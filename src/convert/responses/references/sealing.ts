@@ -1,8 +1,8 @@
 /**
- * Items that a client may refer to by their ids (docs/decisions/references-carry-what-they-name.md): nothing is kept here, so an
- * id that a responses client may refer to is the item itself, compressed and sealed for its account. A whole reply has one
- * such id for each item. A stream must name an item before its content is known, so its items keep short ids, and one more
- * item at its end, a reasoning item without a word, has an id that holds all of them.
+ * Items that a client may refer to by their ids (docs/decisions/references-carry-what-they-name.md). Nothing is stored
+ * here: such an id is the item itself, compressed and sealed for its account. In a whole reply each item has such an
+ * id. A stream must name an item before its content is known, so its items keep short ids. One more item at its end,
+ * the carrier, is a reasoning item without text whose id contains all of them.
  */
 import { deflateRawSync } from "node:zlib";
 import { arrayOf, type JsonObject, objectOf } from "../../../values/json-object.ts";
@@ -15,20 +15,23 @@ import { BINDING, DICTIONARY, KEPT_BYTES_MAX, REPLY_ID_CHARS_MAX, VERSION } from
 
 /** The longest id of an item, in characters. An item that needs more keeps its short id. */
 const ITEM_ID_CHARS_MAX = 128 * 1024;
-/** Items of one reply that get such ids: to make one takes 0.1 to 0.3 ms, in which nothing else is served. */
+/**
+ * The most items of one reply that get such ids. Making one takes 0.1 to 0.3 ms, during which the event loop is
+ * blocked.
+ */
 const REPLY_IDS_MAX = 512;
 
-/** Items of a stream that are open at one time, of which more are not remembered. */
+/** The most open items of a stream that are remembered. */
 const BEGUN_MAX = 256;
 
-/** Whether a client may refer to what a reply to its request holds: always, unless it has said that nothing is to be kept. */
+/** Whether a client may refer to the items of its reply: always, unless it has sent `store: false`. */
 export function mayBeReferredTo(json: Readonly<JsonObject>): boolean {
   return json.store !== false;
 }
 
 /**
- * An item as its id holds it: reasoning as an envelope that only the same model's servers are given back
- * (docs/translation-rules.md rule 38), and without the probabilities, which no model reads.
+ * An item in the form that its id contains. Reasoning is an envelope, which only servers of the same model get back
+ * (docs/translation-rules.md rule 38). Probabilities are removed, because no model reads them.
  * @param item as the upstream's own protocol writes it.
  */
 export function keptNative(item: JsonObject, route: RouteFacts, context: ConvertContext): JsonObject {
@@ -45,12 +48,12 @@ function withoutProbabilities(item: JsonObject): JsonObject {
 
 /** How the items of a reply are put into ids. */
 export interface Keeping {
-  /** An item as its id holds it. */
+  /** Returns an item in the form that its id contains. */
   readonly keep: (item: JsonObject) => JsonObject;
   readonly context: ConvertContext;
 }
 
-/** Makes the ids of one reply, as long as there is room. */
+/** Makes the ids of one reply while there is room. */
 export class SealedIds {
   readonly #context: ConvertContext;
   #room = REPLY_ID_CHARS_MAX;
@@ -65,7 +68,10 @@ export class SealedIds {
     return this.#tried >= REPLY_IDS_MAX;
   }
 
-  /** @returns the id in whose place the item comes back; undefined where that would be too long, or no room is left: it keeps its own. */
+  /**
+   * @returns an id that contains the item; undefined if it would be too long or no room is left: the item keeps its own
+   * id.
+   */
   of(id: unknown, kept: JsonObject): string | undefined {
     if (this.full) return undefined;
     this.#tried++;
@@ -76,7 +82,7 @@ export class SealedIds {
   }
 }
 
-/** The kind of an item by its id: clients look at it. */
+/** The kind of an item, taken from its id; clients check it. */
 function prefixOf(id: unknown): string {
   return (typeof id === "string" && /^([a-z]{1,16})_/.exec(id)?.[1]) || "item";
 }
@@ -85,7 +91,7 @@ function sealedText(value: unknown, context: ConvertContext, charsMax: number): 
   if (!nestsWithin(value) || roomLeft(value, KEPT_BYTES_MAX) < 0) return undefined;
   const plain = Buffer.from(JSON.stringify(value));
   if (plain.length > KEPT_BYTES_MAX) return undefined;
-  // Random bytes of a signature stay as long as they are: this saves sealing what cannot fit.
+  // A check before sealing: random bytes of a signature do not compress, so it may not fit.
   const packed = Buffer.concat([Buffer.of(VERSION), deflateRawSync(plain, { level: 3, dictionary: DICTIONARY })]);
   if ((packed.length * 4) / 3 > charsMax) return undefined;
   const sealed = context.seal(packed, BINDING);
@@ -93,8 +99,8 @@ function sealedText(value: unknown, context: ConvertContext, charsMax: number): 
 }
 
 /**
- * What the texts of a value leave of so many bytes; less than none where its JSON has more. To write one of megabytes in order to see
- * that takes 10 ns for each byte that is an escape.
+ * The bytes that are left of `bytes` after the texts of a value; negative if its JSON is longer. Serializing megabytes
+ * to find that out would take 10 ns for each byte that is an escape.
  * @param value nests within JSON_DEPTH_MAX.
  */
 function roomLeft(value: unknown, bytes: number): number {
@@ -107,24 +113,24 @@ function roomLeft(value: unknown, bytes: number): number {
   return left;
 }
 
-/** The items of a stream, up to a bound. */
+/** The items of a stream, up to a limit. */
 export class KeptItems {
   readonly #items: JsonObject[] = [];
   #bytes = 0;
-  /** Ids of items that a client has seen begin. */
+  /** Ids of items that the client has seen begin. */
   readonly #begun = new Set<unknown>();
 
-  /** An item begins: a client may refer to it from now on. */
+  /** An item begins: from now on a client may refer to it. */
   begin(id: unknown): void {
     if (typeof id === "string" && this.#begun.size < BEGUN_MAX) this.#begun.add(id);
   }
 
-  /** The stream fails: what has begun and never ended is known to be nothing that could be sent again. */
+  /** The stream fails: records each open item as one without content that could be sent back. */
   breakOff(): void {
     for (const id of [...this.#begun]) this.add({ id, type: "reasoning", summary: [] });
   }
 
-  /** @param kept the finished item, as `keptNative` gives it. */
+  /** @param kept the finished item, as `keptNative` returns it. */
   add(kept: JsonObject): void {
     this.#begun.delete(kept.id);
     const item = withoutProbabilities(kept);
@@ -134,7 +140,7 @@ export class KeptItems {
     else this.#items.push(item);
   }
 
-  /** The item that carries them, or that says that they were too large; undefined where there are none. */
+  /** The item that carries them, or an empty carrier if they were too large; undefined if there are none. */
   carrier(context: ConvertContext): JsonObject | undefined {
     if (this.#items.length === 0 && this.#bytes === 0) return undefined;
     const sealed = sealedText(this.#items, context, REPLY_ID_CHARS_MAX) ?? sealedText([], context, REPLY_ID_CHARS_MAX);
@@ -144,7 +150,7 @@ export class KeptItems {
 
 /**
  * A whole response with sealed ids.
- * @param body the response's bytes; `json` the same, parsed. Every byte but the ids stays.
+ * @param body the response's bytes; `json` is the same, parsed. Every byte except the ids stays.
  */
 export function withSealedIds(body: Uint8Array, json: JsonObject, { keep, context }: Keeping): Uint8Array {
   const output = arrayOf(json.output).map(objectOf);
@@ -156,7 +162,7 @@ export function withSealedIds(body: Uint8Array, json: JsonObject, { keep, contex
   });
 }
 
-/** Says the item that carries the others, after all of them. */
+/** Writes the carrier after all other items. */
 export function writeCarrier(
   item: JsonObject,
   output_index: number,

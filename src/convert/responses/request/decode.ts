@@ -1,4 +1,4 @@
-/** OpenAI Responses requests into the hub's words (docs/translation-rules.md rules 9 to 38). */
+/** Decodes OpenAI Responses requests to the hub form (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
 import { isGiven, type JsonObject } from "../../../values/json-object.ts";
 import type { HubFacts, HubRequest, OutputFormat, ReasoningWish, RestField } from "../../hub.ts";
@@ -21,8 +21,8 @@ import { ResponsesConversation } from "./input.ts";
 import { RESPONSES_READS } from "./members.ts";
 
 /**
- * A responses request as a hub request, or what is wrong with it.
- * @param json the body, parsed; its top-level members have passed accept's checks.
+ * A responses request as a hub request, or the refusal of it.
+ * @param json the parsed body; its top-level members have passed accept's checks.
  */
 export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | Refusal {
   return refusing(() => decode(json, facts));
@@ -73,7 +73,7 @@ function decodeFormat(value: unknown): OutputFormat | undefined {
   return type === "json_object" ? { type } : schemaFormat(format, "text.format");
 }
 
-/** `summary`, or `generate_summary` as it used to be called. */
+/** `summary`, or its earlier name `generate_summary`. */
 function decodeReasoning(value: unknown, lastEffort: unknown): ReasoningWish {
   const reasoning = optionalRecord(value, "reasoning");
   const summary =
@@ -88,10 +88,12 @@ function decodeLogprobs(json: JsonObject, include: readonly unknown[]): HubReque
   return include.includes("message.output_text.logprobs") ? { top, param: "include" } : undefined;
 }
 
-/** What `include` may ask for here; the rest is work of hosted tools, which no other server does. */
+/**
+ * The values of `include` that are supported here; the others ask for work of hosted tools, which no other server does.
+ */
 const READ_INCLUDES: ReadonlySet<unknown> = new Set(["reasoning.encrypted_content", "message.output_text.logprobs"]);
 
-/** Members that no other protocol has: what is refused, and what is left out (rules 3, 30 and 31). */
+/** Members that no other protocol has: those that are refused, and those that are left out (rules 3, 30 and 31). */
 function decodeRest(json: JsonObject, include: readonly unknown[], hostedCalls: boolean): readonly RestField[] {
   const rest = restOf(json, {
     previous_response_id: "required",
@@ -111,7 +113,7 @@ function decodeRest(json: JsonObject, include: readonly unknown[], hostedCalls: 
   return [...rest, ...unreadOf(json, RESPONSES_READS, ["input"])];
 }
 
-/** What every response object repeats of its request, with the protocol's own defaults (rule 45). */
+/** The members of the request that every response object repeats, with the protocol's own defaults (rule 45). */
 function echoOf(json: JsonObject): JsonObject {
   const text = optionalRecord(json.text, "text");
   return {

@@ -1,4 +1,4 @@
-/** The items of a responses request as turns (docs/translation-rules.md rules 9 to 21). */
+/** Decodes the items of a responses request to turns (docs/translation-rules.md rules 9 to 21). */
 
 import { isGiven, isObject, type JsonObject } from "../../../values/json-object.ts";
 import { shownValue } from "../../../values/words/shown.ts";
@@ -22,7 +22,7 @@ import { typedInput } from "../../rules/tool-typed.ts";
 import { TurnList } from "../../rules/turns.ts";
 import { decodeTools } from "../shape.ts";
 
-/** Items of hosted tools: their work is done and cannot be shown to another vendor (rule 21). */
+/** Items of hosted tools. Their work is done and cannot be shown to another vendor (rule 21). */
 const HOSTED_ITEMS: ReadonlySet<string> = new Set([
   "web_search_call",
   "file_search_call",
@@ -34,7 +34,7 @@ const HOSTED_ITEMS: ReadonlySet<string> = new Set([
   "mcp_list_tools",
 ]);
 
-/** Items that only the vendor's own servers can follow (rule 21). */
+/** Items that only the vendor's own servers can use (rule 21). */
 const REFUSED_ITEMS: ReadonlySet<string> = new Set([
   "compaction_trigger",
   "item_reference",
@@ -48,7 +48,7 @@ export class ResponsesConversation {
   readonly #list = new TurnList();
   readonly #system: TextPart[] = [];
   readonly #tools: ToolDefinition[] = [];
-  /** Call ids by item id: an output of a local shell names the item. */
+  /** Call ids by item id, because the output of a local shell names the item. */
   readonly #callOfItem = new Map<string, string>();
   /** The effort of the last `configuration_update` that has one (rule 20). */
   effort: unknown = undefined;
@@ -76,7 +76,7 @@ export class ResponsesConversation {
     return this.#system;
   }
 
-  /** What `additional_tools` items and tool searches brought along. */
+  /** Tools from `additional_tools` items and tool searches. */
   get tools(): readonly ToolDefinition[] {
     return this.#tools;
   }
@@ -95,7 +95,7 @@ export class ResponsesConversation {
   }
 
   #refuse(type: string, param: string): never {
-    // None of our replies holds a compaction, so every one that comes back is another vendor's.
+    // Our replies never contain a compaction, so each one comes from another vendor.
     if (type === "compaction") refuse("untranslatable", param, "A compaction of another vendor cannot be read.");
     if (REFUSED_ITEMS.has(type)) {
       refuse("unsupported_parameter", `${param}.type`, "Items of this type cannot be carried to this model.");
@@ -139,7 +139,10 @@ export class ResponsesConversation {
     this.#list.pushResults([{ callId, isError: false, ...result, param: `${param}.call_id` }], param);
   }
 
-  /** A search by the client is a call like any other, and what it found is offered from here on; a hosted one is not. */
+  /**
+   * A search that the client runs is an ordinary call, and the tools that it found are offered from here on. A hosted
+   * search is not.
+   */
   #readToolSearch(type: string, item: JsonObject, param: string): void {
     if (item.execution !== "client" || typeof item.call_id !== "string") {
       this.hostedCalls = true;
@@ -304,7 +307,7 @@ function assistantParts(content: unknown, path: string): readonly AssistantPart[
   });
 }
 
-/** Summaries, else the raw reasoning, a blank line between the parts (rule 38). */
+/** Summaries, else the raw reasoning, with a blank line between the parts (rule 38). */
 function reasoningPart(item: JsonObject, param: string): AssistantPart {
   const summaries = partTexts(item.summary, `${param}.summary`);
   const texts = summaries.length > 0 ? summaries : partTexts(item.content, `${param}.content`);

@@ -1,4 +1,6 @@
-/** The hub's turns as items of the responses protocol (docs/translation-rules.md rules 10, 13, 14, 18 and 38). */
+/**
+ * Writes the hub's turns as items of the responses protocol (docs/translation-rules.md rules 10, 13, 14, 18 and 38).
+ */
 
 import type { JsonObject } from "../../../values/json-object.ts";
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
@@ -22,7 +24,7 @@ import { errorText, joinTexts } from "../../rules/system.ts";
 import type { NameBook } from "../../rules/tool-names.ts";
 import { argumentsText } from "../../rules/tool-wrap.ts";
 
-/** What the writer of a conversation needs beside the turns. */
+/** What the writer of a conversation needs in addition to the turns. */
 interface ResponsesScribe {
   readonly hub: HubRequest;
   readonly route: RouteFacts;
@@ -32,7 +34,7 @@ interface ResponsesScribe {
   readonly losses: Losses;
 }
 
-/** The whole conversation as items, system text of the beginning aside. */
+/** The whole conversation as items, except the leading system text. */
 export function writeItems(scribe: ResponsesScribe): readonly JsonObject[] {
   const items: JsonObject[] = [];
   const customCalls = new Set<string>();
@@ -57,7 +59,10 @@ function userContent(parts: readonly UserPart[], plain: boolean, scribe: Respons
   return parts.map((part) => markedPart(part, scribe));
 }
 
-/** A part with its breakpoint: chat's are this protocol's; those of messages are hints that it has no place for (rule 3). */
+/**
+ * A part with its breakpoint. Chat has the same breakpoints; those of messages are hints that this protocol has no
+ * member for (rule 3).
+ */
 function markedPart(part: UserPart, scribe: ResponsesScribe): JsonObject {
   const written = inputPart(part, scribe.route);
   if (part.type === "audio" || part.cache === undefined || scribe.hub.client === "messages") return written;
@@ -99,10 +104,10 @@ function noteCustomCalls(turn: AssistantTurn, scribe: ResponsesScribe, custom: S
   }
 }
 
-/** Reasoning as the protocol writes it. */
+/** The type of reasoning items in this protocol. */
 const REASONING: ReadonlySet<unknown> = new Set(["reasoning"]);
 
-/** Items of one assistant turn in order; item ids are left out, since each vendor has its own (rule 14). */
+/** Items of one assistant turn, in order. Item ids are left out, because each vendor has its own (rule 14). */
 function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly JsonObject[] {
   const reasoning = restoredReasoning(turn, scribe, REASONING);
   const items: JsonObject[] = [];
@@ -130,8 +135,8 @@ function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly 
 }
 
 /**
- * What models of the protocol's own vendor want to know of each earlier message, and work worse without: what was said
- * before a call is commentary, all else the answer (rule 14).
+ * The `phase` of an earlier message. Models of the protocol's own vendor degrade without it: text before a call is
+ * commentary, all other text the final answer (rule 14).
  */
 function phaseOf(isBeforeCall: boolean, { route }: ResponsesScribe): string | undefined {
   if (!route.capabilities.openaiNative) return undefined;
@@ -146,13 +151,13 @@ function callItem(call: ToolCallPart, scribe: ResponsesScribe): JsonObject {
     : { type: "function_call", call_id: callId, name, arguments: argumentsText(call.tool, call.input) };
 }
 
-/** Reasoning that nothing follows is refused by its own vendor, so it is left out. */
+/** The protocol's own vendor refuses reasoning at the end, so it is left out. */
 function withoutLooseReasoning(items: readonly JsonObject[]): readonly JsonObject[] {
   const last = items.findLastIndex((item) => item.type !== "reasoning");
   return items.slice(0, last + 1);
 }
 
-/** A reasoning item as it may come back: `status` is the server's to say. */
+/** A reasoning item as it is sent back; only the server sets `status`. */
 function replayed(item: JsonObject): JsonObject {
   const { status: _, ...kept } = item;
   return kept;
@@ -178,7 +183,7 @@ function outputContent(result: ToolResult, scribe: ResponsesScribe): unknown {
   return parts.length > 0 ? parts : "";
 }
 
-/** The first text says that the call failed (rule 18). */
+/** Marks the first text as the error of a failed call (rule 18). */
 function markedAsError(parts: readonly JsonObject[]): readonly JsonObject[] {
   const first = parts.findIndex((part) => part.type === "input_text" && typeof part.text === "string");
   if (first < 0) return [{ type: "input_text", text: errorText("") }, ...parts];

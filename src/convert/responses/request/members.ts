@@ -1,14 +1,19 @@
-/** What the decoder of responses requests reads; every other member is named (docs/translation-rules.md rules 2, 3 and 31). */
+/**
+ * The members that the decoder of responses requests reads; every other member is named (docs/translation-rules.md
+ * rules 2, 3 and 31).
+ */
 import { byMember, type Inside, reads } from "../../rules/unread.ts";
 
-/** A life of 30 minutes is between those of messages, whose shorter one is taken. */
+/** A lifetime of 30 minutes is between the two of messages; the shorter one is used. */
 const MARK = reads({ read: "mode", chat: "ttl", hint: "ttl", unsaid: { ttl: ["12h"] } });
 
-/** Ids, states and callers are the server's own notes; `direct` says nothing. */
+/** Ids, statuses and callers are the server's own data; the caller `direct` has no meaning. */
 const NOTES = "id status caller created_by";
 const CALLER = { caller: [{ type: "direct" }] };
 
-/** The parts that are sent; chat marks caches in what users say only. @param marks for the targets that take marks there. */
+/**
+ * Input parts; chat marks caches only in user messages. @param marks breakpoints, by the target that takes them there.
+ */
 function inputParts(marks: Partial<Record<"chat" | "messages", string>>): Inside {
   const marked = { ...marks, hint: "prompt_cache_breakpoint" };
   const inside = { prompt_cache_breakpoint: MARK };
@@ -33,7 +38,7 @@ const ASSISTANT_PART = byMember("type", {
   refusal: reads({ read: "type refusal" }),
 });
 
-// `phase` parts commentary from answers for models of its vendor; no other server has the notion.
+// `phase` separates commentary from answers for models of its vendor; no other server has it.
 const MESSAGE = { read: "type role", hint: "id status phase" };
 const USER_MESSAGE = reads(MESSAGE, { content: USER_PART });
 const SYSTEM_MESSAGE = reads(MESSAGE, { content: OTHER_PART });
@@ -59,7 +64,7 @@ const TYPED_TOOL = reads(
 );
 const TYPED = { local_shell: TYPED_TOOL, shell: TYPED_TOOL, apply_patch: TYPED_TOOL, tool_search: TYPED_TOOL };
 
-/** Hosted tools have no table: they are left out, and named, as a whole. */
+/** Hosted tools have no table: they are left out and named as a whole. */
 const TOOLS = byMember("type", {
   function: FUNCTION_TOOL,
   custom: CUSTOM_TOOL,
@@ -89,7 +94,7 @@ const ITEMS = {
   tool_search_call: SEARCHES,
   function_call_output: OUTPUT,
   custom_tool_call_output: OUTPUT,
-  // An output of a local shell names the item of its call.
+  // The output of a local shell names the item of its call.
   local_shell_call_output: reads({ read: "type call_id id output", hint: "status" }),
   shell_call_output: reads({ read: "type call_id output", hint: `${NOTES} max_output_length`, unsaid: CALLER }),
   apply_patch_call_output: reads({ read: "type call_id output status", hint: "id caller created_by", unsaid: CALLER }),

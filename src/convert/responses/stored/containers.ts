@@ -1,27 +1,28 @@
 /**
- * Ids of containers, in which a server runs a model's code and keeps its files. A server goes on in the one that an item of the
- * conversation says it ran in, whether it keeps responses or not: each is given out wrapped, and opens for its own account only
- * (docs/decisions/stateful-upstreams-get-wrapped-ids.md). A citation of a file says it, too: nothing runs there, and it stays.
+ * Ids of containers, in which a server runs a model's code and keeps its files. A server continues in the container
+ * that an item of the conversation names, whether it keeps responses or not. So each container id is sent to the client
+ * wrapped, and opens for its own account only (docs/decisions/stateful-upstreams-get-wrapped-ids.md). Citations of
+ * files contain one too; nothing runs there, so these are not wrapped.
  */
 import { type JsonObject, objectOf } from "../../../values/json-object.ts";
 import { elementSpans, findNested, type JsonSpan, memberSpans } from "../../../wire/json.ts";
 import { asBuffer } from "../../../wire/utf8.ts";
 import type { WrappedIds } from "./stored.ts";
 
-/** The member that says in which: of an item, or of the environment in which a shell's commands ran. */
+/** The member with the container's id: in an item, or in the environment in which a shell's commands ran. */
 export const CONTAINER_ID = "container_id";
 export const ENVIRONMENT = "environment";
 
-/** Where an item says it. */
+/** The position of a container id in an item. */
 export interface ContainerPlace extends JsonSpan {
   readonly id: unknown;
-  /** Below the item. */
+  /** The path within the item. */
   readonly path: typeof CONTAINER_ID | `${typeof ENVIRONMENT}.${typeof CONTAINER_ID}`;
 }
 
 /**
- * Finds where an item says in which containers it ran.
- * @param raw its bytes, a valid JSON text; of a place, [start, end) are those of the id.
+ * Finds the container ids of an item.
+ * @param raw the item's bytes, valid JSON. The [start, end) of a place is that of the id.
  */
 export function containersIn(raw: Uint8Array): readonly ContainerPlace[] {
   const places: ContainerPlace[] = [];
@@ -37,7 +38,7 @@ export function containersIn(raw: Uint8Array): readonly ContainerPlace[] {
   return places.filter(({ id }) => isNamed(id));
 }
 
-/** The ids that an item has, as JSON.parse sees it. */
+/** The container ids of an item, as JSON.parse reads them. */
 export function containerIdsOf(item: JsonObject): readonly unknown[] {
   return [item[CONTAINER_ID], objectOf(item[ENVIRONMENT])?.[CONTAINER_ID]].filter(isNamed);
 }
@@ -46,12 +47,12 @@ function parsed(value: Uint8Array): unknown {
   return JSON.parse(asBuffer(value).toString());
 }
 
-/** Some servers write an empty one where there is none. */
+/** Some servers write an empty id if there is none. */
 function isNamed(id: unknown): boolean {
   return id !== undefined && id !== null && id !== "";
 }
 
-/** Other ids in their places; every other byte stays. */
+/** Replaces ids at these places; every other byte stays. */
 export function withContainers(
   raw: Uint8Array,
   places: readonly ContainerPlace[],
@@ -68,10 +69,10 @@ export function withContainers(
   return pieces.length === 0 ? raw : Buffer.concat([...pieces, raw.subarray(written)]);
 }
 
-/** Where a response, a page of items and an event have items. */
+/** The paths at which a response, a page of items and an event have items. */
 const ITEM_PLACES = [["output"], ["data"], ["response", "output"], ["item"]] as const;
 
-/** What a server says, with wrapped ids where its items have them; itself where they have none. */
+/** A server's JSON with the container ids of its items wrapped; the same bytes if there are none. */
 export function withWrappedContainers(json: Uint8Array, ids: WrappedIds): Uint8Array {
   if (asBuffer(json).indexOf(CONTAINER_ID) < 0) return json;
   const places: ContainerPlace[] = [];

@@ -1,4 +1,4 @@
-/** Wrapped ids in what an upstream says: whole, in a stream, and where a client asks for what is kept. */
+/** Wraps ids in what an upstream sends: whole replies, streams, and answers about what it keeps. */
 import { arrayOf, type JsonObject, objectOf, parseObject } from "../../../values/json-object.ts";
 import { findNested, spliceNested } from "../../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../../wire/sse.ts";
@@ -8,15 +8,18 @@ import type { SeenEvent, Watcher } from "../../watch.ts";
 import { withWrappedContainers } from "./containers.ts";
 import type { WrappedIds } from "./stored.ts";
 
-/** Members of a response, of an event and of a page of items that hold an id. */
+/** Members of a response, of an event and of a page of items that contain an id. */
 const ID_MEMBERS = ["id", "previous_response_id", "item_id", "first_id", "last_id"] as const;
-/** Those of an item. A client has written some of the items of a page, and no other name of theirs is judged when it comes in. */
+/**
+ * Those of an item. Some items of a page were written by clients, and no other member of theirs is checked when it is
+ * sent.
+ */
 const ITEM_ID_MEMBERS = ["id", "approval_request_id"] as const;
 /** Lists of items. */
 const ITEM_LISTS = ["output", "data"] as const;
 
 /**
- * A response, or a page of items, with wrapped ids; every byte but these stays.
+ * A response, or a page of items, with wrapped ids; every other byte stays.
  * @param json `body`, parsed.
  */
 export function withWrappedIds(body: Uint8Array, json: JsonObject, ids: WrappedIds): Uint8Array {
@@ -46,10 +49,10 @@ function withOwnIds(
   return edited;
 }
 
-/** What of an event holds more ids. */
+/** Members of an event that contain more ids. */
 const NESTED = ["response", "item"] as const;
 
-/** An event of a stream with wrapped ids; itself where it has none. */
+/** An event of a stream with wrapped ids; the same event if it has none. */
 function eventWithWrappedIds(event: SseEvent, data: Uint8Array, payload: JsonObject, ids: WrappedIds): SseEvent {
   let edited = withOwnIds(data, payload, ids);
   for (const name of NESTED) {
@@ -65,7 +68,7 @@ function eventWithWrappedIds(event: SseEvent, data: Uint8Array, payload: JsonObj
 
 /** An event with other data. */
 function eventWith(data: Uint8Array, event: SseEvent): SseEvent {
-  // A line end is a blank between the members of JSON; a frame of ours has one line.
+  // A line end between members of JSON can be a blank; a frame of ours has one line.
   const text = asBuffer(data)
     .toString()
     .replace(/[\r\n]/g, " ");
@@ -74,8 +77,9 @@ function eventWith(data: Uint8Array, event: SseEvent): SseEvent {
 }
 
 /**
- * The item that most events of a stream are about, as bytes: an event that names it needs no parser here, which saves half of the work
- * where every delta has to be looked at. A quotation mark inside a text is escaped, so these bytes are a member.
+ * The item that most events of a stream refer to, as bytes. An event that names it need not be parsed here, which saves
+ * half of the work when every delta has to be examined. Inside a text, quotation marks are escaped, so these bytes are
+ * always a member.
  */
 class NamedItem {
   readonly #written: Buffer;
@@ -86,7 +90,7 @@ class NamedItem {
     this.#wrapped = Buffer.from(`"item_id":${JSON.stringify(wrapped)}`);
   }
 
-  /** @returns undefined where the event names another, or none, or is written in another way. */
+  /** @returns undefined if the event names another item, or none, or is written differently. */
   in({ raw, event, data }: SseEvent): SseEvent | undefined {
     const wrappedData = data && this.#replaced(data);
     const wrappedRaw = wrappedData && this.#replaced(raw);
@@ -101,10 +105,10 @@ class NamedItem {
   }
 }
 
-/** An event as a client gets it. */
+/** Converts an event to the one that the client gets. */
 type RewriteEvent = (event: SseEvent) => SseEvent;
 
-/** Events with wrapped ids of containers. */
+/** Wraps the container ids in events. */
 export function wrappingContainers(ids: WrappedIds): RewriteEvent {
   return (event) => {
     const wrapped = event.data && withWrappedContainers(event.data, ids);
@@ -112,7 +116,7 @@ export function wrappingContainers(ids: WrappedIds): RewriteEvent {
   };
 }
 
-/** Events of a server that keeps responses, with wrapped ids of all that it keeps. */
+/** Wraps, in events of a server that keeps responses, the ids of everything that it keeps. */
 export function wrappingStored(ids: WrappedIds): RewriteEvent {
   const ofContainers = wrappingContainers(ids);
   let item: NamedItem | undefined;
@@ -130,7 +134,7 @@ export function wrappingStored(ids: WrappedIds): RewriteEvent {
   };
 }
 
-/** A watcher that is shown, and shows the client, rewritten events only. */
+/** A watcher that sees, and passes on to the client, only rewritten events. */
 export class RewritingWatcher implements Watcher {
   readonly #watcher: Watcher;
   readonly #rewrite: RewriteEvent;

@@ -1,4 +1,4 @@
-/** Wrapped ids in what a client sends: what they name, and the server's own ids in their place. */
+/** Wrapped ids in a request: what they name, and their replacement by the server's own ids. */
 import { isRefusal, type Refusal, refusal } from "../../../values/errors.ts";
 import { arrayOf, type JsonObject, objectOf } from "../../../values/json-object.ts";
 import type { StoredName, StoredNames } from "../../../values/members/stored.ts";
@@ -23,8 +23,8 @@ export function mayNameStored(body: Uint8Array): boolean {
 
 /**
  * Opens the wrapped ids of a request, each once.
- * @param rest called between items; what it gives is waited for.
- * @returns undefined where it has none.
+ * @param rest called between items; the returned promise is awaited.
+ * @returns undefined if it has none.
  */
 export async function storedNamesOf(
   json: Readonly<JsonObject>,
@@ -53,7 +53,7 @@ export async function storedNamesOf(
   return names.size === 0 ? undefined : { names, needed, ranAt: ranAt?.upstream };
 }
 
-/** Items that say all there is to say of them; of others a server reads more by their id. */
+/** Whether an item contains everything about it; of other items, a server reads more by their id. */
 function isWhole(item: JsonObject): boolean {
   if (isReference(item)) return false;
   const { type } = item;
@@ -62,35 +62,37 @@ function isWhole(item: JsonObject): boolean {
   return typeof type === "string" && type.endsWith("_output");
 }
 
-/** Reasoning that its server is to read by its id. */
+/** Reasoning without content, which its server would have to look up by its id. */
 function isBareReasoning(item: JsonObject): boolean {
   return item.type === "reasoning" && !isWhole(item) && arrayOf(item.content).length === 0;
 }
 
-/** Where a request goes, as far as wrapped ids ask. */
+/** The facts about a route that wrapped ids need. */
 export type StoredRoute = Pick<RouteFacts, "upstream" | "stateful">;
 
-/** The server's own id of what a wrapped one names, if this route's server keeps it. */
+/** The server's own id for a wrapped one, if this route's server keeps what it names. */
 export function ownId(id: unknown, { stored }: ClientRequest, route: StoredRoute): string | undefined {
   const name = typeof id === "string" ? stored?.names.get(id) : undefined;
   return name && route.stateful && name.upstream === route.upstream ? name.id : undefined;
 }
 
-/** What changes on the way to a route. */
+/** The changes to a request for a route. */
 interface StoredSplices {
   readonly set: Readonly<Record<string, string>>;
-  /** The same for the items of `input`; undefined: they stay. */
+  /** Edits the items of `input`; undefined: they stay. */
   readonly ofItem: ((raw: Uint8Array, index: number) => Uint8Array | undefined) | undefined;
-  /** Whether something was left out that says in which container of another server it ran. */
+  /** Whether something was left out because it ran in a container of another server. */
   readonly leavesContainers: boolean;
 }
 
 const NO_SPLICES: StoredSplices = { set: {}, ofItem: undefined, leavesContainers: false };
 
 /**
- * On a stateful route the server's own ids, and no other id, since a server looks up what it is named; elsewhere none that was
- * wrapped. On any route the server's own ids of containers, and no other of these.
- * @returns a refusal where something is named that this route's server does not keep, or a container that this account was not given.
+ * The changes to a request for a route. On a stateful route, wrapped ids become the server's own, and all other ids are
+ * removed, because a server looks up every id that it gets. On other routes, wrapped ids are removed. On every route,
+ * container ids become the server's own; no others are sent.
+ * @returns a refusal if the request refers to something that this route's server does not keep, or to a container that
+ * this account was not given.
  */
 export function storedSplices(request: ClientRequest, route: StoredRoute): StoredSplices | Refusal {
   if (request.protocol !== "responses") return NO_SPLICES;
@@ -126,14 +128,14 @@ function applied(edit: Edit, raw: Uint8Array): Uint8Array | undefined {
   return bytes;
 }
 
-/** What changes in an item. */
+/** The changes to an item. */
 interface ItemEdit {
-  /** Ids by member; undefined: the member is taken out. */
+  /** Ids by member; undefined: the member is removed. */
   readonly members: Readonly<Record<string, string | undefined>>;
   readonly containers?: OwnContainers | undefined;
-  /** Whether all of it is left out. */
+  /** Whether the whole item is left out. */
   readonly whole?: boolean;
-  /** Whether what is left out says in which container of another server it ran. */
+  /** Whether what is left out ran in a container of another server. */
   readonly leaves?: boolean;
 }
 
@@ -169,11 +171,12 @@ function editOf(
     if (own === undefined && isReference(item)) return notKept(request, id, `input[${index}].id`);
     members.id = own;
   }
-  // A client that takes its replies for kept sends reasoning back by its id alone, which says nothing where it is not kept.
+  // A client that assumes its replies are stored sends reasoning back by id alone, which means nothing if it is not
+  // stored.
   const isNamed = typeof id === "string" && members.id === undefined;
   const isDoubted = route.stateful || isWrapped(id) || mayBeReferredTo(request.json);
   if (isNamed && isDoubted && isBareReasoning(item)) return { members, whole: true };
-  // Commands are what they were wherever they ran.
+  // The commands stay the same wherever they ran.
   if (ran === "environment elsewhere") return { members: { ...members, [ENVIRONMENT]: undefined }, leaves: true };
   return Object.keys(members).length === 0 && !ran ? undefined : { members, containers: ran };
 }
@@ -185,8 +188,9 @@ interface OwnContainers {
 }
 
 /**
- * What becomes of the containers of an item: its server's own ids where the route leads there. Another server knows none of them.
- * @returns undefined where it has none.
+ * The containers of an item: if they belong to the route's server, its own ids replace the wrapped ones. No other
+ * server knows them.
+ * @returns undefined if it has none.
  */
 function containersOf(
   raw: Uint8Array,
@@ -206,8 +210,8 @@ function containersOf(
 }
 
 /**
- * The refusal of an id that this route's server does not keep for this account: the same whatever the reason.
- * @param otherwise what else a client can do.
+ * The refusal of an id that this route's server does not keep for this account; the same whatever the reason.
+ * @param otherwise what else the client can do.
  */
 export function notKept(
   { model, stored }: ClientRequest,

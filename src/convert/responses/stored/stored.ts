@@ -1,20 +1,25 @@
 /**
- * Ids of what a `stateful` upstream keeps, and of containers of any: the server's own id with the upstream and the model, sealed for the account. The same
- * id is wrapped alike by every replica and at every time, so that clients can compare what they get
- * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ * Ids of what a `stateful` upstream keeps, and of the containers of any upstream. A wrapped id is the server's own id
+ * with upstream and model, sealed for the account. Every replica wraps the same id in the same way at any time, so
+ * clients can compare ids (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import type { StoredName, StoredNames } from "../../../values/members/stored.ts";
 import { SEALED_PREFIX } from "../../../values/sealed.ts";
 import type { ConvertContext } from "../../exchange.ts";
 
-/** What a wrapped id is bound to beside its account. */
+/** The context that a wrapped id is bound to in addition to its account. */
 const BINDING = "stored";
-/** How a wrapped id goes on after its kind. Sealed items (`references/`) have no second point, so neither is taken for the other. */
+/**
+ * What follows the kind in a wrapped id. Sealed items (`references/`) have no second dot, so the two cannot be
+ * confused.
+ */
 export const WRAPPED_MARK = `_${SEALED_PREFIX}u.`;
 const WRAPPED = new RegExp(`^([a-z]{1,16})${RegExp.escape(WRAPPED_MARK)}([A-Za-z0-9_-]{1,1400})$`);
-/** Longer ids, and those with other characters, are not wrapped: they stay as they are, and nobody can refer to them. */
+/**
+ * Ids that are longer or have other characters are not wrapped. They stay unchanged, and clients cannot refer to them.
+ */
 const WRAPPABLE = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,255}$/;
-/** What the official service makes; as bytes its digits take half of the room. */
+/** Ids of the official service; stored as bytes, their hexadecimal digits take half of the room. */
 const HEXADECIMAL = /^([a-z]{1,16}_)((?:[0-9a-f]{2}){8,64})$/;
 const TEXT = 1;
 const HEX = 2;
@@ -35,12 +40,12 @@ function wrap({ upstream, model, id }: StoredName, context: Pick<ConvertContext,
   return `${kindOf(id)}${WRAPPED_MARK}${sealed.slice(SEALED_PREFIX.length)}`;
 }
 
-/** The kind of what an id names, which clients look at. */
+/** The kind of object that an id names; clients check it. */
 function kindOf(id: string): string {
   return /^([a-z]{1,16})_/.exec(id)?.[1] ?? "item";
 }
 
-/** What a wrapped id holds; undefined for another account's, one that was tampered with, and anything else. */
+/** The content of a wrapped id; undefined if it belongs to another account, was changed, or is not a wrapped id. */
 export function openStored(text: unknown, context: Pick<ConvertContext, "open">): StoredName | undefined {
   const [, kind, sealed] = (typeof text === "string" && WRAPPED.exec(text)) || [];
   if (sealed === undefined || !isAsWritten(sealed)) return undefined;
@@ -50,7 +55,10 @@ export function openStored(text: unknown, context: Pick<ConvertContext, "open">)
   return name && kindOf(name.id) === kind ? name : undefined;
 }
 
-/** Of a text in base64url the last bits, and a digit too many, count for nothing: one id would have many forms. */
+/**
+ * Whether the text is the canonical base64url: decoders ignore the last bits and a superfluous digit, so one id would
+ * have many forms.
+ */
 function isAsWritten(sealed: string): boolean {
   return Buffer.from(sealed, "base64url").toString("base64url") === sealed;
 }
@@ -73,15 +81,16 @@ function hexName(content: Uint8Array): StoredName | undefined {
   return { upstream, model, id: prefix + buffer.subarray(from).toString("hex") };
 }
 
-/** The ids that one reply gives out. */
+/** The wrapped ids of one reply. */
 export class WrappedIds {
   readonly #route: Pick<StoredName, "upstream" | "model">;
   readonly #context: Pick<ConvertContext, "sealAlike">;
   readonly #made = new Map<string, string>();
 
   /**
-   * @param route where what is wrapped is kept, and the model that its client asked for.
-   * @param asked ids that the client asked by: it gets these again, though an older sealing key may have made them.
+   * @param route the upstream that keeps the objects, and the model that its client asked for.
+   * @param asked the wrapped ids in the client's request; it gets the same ones back, even if an older sealing key made
+   * them.
    */
   constructor(
     route: Pick<StoredName, "upstream" | "model">,
