@@ -16,7 +16,7 @@ import type { Usage } from "../values/tokens/usage.ts";
 export interface CacheBreakpoint {
   readonly ttl: "short" | "long";
   /** The lifetime exactly as the client wrote it, for a target that knows the same values; undefined: the default. */
-  readonly told?: string | undefined;
+  readonly nativeTtl?: string | undefined;
 }
 
 /** A path to a member of the client's body, in the spelling of the client's protocol (`messages[3].content[0]`). */

@@ -20,10 +20,10 @@ export interface SeenEvent {
 }
 
 /**
- * What a client must be told in place of its upstream's count: the usage that it is charged for, where that count is
- * missing or half. Undefined: the upstream has said it all.
+ * Returns the usage that the client must be sent because the upstream's own is missing or incomplete: the one that it is
+ * charged for. Undefined: the upstream has sent all of it.
  */
-export type Untold = (counts: AttemptCounts) => Usage | undefined;
+export type MissingUsage = (counts: AttemptCounts) => Usage | undefined;
 
 /** Options of each protocol's watcher. */
 export interface WatcherOptions {
@@ -31,8 +31,8 @@ export interface WatcherOptions {
   readonly rename: string | undefined;
   /** Sees each event; undefined: the answering model is not checked. */
   readonly answered?: AnsweredModel;
-  /** What the end has to say of the usage beside what was said. */
-  readonly untold?: Untold;
+  /** The usage to send at the end if the upstream's is missing or incomplete. */
+  readonly missingUsage?: MissingUsage;
 }
 
 export interface Watcher {

@@ -127,9 +127,9 @@ function requestProblem(protocol: Protocol, json: unknown): ErrorWords | undefin
 
 function behaviourFor(question: SimulatedRequest, conversation: ReceivedRequest): Behaviour {
   const { chosen, header } = question;
-  const told = conversation.endsWithToolResult ? undefined : parseDirective(conversation.lastUserText);
+  const inText = conversation.endsWithToolResult ? undefined : parseDirective(conversation.lastUserText);
   const inHeader = header === undefined ? undefined : parseBehaviour(header);
-  const behaviour = overlay(overlay(overlay(chosen.always ?? {}, told), inHeader), chosen.once);
+  const behaviour = overlay(overlay(overlay(chosen.always ?? {}, inText), inHeader), chosen.once);
   const { fault, ...rest } = behaviour;
   if (fault?.times === undefined || question.countFault() <= fault.times) return behaviour;
   return rest;

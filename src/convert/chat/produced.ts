@@ -70,7 +70,7 @@ function countReasoning(produced: Produced, message: JsonObject): boolean {
   const { reasoning_content, reasoning, reasoning_details, thinking_blocks } = message;
   // Most messages have none.
   if (!isGiven(reasoning_content ?? reasoning ?? reasoning_details ?? thinking_blocks)) return false;
-  const told = [reasoning_content, reasoning].filter((text) => typeof text === "string");
+  const texts = [reasoning_content, reasoning].filter((text) => typeof text === "string");
   let sealed = false;
   const details: string[] = [];
   for (const item of [...arrayOf(reasoning_details), ...arrayOf(thinking_blocks)]) {
@@ -80,7 +80,7 @@ function countReasoning(produced: Produced, message: JsonObject): boolean {
     }
     sealed = produced.opaque(detail?.data) || sealed;
   }
-  const longest = [...told, details.join("")].reduce((most, text) => (text.length > most.length ? text : most), "");
+  const longest = [...texts, details.join("")].reduce((most, text) => (text.length > most.length ? text : most), "");
   return produced.text(longest) || sealed;
 }
 

@@ -68,7 +68,7 @@ export function decodeToolChoice(json: JsonObject): ToolChoice | undefined {
   const choice = isGiven(json.tool_choice) ? choiceOf(json.tool_choice) : undefined;
   const deprecated = functionCallOf(json);
   if (choice && deprecated && !isDeepStrictEqual(choice, deprecated)) {
-    refuse("unsupported_parameter", "function_call", "function_call says another thing than tool_choice.");
+    refuse("unsupported_parameter", "function_call", "function_call contradicts tool_choice.");
   }
   return choice ?? deprecated;
 }

@@ -183,7 +183,7 @@ export class ChatStreamUsage {
   #cited = false;
   #ended = false;
   /** The usage that was last computed; undefined: outdated or not computed yet. */
-  #told: Usage | undefined;
+  #latest: Usage | undefined;
 
   /** @param choices number of choices that the client asked for (`n`). */
   constructor(choices: number) {
@@ -210,7 +210,7 @@ export class ChatStreamUsage {
     else if (usage) this.#noteWhole(usage);
     if (!this.#cited && choices.some((choice) => citesTheWeb(objectOf(choice.delta)))) {
       this.#cited = true;
-      this.#told = undefined;
+      this.#latest = undefined;
     }
   }
 
@@ -224,7 +224,7 @@ export class ChatStreamUsage {
   }
 
   #noteWhole(usage: Usage): void {
-    this.#told = undefined;
+    this.#latest = undefined;
     this.#whole = laterUsage(this.#whole, usage);
     this.#wholeIsLast = true;
     this.#behind.clear();
@@ -242,7 +242,7 @@ export class ChatStreamUsage {
   }
 
   #noteOfChoice(index: number, usage: Usage): void {
-    this.#told = undefined;
+    this.#latest = undefined;
     if (!this.#ofChoice.has(index) && this.#ofChoice.size >= CHOICES_MAX) return;
     this.#ofChoice.set(index, laterUsage(this.#ofChoice.get(index), usage));
     this.#wholeIsLast = false;
@@ -262,8 +262,8 @@ export class ChatStreamUsage {
 
   /** The usage so far. The same object until more is known, so that the choices are not added up for each chunk. */
   get usage(): Usage | undefined {
-    this.#told ??= this.#known();
-    return this.#told;
+    this.#latest ??= this.#known();
+    return this.#latest;
   }
 
   #known(): Usage | undefined {

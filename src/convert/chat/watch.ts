@@ -130,7 +130,7 @@ export class ChatWatcher implements Watcher {
 
   /** The usage chunk, if the client asked for it and the upstream has not sent it or its usage is incomplete. */
   #usageChunk(): Uint8Array | undefined {
-    const usage = this.#options.includeUsage ? this.#options.untold?.(this.counts()) : undefined;
+    const usage = this.#options.includeUsage ? this.#options.missingUsage?.(this.counts()) : undefined;
     return usage && this.#chunk({ choices: [], usage: writeUsage(usage) });
   }
 

@@ -94,17 +94,17 @@ const KEPT = new Set(["type", "description", "title", "enum", "const", "required
  */
 export function closedSchema(schema: JsonObject): JsonObject {
   const closed: Record<string, unknown> = {};
-  const told: string[] = [];
+  const moved: string[] = [];
   for (const keyword in schema) {
     if (keyword === "$schema" || keyword === "additionalProperties") continue;
     const value = schema[keyword];
     if (hasKeyword(keyword, value)) closed[keyword === "oneOf" ? "anyOf" : keyword] = closedValue(keyword, value);
-    else told.push(`${keyword}: ${JSON.stringify(value)}`);
+    else moved.push(`${keyword}: ${JSON.stringify(value)}`);
   }
   if (isObjectSchema(schema)) closed.additionalProperties = false;
-  if (told.length > 0) {
+  if (moved.length > 0) {
     const before = typeof closed.description === "string" ? `${closed.description}\n\n` : "";
-    closed.description = `${before}{${told.join(", ")}}`;
+    closed.description = `${before}{${moved.join(", ")}}`;
   }
   return closed;
 }

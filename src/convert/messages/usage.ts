@@ -26,7 +26,7 @@ export class MessageUsage {
   /** The sum of `#iterations`; undefined: not computed since they came. */
   #sum: IterationSum | undefined;
   /** The usage that was last computed; undefined: outdated or not computed yet. */
-  #told: Usage | undefined;
+  #latest: Usage | undefined;
   #final = false;
 
   /** Reads the usage of `message_start`, whose output count covers only the beginning. */
@@ -34,7 +34,7 @@ export class MessageUsage {
     const usage = namedUsage(value);
     if (!usage) return;
     this.#top = laterUsage(this.#top, usage);
-    this.#told = undefined;
+    this.#latest = undefined;
     if (arrayOf(usage.iterations).length > ITERATIONS_MAX) return;
     const iterations = objectsIn(usage.iterations);
     if (iterations.length === 0) return;
@@ -73,8 +73,8 @@ export class MessageUsage {
   get usage(): Usage | undefined {
     if (this.#iterations.length === 0) return this.#top;
     this.#sum ??= sumOf(this.#iterations);
-    this.#told ??= withIterations(this.#top ?? NO_USAGE, this.#sum);
-    return this.#told;
+    this.#latest ??= withIterations(this.#top ?? NO_USAGE, this.#sum);
+    return this.#latest;
   }
 
   /** Whether the output has been counted, and nothing was produced after that count. */

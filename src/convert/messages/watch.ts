@@ -13,12 +13,12 @@ import {
   brokenOff,
   errorIn,
   invalid,
+  type MissingUsage,
   NOTHING,
   passed,
   reported,
   type SeenEvent,
   TRUNCATED,
-  type Untold,
   type Watcher,
   type WatcherOptions,
 } from "../watch.ts";
@@ -55,7 +55,7 @@ export class MessagesWatcher implements Watcher {
   #ended = false;
   /** The last event, if it had output. */
   #last: JsonObject | undefined;
-  readonly #untold: Untold | undefined;
+  readonly #missingUsage: MissingUsage | undefined;
   /**
    * A `message_delta` whose usage is not sufficient for the charge; it is held back until usage follows or the message
    * ends.
@@ -63,8 +63,8 @@ export class MessagesWatcher implements Watcher {
   #waiting: { readonly data: Uint8Array; readonly usage: JsonObject | undefined } | undefined;
   #deltaSeen = false;
 
-  constructor({ rename, answered, untold }: WatcherOptions) {
-    this.#untold = untold;
+  constructor({ rename, answered, missingUsage }: WatcherOptions) {
+    this.#missingUsage = missingUsage;
     this.#rename = rename;
     this.#answered = answered;
   }
@@ -137,7 +137,7 @@ export class MessagesWatcher implements Watcher {
     const before = this.#waiting && this.#settledDelta();
     this.#deltaSeen = true;
     const usage = objectOf(payload.usage);
-    if (event.data === undefined || !this.#untold || (usage && !this.#untold(this.counts()))) {
+    if (event.data === undefined || !this.#missingUsage || (usage && !this.#missingUsage(this.counts()))) {
       return this.#after(before, event, false, semantic);
     }
     this.#waiting = { data: event.data.slice(), usage };
@@ -147,10 +147,10 @@ export class MessagesWatcher implements Watcher {
   /** The event that is held back, with the charged usage as far as it is known now; a new event if there was none. */
   #settledDelta(): Uint8Array | undefined {
     const counts = this.counts();
-    const usage = this.#untold?.(counts) ?? counts.usage;
+    const usage = this.#missingUsage?.(counts) ?? counts.usage;
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    if (!usage || (!waiting && (this.#deltaSeen || !this.#untold))) return undefined;
+    if (!usage || (!waiting && (this.#deltaSeen || !this.#missingUsage))) return undefined;
     const written = { ...waiting?.usage, ...writeUsage(usage) };
     if (waiting) {
       const spliced = spliceNested(waiting.data, ["usage"], JSON.stringify(written));
@@ -178,7 +178,7 @@ export class MessagesWatcher implements Watcher {
     this.#opened = true;
     this.#usage.begin(message.usage);
     const semantic = this.#output.see("message_start", payload);
-    const usage = objectOf(message.usage) ? undefined : this.#untold?.(NOTHING_COUNTED);
+    const usage = objectOf(message.usage) ? undefined : this.#missingUsage?.(NOTHING_COUNTED);
     if (event.data === undefined || (this.#rename === undefined && !usage)) return passed(event, semantic);
     let spliced = event.data;
     if (this.#rename !== undefined) spliced = spliceNested(spliced, ["message", "model"], JSON.stringify(this.#rename));

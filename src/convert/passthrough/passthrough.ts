@@ -51,11 +51,11 @@ import {
   brokenOff,
   errorIn,
   invalid,
+  type MissingUsage,
   OVERSIZED,
   reported,
   type SeenEvent,
   TOO_MANY_NAMES,
-  type Untold,
   type Watcher,
 } from "../watch.ts";
 import { withOwnEnd } from "./own-end.ts";
@@ -74,7 +74,7 @@ class Passthrough implements Exchange {
   /** The client's model name, if the upstream has another name for the model. */
   readonly #rename: string | undefined;
   readonly #openEnded: boolean;
-  readonly #untold: Untold;
+  readonly #missingUsage: MissingUsage;
   readonly #answered: AnsweredModel;
   readonly #context: ConvertContext;
   /** Responses: how the items of the reply are sealed into their ids. Undefined: they are not. */
@@ -99,7 +99,7 @@ class Passthrough implements Exchange {
     const isReferable = isResponses && !route.stateful && mayBeReferredTo(request.json);
     this.#keeping = isReferable ? { keep: (item) => keptNative(item, route, context), context } : undefined;
     this.#openEnded = permitted.openEnded === true;
-    this.#untold = untoldBeside(permitted.inputEstimate);
+    this.#missingUsage = missingUsageFor(permitted.inputEstimate);
     this.#answered = new AnsweredModel(route.upstreamModel, route.answersAs);
     this.#rename = route.upstreamModel === request.model ? undefined : request.model;
     const { dropped } = encoded;
@@ -114,11 +114,11 @@ class Passthrough implements Exchange {
     const read = READ_WHOLE[this.#request.protocol](json);
     if ("reason" in read) return withCount(read, this.#request.protocol, json);
     const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));
-    const untold = this.#untold(read);
-    const written = untold && { ...objectOf(json.usage), ...WRITE_USAGE[this.#request.protocol](untold) };
-    const told = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
+    const missingUsage = this.#missingUsage(read);
+    const written = missingUsage && { ...objectOf(json.usage), ...WRITE_USAGE[this.#request.protocol](missingUsage) };
+    const counted = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
     this.#answered.see(json);
-    const sealed = this.#keeping ? withSealedIds(told, json, this.#keeping) : told;
+    const sealed = this.#keeping ? withSealedIds(counted, json, this.#keeping) : counted;
     const named = this.#wrapped && this.#isStateful ? withWrappedIds(sealed, json, this.#wrapped) : sealed;
     const { other } = this.#answered;
     const counts = other === undefined ? read : { ...read, answeredBy: other };
@@ -130,7 +130,7 @@ class Passthrough implements Exchange {
       rename: this.#rename,
       openEnded: this.#openEnded,
       answered: this.#answered,
-      untold: this.#untold,
+      missingUsage: this.#missingUsage,
       context: this.#context,
       keeping: this.#keeping,
     };
@@ -142,7 +142,7 @@ class Passthrough implements Exchange {
 }
 
 /** The usage of a bill that is estimated (ARCHITECTURE.md promise 3), so that it is also what the client reads. */
-function untoldBeside(inputEstimate: number | undefined): Untold {
+function missingUsageFor(inputEstimate: number | undefined): MissingUsage {
   return (counts) => {
     if (inputEstimate === undefined) return undefined;
     const final = counts.final && counts.usage !== undefined;
@@ -159,7 +159,7 @@ const WRITE_USAGE: Readonly<Record<Protocol, (usage: Usage) => JsonObject>> = {
 };
 
 interface WatchFacts {
-  readonly untold: Untold;
+  readonly missingUsage: MissingUsage;
   readonly rename: string | undefined;
   readonly openEnded: boolean;
   readonly answered: AnsweredModel;
@@ -170,21 +170,21 @@ interface WatchFacts {
 type OpenWatcher = (request: ClientRequest, facts: WatchFacts) => Watcher;
 
 const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
-  chat: (request, { rename, answered, untold }) =>
+  chat: (request, { rename, answered, missingUsage }) =>
     new ChatWatcher({
       includeUsage: objectOf(request.json.stream_options)?.include_usage === true,
       rename,
       choices: typeof request.json.n === "number" ? request.json.n : 1,
       answered,
-      untold,
+      missingUsage,
     }),
-  messages: (_request, { rename, answered, untold }) => new MessagesWatcher({ rename, answered, untold }),
-  responses: ({ model }, { rename, openEnded, answered, untold, context, keeping }) =>
+  messages: (_request, { rename, answered, missingUsage }) => new MessagesWatcher({ rename, answered, missingUsage }),
+  responses: ({ model }, { rename, openEnded, answered, missingUsage, context, keeping }) =>
     new ResponsesWatcher({
       rename,
       openEnded,
       answered,
-      untold,
+      missingUsage,
       keeping,
       opening: () => responseBegun(model, context),
     }),

@@ -82,7 +82,7 @@ export function spliceRequest(
 const LOST_THINKING = refusal("unsupported_parameter", {
   param: "thinking",
   detail:
-    "The running loop of tools has reasoning of another model's server, which this one cannot read, and nothing may be left out.",
+    "The running tool loop has reasoning of another model's server, which this server cannot read, and nothing may be left out.",
 });
 
 /** The name of the loss if an item ran in a container of another server. */
@@ -94,7 +94,7 @@ function refusedContainers(
   { strict }: Pick<Permitted, "strict">,
 ): Refusal | undefined {
   if (!strict || !leavesContainers) return undefined;
-  const detail = "An item ran in a container of another server than this model's, and nothing may be left out.";
+  const detail = "An item ran in a container of a server other than this model's, and nothing may be left out.";
   return refusal("unsupported_parameter", { param: LEFT_CONTAINER, detail });
 }
 
@@ -110,10 +110,11 @@ function refusedForm(request: ClientRequest, route: StoredRoute | undefined): Re
   const { protocol, model, json } = request;
   if (protocol === "responses") {
     const list = arrayOf(json.input).findIndex(Array.isArray);
-    if (list >= 0) return refusal("wrong_type", { model, param: `input[${list}]`, detail: "An item is an object." });
+    if (list >= 0)
+      return refusal("wrong_type", { model, param: `input[${list}]`, detail: "An item must be an object." });
     const { instructions } = json;
     if (typeof instructions === "object" && instructions !== null) {
-      return refusal("wrong_type", { model, param: "instructions", detail: "Instructions are a text." });
+      return refusal("wrong_type", { model, param: "instructions", detail: "Instructions must be a string." });
     }
   }
   const doubted = firstDoubtedName(request, route?.stateful === true);
@@ -136,7 +137,7 @@ function refusedReference(request: ClientRequest, route: StoredRoute | undefined
   if (isWrapped(item?.id)) return notKept(request, item?.id, `input[${index}].id`);
   const param = `input[${index}].${item?.type === undefined ? "id" : "type"}`;
   const detail = "It refers to an item that cannot be opened here; this gateway keeps none.";
-  const remedy = "Send the item itself in place of the reference, as clients do that are set to store: false.";
+  const remedy = "Send the item itself instead of the reference, as clients with store: false do.";
   return refusal("unsupported_parameter", { model, param, detail, remedy });
 }
 
@@ -155,16 +156,16 @@ export function refusedStateMember(request: ClientRequest, route?: StoredRoute):
 const STATE_REMEDIES: ReadonlyMap<string, string> = new Map([
   [
     "previous_response_id",
-    "Leave it out and send the whole conversation with each request, as clients do that are set to store: false. An operator can offer it by stateful: true at an upstream of the responses protocol.",
+    "Leave it out and send the whole conversation with each request, as clients with store: false do. An operator can allow it with stateful: true at an upstream of the responses protocol.",
   ],
   ["conversation", "Leave it out and send the whole conversation with each request."],
-  ["background", "Leave it out, and set stream: true for a reply that takes long."],
+  ["background", "Leave it out, and set stream: true for long replies."],
 ]);
 
 function refuseState({ model }: ClientRequest, param: string | undefined): Refusal | undefined {
   if (param === undefined) return undefined;
   if (param.endsWith(MEMORY_LIMIT)) {
-    const detail = `What a container costs depends on it; the price here is that of "${MEMORY_USUAL}".`;
+    const detail = `The cost of a container depends on it; the price here is for "${MEMORY_USUAL}".`;
     return refusal("unsupported_parameter", {
       model,
       param,

@@ -37,7 +37,7 @@ function surplusOf({ surplus, protocol, body, scan }: ClientRequest): readonly s
 
 /** The refusal of an unknown member in a strict request. */
 function unlisted(param: string): Refusal {
-  const detail = `"${param}" is not known here, and nothing may be left out.`;
+  const detail = `"${param}" is unknown, and nothing may be left out.`;
   return refusal("unsupported_parameter", { param, detail });
 }
 

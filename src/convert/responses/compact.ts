@@ -8,7 +8,7 @@ import { openPassthrough } from "../passthrough/passthrough.ts";
 
 /** The refusal if compaction is not available. A 404 that names a model would be read as one about the model. */
 export function noCompaction(): Refusal {
-  const detail = "Compaction is not offered here: summarise the conversation with a request of your own.";
+  const detail = "Compaction is not offered here. Summarize the conversation with a request of your own.";
   return refusal("unknown_path", { model: undefined, group: undefined, detail });
 }
 

@@ -33,7 +33,7 @@ const ITEMS_MAX = 4_096;
  */
 export class ResponsesOutput extends StreamOutput {
   /** Indexes of items that have had output in deltas or in a final form. */
-  readonly #told = new Set<number>();
+  readonly #counted = new Set<number>();
   /** Calls of hosted tools among the items. */
   readonly hostedCalls = new HostedCalls();
 
@@ -65,7 +65,7 @@ export class ResponsesOutput extends StreamOutput {
       this.served.know(this.hostedCalls.begun);
       if (isLast) countFound(this.served, item);
     }
-    if (isLast && typeof place === "number" && this.#told.has(place)) {
+    if (isLast && typeof place === "number" && this.#counted.has(place)) {
       // Sealed reasoning comes only in the final form.
       return this.produced.opaque(item.encrypted_content);
     }
@@ -85,13 +85,13 @@ export class ResponsesOutput extends StreamOutput {
     let found = false;
     for (const [place, value] of arrayOf(output).entries()) {
       const item = objectOf(value);
-      if (item && !this.#told.has(place)) found = countItem(this.produced, item) || found;
+      if (item && !this.#counted.has(place)) found = countItem(this.produced, item) || found;
     }
     return found;
   }
 
   #note(place: unknown): void {
-    if (typeof place === "number" && this.#told.size < ITEMS_MAX) this.#told.add(place);
+    if (typeof place === "number" && this.#counted.size < ITEMS_MAX) this.#counted.add(place);
   }
 }
 

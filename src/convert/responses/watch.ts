@@ -11,12 +11,12 @@ import { finishOf } from "../rules/finish-words.ts";
 import {
   brokenOff,
   invalid,
+  type MissingUsage,
   NOTHING,
   passed,
   reported,
   type SeenEvent,
   TRUNCATED,
-  type Untold,
   type Watcher,
   type WatcherOptions,
 } from "../watch.ts";
@@ -64,17 +64,17 @@ export class ResponsesWatcher implements Watcher {
   #last: JsonObject | undefined;
   /** The part of each item that the client has got, in case the stream must be ended here. */
   readonly #delivered: DeliveredItems | undefined;
-  readonly #untold: Untold | undefined;
+  readonly #missingUsage: MissingUsage | undefined;
   readonly #opening: (() => JsonObject) | undefined;
   /** The id that the client got for a response whose server began without naming it. */
   #madeId: string | undefined;
   readonly #keeping: Keeping | undefined;
   readonly #kept = new KeptItems();
 
-  constructor({ rename, openEnded = false, answered, untold, keeping, opening }: ResponsesWatchOptions) {
+  constructor({ rename, openEnded = false, answered, missingUsage, keeping, opening }: ResponsesWatchOptions) {
     this.#keeping = keeping;
     this.#opening = opening;
-    this.#untold = untold;
+    this.#missingUsage = missingUsage;
     this.#rename = rename;
     this.#answered = answered;
     this.#delivered = openEnded ? new DeliveredItems() : undefined;
@@ -172,7 +172,7 @@ export class ResponsesWatcher implements Watcher {
     if (terminal) this.#ended = true;
     if (terminal && this.#itemsDone === 0) for (const item of objectsIn(response.output)) this.#keep(item);
     const semantic = this.#output.see(type, payload);
-    const usage = terminal ? this.#untold?.(this.counts()) : undefined;
+    const usage = terminal ? this.#missingUsage?.(this.counts()) : undefined;
     const carrier = terminal ? this.#carrier() : undefined;
     if (carrier) {
       // Before the last event, which gets the next number.
@@ -232,8 +232,8 @@ export class ResponsesWatcher implements Watcher {
     const place = ["response", "incomplete_details", "reason"];
     if (reason !== undefined) spliced = spliceNested(spliced, place, JSON.stringify(reason));
     if (usage) {
-      const told = { ...objectOf(response.usage), ...writeUsage(usage) };
-      spliced = spliceNested(spliced, ["response", "usage"], JSON.stringify(told));
+      const written = { ...objectOf(response.usage), ...writeUsage(usage) };
+      spliced = spliceNested(spliced, ["response", "usage"], JSON.stringify(written));
     }
     return jsonFrame(spliced, String(type));
   }

@@ -10,7 +10,7 @@ import { optionalRecord, optionalText } from "./read.ts";
 
 /** `prompt_cache_breakpoint` of chat and responses. */
 export function promptCacheMark({ ttl }: JsonObject): CacheBreakpoint {
-  return { ttl: ttl === "12h" ? "long" : "short", told: typeof ttl === "string" ? ttl : undefined };
+  return { ttl: ttl === "12h" ? "long" : "short", nativeTtl: typeof ttl === "string" ? ttl : undefined };
 }
 
 /** `cache_control` of messages, which routers also take on chat. */
@@ -21,8 +21,8 @@ export function cacheMark(value: unknown, param: string): CacheBreakpoint | unde
 }
 
 /** A breakpoint as chat and responses write it. */
-export function writtenPromptCacheMark({ ttl, told }: CacheBreakpoint): JsonObject {
-  return { mode: "explicit", ttl: told ?? (ttl === "long" ? "12h" : undefined) };
+export function writtenPromptCacheMark({ ttl, nativeTtl }: CacheBreakpoint): JsonObject {
+  return { mode: "explicit", ttl: nativeTtl ?? (ttl === "long" ? "12h" : undefined) };
 }
 
 /** Whether a user's message has a breakpoint. */

@@ -50,7 +50,7 @@ export function messagesImageSource(part: ImagePart, capabilities: Capabilities)
     refuse("untranslatable", part.param, "Images must be JPEG, PNG, GIF or WebP for this model.");
   }
   if (source.kind === "url" && !/^https?:\/\//i.test(source.url)) {
-    refuse("wrong_type", part.param, "An image must be an http address or a base64 data URL.");
+    refuse("wrong_type", part.param, "An image must be an http URL or a base64 data URL.");
   }
   return source.kind === "base64"
     ? { type: "base64", media_type: source.mediaType, data: source.data }
@@ -79,7 +79,7 @@ function refuseCharset({ param }: FilePart, charset: string | undefined): never 
   return refuse(
     "untranslatable",
     param,
-    `The text's charset ${shownValue(charset)} is not known here; send it as UTF-8.`,
+    `The charset of the text, ${shownValue(charset)}, is unknown; send it as UTF-8.`,
   );
 }
 

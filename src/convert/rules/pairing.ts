@@ -41,7 +41,7 @@ function closeCalls(turn: ToolTurn, open: Map<string, string>, answered: Set<str
     if (answered.has(result.callId))
       refuse("wrong_type", result.param, `The tool call ${shownValue(result.callId)} already has a result.`);
     if (!open.delete(result.callId)) {
-      refuse("wrong_type", result.param, `No tool call with the id ${shownValue(result.callId)} stands before it.`);
+      refuse("wrong_type", result.param, `No earlier tool call has the id ${shownValue(result.callId)}.`);
     }
     answered.add(result.callId);
   }
@@ -49,7 +49,7 @@ function closeCalls(turn: ToolTurn, open: Map<string, string>, answered: Set<str
 
 function proveAnswered(open: ReadonlyMap<string, string>): void {
   for (const [id, param] of open) {
-    refuse("wrong_type", param, `The tool call ${shownValue(id)} has no result behind it.`);
+    refuse("wrong_type", param, `The tool call ${shownValue(id)} has no result after it.`);
   }
 }
 

@@ -81,7 +81,7 @@ function leaveHosted(
 ): void {
   for (const tool of left) {
     if (others === 0 || mustUse(choice, tool) || tool.demanded) {
-      refuse("unsupported_parameter", tool.param, "This tool is run by its vendor's servers and not offered here.");
+      refuse("unsupported_parameter", tool.param, "The vendor's servers run this tool; it is not offered here.");
     }
     losses.drop(`tools.${familyOf(tool.hosted)}`, tool.param);
   }
@@ -149,7 +149,7 @@ function settleChoice(
     return undefined;
   }
   if (forced && !target.capabilities.forcedToolChoice) {
-    refuse("unsupported_parameter", "tool_choice", "This model cannot be made to use a tool.");
+    refuse("unsupported_parameter", "tool_choice", "This model cannot be forced to use a tool.");
   }
   if (settled.mode === "named") proveOffered(settled.tool, offered, names);
   return settled;

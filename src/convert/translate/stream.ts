@@ -204,7 +204,7 @@ export class TranslatedStream implements StreamConverter {
   }
 
   #excess(): UpstreamFault | undefined {
-    if (this.#sequencer.overflowed) return beyondLimit("too much of the stream waits for its turn");
+    if (this.#sequencer.overflowed) return beyondLimit("too much of the stream is queued");
     return this.#decoder.size > PRODUCED_BYTES_MAX ? beyondLimit("the reply is too large") : undefined;
   }
 

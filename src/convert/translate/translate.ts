@@ -127,7 +127,10 @@ const TOO_MANY = `It has more than ${VALUES_MAX} values and names, and the model
 
 function refuseStops(client: Protocol): Refusal {
   const param = client === "messages" ? "stop_sequences" : "stop";
-  return refusal("untranslatable", { param, detail: `${param} has more text than can be watched for.` });
+  return refusal("untranslatable", {
+    param,
+    detail: `${param} has more strings or characters than can be watched for.`,
+  });
 }
 
 /**

@@ -110,7 +110,7 @@ function fileContent(part: FilePart, route: RouteFacts): JsonObject {
   const file = carriedFile(part, route.capabilities);
   if (file.kind === "text") return { type: "text", text: titledText(part.name, file.text) };
   if (file.kind === "url")
-    return refuse("untranslatable", part.param, "Files by address cannot be carried to this model.");
+    return refuse("untranslatable", part.param, "Files behind a URL cannot be carried to this model.");
   return { type: "file", file: { file_data: urlOfSource(file), filename: fileName(part, file.mediaType) } };
 }
 
@@ -120,8 +120,8 @@ function toolMessage(result: ToolResult, scribe: ChatScribe): JsonObject {
 
 /** A tool result as one string (rule 13). */
 function resultText(result: ToolResult, scribe: ChatScribe): string {
-  const told = result.content.map((part) => pieceOf(part, scribe)).join("\n");
-  return result.isError ? errorText(told) : told;
+  const content = result.content.map((part) => pieceOf(part, scribe)).join("\n");
+  return result.isError ? errorText(content) : content;
 }
 
 function pieceOf(part: ToolResult["content"][number], scribe: ChatScribe): string {

@@ -160,20 +160,20 @@ function documentBlock(block: JsonObject, path: string): readonly (TextPart | Im
   const context = optionalText(block.context, `${path}.context`);
   // The client's context for a document becomes a text before it, because no other protocol has a member for it (rule
   // 18).
-  const before = told([context]);
+  const before = descriptions([context]);
   const cache = breakpoint(block);
   if (source.type === "text") {
     const plain = text(source.data, `${path}.source.data`);
     return [...before, { type: "file", source: { kind: "text", text: plain }, name, cache, param: path }];
   }
   if (source.type === "content") {
-    return [...told([name, context]), ...nestedContent(source.content, `${path}.source.content`)];
+    return [...descriptions([name, context]), ...nestedContent(source.content, `${path}.source.content`)];
   }
   return [...before, { type: "file", source: mediaSource(source, path), name, cache, param: path }];
 }
 
 /** Descriptions of a document, as text parts. */
-function told(said: readonly (string | undefined)[]): readonly TextPart[] {
+function descriptions(said: readonly (string | undefined)[]): readonly TextPart[] {
   return said.flatMap((one) => (one === undefined || one === "" ? [] : [plainText(one)]));
 }
 

@@ -120,7 +120,7 @@ function documentBlock(part: FilePart, route: RouteFacts): ContentBlock {
     return { type: "document", source: { type: "text", media_type: "text/plain", data: file.text }, title };
   }
   if (file.kind === "url" && !/^https?:\/\//i.test(file.url)) {
-    refuse("wrong_type", part.param, "A document must be an http address or a base64 data URL.");
+    refuse("wrong_type", part.param, "A document must be an http URL or a base64 data URL.");
   }
   if (file.kind === "url") return { type: "document", source: { type: "url", url: file.url }, title };
   if (file.mediaType !== PDF) refuse("untranslatable", part.param, "Files must be PDF or plain text for this model.");

@@ -243,7 +243,8 @@ export function lostReferences(
 ): readonly string[] | Refusal {
   if (!lost) return [];
   if (!strict) return [LOST];
-  const detail = "It refers to an item of a reply that broke off, which nothing holds, and nothing may be left out.";
+  const detail =
+    "It refers to an item of a reply that broke off. That item was never completed, and nothing may be left out.";
   return refusal("unsupported_parameter", { model, param: "input", detail });
 }
 

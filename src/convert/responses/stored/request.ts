@@ -157,7 +157,7 @@ function editOf(
     return refusal("wrong_type", {
       model: request.model,
       param: `input[${index}].${name}`,
-      detail: "An id is a text.",
+      detail: "An id must be a string.",
     });
   }
   const members: Record<string, string | undefined> = {};
@@ -224,7 +224,7 @@ export function notKept(
     ? "It is kept by a server that does not serve this model, or no longer does."
     : "Nothing of this id is kept for this account.";
   const remedy = name
-    ? `Ask for the model that it came from ("${name.model}"), or ${otherwise}.`
-    : `Send the id as it was given to this account, or ${otherwise}.`;
+    ? `Use the model that it came from ("${name.model}"), or ${otherwise}.`
+    : `Send the id exactly as this account received it, or ${otherwise}.`;
   return refusal("unsupported_parameter", { model, param, detail, remedy });
 }

@@ -17,9 +17,9 @@ const TRANSLATED: readonly (readonly [Protocol, object, string])[] = [
   [
     "chat",
     { messages: [USER, { role: "tool", tool_call_id: "call_9", content: "y" }] },
-    'No tool call with the id "call_9" stands before it.',
+    'No earlier tool call has the id "call_9".',
   ],
-  ["chat", { messages: [USER, call("call_8"), USER] }, 'The tool call "call_8" has no result behind it.'],
+  ["chat", { messages: [USER, call("call_8"), USER] }, 'The tool call "call_8" has no result after it.'],
   [
     "chat",
     { messages: [{ role: "wizard", content: "x" }] },
@@ -37,7 +37,7 @@ const TRANSLATED: readonly (readonly [Protocol, object, string])[] = [
   [
     "responses",
     { input: [USER, { type: "function_call_output", call_id: "c1", output: "y" }] },
-    'No tool call with the id "c1" stands before it.',
+    'No earlier tool call has the id "c1".',
   ],
 ];
 
