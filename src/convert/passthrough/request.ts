@@ -272,7 +272,7 @@ function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | un
     if (typeof value !== "object") continue;
     const inner = shape.inside.get(name);
     if (!inner) continue;
-    // A server may read a list as its only element.
+    // A server may accept a list in place of its elements.
     const [all, places] = Array.isArray(value)
       ? [value, value.map((_, index) => `${name}[${index}]`)]
       : [[value], [name]];

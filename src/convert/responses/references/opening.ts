@@ -244,7 +244,7 @@ export function lostReferences(
   if (!lost) return [];
   if (!strict) return [LOST];
   const detail =
-    "It refers to an item of a reply that broke off. That item was never completed, and nothing may be left out.";
+    "It refers to an item of a reply that broke off. That item is not available, and nothing may be left out.";
   return refusal("unsupported_parameter", { model, param: "input", detail });
 }
 
