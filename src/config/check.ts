@@ -1,12 +1,12 @@
 /**
- * The schema against a document: every deviation becomes a problem with a place and a remedy, and what deviates is taken
- * out, so that the checks that follow see only values of the right form.
+ * Checks a document against the schema. Every deviation becomes a problem with its position and a remedy. The deviating
+ * value is removed, so that later checks see only values of the right form.
  */
 import type { ConfigDocument } from "./document.ts";
 import { type ConfigPath, keyOf, shownKey, suggestion } from "./problems.ts";
 import { type SchemaError, schemaErrors, type TSchema } from "./schema/words.ts";
 
-/** What we read of a schema; JSON Schema, so it can be walked beside the value. */
+/** The parts of a JSON Schema that are used here. */
 interface Word {
   readonly properties?: Readonly<Record<string, Word>>;
   readonly patternProperties?: Readonly<Record<string, Word>>;
@@ -19,7 +19,7 @@ interface Word {
   readonly maxProperties?: number;
 }
 
-/** The part of the schema for a path; undefined where there is none. */
+/** The part of the schema for a path; undefined if there is none. */
 function wordAt(schema: TSchema, path: ConfigPath): Word | undefined {
   let word: Word | undefined = schema as Word;
   for (const part of path) {
@@ -31,12 +31,15 @@ function wordAt(schema: TSchema, path: ConfigPath): Word | undefined {
   return word;
 }
 
-/** Whether the text at a path may never be shown. */
+/** Whether the value at a path must never be shown. */
 export function isSecret(schema: TSchema, path: ConfigPath): boolean {
   return wordAt(schema, path)?.writeOnly === true;
 }
 
-/** Whether a list or a mapping of secrets belongs at a path: a text in its place is one of them as a rule, written without its brackets. */
+/**
+ * Whether the schema has a list or a mapping of secrets at a path. A string in its place is usually one of the secrets,
+ * written without brackets.
+ */
 function holdsSecrets(schema: TSchema, path: ConfigPath): boolean {
   const { items, patternProperties } = wordAt(schema, path) ?? {};
   return [items, ...Object.values(patternProperties ?? {})].some((word) => word?.writeOnly === true);
@@ -45,7 +48,7 @@ function holdsSecrets(schema: TSchema, path: ConfigPath): boolean {
 /** Adds a problem for each deviation. */
 export function checkSchema(schema: TSchema, document: ConfigDocument): void {
   if (document.value === null) {
-    document.problems.add([], "the file is empty; at least upstreams, plans, models and groups are needed");
+    document.problems.add([], "the file is empty; it needs at least upstreams, plans, models and groups");
     return;
   }
   for (const error of schemaErrors(schema, document.value)) report(error, schema, document);
@@ -70,12 +73,12 @@ function report(error: SchemaError, schema: TSchema, document: ConfigDocument): 
     problems.add(error.path, bound, "key");
     return;
   }
-  // A refused key also comes up as a value that nothing is allowed to be, and the branches of a choice one by one.
+  // An unknown key is also reported as a value that the schema `false` rejects, and a union once per branch.
   if (error.keyword === "boolean" || word?.errorMessage === undefined) return;
   problems.add(error.path, `${shown(error.path, schema, document)} is refused: it ${word.errorMessage}${keysOf(word)}`);
 }
 
-/** Of a section, whose own words do not say what belongs in it. */
+/** The keys of a section: its `errorMessage` does not list them. */
 const keysOf = ({ properties }: Word): string => (properties ? `: ${Object.keys(properties).join(", ")}` : "");
 
 function unknownKey(name: string, owner: Word | undefined): string {
@@ -98,13 +101,13 @@ function boundMessage(keyword: string, word: Word | undefined): string | undefin
 
 const SHOWN_CHARS_MAX = 60;
 
-/** A value as written, for a message; secrets and collections only by kind. */
+/** A value as written, for a message. Of secrets, URLs and collections only the kind is named. */
 export function shown(path: ConfigPath, schema: TSchema, document: ConfigDocument): string {
   if (isSecret(schema, path) || holdsSecrets(schema, path)) return "this value (not shown)";
   const written = document.writtenAt(path);
-  if (written === undefined) return "what stands here";
+  if (written === undefined) return "this value";
   if (written === "") return "an empty value";
-  // Any URL may hold credentials, whether they are allowed there or not.
+  // Any URL may hold credentials, even if they are not allowed there.
   if (written.includes("://")) return "this URL";
   const cut = written.length > SHOWN_CHARS_MAX ? `${written.slice(0, SHOWN_CHARS_MAX)}…` : written;
   const kind = document.kindAt(path);
@@ -112,7 +115,7 @@ export function shown(path: ConfigPath, schema: TSchema, document: ConfigDocumen
   return kind === "float" ? `${cut} without quotes` : cut;
 }
 
-/** Takes out everything that has a problem. List positions stay, so that places keep their meaning. */
+/** Removes every value that has a problem. Other entries of a list keep their index, so that paths stay valid. */
 export function withoutFaults(document: ConfigDocument): unknown {
   for (const path of document.problems.paths()) {
     const owner = path.slice(0, -1).reduce<unknown>((value, part) => memberOf(value, part), document.value);

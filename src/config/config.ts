@@ -1,7 +1,4 @@
-/**
- * The configuration: `tollgate.yaml` to `Settings`. Its parts are in `config/`, which nobody else
- * imports. The only file that reads the environment.
- */
+/** The entry point of this folder: turns `tollgate.yaml` into `Settings`. The only file that reads the environment. */
 import { readFileSync } from "node:fs";
 import { CONFIG_FILE } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
@@ -20,10 +17,10 @@ export type { ConfigWatch } from "./watch.ts";
 export { asWritten } from "./written/written.ts";
 export { CONFIG_FILE };
 
-/** Where `loadConfig` and `watchConfig` take texts from; what is left out is the real thing. */
+/** Where `loadConfig` and `watchConfig` read from. Default: the process's environment and the file system. */
 interface ConfigSources {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Gives the text of a file or throws as `node:fs` does. */
+  /** Returns the text of a file, or throws as `node:fs` does. */
   readonly readFile?: ((path: string) => string) | undefined;
 }
 
@@ -34,9 +31,9 @@ export function environment(): Readonly<Record<string, string | undefined>> {
 
 /**
  * Loads a configuration.
- * @param options.file read unless `text` is given; then only the name in problems. Default `tollgate.yaml`.
- * @param options.text the configuration itself.
- * @returns the settings, or every problem of the file. Never throws for what the file holds.
+ * @param options.file the file to read. If `text` is given, only its name in problems. Default `tollgate.yaml`.
+ * @param options.text the text of the configuration.
+ * @returns the settings, or every problem of the file. It never throws because of the file's content.
  */
 export function loadConfig(options: { file?: string | undefined; text?: string | undefined } & ConfigSources): Loaded {
   const { file = CONFIG_FILE, text } = options;
@@ -45,18 +42,18 @@ export function loadConfig(options: { file?: string | undefined; text?: string |
 }
 
 /**
- * Makes settings of a configuration that was read elsewhere: no file is read, even if it has changed since.
- * @param file only its name in problems.
- * @returns what `loadConfig` returned together with the copy, as long as the environment is the same.
+ * Makes settings from a configuration that another process has read. No file is read, even if one has changed since.
+ * @param file its name in problems.
+ * @returns the settings that `loadConfig` returned with the copy, if the environment is the same.
  */
 export function loadCopy(file: string, copy: ConfigCopy): Loaded {
   return loadText(file, copy.text, sourcesOfCopy(copy, environment()));
 }
 
 /**
- * Follows a file and the files that it names: settings when a text has changed and all is good, problems when it is bad
- * (the old settings stay in force). `reload()` is for SIGHUP.
- * @param options.copy what is in force, as `loadConfig` gave it.
+ * Watches a file and the files that it names. After a change it reports new settings, or problems if the new text is
+ * not valid; the old settings then stay in force. `reload()` is for SIGHUP.
+ * @param options.copy the configuration in force, as `loadConfig` returned it.
  */
 export function watchConfig(
   options: Pick<watching.WatchOptions, "file" | "copy" | "onSettings" | "onProblems"> & {

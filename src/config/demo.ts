@@ -1,6 +1,6 @@
-/** The configuration that runs when there is none: a simulated upstream, three models, two groups, three cards. */
+/** The configuration that is used if there is none: a simulated upstream, three models, two groups, three cards. */
 
-/** Where the parts of the demonstration are. */
+/** Addresses and folders of the demonstration. */
 export interface DemoPlaces {
   /** The simulator, with or without the final `/v1`. */
   readonly upstreamUrl: string;
@@ -18,7 +18,7 @@ export interface DemoPlaces {
 export function demoConfig(places: DemoPlaces): string {
   const { dataDir, listen = "127.0.0.1:8787", admin = "127.0.0.1:8788" } = places;
   const baseUrl = JSON.stringify(`${places.upstreamUrl.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`);
-  return `# A demonstration: the upstreams are a simulation inside this process, no model answers.
+  return `# A demonstration. The upstreams are simulated inside this process; no real model answers.
 listen: ${JSON.stringify(listen)}
 admin: ${JSON.stringify(admin)}
 store: ${JSON.stringify(`embedded:${dataDir}`)}

@@ -1,10 +1,10 @@
-/** What a reload cannot change, and what it takes away. */
+/** Compares settings at a reload: what needs a restart, and which catalog entries are removed. */
 import { Secret } from "../values/secret.ts";
 import type { Settings, StoreSettings } from "../values/settings.ts";
 
 /**
- * Read once, when the process starts: sockets and what they believe, what money is written to, the secrets that prove who
- * somebody is, and where logs and traces go. By the name under which the file has them.
+ * Settings that are read once, when the process starts, with their names in the file: sockets and the peers that they
+ * trust, what money is written to, secrets for authentication, and where logs and traces go.
  */
 const RESTART_ONLY = {
   listen: "listen",
@@ -27,7 +27,7 @@ type RestartOnly = keyof typeof RESTART_ONLY;
 
 const KEYS = Object.keys(RESTART_ONLY) as RestartOnly[];
 
-/** @returns the file's keys whose new values wait for a restart; a reload should name them in a warning. */
+/** @returns the keys of the file whose new values need a restart; a reload names them in a warning. */
 export function diffSettings(old: Settings, next: Settings): { restart: string[] } {
   const waits = (key: RestartOnly) => spelled(old[key]) !== spelled(next[key]);
   const isRenewed = isSameStore(old.store, next.store);
@@ -36,30 +36,38 @@ export function diffSettings(old: Settings, next: Settings): { restart: string[]
   };
 }
 
-/** @returns what keys, accounts and codes may still name and the new settings no longer have, as `groups.NAME`. */
+/**
+ * @returns catalog entries that the new settings no longer have, as `groups.NAME`. Keys, accounts and codes may still
+ * name them.
+ */
 export function goneFrom({ catalog: old }: Settings, { catalog: next }: Settings): string[] {
   return (["groups", "models", "plans", "cards"] as const).flatMap((kind) =>
     [...old[kind].keys()].filter((name) => !next[kind].has(name)).map((name) => `${kind}.${name}`),
   );
 }
 
-/** New settings as far as they count before a restart. @param started those that the process has started with. */
+/** The new settings, except those that need a restart. @param started the settings with which the process started. */
 export function keepUntilRestart(started: Settings, next: Settings): Settings {
   const kept = Object.fromEntries(KEYS.map((key) => [key, started[key]])) as Pick<Settings, RestartOnly>;
   return isSameStore(started.store, next.store) ? { ...next, ...kept, store: next.store } : { ...next, ...kept };
 }
 
-/** Whether they differ by what is in `redis.tls` at most: it is read for each connection, since certificates are renewed. */
+/**
+ * Whether two stores are the same except for `redis.tls`, which is read for each connection because certificates are
+ * renewed.
+ */
 function isSameStore(old: StoreSettings, next: StoreSettings): boolean {
   return spelled(withoutTls(old)) === spelled(withoutTls(next));
 }
 
-/** The store, and only whether it is asked by TLS. */
+/** The store, with `tls` reduced to whether TLS is used. */
 function withoutTls(store: StoreSettings): unknown {
   return "tls" in store ? { ...store, tls: store.tls !== undefined } : store;
 }
 
-/** Compared inside this process and never shown, so secrets count with their text. */
+/**
+ * Canonical text of a value. It is compared inside this process and never shown, so it contains secrets in the clear.
+ */
 function spelled(value: unknown): string | undefined {
   if (value instanceof Secret) return JSON.stringify(value.reveal());
   if (value instanceof Map || value instanceof Set) return spelled([...value]);

@@ -1,28 +1,31 @@
 /**
- * YAML text to plain values, remembering where each one is in the file. The only importer of the `yaml` package.
+ * Turns YAML text into plain values and remembers where each one is in the file. Only this file imports the `yaml`
+ * package.
  *
- * Stricter than YAML where people get hurt: duplicate keys, tags, several documents and merge keys are refused, aliases
- * are counted and their expansion is bounded, numbers beyond 2^53 do not pass as something else.
+ * It is stricter than YAML where mistakes are likely: duplicate keys, tags, several documents and merge keys are
+ * refused; the number of aliases and their expansion are bounded; numbers beyond 2^53 are not silently rounded.
  */
 import { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
 import { LIMITS } from "./defaults.ts";
 import { type ConfigPath, Problems, type Spot, shownKey } from "./problems.ts";
 
-/** The value at a path, and its place in the file. */
+/** The value at a path, and its position in the file. */
 interface PlacedValue {
   readonly keyOffset: number | undefined;
   readonly valueOffset: number | undefined;
   /** A scalar's text as written, `${NAME}` unexpanded; undefined for mappings and lists. */
   readonly written: string | undefined;
-  /** How YAML reads it: `float` is a number with a point or an exponent. */
+  /** How YAML reads it: `float` is a number with a decimal point or an exponent. */
   readonly kind: "text" | "float" | "other";
 }
 
 export interface ConfigDocument {
-  /** Mappings without a prototype, arrays, strings, numbers, booleans, null; undefined when the text is not YAML. */
+  /**
+   * Mappings without a prototype, arrays, strings, numbers, booleans, null. Undefined if the text is not valid YAML.
+   */
   readonly value: unknown;
   readonly problems: Problems;
-  /** Where a key or a value is; of what is missing, where its owner is. */
+  /** The position of a key or a value. If it is missing, the position of its parent. */
   spotOf(path: ConfigPath, at: "key" | "value"): Spot;
   /** The text of a scalar as it is written in the file; undefined for anything else. */
   writtenAt(path: ConfigPath): string | undefined;
@@ -30,8 +33,8 @@ export interface ConfigDocument {
 }
 
 /**
- * `{` and `}` end a plain scalar inside `[...]` and `{...}`, which makes the natural `[${KEY}]` a syntax error. The
- * braces of a reference are exchanged for two private characters while YAML reads, one for one, so positions hold.
+ * `{` and `}` end a plain scalar inside `[...]` and `{...}`, so that `[${KEY}]` would be a syntax error. While YAML is
+ * parsed, each brace of a reference is replaced by one private-use character, so positions stay the same.
  */
 const OPEN = "\uE000";
 const CLOSE = "\uE001";
@@ -40,30 +43,30 @@ const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 const hideReferences = (text: string): string => text.replace(REFERENCE, `$$${OPEN}$1${CLOSE}`);
 const showReferences = (text: string): string => text.replaceAll(OPEN, "{").replaceAll(CLOSE, "}");
 
-/** Syntax errors in our words: those of the parser may quote the text, and the text may be a secret. */
+/** Our own messages for syntax errors: the parser's messages may quote the text, which may be a secret. */
 const SYNTAX: Readonly<Record<string, string>> = {
   BAD_ALIAS:
-    'an alias (*name) that no anchor (&name) before it defines; where the star itself is meant, put it in quotes: "*"',
+    'an alias (*name) without an anchor (&name) before it; if the asterisk itself is meant, put it in quotes: "*"',
   BAD_DQ_ESCAPE: "an escape that YAML does not know inside double quotes; use single quotes to write a backslash",
-  BAD_INDENT: "the indentation or a bracket is off: something before this point is not closed or not aligned",
+  BAD_INDENT: "wrong indentation or bracket: something before this point is not closed or not aligned",
   BAD_SCALAR_START: "a value cannot start with this character; put it in quotes",
-  BLOCK_AS_IMPLICIT_KEY: "a second colon on this line; put a value that contains a colon and a blank in quotes",
-  BLOCK_IN_FLOW: "inside brackets only the bracketed notation may be used",
-  MISSING_CHAR: "something is missing here: a closing quote, a bracket, a comma, or the blank after a colon",
-  MULTILINE_IMPLICIT_KEY: "a key without a value; the colon and a blank after the key may be missing",
-  MULTIPLE_DOCS: "a second YAML document begins here; a configuration is one document",
-  TAB_AS_INDENT: "a tab; YAML is indented with blanks",
+  BLOCK_AS_IMPLICIT_KEY: "a second colon on this line; put a value that contains a colon and a space in quotes",
+  BLOCK_IN_FLOW: "inside brackets, only the bracketed notation is allowed",
+  MISSING_CHAR: "something is missing here: a closing quote, a bracket, a comma, or the space after a colon",
+  MULTILINE_IMPLICIT_KEY: "a key without a value; the colon and the space after the key may be missing",
+  MULTIPLE_DOCS: "a second YAML document begins here; a configuration must be one document",
+  TAB_AS_INDENT: "a tab; YAML is indented with spaces",
   RESOURCE_EXHAUSTION: "the file is nested too deeply",
-  TAG_RESOLVE_FAILED: "a YAML tag (!name); tags have no meaning here",
-  UNEXPECTED_TOKEN: "this does not belong here; a quote, a bracket or the indentation before it may be wrong",
+  TAG_RESOLVE_FAILED: "a YAML tag (!name); tags are not supported",
+  UNEXPECTED_TOKEN: "unexpected text; a quote, a bracket or the indentation before it may be wrong",
 };
 
-/** Tags that the parser knows without being asked to: they make bytes, dates and sets, which no setting is. */
+/** Tags that the parser always knows. They make bytes, dates and sets, and no setting has such a value. */
 const FOREIGN_TAGS: ReadonlySet<string | undefined> = new Set(
   ["binary", "omap", "pairs", "set", "timestamp"].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
-/** Reads the text; `problems` holds every fault of notation, and `value` is undefined when there is any but doubles. */
+/** Parses the text. `problems` has every syntax error. `value` is undefined if there is any, except duplicate keys. */
 export function readDocument(text: string): ConfigDocument {
   const problems = new Problems();
   const lines = new LineCounter();
@@ -104,11 +107,11 @@ export function readDocument(text: string): ConfigDocument {
     problems.add([], SYNTAX.RESOURCE_EXHAUSTION as string);
     return document(undefined);
   }
-  // After the first error a parser is guessing; what it says of the rest are consequences.
+  // After the first error a parser guesses; its later errors are consequences of the first.
   for (const fault of [...parsed.errors.slice(0, 1), ...parsed.warnings]) {
     const opened = UNCLOSED.test(fault.message) ? openedAt(parsed, fault.pos[0]) : undefined;
     const words = opened
-      ? `the ${opened.what} that opens here is not closed, or what is in it is not indented, by line ${spotAt(fault.pos[0]).line}`
+      ? `the ${opened.what} that opens here is not closed by line ${spotAt(fault.pos[0]).line}, or its content is not indented`
       : (SYNTAX[fault.code] ?? "this cannot be read");
     problems.add([], `not valid YAML: ${words}`, spotAt(opened?.offset ?? fault.pos[0]));
   }
@@ -122,7 +125,7 @@ function parse(text: string, lineCounter: LineCounter): ReturnType<typeof parseD
       lineCounter,
       intAsBigInt: true,
       prettyErrors: false,
-      // What says whether a bracket was closed.
+      // Needed to see whether a bracket was closed.
       keepSourceTokens: true,
       schema: "core",
       uniqueKeys: false,
@@ -133,12 +136,12 @@ function parse(text: string, lineCounter: LineCounter): ReturnType<typeof parseD
   }
 }
 
-/** How the parser says it; its words are never shown. */
+/** The parser's messages for an unclosed bracket or quote. They are never shown. */
 const UNCLOSED = /^Flow |^Missing closing /;
 
 /**
- * What ends at a fault without its bracket or quote: the parser names where it gave up, often many lines below. Of several the
- * innermost.
+ * Finds the unclosed bracket or quote that ends at a fault; if there are several, the innermost. The parser names only
+ * where it gave up, often many lines below.
  */
 function openedAt(
   parsed: ReturnType<typeof parseDocument>,
@@ -157,7 +160,7 @@ function openedAt(
   return found;
 }
 
-/** By its own kind: the parser also lets the other one end it. */
+/** Whether the bracket is closed by its own kind: the parser also accepts the other kind. */
 function isClosed({ srcToken }: Node): boolean {
   if (srcToken?.type !== "flow-collection") return false;
   const closing = srcToken.start.type === "flow-seq-start" ? "flow-seq-end" : "flow-map-end";
@@ -173,7 +176,7 @@ interface DocumentWalk {
 function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, walk: DocumentWalk): unknown {
   let values = 0;
   let aliases = 0;
-  // What follows such a fault would be consequences, so nothing else is looked at.
+  // Problems after such a fault would be its consequences, so nothing else is read.
   let hopeless = false;
 
   const visit = (node: unknown, path: ConfigPath, keyOffset: number | undefined): unknown => {

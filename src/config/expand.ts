@@ -1,6 +1,6 @@
 /**
- * `${NAME}` inside texts and `file:/path` for secrets, filled in before the schema looks. What comes in this way is never
- * repeated by a message: problems name the variable or the path.
+ * Replaces `${NAME}` in strings and `file:/path` in secrets, before the schema is checked. Messages never show the
+ * replacement: they name the variable or the path.
  */
 
 import { isSecret } from "./check.ts";
@@ -9,24 +9,27 @@ import type { ConfigDocument } from "./document.ts";
 import type { ConfigPath } from "./problems.ts";
 import type { TSchema } from "./schema/words.ts";
 
-/** Where texts come from; `readFile` gives a file's text or throws as `node:fs` does. */
+/** Where references are read from. `readFile` returns a file's text, or throws as `node:fs` does. */
 export interface Sources {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly readFile: (path: string) => string;
 }
 
 /**
- * `$NAME` and nothing else, or behind the scheme of a credential, as a shell would fill it in: it would go to a server as it stands.
- * Small letters are left alone, as passwords may begin with a dollar.
+ * `$NAME` alone or after an authentication scheme, as in a shell. It is not replaced, so it would be sent to a server
+ * as it is. Lowercase names are not matched, because passwords may begin with a dollar sign.
  */
 const VARIABLE_OF_A_SHELL = /^(?:(?:bearer|basic|token|api-?key)\s+)?\$(?-i:[A-Z_][A-Z0-9_]*)$/i;
 
-/** Whether a text is a member's name, or what a rule sets or adds: what that means is a model server's to say. */
+/**
+ * Whether a string is the name of a passed member, or something that a rule sets or adds. Only the upstream knows what
+ * it means.
+ */
 function isForServers(path: ConfigPath): boolean {
   return path.includes("pass_members") || path.some((part, i) => part === "rules" && typeof path[i + 1] === "number");
 }
 
-/** Replaces references in every text of the document; each that leads nowhere is a problem. */
+/** Replaces the references in every string of the document. A reference that cannot be resolved is a problem. */
 export function expandReferences(document: ConfigDocument, schema: TSchema, sources: Sources): void {
   visit(document.value, []);
 
@@ -41,10 +44,10 @@ export function expandReferences(document: ConfigDocument, schema: TSchema, sour
 
   function expanded(text: string, path: ConfigPath): string {
     if (VARIABLE_OF_A_SHELL.test(text) && (isSecret(schema, path) || !isForServers(path))) {
-      // The text is not repeated: it may be a password after all.
+      // The text is not shown: it may be a password.
       document.problems.add(
         path,
-        "a variable is written with braces, $" + "{NAME}; a value that itself begins with $ comes from one",
+        "a variable is written with braces, $" + "{NAME}; put a value that begins with $ into a variable",
       );
       return "";
     }
@@ -54,20 +57,17 @@ export function expandReferences(document: ConfigDocument, schema: TSchema, sour
   }
 
   function fromEnvironment(text: string, path: ConfigPath): string {
-    // `$${` is written for a literal `${`.
+    // `$${` stands for a literal `${`.
     return text.replace(/\$\$\{|\$\{([^}]*)\}?/g, (found: string, name: string | undefined) => {
       if (found === "$${") return "${";
       if (name === undefined || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || !found.endsWith("}")) {
-        document.problems.add(
-          path,
-          "a reference is written $" + "{NAME}; $$" + "{ stands for the characters themselves",
-        );
+        document.problems.add(path, "a reference is written $" + "{NAME}; write $$" + "{ for a literal $" + "{");
         return "";
       }
       const value = sources.env[name];
       if (value === undefined || value === "") {
         const state = value === "" ? "is empty" : "is not set";
-        document.problems.add(path, `the environment variable ${name} ${state}; set it, or take the reference out`);
+        document.problems.add(path, `the environment variable ${name} ${state}; set it, or remove the reference`);
         return "";
       }
       return value;
@@ -75,15 +75,18 @@ export function expandReferences(document: ConfigDocument, schema: TSchema, sour
   }
 
   function fromFile(file: string, path: ConfigPath): string {
-    // The path itself may come from the environment, so the message shows it as written.
+    // The path may itself come from the environment, so the message shows it as written.
     const name = (document.writtenAt(path) ?? "the file").replace(/^file:/, "");
     try {
       const text = sources.readFile(file);
       if (Buffer.byteLength(text) > LIMITS.secretBytesMax) {
-        document.problems.add(path, `the file ${name} is larger than ${LIMITS.secretBytesMax} bytes: not a secret`);
+        document.problems.add(
+          path,
+          `the file ${name} is larger than ${LIMITS.secretBytesMax} bytes, too large for a secret`,
+        );
         return "";
       }
-      // Editors and `echo` end a file with a newline that is not part of the secret.
+      // Editors and `echo` end a file with a newline, which is not part of the secret.
       const secret = text.replace(/\r?\n$/, "");
       if (secret === "") document.problems.add(path, `the file ${name} is empty; a secret was expected`);
       return secret;

@@ -1,4 +1,4 @@
-/** Why a gateway cannot listen, in words that say which setting is meant and what else to write there. */
+/** Explains why a gateway cannot listen: names the setting and proposes another value. */
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
@@ -10,16 +10,16 @@ export type AddressSetting = "listen" | "admin";
 
 /** Ports that are tried in the search for a free one. */
 const PORTS_TRIED_MAX = 20;
-/** From here on everybody may listen, on Linux as it comes. */
+/** The lowest port on which any user may listen, by Linux's default. */
 const FREE_FOR_ALL = 1024;
 const PORT_MAX = 65_535;
 
 export class ListenFailure extends Error {
   override readonly name = "ListenFailure";
   readonly setting: AddressSetting;
-  /** What is wrong, without the setting and without what to do. */
+  /** What is wrong, without the setting and the advice. */
   readonly problem: string;
-  /** An address, as the setting takes it, at which it would go; undefined where none is known. */
+  /** An address that would work, in the form of the setting; undefined if none is known. */
   readonly instead: string | undefined;
 
   constructor(setting: AddressSetting, cause: unknown, facts: { problem: string; advice: string; instead?: string }) {
@@ -33,8 +33,8 @@ export class ListenFailure extends Error {
 }
 
 /**
- * Puts what `listen` has failed with into words; what has none stays as it is.
- * @param other what the gateway listens at besides, so that it is not proposed.
+ * Turns an error of `listen` into a `ListenFailure`. Returns an unknown error unchanged.
+ * @param other the gateway's other address, so that its port is not proposed.
  */
 export async function listenFailure(
   setting: AddressSetting,
@@ -53,19 +53,19 @@ export async function listenFailure(
     case "EADDRINUSE":
       return failure(
         `port ${port} on ${host} is in use by another program`,
-        "stop that program, or take another port",
+        "stop that program, or use another port",
         await freeAddress(host, port + 1, taken),
       );
     case "EACCES":
       return failure(
         `this user may not listen on port ${port}`,
-        "take one from 1024 on and let the front have this one",
+        "use a port from 1024 and let the front listen on this one",
         await freeAddress(host, port < FREE_FOR_ALL ? 8000 + port : port + 1, taken),
       );
     case "EADDRNOTAVAIL":
       return failure(
         `this machine has no address ${host}`,
-        "take one that it has, or its own loopback",
+        "use an address of this machine, or loopback",
         `${shown.startsWith("[") ? "[::1]" : "127.0.0.1"}:${port}`,
       );
     case "ENOTFOUND":
@@ -85,28 +85,31 @@ function ofSocket(
   switch (code) {
     case "EADDRINUSE":
       return failure(
-        `another program listens on the socket ${path}, or a file is in its place`,
-        "stop that program, or name another file",
+        `another program listens on the socket ${path}, or a file of that name is in the way`,
+        "stop that program, or use another path",
         `unix:${path}.2`,
       );
     case "EACCES":
     case "EPERM":
     case "ENOENT":
     case "ENOTDIR":
-      // Node says EACCES where the system has said ENOENT.
+      // Node reports EACCES when the system reports ENOENT.
       if (existsSync(folder)) {
-        return failure(`this user may not make a socket in ${folder}`, "let it write there, or name another folder");
+        return failure(
+          `this user may not create a socket in ${folder}`,
+          "give it write permission, or use another folder",
+        );
       }
-      return failure(`there is no folder ${folder} for the socket`, "make it, or name another one");
+      return failure(`the folder ${folder} for the socket does not exist`, "create it, or use another one");
     case "EINVAL":
     case "ENAMETOOLONG":
-      return failure(`the path of the socket is too long: ${path}`, "name a shorter one, of at most 107 bytes");
+      return failure(`the path of the socket is too long: ${path}`, "use a shorter one, of at most 107 bytes");
     default:
       return undefined;
   }
 }
 
-/** The first address from a port on at which nobody listens, or undefined. @param taken a port that is not to be given. */
+/** The first free address from a port on, or undefined. @param taken a port that must not be proposed. */
 async function freeAddress(host: string, from: number, taken: number | undefined): Promise<string | undefined> {
   for (let port = from; port < from + PORTS_TRIED_MAX && port <= PORT_MAX; port++) {
     if (port !== taken && (await isFree(host, port))) return `${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -117,7 +120,7 @@ async function freeAddress(host: string, from: number, taken: number | undefined
 async function isFree(host: string, port: number): Promise<boolean> {
   const server = createServer();
   try {
-    // Exclusive: in a worker process the parent would listen in its place.
+    // Exclusive: in a worker process, the parent would otherwise listen on its behalf.
     server.listen({ host, port, exclusive: true });
     await once(server, "listening");
   } catch {

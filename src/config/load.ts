@@ -1,4 +1,4 @@
-/** From the text of `tollgate.yaml` to settings, or to everything that is wrong with it. */
+/** Turns the text of `tollgate.yaml` into settings, or into a list of all its problems. */
 
 import { isObject } from "../values/json-object.ts";
 import type { Settings } from "../values/settings.ts";
@@ -18,8 +18,8 @@ export type Loaded =
 /**
  * Reads a configuration.
  * @param file its name in problems.
- * @param text YAML 1.2, so JSON as well.
- * @returns the settings and what they were made of, or all problems in the order of the file; never both.
+ * @param text YAML 1.2, which includes JSON.
+ * @returns the settings with a copy of the texts that they were made from, or all problems in the order of the file.
  */
 export function loadText(file: string, text: string, given: Sources): Loaded {
   const files = new Map<string, string>();
@@ -32,13 +32,13 @@ export function loadText(file: string, text: string, given: Sources): Loaded {
   expandReferences(document, configSchema, sources);
   checkSchema(configSchema, document);
   const checked = withoutFaults(document);
-  // A list or a bare text at the top has been complained about; there is nothing left to compare.
+  // A list or a bare string at the top has been reported; there is nothing left to check.
   if (!isObject(checked)) return problemsOf();
   const settings = compile(new Reader(document, configSchema), checked as Loose<ConfigFile>, known, sources);
   return document.problems.none ? { settings, copy: { text, files } } : problemsOf();
 }
 
-/** The names in the file before anything is taken out, so that one fault does not become a dozen. */
+/** The names in the file before faulty values are removed, so that one fault does not cause many. */
 function knownNames(document: ConfigDocument): KnownNames {
   const top = copyOf(document.value);
   return {
@@ -55,18 +55,18 @@ function copyOf(value: unknown): Record<string, unknown> {
 }
 
 /*
- * A configuration as it was read. A process that gets a copy makes the same settings of it as the one that read the
- * files, even if these have changed since.
+ * A configuration as it was read. A process that gets a copy makes the same settings from it as the process that read
+ * the files, even if the files have changed since.
  */
 
-/** Holds secrets in the clear: for another process of this gateway only, never for a log. */
+/** Holds secrets in the clear: only for another process of this gateway, never for a log. */
 export interface ConfigCopy {
   readonly text: string;
-  /** Texts of the files that it names (`file:/path`, `tls.ca_file` and the like), by the path under which they were read. */
+  /** Texts of the files that it names (`file:/path`, `tls.ca_file` and the like), by path. */
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** Sources that note every file in `files`, and give the same text when the same file is asked for again. */
+/** Sources that record every file in `files`, and return the same text if a file is read again. */
 function notingSources(sources: Sources, files: Map<string, string>): Sources {
   return {
     env: sources.env,
@@ -78,7 +78,7 @@ function notingSources(sources: Sources, files: Map<string, string>): Sources {
   };
 }
 
-/** Sources in which no file exists but those of the copy. */
+/** Sources that have only the files of the copy. */
 export function sourcesOfCopy({ files }: ConfigCopy, env: Sources["env"]): Sources {
   return {
     env,

@@ -1,4 +1,4 @@
-/** Prices that are most likely not meant: written per token, or below what the upstream charges. */
+/** Warnings about prices that are probably mistakes: written per token, or below what the upstream charges. */
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
 import { formatUsd } from "../values/money.ts";
 import { MULTIPLIER_ONE, type UnitPrices } from "../values/price.ts";
@@ -7,14 +7,14 @@ import { formatMultiplier } from "./compile/units.ts";
 /** The members of a price that are compared, as the file calls them. */
 const PARTS = { input: "input", cachedInput: "cached_input", output: "output" } as const;
 
-/** One sentence for each price that is in question, in the order of the file. */
+/** One sentence per doubtful price, in the order of the file. */
 export function* ofPrices({ models, groups }: Catalog): Generator<string> {
   for (const model of models.values()) {
     const place = `models.${model.name}`;
     const served = [...groups.values()].filter((group) => groupServes(group, model.name));
     yield* ofUnits(`${place}.price`, model.price);
     for (const [index, route] of model.routes.entries()) {
-      // A cost that is left out is the price itself.
+      // A missing cost is the price itself.
       if (route.cost === model.price) continue;
       yield* ofUnits(`${place}.routes[${index}].cost`, route.cost);
       yield* ofLoss(`${place}.routes[${index}].cost`, model, route, served);
@@ -22,11 +22,14 @@ export function* ofPrices({ models, groups }: Catalog): Generator<string> {
   }
 }
 
-/** Nano-dollars per million tokens. The cheapest of models cost ten times as much, and the dearest a thousandth per token. */
+/**
+ * Nano-dollars per million tokens. The cheapest models cost ten times as much; the price per token of the most
+ * expensive ones is a thousandth of this.
+ */
 const PER_TOKEN_BELOW = 1_000_000n;
 const TOKENS_PER_PRICE = 1_000_000n;
 
-/** Only of what is always written: what is derived from it, or a discount on it, may be very small. */
+/** Checks only input and output: derived prices and discounts may be very small. */
 function* ofUnits(place: string, prices: UnitPrices): Generator<string> {
   for (const part of ["input", "output"] as const) {
     const price = prices[part];
@@ -36,8 +39,8 @@ function* ofUnits(place: string, prices: UnitPrices): Generator<string> {
 }
 
 /**
- * What each request of such a route loses. A model that is given away is meant to; one that only cards pay for earns by what the
- * cards are sold for.
+ * Warns about a route on which every request makes a loss. Free models are meant to; models that only cards pay for are
+ * not checked, because the income is the price of the cards.
  */
 function* ofLoss(place: string, { price }: Model, { cost }: Route, served: readonly Group[]): Generator<string> {
   const paid = served.filter(({ kind, fallback }) => kind === "pay_per_use" || fallback === "money");
@@ -49,6 +52,8 @@ function* ofLoss(place: string, { price }: Model, { cost }: Route, served: reado
   if (above.length === 0) return;
   const said = above.map((part) => `${PARTS[part]} ${formatUsd(cost[part])} above ${formatUsd(price[part])}`);
   const times =
-    most === MULTIPLIER_ONE ? "" : ` times ${formatMultiplier(most as Group["multiplier"])}, its dearest group`;
+    most === MULTIPLIER_ONE
+      ? ""
+      : ` times ${formatMultiplier(most as Group["multiplier"])}, the multiplier of its most expensive group`;
   yield `${place} is above the model's price${times}: ${said.join(", ")}; such requests cost more than they earn`;
 }

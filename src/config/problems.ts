@@ -1,24 +1,24 @@
 /**
- * What is wrong with a configuration, and where. No message ever carries the text of a secret or of an environment
- * variable (docs/failure-model.md row 79): values are quoted as they are written in the file, and secrets not at all.
+ * The problems of a configuration, and where they are. No message contains a secret or the value of an environment
+ * variable (docs/failure-model.md row 79): values are quoted as written in the file, and secrets not at all.
  */
 
 import { nearest } from "../values/words/nearest.ts";
 import { LIMITS } from "./defaults.ts";
 
-/** One complaint: its place in the file, the key it is about and what would be right. */
+/** One problem: its position in the file, the key that it is about, and what would be right. */
 export interface Problem {
   readonly file: string;
   /** From 1. */
   readonly line: number;
   /** From 1, in characters. */
   readonly column: number;
-  /** As a person would say it: `models.big-1.routes[0].upstream`; empty for the file as a whole. */
+  /** For people, such as `models.big-1.routes[0].upstream`; empty for the file as a whole. */
   readonly key: string;
   readonly message: string;
 }
 
-/** Where a value is: the keys and list positions from the top. */
+/** The path of a value: keys and list indexes from the top. */
 export type ConfigPath = readonly (string | number)[];
 
 /** The `key` of a problem. */
@@ -34,8 +34,8 @@ export function keyOf(path: ConfigPath): string {
 const KEY_CHARS_MAX = 128;
 
 /**
- * A key as a message may show it. `{api_key:sk-1}`, without a blank after the colon, is one key with a secret in it: of
- * such a key only the name is shown. Control characters cannot reach a terminal.
+ * A key in the form in which a message may show it. `{api_key:sk-1}`, without a space after the colon, is one key with
+ * a secret in it: only its name is shown. Control characters are replaced, so that they do not reach a terminal.
  */
 export function shownKey(key: string): string {
   const secretive = /^(api_key|admin_token|sealing_keys|store|token|password|secret)[:=\s]/i.exec(key);
@@ -50,10 +50,12 @@ export interface Spot {
   readonly column: number;
 }
 
-/** Which part of an entry is to blame, or the spot itself where a path cannot name it (a key's second appearance). */
+/**
+ * Which part of an entry is at fault, or the position itself if a path cannot name it (the second of two equal keys).
+ */
 type At = "key" | "value" | Spot;
 
-/** Collects problems, one per place: the first thing said about a value is the useful one. */
+/** Collects problems, one per position: the first problem of a value is the useful one. */
 export class Problems {
   readonly #found = new Map<string, { path: ConfigPath; message: string; at: At }>();
   #more = 0;
@@ -73,7 +75,10 @@ export class Problems {
     return this.#found.size === 0;
   }
 
-  /** The paths of values that cannot be used; where the spot is given, the value at the path is another, good one. */
+  /**
+   * The paths of values that cannot be used. Problems with an explicit position are left out: the value at their path
+   * is another, valid one.
+   */
   paths(): ConfigPath[] {
     return [...this.#found.values()].flatMap(({ path, at }) => (typeof at === "object" ? [] : [path]));
   }
@@ -94,7 +99,7 @@ export class Problems {
   }
 }
 
-/** ` (did you mean "models"?)`, or nothing when no known name is near. */
+/** ` (did you mean "models"?)`, or an empty string if no known name is similar. */
 export function suggestion(wrong: string, known: Iterable<string>): string {
   const best = nearest(wrong, known, Math.max(2, Math.floor(wrong.length / 3)));
   return best === undefined ? "" : ` (did you mean "${best}"?)`;

@@ -1,4 +1,6 @@
-/** Hot reload: a changed file becomes new settings; a bad one becomes problems, and the old settings stay. */
+/**
+ * Hot reload. A changed file becomes new settings; an invalid one becomes problems, and the old settings stay in force.
+ */
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
@@ -11,7 +13,7 @@ import type { Problem } from "./problems.ts";
 
 export interface WatchOptions extends Sources {
   readonly file: string;
-  /** What is in force; a file that has changed since it was read is noticed. */
+  /** The configuration in force. A file that has changed since it was read is noticed. */
   readonly copy: ConfigCopy;
   readonly clock: Clock;
   readonly onSettings: (settings: Settings, copy: ConfigCopy) => void;
@@ -21,36 +23,39 @@ export interface WatchOptions extends Sources {
 export interface ConfigWatch {
   /** Reads everything now, changed or not (SIGHUP). One of the two callbacks has been called when this returns. */
   reload(): void;
-  /** Ends the watch; neither callback is called after. */
+  /** Ends the watch; afterwards neither callback is called. */
   close(): void;
 }
 
 /** How often the files are read. */
 const LOOK_EVERY_MS = 1_000;
-/** A change counts once two looks at this distance agree: editors write a file in several steps, rotation several files. */
+/**
+ * A change is loaded when two reads this far apart agree, because editors write a file in several steps and rotation
+ * writes several files.
+ */
 const SETTLE_MS = 100;
-/** A file that is never at rest is taken as it is after so long. */
+/** A file that keeps changing is loaded as it is after this time. */
 const SETTLE_MS_MAX = 1_000;
 
-/** What was found under a path: the text of a regular file, or the code of the error. */
+/** What was found at a path: the text of a regular file, or an error code. */
 type WatchedContent = { readonly text: string } | { readonly code: string };
 
 /**
- * Reads the file, and every file that it took secrets or certificates from, once a second and compares the texts.
- * Notifications of the file system would be quicker and cannot be relied on: a change through a symbolic link, a bind
- * mount or a network is not seen from the folder of the name, and a busy folder drowns the one that matters. The looks are
- * off the event loop, so a mount that hangs stops hot reload and nothing else; on it are read all files at a SIGHUP, and
- * files that a changed configuration names for the first time.
+ * Reads the file, and every file that it took secrets or certificates from, once a second and compares the texts. File
+ * system notifications would be faster but are not reliable: they miss changes through a symbolic link, a bind mount or
+ * a network, and a busy folder floods them. These reads do not block the event loop, so a mount that hangs stops only
+ * hot reload. Two reads do block it: all files at a SIGHUP, and files that a changed configuration names for the first
+ * time.
  */
 export function watchConfig(options: WatchOptions): ConfigWatch {
   const { file, copy, clock, env } = options;
   let closed = false;
   let cancel = () => {};
-  /** What the last attempt was made of, by path: this and nothing else is looked at. */
+  /** Digests of the files of the last attempt, by path. Only these files are watched. */
   let tried = new Map<string, string>();
-  /** Texts of what the start has read and nobody can read again: a pipe, a terminal. */
+  /** Texts that were read at the start and cannot be read again: from a pipe or a terminal. */
   const readOnce = new Map<string, string>();
-  /** What a look has found that differs from `tried`, and since when there is a difference. */
+  /** What the last read found that differs from `tried`, and when the difference was first seen. */
   let changed: { readonly to: string; readonly sinceMs: number } | undefined;
 
   const lookIn = (ms: number): void => {
@@ -61,7 +66,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
     const before = tried;
     const paths = [...before.keys()];
     const found = new Map(await Promise.all(paths.map(async (path) => [path, await findLater(path)] as const)));
-    // SIGHUP may have read all of it meanwhile.
+    // A SIGHUP may have reloaded everything meanwhile.
     if (closed || tried !== before) return;
     const digests = paths.map((path) => digest(found.get(path) as WatchedContent));
     if (digests.every((one, at) => one === before.get(paths[at] as string))) {
@@ -93,8 +98,10 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
       if ("settings" in loaded) options.onSettings(loaded.settings, loaded.copy);
       else options.onProblems(loaded.problems);
     } catch (error) {
-      // A defect that one file meets must not end a gateway that serves by another.
-      options.onProblems([{ file, line: 1, column: 1, key: "", message: `it cannot be taken: ${errorText(error)}` }]);
+      // A defect that a new file triggers must not end a gateway that runs with an older one.
+      options.onProblems([
+        { file, line: 1, column: 1, key: "", message: `the configuration cannot be loaded: ${errorText(error)}` },
+      ]);
     }
   };
   for (const [path, text] of [[file, copy.text] as const, ...copy.files]) {
@@ -113,24 +120,24 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
   };
 }
 
-/** A configuration from a file; that it cannot be read is a problem like others. */
+/** Loads a configuration from a file. If the file cannot be read, that is a problem like any other. */
 export function loadFile(file: string, sources: Sources): Loaded {
   let text: string;
   try {
     text = sources.readFile(file);
   } catch (error) {
-    const message = `the file cannot be read (${codeOf(error)}); name another with --config`;
+    const message = `the file cannot be read (${codeOf(error)}); use --config to name another one`;
     return { problems: [{ file, line: 1, column: 1, key: "", message }] };
   }
   return loadText(file, text, sources);
 }
 
-/** Whether a path can be read again and again: reading a pipe takes what is in it, and waits for somebody to write. */
+/** Whether a path can be read repeatedly. Reading a pipe consumes its content and waits for a writer. */
 function isReadable(path: string): boolean {
   try {
     return statSync(path).isFile();
   } catch {
-    // What is missing says so itself when it is read.
+    // A missing file is reported when it is read.
     return true;
   }
 }
@@ -143,10 +150,7 @@ async function findLater(path: string): Promise<WatchedContent> {
   }
 }
 
-/**
- * Reads a file that is watched. A path that is no readable file is watched as well: somebody may put a file there
- * later.
- */
+/** Reads a watched file. A path without a readable file is watched too: a file may appear there later. */
 function findNow(path: string, readNow: Sources["readFile"], readOnce: ReadonlyMap<string, string>): WatchedContent {
   const kept = readOnce.get(path);
   if (kept !== undefined) return { text: kept };

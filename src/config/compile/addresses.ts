@@ -1,6 +1,6 @@
 /**
- * Addresses, URLs and address blocks. Each reader gives the value or says what is wrong, in words that never repeat the
- * text: a URL may carry a password.
+ * Reads addresses, URLs and address blocks. Each reader returns the value or says what is wrong, without the text
+ * itself: a URL may contain a password.
  */
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import { Secret } from "../../values/secret.ts";
@@ -25,7 +25,9 @@ export function readAddress(text: string): ParsedText<Address> {
     return { wrong: "must be IP:PORT such as 127.0.0.1:8787 or [::1]:8787, localhost:PORT, or unix:/path" };
   }
   if (isIP(endpoint.host) === 0 && endpoint.host !== "localhost") {
-    return { wrong: "must name an IP address or localhost before the port: other names could mean several addresses" };
+    return {
+      wrong: "must have an IP address or localhost before the port, because other names could mean several addresses",
+    };
   }
   return { value: { kind: "tcp", ...endpoint } };
 }
@@ -34,22 +36,25 @@ export function readAddress(text: string): ParsedText<Address> {
 export function isLocal(address: Address): boolean {
   if (address.kind === "unix") return true;
   const { host } = address;
-  // A name may begin like an address of this machine, and lead elsewhere.
+  // A name such as 127.example may begin like a loopback address but lead elsewhere.
   return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
-/** Whether what goes to a URL leaves this machine unencrypted. */
+/** Whether requests to a URL leave this machine unencrypted. */
 export function isPlainElsewhere(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === "http:" && !isLocal({ kind: "tcp", host: hostOf(hostname), port: 0 });
 }
 
-/** IPv6 without the brackets that a URL has around it. */
+/** A host name of a URL; IPv6 without its brackets. */
 function hostOf(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, "");
 }
 
-/** Whether two listeners cannot have these addresses at one time: they are one, or one of them is everywhere on the other's port. */
+/**
+ * Whether two listeners cannot use these addresses at the same time: they are equal, or one means all addresses on the
+ * other's port.
+ */
 export function collide(a: Address, b: Address): boolean {
   if (a.kind === "unix" || b.kind === "unix") return a.kind === "unix" && b.kind === "unix" && a.path === b.path;
   if (a.port === 0 || a.port !== b.port) return false;
@@ -58,14 +63,14 @@ export function collide(a: Address, b: Address): boolean {
 }
 
 /**
- * Whether a URL leads to a listener of this machine, as far as its text says: names may be anybody's, and where a listener has all
- * addresses, one that is not loopback may be another machine's.
+ * Whether a URL leads to a listener of this machine, judged by its text. Names are not resolved. If a listener has all
+ * addresses, an address other than loopback may belong to another machine.
  */
 export function leadsTo(url: string, listener: Address): boolean {
   if (listener.kind === "unix") return false;
   const { protocol, hostname, port: written } = new URL(url);
   const port = Number(written || (protocol === "https:" ? 443 : 80));
-  // A connection to no address in particular goes to loopback.
+  // A connection to the unspecified address goes to loopback.
   const host = hostOf(hostname)
     .replace(/^0\.0\.0\.0$/, "127.0.0.1")
     .replace(/^::$/, "::1");
@@ -73,12 +78,12 @@ export function leadsTo(url: string, listener: Address): boolean {
   return isLocal(to) ? collide(to, listener) : host === listener.host && port === listener.port;
 }
 
-/** `localhost` is one of two addresses, as the machine sees it. */
+/** `localhost` can be either loopback address. */
 function hostsOf(host: string): string[] {
   return host.toLowerCase() === "localhost" ? ["127.0.0.1", "::1"] : [host];
 }
 
-/** Whether a host stands for all addresses of this machine, and another's is among them: `::` has those of IPv4, too. */
+/** Whether a host means all addresses of this machine, and `host` is among them. `::` includes those of IPv4. */
 function takesIn(everywhere: string, host: string): boolean {
   if (isIPv6(everywhere)) return new URL(`http://[${everywhere}]/`).hostname === "[::]";
   return everywhere === "0.0.0.0" && !isIPv6(host);
@@ -95,29 +100,32 @@ function readEndpoint(text: string, defaultPort?: number): { host: string; port:
   return { host: (ipv6 ?? name) as string, port };
 }
 
-/** A base that paths are appended to: http or https, without credentials, query and fragment, and no final slash. */
+/**
+ * A base URL to which paths are appended: http or https, without credentials, query and fragment. The trailing slash is
+ * removed.
+ */
 export function readBaseUrl(text: string): ParsedText<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) {
     return { wrong: "must be an http:// or https:// URL" };
   }
-  if (url.username || url.password) return { wrong: "must not carry credentials; they belong into api_key or headers" };
-  if (url.search || url.hash || /[?#]/.test(text)) return { wrong: "must not carry a query or a fragment" };
-  // Encoded without a word they would be a path that nobody has: most are left over from somebody's quotes.
+  if (url.username || url.password) return { wrong: "must not contain credentials; put them into api_key or headers" };
+  if (url.search || url.hash || /[?#]/.test(text)) return { wrong: "must not have a query or a fragment" };
+  // Percent-encoded silently, they would make a path that does not exist. Most are left over from quoting.
   if (/[\s"'`<>\\^{|}]/.test(text)) {
-    return { wrong: "must not have blanks, quotes or any of < > \\ ^ { | } in it; %20 stands for a blank in a path" };
+    return { wrong: "must not have spaces, quotes or any of < > \\ ^ { | }; write a space in a path as %20" };
   }
   return { value: url.href.replace(/\/+$/, "") };
 }
 
-/** A browser's `Origin` header, so without a path. */
+/** An origin, as in a browser's `Origin` header: without a path. */
 export function readOrigin(text: string): ParsedText<string> {
   const url = readBaseUrl(text);
   if ("wrong" in url) return url;
   return new URL(text).origin === url.value ? url : { wrong: "must be an origin such as https://chat.example" };
 }
 
-/** `10.0.0.0/8`, `::1/128`, a bare address (all its bits count) or `unix`. */
+/** `10.0.0.0/8`, `::1/128`, a single address or `unix`. */
 export function readAddressBlock(text: string): ParsedText<string> {
   if (text === "unix") return { value: text };
   const [address = "", bits, more] = text.split("/");
@@ -132,21 +140,21 @@ export function readAddressBlock(text: string): ParsedText<string> {
   }
   const network = otherNetwork(address, Number(bits));
   if (network !== undefined) {
-    // Whoever has written an address most likely means that one; believed would be everybody in the network.
-    const meant = `name the address alone, ${address}, or all of the network, ${network}/${bits}`;
-    return { wrong: `must not have bits set after its prefix: ${meant}` };
+    // The author most likely means this one address, but the whole network would be trusted.
+    const meant = `write the single address ${address}, or the whole network ${network}/${bits}`;
+    return { wrong: `must not have bits set after its prefix; ${meant}` };
   }
   return { value: text };
 }
 
 const STORE_FORMS =
   "must be embedded:DIR, redis://host:port/db, redis-cluster://host:port,host:port or redis-sentinel://host:port,host:port/name, " +
-  "each Redis form with rediss in place of redis for TLS, and with user:password@ where needed, in which # is %23, / is %2F, ? is %3F";
+  "each Redis form with rediss instead of redis for TLS, and with user:password@ if needed, in which # is written %23, / %2F and ? %3F";
 
-/** By the authorities that Node knows, or that NODE_EXTRA_CA_CERTS adds. */
+/** TLS with the CAs that Node knows or that NODE_EXTRA_CA_CERTS adds. */
 const ANY_AUTHORITY: TlsSettings = { ca: undefined, identity: undefined, serverName: undefined };
 
-/** The forms of `store`; passwords become secrets at once. Forms that begin with `rediss` are those with TLS. */
+/** Reads `store`. Passwords become secrets at once. Forms that begin with `rediss` use TLS. */
 export function readStore(text: string): ParsedText<StoreSettings> {
   if (text.startsWith("embedded:")) {
     const dir = text.slice("embedded:".length);
@@ -182,7 +190,7 @@ function readSingleRedis(text: string, tls: TlsSettings | undefined): ParsedText
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) return { wrong: STORE_FORMS };
   if (url.search || url.hash)
-    return { wrong: "must not carry a query or a fragment; in a password # is %23 and ? is %3F" };
+    return { wrong: "must not have a query or a fragment; in a password, # is written %23 and ? %3F" };
   if (!/^(\/|\/(0|[1-9][0-9]{0,3}))?$/.test(url.pathname))
     return { wrong: "must end in / and the number of a database" };
   return { value: { kind: "redis", url: new Secret(text), tls } };

@@ -1,4 +1,4 @@
-/** Models, groups, plans and cards, with every reference between them checked. */
+/** Reads models, groups, plans and cards, and checks every reference between them. */
 import { createHash } from "node:crypto";
 import {
   type Capabilities,
@@ -31,7 +31,7 @@ type GroupFile = Loose<ConfigFile["groups"][string]>;
 type CardFile = Loose<NonNullable<ConfigFile["cards"]>[string]>;
 type CapabilitiesFile = NonNullable<RouteFile["capabilities"]>;
 
-/** The catalog; `known` is the file as written, for references to things that are there but wrong themselves. */
+/** The catalog. `known` has the names as written, so that a reference to a faulty entry is not itself a problem. */
 export function readCatalog(reader: Reader, file: LooseConfig, known: KnownNames): Catalog {
   const upstreamRules = new Map(
     entries(file.upstreams).map(([name, upstream]) => [
@@ -62,7 +62,7 @@ export function readCatalog(reader: Reader, file: LooseConfig, known: KnownNames
   return { ...catalog, version: versionOf(catalog) };
 }
 
-/** What a model's readers look up elsewhere in the file. */
+/** What reading a model needs from other parts of the file. */
 interface Places {
   readonly file: LooseConfig;
   readonly known: KnownNames;
@@ -70,7 +70,7 @@ interface Places {
   readonly passedMembers: ReadonlyMap<string, PassedMembers>;
 }
 
-/** The names that the file gives to things, whether or not the things are in order. */
+/** The names in the file, including those of faulty entries. */
 export interface KnownNames {
   /** The keys at the top of the file. */
   readonly top: Readonly<Record<string, unknown>>;
@@ -91,11 +91,7 @@ function readDefaultPlan(reader: Reader, file: LooseConfig, known: KnownNames): 
     return file.default_plan;
   }
   if (plans.length > 1) {
-    reader.complain(
-      ["default_plan"],
-      `"default_plan" is missing: with several plans, one of them must be named`,
-      "key",
-    );
+    reader.complain(["default_plan"], `"default_plan" is missing: with several plans, it must name one of them`, "key");
   }
   return plans[0] ?? "";
 }
@@ -195,7 +191,7 @@ function own<T>(map: Readonly<Record<string, T>> | undefined, name: string): T |
   return map !== undefined && name in map ? map[name] : undefined;
 }
 
-/** The capabilities that were named, under the names of `values/catalog.ts`. */
+/** The capabilities that are set in the file, under the names of `values/catalog.ts`. */
 function namedCapabilities(file: CapabilitiesFile | undefined): Partial<Capabilities> {
   const named: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(file ?? {})) {
@@ -230,24 +226,24 @@ function readGroup(reader: Reader, path: ConfigPath, name: string, group: GroupF
   };
 }
 
-/** Whom a group's requests are paid by once its cards are not: a group that the balance pays for has nothing to fall back on. */
+/** The `fallback` of a group. Only time_card groups can have one. */
 function fallbackOf(
   reader: Reader,
   path: ConfigPath,
   { kind, fallback }: { readonly kind?: string; readonly fallback?: string },
 ): "money" | undefined {
   if (fallback !== "money") return undefined;
-  if (kind !== "time_card") reader.refuse([...path, "fallback"], "is for a group of the kind time_card");
+  if (kind !== "time_card") reader.refuse([...path, "fallback"], "is only for groups of kind time_card");
   return fallback;
 }
 
-/** A pattern that serves nothing is a misspelling, and its group would answer 403 to everybody. */
+/** Refuses a pattern that matches no model: it is a misspelling, and the group would answer every request with 403. */
 function checkPattern(reader: Reader, path: ConfigPath, pattern: string, known: KnownNames): void {
   const names = Object.keys(known.models);
   const probe = { models: [pattern] } as unknown as Group;
   if (names.length === 0 || names.some((name) => groupServes(probe, name))) return;
   const near = suggestion(pattern, names);
-  reader.refuse(path, `must match a model of this file${near === "" ? "; names are compared with their case" : near}`);
+  reader.refuse(path, `must match a model of this file${near === "" ? "; names are case-sensitive" : near}`);
 }
 
 function readMultiplier(reader: Reader, path: ConfigPath, factor: string | number | undefined): Multiplier {
@@ -256,7 +252,7 @@ function readMultiplier(reader: Reader, path: ConfigPath, factor: string | numbe
   if (multiplier !== undefined) return multiplier;
   reader.refuse(
     path,
-    `must be a factor as a quoted decimal such as "1.5": at most six decimals and ${LIMITS.multiplierMax}`,
+    `must be a factor as a quoted decimal such as "1.5": from 0 to ${LIMITS.multiplierMax}, with at most six decimals`,
   );
   return MULTIPLIER_ONE;
 }
@@ -277,7 +273,7 @@ function readCard(
   }
   const quotaPath = [...path, "quota", "spend"];
   const quotaSpend = readUsd(reader, quotaPath, card.quota?.spend);
-  if (quotaSpend === 0n) reader.refuse(quotaPath, "must be above 0; without a quota, leave it out");
+  if (quotaSpend === 0n) reader.refuse(quotaPath, "must be above 0; leave it out for a card without a quota");
   return {
     name,
     plan: card.plan ?? "",
@@ -290,7 +286,9 @@ function readCard(
 
 const VERSION_CHARS = 12;
 
-/** The first characters of the SHA-256 of the catalog in one canonical spelling: the order of the file plays no part. */
+/**
+ * The first characters of the SHA-256 of the catalog in a canonical form that does not depend on the order of the file.
+ */
 function versionOf(catalog: Omit<Catalog, "version">): string {
   return createHash("sha256").update(canonical(catalog)).digest("hex").slice(0, VERSION_CHARS);
 }

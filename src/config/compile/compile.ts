@@ -1,4 +1,4 @@
-/** A checked file to `Settings`: units read, defaults filled in, and what must fit together compared. */
+/** Turns a checked file into `Settings`: converts units, fills in defaults, and checks how values fit together. */
 import { availableParallelism } from "node:os";
 import { Secret } from "../../values/secret.ts";
 import type { Address, JournalSettings, Settings, StoreSettings, TraceSettings } from "../../values/settings.ts";
@@ -28,11 +28,11 @@ import { readUpstream } from "./upstream.ts";
 
 const KIB = 1024;
 const BODY_BYTES = { min: KIB, max: 1024 * KIB * KIB };
-/** Node itself takes some 60 MiB. */
+/** Node alone needs about 60 MiB. */
 const MEMORY_BYTES = { min: 128 * KIB * KIB, max: KIB ** 5 };
 const JOURNAL_BYTES = { min: 1024 * KIB, max: KIB ** 4 };
 
-/** The settings; they mean something only when no problem has been added meanwhile. */
+/** The settings. They are valid only if no problem has been added. */
 export function compile(reader: Reader, file: LooseConfig, known: KnownNames, sources: Sources): Settings {
   const listen = readListener(reader, ["listen"], file.listen, DEFAULTS.listen);
   const admin = readListener(reader, ["admin"], file.admin, DEFAULTS.admin);
@@ -115,11 +115,11 @@ function checkListeners(reader: Reader, file: LooseConfig, known: KnownNames, se
     const path = file.admin === undefined ? ["listen"] : ["admin"];
     reader.refuse(
       path,
-      "must not be the address of both listen and admin, nor on the port of the other where one of them is all addresses " +
-        "(0.0.0.0, [::]): the admin API is never public",
+      "must not be the address of both listen and admin, nor on the port of the other if one of them means all addresses " +
+        "(0.0.0.0, [::]), because the admin API must never be public",
     );
   }
-  // An admin_token that is refused for another reason is no reason to say that there is none.
+  // An admin_token that is refused for another reason is not missing.
   if (isLocal(settings.admin) || "admin_token" in known.top) return;
   reader.complain(
     ["admin"],
@@ -132,14 +132,14 @@ function checkSite(reader: Reader, { site, listen, admin }: Settings): void {
   if (leadsTo(site, listen)) {
     reader.refuse(
       ["site"],
-      "must not be the gateway's own listen address: it would pass visitors on to itself. Name where the site listens, " +
+      "must not be the gateway's own listen address, because it would forward visitors to itself. Use the site's address, " +
         "or leave it out for the built-in page",
     );
   }
   if (leadsTo(site, admin)) {
     reader.refuse(
       ["site"],
-      "must not be the admin address: the admin API is never public. Name where the site listens",
+      "must not be the admin address, because the admin API must never be public. Use the site's address",
     );
   }
 }
@@ -157,7 +157,7 @@ function readStoreOrDefault(reader: Reader, text: string | undefined): StoreSett
   return reader.read(["store"], text, readStore) ?? fallback.value;
 }
 
-/** What `redis` adds to the store's address; a part of it that the address gives no place to is a problem. */
+/** Adds the `redis` section to the store settings. A part that does not apply to this kind of store is a problem. */
 function readRedis(reader: Reader, redis: LooseConfig["redis"], store: StoreSettings, sources: Sources): StoreSettings {
   if (redis === undefined) return store;
   const tls = redis.tls && readTls(reader, ["redis", "tls"], redis.tls, sources);
@@ -195,7 +195,10 @@ function readMemory(reader: Reader, file: LooseConfig): number | undefined {
 function readWorkers(reader: Reader, file: LooseConfig, store: StoreSettings): number {
   const workers = file.workers ?? DEFAULTS.workers;
   if (workers !== DEFAULTS.workers && store.kind === "embedded") {
-    reader.refuse(["workers"], "needs a store on Redis: the embedded store belongs to one process; leave it at 1");
+    reader.refuse(
+      ["workers"],
+      "needs a store on Redis, because the embedded store belongs to one process; set it to 1",
+    );
   }
   return workers === "auto" ? Math.min(availableParallelism(), LIMITS.workersMax) : workers;
 }
@@ -214,22 +217,22 @@ function readSealingKeys(reader: Reader, file: LooseConfig, store: StoreSettings
   if (store.kind !== "embedded" && keys.length === 0) {
     const message =
       "is missing: replicas that share a store must share the keys that seal what clients carry. " +
-      "Make one with `openssl rand -base64 32`, give it to each replica in its environment, and write " +
+      "Generate one with `openssl rand -base64 32`, set it in the environment of each replica, and write " +
       `sealing_keys: ["\${TOLLGATE_SEALING_KEY}"]`;
     reader.complain(["sealing_keys"], `"sealing_keys" ${message}`, "key");
   }
   return keys.flatMap((key) => (key === undefined ? [] : new Secret(key)));
 }
 
-/* The `traces` section: where spans go, how many, and which upstreams get a `traceparent`. */
+/* The `traces` section: where spans are sent, how many, and which upstreams get a `traceparent`. */
 
-/** What the exporter sets itself. */
+/** Headers that the exporter sets itself. */
 const OWNED = {
   names: new Set(["content-type", "content-length", "content-encoding", "host", "user-agent"]),
   why: "is set by the exporter and cannot be configured",
 };
 
-/** @returns undefined when no traces are wanted. */
+/** @returns undefined if there is no `traces` section. */
 function readTraces(reader: Reader, file: Loose<ConfigFile>): TraceSettings | undefined {
   const { traces } = file;
   if (traces === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** The `console` section: the pages for owners of keys. */
+/** Reads the `console` section: the pages for key owners. */
 import type { ConsoleSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { ConfigFile } from "../schema/schema.ts";
@@ -7,7 +7,7 @@ import type { KnownNames } from "./catalog.ts";
 import { readOidc } from "./oidc.ts";
 import type { Loose, Reader } from "./reader.ts";
 
-/** Headers that have another meaning on the way from a front: what a client or the front says there names no account. */
+/** Headers that already have another meaning between a front and this gateway, so they cannot name an account. */
 const TAKEN: ReadonlySet<string> = new Set([
   "x-api-key",
   "x-forwarded-for",
@@ -17,7 +17,7 @@ const TAKEN: ReadonlySet<string> = new Set([
   "x-real-ip",
 ]);
 
-/** @returns undefined when there are to be no pages. */
+/** @returns undefined if the pages are not served. */
 export function readConsole(reader: Reader, file: Loose<ConfigFile>, known: KnownNames): ConsoleSettings | undefined {
   const section: Loose<NonNullable<ConfigFile["console"]>> = file.console ?? {};
   const path = section.path ?? DEFAULTS.consolePath;
@@ -25,16 +25,13 @@ export function readConsole(reader: Reader, file: Loose<ConfigFile>, known: Know
     reader.refuse(["console", "path"], "must not be a path of the API or of the admin address");
   }
   if (section.trusted_header !== undefined && (file.trust_proxy ?? []).length === 0) {
-    reader.refuse(
-      ["console", "trusted_header"],
-      "needs trust_proxy: without a front that is trusted nobody is believed",
-    );
+    reader.refuse(["console", "trusted_header"], "needs trust_proxy: without a trusted front, the header is ignored");
   }
   const trustedHeader = section.trusted_header?.toLowerCase();
   if (trustedHeader !== undefined && TAKEN.has(trustedHeader)) {
     reader.refuse(
       ["console", "trusted_header"],
-      "must not be a header that says something else; take one of its own, such as x-forwarded-user, that the front sets or removes on every request",
+      "must not be a header that has another meaning; use a separate one, such as x-forwarded-user, that the front sets or removes on every request",
     );
   }
   const settings: ConsoleSettings = {
@@ -55,7 +52,7 @@ export function readConsole(reader: Reader, file: Loose<ConfigFile>, known: Know
       url: reader.read(["console", "support", "url"], section.support?.url, readBaseUrl),
     },
   };
-  // A site may have pages of its own at any path.
+  // A site may have its own pages at any path.
   return (section.enabled ?? file.site === undefined) ? settings : undefined;
 }
 

@@ -3,15 +3,18 @@ import { Secret } from "../../values/secret.ts";
 import type { ConfigPath } from "../problems.ts";
 import type { Reader } from "./reader.ts";
 
-/** A field value (RFC 9110 5.5) of visible ASCII: anything else could not be sent, or would split the head. */
+/**
+ * Whether a text is a field value (RFC 9110 5.5) of visible ASCII. Anything else could not be sent or would split the
+ * header section.
+ */
 export function isFieldValue(text: string): boolean {
   return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
 }
 
 /**
  * Reads values by header name.
- * @param owned names in lower case that cannot be configured; `why` completes "this header ...".
- * @returns the values under names in lower case.
+ * @param owned names in lowercase that cannot be configured; `why` follows the header's name in the message.
+ * @returns the values by lowercase name.
  */
 export function readHeaderValues(
   reader: Reader,
@@ -25,8 +28,9 @@ export function readHeaderValues(
     const name = key.toLowerCase();
     const at = [...path, key];
     if (owned.names.has(name)) reader.complain(at, `"${key}" ${owned.why}`, "key");
-    else if (read.has(name)) reader.complain(at, `"${key}" is here twice: header names have no case`, "key");
-    else if (!isFieldValue(value)) reader.refuse(at, "must be visible ASCII in one line, without blanks around it");
+    else if (read.has(name)) reader.complain(at, `"${key}" is here twice: header names are not case-sensitive`, "key");
+    else if (!isFieldValue(value))
+      reader.refuse(at, "must be visible ASCII in one line, without spaces before or after it");
     read.set(name, new Secret(value));
   }
   return read;

@@ -1,10 +1,10 @@
-/** The network that an address with the length of a prefix is in. */
+/** The network of an address with a prefix length. */
 import { isIPv4, SocketAddress } from "node:net";
 
 /**
  * @param address IPv4, or IPv6 without a zone.
- * @param bits length of the prefix, within what the address has.
- * @returns the network's own address; undefined where that is the one that was given.
+ * @param bits prefix length, at most 32 for IPv4 and 128 for IPv6.
+ * @returns the network's address; undefined if that is the given address.
  */
 export function otherNetwork(address: string, bits: number): string | undefined {
   const isV4 = isIPv4(address);
@@ -21,7 +21,7 @@ export function otherNetwork(address: string, bits: number): string | undefined 
 }
 
 function groupsOfIpv6(address: string): number[] {
-  // A URL has one spelling for each: hexadecimal throughout, also where the end was written as IPv4.
+  // URL normalizes IPv6 to hexadecimal, even if the end was written as IPv4.
   const { hostname } = new URL(`http://[${address}]/`);
   const [before = [], after = []] = hostname
     .slice(1, -1)

@@ -1,4 +1,4 @@
-/** The `notices` section: whom the gateway tells, by which secrets it signs, and of what. */
+/** The `notices` section: the receiver, the signing secrets and the kinds of notices. */
 import { Secret } from "../../values/secret.ts";
 import { NOTICE_KINDS, type NoticeSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
@@ -10,7 +10,7 @@ import type { Loose, Reader } from "./reader.ts";
 
 type NoticesFile = Loose<NonNullable<ConfigFile["notices"]>>;
 
-/** @returns undefined when nobody is to be told. */
+/** @returns undefined if no notices are sent. */
 export function readNotices(reader: Reader, notices: NoticesFile | undefined): NoticeSettings | undefined {
   if (notices === undefined) return undefined;
   const { url, secrets = [], kinds = NOTICE_KINDS, balance_below: below, allow_http: mayBePlain = false } = notices;
@@ -35,24 +35,25 @@ export function readNotices(reader: Reader, notices: NoticesFile | undefined): N
   };
 }
 
-/** What the receiver shows who reads it is the operator's affair, so its path and query are kept as a secret is. */
+/** The receiver's URL. It is kept as a secret, because its path and query may contain one. */
 function readReceiver(text: string, mayBePlain: boolean): ParsedText<Secret> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) return { wrong: "must be an https:// URL" };
-  if (url.username || url.password) return { wrong: "must not carry credentials: the signature says who sends" };
-  if (url.hash) return { wrong: "must not carry a fragment" };
+  if (url.username || url.password)
+    return { wrong: "must not contain credentials, because the signature identifies the sender" };
+  if (url.hash) return { wrong: "must not have a fragment" };
   if (!mayBePlain && isPlainElsewhere(url.href)) {
-    return { wrong: "must be https:// unless it is on this machine: set allow_http to send all the same" };
+    return { wrong: "must be https:// unless it is on this machine; set allow_http to allow http://" };
   }
   const wrong = wrongPort(url.href);
   return wrong === undefined ? { value: new Secret(url.href) } : { wrong };
 }
 
-/** `whsec_` and the key in base64, 24 to 64 bytes, as Standard Webhooks has it. */
+/** `whsec_` and the key in base64, 24 to 64 bytes, as in Standard Webhooks. */
 function readWebhookSecret(text: string): ParsedText<Secret> {
   const [, encoded = ""] = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(text) ?? [];
   const bytes = Buffer.from(encoded, "base64").length;
   if (bytes >= LIMITS.webhookKeyBytesMin && bytes <= LIMITS.webhookKeyBytesMax) return { value: new Secret(text) };
   const size = `${LIMITS.webhookKeyBytesMin} to ${LIMITS.webhookKeyBytesMax} bytes`;
-  return { wrong: `must be whsec_ and ${size} in base64: echo "whsec_$(openssl rand -base64 32)" makes one` };
+  return { wrong: `must be whsec_ and ${size} in base64; echo "whsec_$(openssl rand -base64 32)" generates one` };
 }

@@ -1,4 +1,4 @@
-/** The provider of OpenID Connect that says who somebody is. */
+/** Reads the OpenID Connect providers for key owners and operators. */
 import { Secret } from "../../values/secret.ts";
 import type { OidcSettings, OperatorOidcSettings } from "../../values/settings.ts";
 import type { ConfigPath } from "../problems.ts";
@@ -10,7 +10,7 @@ import type { Loose, Reader } from "./reader.ts";
 
 type OidcFile = Loose<NonNullable<NonNullable<ConfigFile["console"]>["oidc"]>>;
 
-/** @returns undefined when nobody comes in that way. */
+/** @returns undefined if `console.oidc` is not set. */
 export function readOidc(
   reader: Reader,
   path: ConfigPath,
@@ -31,7 +31,7 @@ export function readOidc(
   };
 }
 
-/** @returns undefined when operators come in by the admin token alone. */
+/** @returns undefined if operators can sign in only with the admin token. */
 export function readOperatorOidc(reader: Reader, file: Loose<ConfigFile>): OperatorOidcSettings | undefined {
   const operator = file.console?.operator;
   if (operator === undefined) return undefined;
@@ -54,7 +54,10 @@ export function readOperatorOidc(reader: Reader, file: Loose<ConfigFile>): Opera
   };
 }
 
-/** What it says decides who is in, so nobody on the way may change it. A slash at its end is a part of its name. */
+/**
+ * The issuer decides who may sign in, so its answers must not be changed on the way: https:// is required. A trailing
+ * slash is part of its name.
+ */
 function readIssuer(text: string): ParsedText<string> {
   const read = readBaseUrl(text);
   if ("wrong" in read) return read;

@@ -1,4 +1,6 @@
-/** Ports at which fetch and browsers ask nobody, since other protocols have them (https://fetch.spec.whatwg.org/#port-blocking). */
+/**
+ * Ports that fetch and browsers block, because other protocols use them (https://fetch.spec.whatwg.org/#port-blocking).
+ */
 const UNASKED_PORTS: ReadonlySet<number> = new Set([
   ...[1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109],
   ...[110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530],
@@ -6,14 +8,14 @@ const UNASKED_PORTS: ReadonlySet<number> = new Set([
   ...[5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080],
 ]);
 
-/** Whether nobody who asks by fetch reaches what listens at the port, a gateway that sends a notice among them. */
+/** Whether fetch blocks the port. The gateway sends notices with fetch too. */
 export function isUnasked(port: number): boolean {
   return UNASKED_PORTS.has(port);
 }
 
-/** What is wrong with an address that the gateway would ask by fetch; undefined where its port is as good as any. */
+/** What is wrong with the port of a URL that the gateway calls with fetch; undefined if the port is not blocked. */
 export function wrongPort(url: string): string | undefined {
   const { port } = new URL(url);
   if (!isUnasked(Number(port))) return undefined;
-  return `must not have the port ${port}: it is blocked for HTTP (https://fetch.spec.whatwg.org/#port-blocking), so that nothing would arrive`;
+  return `must not have the port ${port}: it is blocked for HTTP (https://fetch.spec.whatwg.org/#port-blocking), so nothing would arrive`;
 }

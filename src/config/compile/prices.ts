@@ -1,4 +1,6 @@
-/** Prices as written (US dollars per million tokens) to prices as charged (integers), without a floating point between. */
+/**
+ * Converts prices as written (US dollars per million tokens) to prices as charged (integers), without floating point.
+ */
 
 import { tierNameFault } from "../../values/members/tier.ts";
 import { OPTION_MEMBERS } from "../../values/members.ts";
@@ -14,10 +16,10 @@ type TierFile = NonNullable<PriceFile["tiers"]>[string];
 type UnitPricesFile = Pick<PriceFile, "input" | "cached_input" | "cache_write" | "cache_write_1h" | "output">;
 
 /**
- * A price; members left out are derived from the input price: cached input costs the same, a cache write 1.25 times
- * (rounded up to a whole nano-dollar per million tokens), a cache write for an hour twice. Tiers and steps must name their
- * cached input where the price above them has a cheaper one.
- * @param cachedIsCheaper whether this price must name its cached input too.
+ * Reads a price. Missing members are derived from the input price: cached input costs the same, a cache write 1.25
+ * times as much (rounded up to a whole nano-dollar per million tokens), a cache write for an hour twice as much. Tiers
+ * and steps must name their cached input if it is cheaper than input in the price above them.
+ * @param cachedIsCheaper whether this price must also name its cached input.
  */
 export function readPrice(
   reader: Reader,
@@ -29,7 +31,7 @@ export function readPrice(
   checkPriceNames(reader, path, price ?? {});
   for (const name of Object.keys(options)) {
     if (name in tools)
-      reader.refuse([...path, "options", name], "must not be a tool's name too: both are charged by it");
+      reader.refuse([...path, "options", name], "must not also be the name of a tool: both are charged by name");
   }
   const perCall = (key: "tools" | "options", prices: Readonly<Record<string, string | number | undefined>>) =>
     Object.entries(prices).map(([name, usd]) => [name, readUsd(reader, [...path, key, name], usd) ?? 0n] as const);
@@ -41,27 +43,30 @@ export function readPrice(
       Object.entries(tiers).map(([name, tier]) => [name, readTier(reader, [...path, "tiers", name], tier, cheaper)]),
     ),
     aboveTokens: readSteps(reader, [...path, "above_tokens"], above_tokens, cheaper),
-    // An extra that a request asks for is charged as one call.
+    // An option that a request asks for is charged as one call.
     tools: new Map([...perCall("tools", tools), ...perCall("options", options)]),
     ...(Object.keys(options).length > 0 ? { extras: new Set(Object.keys(options)) } : {}),
   };
 }
 
-/** US dollars in nano-dollars; undefined when missing or refused. */
+/** US dollars in nano-dollars; undefined if missing or refused. */
 export function readUsd(reader: Reader, path: ConfigPath, usd: string | number | undefined): bigint | undefined {
   if (usd === undefined) return undefined;
-  // `10.0` has the value of an integer, but its writer will write 10.1 next.
+  // `10.0` is exact, but its author will write 10.1 next.
   const amount = reader.isFloat(path) ? undefined : parseUsd(String(usd));
   if (amount === undefined) {
-    reader.refuse(path, 'must be US dollars as a quoted decimal such as "1.25", at most nine decimals and 9000000');
+    reader.refuse(
+      path,
+      'must be US dollars as a quoted decimal such as "1.25": from 0 to 9000000, with at most nine decimals',
+    );
   }
   return amount;
 }
 
 /**
- * The prices of one place.
- * @param cachedIsCheaper whether cached input costs less than input one level up: left out here, it would cost as much as
- *   input, often ten times what was meant, so it must be named.
+ * Reads the five unit prices of a price, tier, step or cost.
+ * @param cachedIsCheaper whether cached input costs less than input one level up. Then it must be named here too: left
+ * out, it would cost as much as input, often ten times what was intended.
  */
 function readUnitPrices(
   reader: Reader,
@@ -85,10 +90,10 @@ function readUnitPrices(
 }
 
 const CACHED_INPUT_MISSING =
-  '"cached_input" is missing: it is below input in the price that this one stands in for, and left out here it would be ' +
-  "as much as the input beside it; write what cached input costs here";
+  '"cached_input" is missing: it is below input in the price that this one replaces or is compared with, but left out here ' +
+  "it would cost as much as input; write what cached input costs here";
 
-/** Whether cached input costs less than input in a place, or, where that place does not say, one level up. */
+/** Whether cached input costs less than input here, or one level up if it is not named here. */
 function hasCheaperCached(file: Loose<UnitPricesFile> | undefined, prices: UnitPrices, above: boolean): boolean {
   return file?.cached_input === undefined ? above : prices.cachedInput < prices.input;
 }
@@ -123,22 +128,23 @@ function readSteps(
   return read.sort((a, b) => a.tokens - b.tokens);
 }
 
-/* Names in a price that no request is ever charged by: a price that is never charged is a mistake, often a slip. */
+/* Names in a price by which no request is ever charged. Such a price is a mistake, often a misspelling. */
 
-/** The parts of a price whose names are looked at, as written. */
+/** The parts of a price whose names are checked, as written. */
 interface NamedPrices {
   readonly options?: object | undefined;
   readonly tools?: object | undefined;
   readonly tiers?: object | undefined;
 }
 
-/** Complains about each tool, option and tier of a price or a cost that nothing can be charged by. */
+/** Reports each tool, option and tier of a price or a cost by which nothing can be charged. */
 function checkPriceNames(reader: Reader, path: ConfigPath, price: NamedPrices): void {
   const refuse = (key: string, name: string, why: string, near: string) =>
     reader.complain([...path, key, name], `"${shownKey(name)}" is refused: it ${why}${near}`, "key");
   for (const name of Object.keys(price.options ?? {})) {
     if (OPTION_MEMBERS.has(name)) continue;
-    const why = "must be a member that asks for an extra (the options in docs/members.md): no other is ever charged";
+    const why =
+      "must be a member that asks for an extra (one of the options in docs/members.md): no other is ever charged";
     refuse("options", name, why, suggestion(name, OPTION_MEMBERS));
   }
   for (const name of Object.keys(price.tools ?? {})) {
@@ -154,27 +160,27 @@ function checkPriceNames(reader: Reader, path: ConfigPath, price: NamedPrices): 
 const meantBy = ({ meant }: { readonly meant?: string }) => (meant === undefined ? "" : ` (did you mean "${meant}"?)`);
 
 /*
- * What a route costs the operator, compared with the model's price: what a cost leaves out would be counted as nothing, or
- * at another cost, without a word, and the margin would be wrong.
+ * Compares a route's cost with the model's price. An entry that only the price has would silently be counted as free or
+ * at another cost, and the margin would be wrong.
  */
 
-/** A model's price, where it is, as written and as read. */
+/** A model's price: its path, as written, and as read. */
 interface PriceOf {
   readonly path: ConfigPath;
   readonly file: Loose<PriceFile> | undefined;
   readonly read: Price;
 }
 
-/** Reads a route's cost, and complains about each tool, option, tier and step that only the price has. */
+/** Reads a route's cost, and reports each tool, option, tier and step that only the price has. */
 export function readCost(reader: Reader, path: ConfigPath, cost: Loose<PriceFile>, price: PriceOf): Price {
   const demand = (isThere: boolean, key: ConfigPath, why: string) => {
     if (isThere || key.some((_, at) => reader.isRefused([...path, ...key.slice(0, at)]))) return;
-    // A name that must go from the price is not to be written here too.
+    // A name that is refused in the price is not demanded here.
     if (reader.isRefused([...price.path, ...key])) return;
     reader.complain([...path, ...key], `"${shownKey(String(key.at(-1)))}" is missing: the model's price ${why}`, "key");
   };
   const { tools = {}, options = {}, tiers = {} } = price.file ?? {};
-  // Both are charged by name, whichever of the two the cost has it under.
+  // Tools and options are both charged by name, so the cost may have the name under either.
   const perCall = new Set([...Object.keys(cost.tools ?? {}), ...Object.keys(cost.options ?? {})]);
   for (const name of Object.keys(tools)) demand(perCall.has(name), ["tools", name], UNPRICED);
   for (const name of Object.keys(options)) demand(perCall.has(name), ["options", name], UNPRICED);
@@ -188,15 +194,15 @@ export function readCost(reader: Reader, path: ConfigPath, cost: Loose<PriceFile
   return readPrice(reader, path, cost, { cachedIsCheaper: price.read.cachedInput < price.read.input });
 }
 
-const UNPRICED = `has it, and left out here it would cost nothing; write what the upstream charges, "0" if nothing`;
+const UNPRICED = `has it, but left out here it would cost nothing; write what the upstream charges, "0" if nothing`;
 const TIERLESS =
-  "has this tier, and left out here it would cost what standard requests do; write its prices, " +
-  `"0" where the upstream charges nothing`;
+  "has this tier, but left out here its requests would cost the same as standard requests; write its prices, " +
+  `"0" if the upstream charges nothing`;
 const STEPLESS =
-  "has other prices for long input, and left out here long input would cost no more than short; write the steps, " +
-  "[] where the upstream has none";
+  "has other prices for long input, but left out here long input would cost no more than short input; write the steps, " +
+  "[] if the upstream has none";
 
-/** Whether a cost says something of long input where its price does. An empty list says that there are no steps. */
+/** Whether a cost has `above_tokens` if its price has steps. An empty list means that the cost has no steps. */
 function coversSteps(cost: PriceSteps, price: PriceSteps | undefined): boolean {
   return cost.above_tokens !== undefined || (price?.above_tokens ?? []).length === 0;
 }

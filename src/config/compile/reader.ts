@@ -1,6 +1,6 @@
 /**
- * Reads checked values into units, and complains in one form. After the schema has taken out what is wrong, anything
- * may be missing: a reader then gives the default silently, since the complaint has been made.
+ * Converts checked values and reports problems in one form. The schema check has removed faulty values, so any value
+ * may be missing. A reader then returns the default silently, because the problem has already been reported.
  */
 import { parseDurationMs } from "../../values/time.ts";
 import { shown } from "../check.ts";
@@ -11,14 +11,14 @@ import type { TSchema } from "../schema/words.ts";
 import type { ParsedText } from "./addresses.ts";
 import { formatDuration, formatSize, parseSize } from "./units.ts";
 
-/** A value from which the schema's complaints were taken out. */
+/** A value from which faulty parts have been removed. */
 export type Loose<T> = T extends readonly (infer V)[]
   ? readonly (Loose<V> | undefined)[]
   : T extends object
     ? { readonly [K in keyof T]?: Loose<T[K]> | undefined }
     : T;
 
-/** The configuration file, and an upstream in it, after that. */
+/** The configuration file and one of its upstreams in that state. */
 export type LooseConfig = Loose<ConfigFile>;
 export type LooseUpstream = Loose<ConfigFile["upstreams"][string]>;
 
@@ -31,32 +31,32 @@ export class Reader {
     this.#schema = schema;
   }
 
-  /** Complains about a value; `rule` goes on after "it", as in "must be …". */
+  /** Reports a value as refused; `rule` follows "it", as in "must be …". */
   refuse(path: ConfigPath, rule: string): void {
     this.#document.problems.add(path, `${shown(path, this.#schema, this.#document)} is refused: it ${rule}`);
   }
 
-  /** Complains in a sentence of its own. */
+  /** Reports a problem with its own sentence. */
   complain(path: ConfigPath, message: string, at: "key" | "value" = "value"): void {
     this.#document.problems.add(path, message, at);
   }
 
-  /** Whether nothing at or below a path has been complained about. */
+  /** Whether there is no problem at or below a path. */
   isWhole(path: ConfigPath): boolean {
     return !this.#document.problems.paths().some((other) => path.every((part, index) => other[index] === part));
   }
 
-  /** Whether the value at a path, as a whole, has been complained about. */
+  /** Whether there is a problem with the value at a path as a whole. */
   isRefused(path: ConfigPath): boolean {
     return this.#document.problems.has(path);
   }
 
-  /** Whether YAML takes the value for a number with a point: such a number is binary. */
+  /** Whether YAML reads the value as a number with a decimal point: such a number is binary. */
   isFloat(path: ConfigPath): boolean {
     return this.#document.kindAt(path) === "float";
   }
 
-  /** Applies a reader that says what is wrong. */
+  /** Applies a parser, and reports what it finds wrong. */
   read<T>(path: ConfigPath, text: string | undefined, reader: (text: string) => ParsedText<T>): T | undefined {
     if (text === undefined) return undefined;
     const read = reader(text);
@@ -95,13 +95,13 @@ export class Reader {
     return defaultBytes;
   }
 
-  /** A name that must be among the known ones. Where there are none at all, that has been complained about. */
+  /** Checks that a name is among the known ones. If there are none at all, that has been reported elsewhere. */
   reference(path: ConfigPath, name: string | undefined, what: string, known: Readonly<Record<string, unknown>>): void {
     if (name === undefined || name in known) return;
     const names = Object.keys(known);
     if (names.length === 0) return;
     const near = suggestion(name, names);
-    const listed = near === "" ? `; add it under ${what}s, or name one that is there` : near;
+    const listed = near === "" ? `; add it under ${what}s, or use a name from there` : near;
     this.refuse(path, `must name one of the ${what}s of this file${listed}`);
   }
 }

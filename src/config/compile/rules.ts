@@ -1,4 +1,4 @@
-/** Rules as written to rules as applied; refused is what would undo a decision that admission has taken by then. */
+/** Converts rules as written to rules as applied. Refuses rules that would undo a decision of admission. */
 import type { Protocol } from "../../values/protocol.ts";
 import type { Assignment, MemberPath, Rule, RuleAction } from "../../values/rules.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
@@ -13,7 +13,7 @@ const ACTIONS = ["drop", "set", "default", "system", "header", "strip_attributio
 
 /**
  * Reads the rules of a group, a model or an upstream.
- * @param spoken the protocol of the upstream that they belong to; undefined for a group's or a model's.
+ * @param spoken the protocol of the upstream that they belong to; undefined for rules of a group or a model.
  */
 export function readRules(
   reader: Reader,
@@ -34,16 +34,16 @@ function readRule(
   spoken: Protocol | undefined,
 ): RuleAction | undefined {
   if (spoken !== undefined && rule.protocol !== undefined && rule.protocol !== spoken) {
-    reader.refuse([...path, "protocol"], `must be ${spoken}, which this upstream speaks; left out, it is the same`);
+    reader.refuse([...path, "protocol"], `must be ${spoken}, which this upstream speaks; it can be left out`);
   }
   const named = ACTIONS.filter((name) => rule[name] !== undefined);
-  // What the schema has refused is gone by now, and has been complained about.
+  // An action that the schema check has refused is already removed and reported.
   if (named.length === 0 && reader.isWhole(path)) {
-    reader.complain(path, `a rule says what it does: one of ${ACTIONS.join(", ")}`);
+    reader.complain(path, `a rule needs an action: one of ${ACTIONS.join(", ")}`);
   }
   const [first, second] = named;
   if (second !== undefined) {
-    reader.complain([...path, second], `one rule does one thing; put "${second}" into a rule of its own`, "key");
+    reader.complain([...path, second], `a rule has only one action; put "${second}" into a separate rule`, "key");
   }
   return first && READ[first](reader, [...path, first], rule);
 }
@@ -73,14 +73,16 @@ const READ: Readonly<
     }
     const add = readHeaderValues(reader, [...path, "add"], header?.add ?? {}, OWN);
     if (!header?.add && !header?.remove && reader.isWhole(path)) {
-      reader.complain(path, `a header rule has "add", "remove" or both`);
+      reader.complain(path, `a header rule needs "add", "remove" or both`);
     }
     return { kind: "header", edits: { remove, add: [...add].map(([name, value]) => ({ name, value })) } };
   },
   strip_attribution: (_reader, _path, rule) => (rule.strip_attribution ? { kind: "strip_attribution" } : undefined),
 };
 
-/** Headers that say who asks, what is sent and how; no rule can take them over (RFC 9110 7.6.1 for the hop's own). */
+/**
+ * Headers of authentication, content and connection. Rules cannot change them (RFC 9110 7.6.1 for hop-by-hop headers).
+ */
 const OWN = {
   names: new Set(
     (
@@ -88,39 +90,39 @@ const OWN = {
       "host http2-settings keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade x-api-key"
     ).split(" "),
   ),
-  why: "is set by Tollgate and is not for rules (an upstream's credential is its `api_key`)",
+  why: "is set by Tollgate, so rules cannot change it (an upstream's credential is its `api_key`)",
 };
 
-/** Why a member is not for rules: the words complete "because". */
+/** Members that rules cannot change, with the reason. */
 type Reserved = ReadonlyMap<string, string>;
 
 function reserved(why: string, names: string): [string, string][] {
   return names.split(" ").map((name) => [name, why]);
 }
 
-/** What routed and paid for the request when rules come into play. */
+/** Members that have already decided the route and the hold when rules are applied. */
 const NEVER_TOUCHED: Reserved = new Map([
   ...reserved("it names the model; use `model` of a route", "model"),
-  ...reserved("it is the conversation; use a system rule to add to it", "messages input"),
+  ...reserved("it is the conversation; use a system rule to add text", "messages input"),
   ...reserved("the client must get the form of answer that it asked for", "stream stream_options"),
   ...reserved(
-    "money was set aside for the output limit; use max_output_tokens or default_output_tokens of the model",
+    "the hold covers the client's output limit; use max_output_tokens or default_output_tokens of the model",
     "max_tokens max_completion_tokens max_output_tokens",
   ),
-  ...reserved("money was set aside for that many answers", "n"),
-  ...reserved("an upstream must not keep what one client says (ARCHITECTURE.md promise 14)", "store background"),
+  ...reserved("the hold covers that many answers", "n"),
+  ...reserved("an upstream must not store a client's data (ARCHITECTURE.md promise 14)", "store background"),
   ...reserved(
-    "it refers to what an upstream keeps for all accounts (ARCHITECTURE.md promise 14)",
+    "it refers to data that an upstream keeps for all accounts (ARCHITECTURE.md promise 14)",
     "previous_response_id conversation prompt container thread",
   ),
-  ...reserved("it has a price of its own, which admission has decided on", "service_tier speed"),
+  ...reserved("it has its own price, and admission has already used it", "service_tier speed"),
 ]);
 
-/** What may go, but would cost extra or break something where it is put in. */
+/** Members that may be dropped but not set, because they would cost extra. */
 const NEVER_SET: Reserved = new Map([
   ...NEVER_TOUCHED,
   ...reserved(
-    "it switches on what costs extra and has not been paid for",
+    "it switches on something that costs extra and is not part of the hold",
     "tools mcp_servers web_search_options modalities audio prediction inference_geo fallbacks",
   ),
 ]);
@@ -128,12 +130,12 @@ const NEVER_SET: Reserved = new Map([
 function readPath(reader: Reader, path: ConfigPath, text: string, at: "key" | "value", never: Reserved): MemberPath {
   const parts = text.split(".");
   const why = never.get(parts[0] as string);
-  if (why !== undefined) reader.complain(path, `"${text}" is not for rules: ${why}`, at);
+  if (why !== undefined) reader.complain(path, `"${text}" cannot be changed by rules: ${why}`, at);
   return parts;
 }
 
 /**
- * A thinking budget must fit under each request's own limit, and admission may have lowered both (ARCHITECTURE.md
+ * A thinking budget must be below each request's own limit, and admission may have lowered both (ARCHITECTURE.md
  * promise 1).
  */
 const THINKING_BUDGET = /^thinking(?:\.budget_tokens)?$/;
@@ -147,18 +149,18 @@ function readAssignments(
     const at = [...path, name];
     const json = JSON.stringify(value) ?? "null";
     if (THINKING_BUDGET.test(name) && (name !== "thinking" || json.includes('"budget_tokens":'))) {
-      reader.complain(at, "a thinking budget is not for rules: it must fit under each request's own limit", "key");
+      reader.complain(at, "rules cannot set a thinking budget: it must be below each request's own limit", "key");
     }
     if (Buffer.byteLength(json) > LIMITS.valueBytesMax) {
       reader.complain(at, `must not be longer than ${LIMITS.valueBytesMax} bytes as JSON`);
     }
     if (!isExact(value))
-      reader.complain(at, "holds a number that JSON cannot carry exactly (infinite, or beyond 2^53)");
+      reader.complain(at, "has a number that JSON cannot represent exactly (infinite, or beyond 2^53)");
     return { path: readPath(reader, at, name, "key", NEVER_SET), json };
   });
 }
 
-/** Whether every number in a value is sent as it is written. */
+/** Whether every number in a value is sent exactly as written. */
 function isExact(value: unknown): boolean {
   if (typeof value === "number")
     return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));

@@ -1,4 +1,6 @@
-/** The PEM files of a `tls` section, read and checked together: what cannot work is refused before it is in force. */
+/**
+ * Reads and checks the PEM files of a `tls` section, so that files that cannot work are refused when they are loaded.
+ */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { Secret } from "../../values/secret.ts";
@@ -10,7 +12,10 @@ import type { Loose, Reader } from "./reader.ts";
 
 type TlsFile = Loose<NonNullable<ConfigFile["upstreams"][string]["tls"]>>;
 
-/** The settings of a `tls` section; a file that is missing, is not PEM or does not fit its pair is a problem of its key. */
+/**
+ * The settings of a `tls` section. A file that is missing, is not PEM, or does not match its pair is reported under its
+ * key.
+ */
 export function readTls(reader: Reader, path: ConfigPath, tls: TlsFile, sources: Sources): TlsSettings {
   const ca = readPem(reader, [...path, "ca_file"], tls.ca_file, "CERTIFICATE", sources);
   return { ca, identity: readIdentity(reader, path, tls, sources), serverName: tls.server_name };
@@ -23,7 +28,7 @@ function readIdentity(reader: Reader, path: ConfigPath, tls: TlsFile, sources: S
   if (certFile === undefined || keyFile === undefined) {
     reader.complain(
       [...path, given as string],
-      `"${given}" needs "${missing}" beside it: a certificate and its key go together`,
+      `"${given}" also needs "${missing}": a certificate and its key go together`,
     );
     return undefined;
   }
@@ -51,8 +56,8 @@ function belongTogether(cert: string, key: string): boolean {
 const CERTIFICATES = /-----BEGIN ((?:[A-Z0-9]+ )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 
 /**
- * Whether all blocks of this kind can be read. Node passes over one that cannot, and over all that follow it: without the authority in
- * it no server would be recognised, and nothing would say why.
+ * Whether all certificates can be read. Node silently skips one that it cannot read, and all that follow it. Without
+ * the CA in it, every server would fail verification, and no message would say why.
  */
 function areCertificates(text: string, begun: number): boolean {
   try {
@@ -63,7 +68,7 @@ function areCertificates(text: string, begun: number): boolean {
   }
 }
 
-/** @param label what the PEM block's first line ends with; there are several kinds of `PRIVATE KEY`. */
+/** @param label the end of the type in the first line of the PEM block; there are several types of `PRIVATE KEY`. */
 function readPem(
   reader: Reader,
   path: ConfigPath,
@@ -76,8 +81,8 @@ function readPem(
     const text = sources.readFile(file);
     const begun = text.match(new RegExp(`-----BEGIN (?:[A-Z0-9]+ )?${label}-----`, "g"));
     if (begun && (label !== "CERTIFICATE" || areCertificates(text, begun.length))) return text;
-    const readable = begun ? ", and each of them whole" : "";
-    reader.refuse(path, `must be a PEM file with a block of the kind ${label}${readable}`);
+    const readable = begun ? ", and each of them must be readable" : "";
+    reader.refuse(path, `must be a PEM file with a ${label} block${readable}`);
   } catch (error) {
     reader.refuse(path, `must be a readable file (${(error as NodeJS.ErrnoException).code ?? "unreadable"})`);
   }

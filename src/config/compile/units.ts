@@ -1,4 +1,4 @@
-/** Sizes, factors and durations as the configuration writes them; `format…` gives what `parse…` reads. */
+/** Sizes, factors and durations in the notation of the configuration. `parse…` reads what `format…` writes. */
 import type { Multiplier } from "../../values/price.ts";
 import { LIMITS } from "../defaults.ts";
 
@@ -13,8 +13,8 @@ const SIZE_UNITS = [
 const SIZE_FACTORS: ReadonlyMap<string, number> = new Map(SIZE_UNITS);
 
 /**
- * Reads a size: a whole number of bytes, or one with a binary unit (`32MiB`).
- * @returns bytes, or undefined when it is not a size or beyond 2^53.
+ * Reads a size: a whole number, in bytes or with a binary unit (`32MiB`).
+ * @returns bytes, or undefined if it is not a size or is above 2^53.
  */
 export function parseSize(size: string | number): number | undefined {
   const match = /^([1-9][0-9]{0,15})(B|KiB|MiB|GiB|TiB)?$/.exec(String(size));
@@ -48,7 +48,7 @@ export function formatDuration(ms: number): string {
 
 /**
  * Reads a factor with at most six decimals.
- * @returns millionths, or undefined when it is not a factor or above LIMITS.multiplierMax.
+ * @returns millionths, or undefined if it is not a factor or is above LIMITS.multiplierMax.
  */
 export function parseMultiplier(factor: string | number): Multiplier | undefined {
   const match = /^(0|[1-9][0-9]{0,3})(?:\.([0-9]{1,6}))?$/.exec(String(factor));

@@ -1,4 +1,4 @@
-/** One model server of the configuration: units read, defaults filled in. */
+/** One upstream of the configuration: converts units and fills in defaults. */
 import { mistakenFor } from "../../values/members/shape.ts";
 import { MEMBERS, type PassedMembers } from "../../values/members.ts";
 import { PROTOCOLS, type Protocol } from "../../values/protocol.ts";
@@ -12,7 +12,7 @@ import { isFieldValue, readHeaderValues } from "./headers.ts";
 import type { LooseUpstream, Reader } from "./reader.ts";
 import { readTls } from "./tls.ts";
 
-/** One entry of `upstreams`; its PEM files are read here, so that a reload notices when they have changed. */
+/** Reads one entry of `upstreams`. Its PEM files are read here, so that a reload notices when they change. */
 export function readUpstream(
   reader: Reader,
   path: ConfigPath,
@@ -26,7 +26,7 @@ export function readUpstream(
   if (upstream.stateful && upstream.protocol !== "responses") {
     reader.complain(
       [...path, "stateful"],
-      '"stateful" is for upstreams of the protocol responses: no other keeps replies',
+      '"stateful" is only for upstreams of the protocol responses: no other protocol stores replies',
     );
   }
   return {
@@ -87,11 +87,11 @@ function readHealth(reader: Reader, path: ConfigPath, health: NonNullable<LooseU
 
 function readCredential(reader: Reader, path: ConfigPath, text: string | undefined): Secret | undefined {
   if (text === undefined) return undefined;
-  if (!isFieldValue(text)) reader.refuse(path, "must be visible ASCII in one line, without blanks around it");
+  if (!isFieldValue(text)) reader.refuse(path, "must be visible ASCII in one line, without spaces before or after it");
   return new Secret(text);
 }
 
-/** Headers that describe the connection or the body; the sender of a request owns them (RFC 9110 7.6.1). */
+/** Headers that describe the connection or the body. The sender of a request sets them (RFC 9110 7.6.1). */
 const OWNED_HEADERS = {
   names: new Set(
     "connection content-length content-type expect host http2-settings keep-alive proxy-connection te trailer transfer-encoding upgrade".split(
@@ -101,9 +101,11 @@ const OWNED_HEADERS = {
   why: "is set by Tollgate and cannot be configured",
 };
 
-/* Which members an upstream gets though no protocol lists them. */
+/* Members that no protocol lists but that an upstream gets. */
 
-/** Reads `unknown_members` and `pass_members`; a name that is listed, or could be taken for one, is refused. */
+/**
+ * Reads `unknown_members` and `pass_members`. Refuses a name that is listed, or that servers may read as a listed one.
+ */
 export function readPassedMembers(reader: Reader, path: ConfigPath, upstream: LooseUpstream): PassedMembers {
   const names = new Set<string>();
   for (const [index, name] of (upstream.pass_members ?? []).entries()) {
@@ -124,7 +126,7 @@ function refusedBecause(path: string, protocol: Protocol): string | undefined {
     if (known !== undefined) return `must not be a name that servers read as "${known}"`;
     if (index < names.length - 1) {
       const inner = shape.inside.get(name);
-      if (!inner) return `must name members whose own members are looked at; those of "${name}" are not`;
+      if (!inner) return `must not name members inside "${name}": those are not checked`;
       shape = inner;
     } else if (standing !== undefined && standing !== "envelope") {
       return REASONS[standing](name, protocol);
@@ -134,11 +136,11 @@ function refusedBecause(path: string, protocol: Protocol): string | undefined {
 }
 
 const REASONS = {
-  plain: () => "must not be a listed member: that passes anyway",
+  plain: () => "must not be a listed member, because that is passed anyway",
   tier: () => "must be a member that no protocol lists; this one needs a price under price.tiers of the model",
   option: (name: string) =>
     `must be a member that no protocol lists; this one needs a price: price.options.${name} of the model, "0" allows it`,
   limit: (_: string, protocol: Protocol) =>
     `must not be an output limit under another name than ${PROTOCOLS[protocol].limitFields.join(" or ")}`,
-  state: () => "must not refer to what a server keeps: it belongs to whoever has the credential",
+  state: () => "must not refer to data that a server keeps: it belongs to the credential, not to the client's account",
 } as const;

@@ -1,4 +1,4 @@
-/** The part of the schema that says what is sold: plans, models, prices, groups and cards. */
+/** The schema of the catalog: plans, models, prices, groups and cards. */
 import { EFFORTS } from "../../values/catalog.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { price, toolCalls } from "./price.ts";
@@ -23,17 +23,19 @@ import {
   usd,
 } from "./words.ts";
 
-/** How a chat upstream thinks, and what it wants back of it. */
+/** How a chat upstream sends reasoning, and what it wants back of it. */
 const chatThinking = {
   reasoning_content: optional(
-    oneOf({ description: "read: the upstream emits it; roundtrip: it also wants it back." }, [
-      "off",
-      "read",
-      "roundtrip",
-    ]),
+    oneOf(
+      {
+        description:
+          "Whether a chat upstream sends reasoning. off: no; read: yes; roundtrip: yes, and it also wants it back.",
+      },
+      ["off", "read", "roundtrip"],
+    ),
   ),
   reasoning_field: optional(
-    oneOf({ description: "Where a chat upstream wants its reasoning back; think_tags: in the text." }, [
+    oneOf({ description: "Where a chat upstream expects its reasoning to be sent back. think_tags: in the text." }, [
       "reasoning_content",
       "reasoning",
       "thinking_parts",
@@ -41,7 +43,7 @@ const chatThinking = {
     ]),
   ),
   thinking_switch: optional(
-    oneOf({ description: "The member that switches a chat upstream's thinking." }, [
+    oneOf({ description: "The request member that switches thinking on or off at a chat upstream." }, [
       "reasoning_effort",
       "thinking",
       "enable_thinking",
@@ -50,14 +52,16 @@ const chatThinking = {
     ]),
   ),
   thinking_in_text: optional(
-    oneOf({ description: "<think> stands in a chat upstream's text; unopened: only </think> does." }, [
-      "none",
-      "tags",
-      "unopened",
-    ]),
+    oneOf(
+      {
+        description:
+          "Whether a chat upstream sends thinking inside the text. tags: between <think> and </think>; unopened: only </think> is there.",
+      },
+      ["none", "tags", "unopened"],
+    ),
   ),
   call_signatures: optional(
-    oneOf({ description: "Whose thought signatures a chat upstream demands on calls (Gemini 3)." }, [
+    oneOf({ description: "Which thought signatures a chat upstream requires on tool calls (Gemini 3)." }, [
       "none",
       "google",
       "vertex",
@@ -66,8 +70,8 @@ const chatThinking = {
 };
 
 /**
- * Names as in `values/catalog.ts` (docs/translation-rules.md rule 6); what is left out comes from the model, then from
- * the upstream's protocol.
+ * Names as in `values/catalog.ts` (docs/translation-rules.md rule 6). A capability that is left out comes from the
+ * model, then from the upstream's protocol.
  */
 const capabilities = (description: string) =>
   section(
@@ -75,7 +79,7 @@ const capabilities = (description: string) =>
     {
       sampling: optional(oneOf({ description: "none: temperature, top_p and top_k are dropped." }, ["full", "none"])),
       thinking: optional(
-        oneOf({ description: "How a messages upstream thinks." }, [
+        oneOf({ description: "Which forms of thinking a messages upstream has." }, [
           "none",
           "budget",
           "adaptive",
@@ -85,43 +89,57 @@ const capabilities = (description: string) =>
         ]),
       ),
       thinking_off: optional(
-        oneOf({ description: "When a client switches thinking off and the model has no switch; reject: 400." }, [
-          "ignore",
-          "reject",
-        ]),
-      ),
-      progress_in_thinking: optional(flag({ description: "Text between tool calls arrives in thinking blocks." })),
-      account_bound_thinking: optional(flag({ description: "Thinking blocks are bound to the upstream's account." })),
-      efforts: optional(
-        listOf(
-          { description: "Efforts the upstream knows; empty: it has no such parameter.", max: EFFORTS.length },
-          oneOf({ description: "An effort." }, EFFORTS),
+        oneOf(
+          {
+            description:
+              "What happens when a client switches thinking off but the model has no switch. ignore: it thinks as little as it can; reject: 400.",
+          },
+          ["ignore", "reject"],
         ),
       ),
-      forced_tool_choice: optional(flag({ description: "A tool can be demanded." })),
-      prefill: optional(flag({ description: "The conversation may end with a begun answer." })),
-      mid_system: optional(flag({ description: "System turns may stand in the middle." })),
-      structured_outputs: optional(flag({ description: "Answers can be held to a JSON Schema." })),
-      custom_tools: optional(flag({ description: "Free-form tools are native." })),
+      progress_in_thinking: optional(flag({ description: "Text between tool calls is sent in thinking blocks." })),
+      account_bound_thinking: optional(
+        flag({ description: "Thinking blocks are valid only for the account of the upstream that made them." }),
+      ),
+      efforts: optional(
+        listOf(
+          {
+            description: "Effort levels that the upstream knows. Empty: it has no such parameter.",
+            max: EFFORTS.length,
+          },
+          oneOf({ description: "An effort level." }, EFFORTS),
+        ),
+      ),
+      forced_tool_choice: optional(flag({ description: "A request can force the use of a tool." })),
+      prefill: optional(flag({ description: "The conversation may end with the beginning of the answer." })),
+      mid_system: optional(flag({ description: "System messages are allowed in the middle of the conversation." })),
+      structured_outputs: optional(flag({ description: "Answers can be constrained to a JSON Schema." })),
+      custom_tools: optional(flag({ description: "Free-form (custom) tools are supported." })),
       namespace_tools: optional(flag({ description: "Tools may be grouped in namespaces." })),
       ...chatThinking,
       max_tokens_field: optional(
-        oneOf({ description: "The limit's name at a chat upstream." }, ["max_tokens", "max_completion_tokens"]),
+        oneOf({ description: "Name of the output limit at a chat upstream." }, ["max_tokens", "max_completion_tokens"]),
       ),
       system_role: optional(oneOf({ description: "The system role of a chat upstream." }, ["system", "developer"])),
-      openai_native: optional(flag({ description: "Fields that only OpenAI knows may be sent." })),
-      stop: optional(oneOf({ description: "emulate: stop sequences are applied here." }, ["native", "emulate"])),
+      openai_native: optional(flag({ description: "Members that only OpenAI knows may be sent." })),
+      stop: optional(
+        oneOf({ description: "Who applies stop sequences. native: the upstream; emulate: this gateway." }, [
+          "native",
+          "emulate",
+        ]),
+      ),
       stream_usage: optional(flag({ description: "A chat upstream accepts stream_options.include_usage." })),
       prompt_cache: optional(promptCache({})),
       prompt_cache_min_tokens: optional(
         count({
-          description: "Shortest beginning that a messages upstream caches, in tokens; no breakpoint is added below.",
+          description:
+            "Shortest prompt prefix that a messages upstream caches, in tokens. No breakpoint is added to a shorter one.",
           min: 0,
           max: LIMITS.tokensMax,
         }),
       ),
-      vision: optional(flag({ description: "Images are understood." })),
-      pdf: optional(flag({ description: "PDF files are understood." })),
+      vision: optional(flag({ description: "The model accepts images." })),
+      pdf: optional(flag({ description: "The model accepts PDF files." })),
     },
   );
 
@@ -131,9 +149,9 @@ const route = section(
     upstream: plainName("The upstream, as named under `upstreams`."),
     model: optional(
       text({
-        description: "The model's name at the upstream. Default: the name here.",
+        description: "The model's name at the upstream. Default: its name in this file.",
         pattern: "[\\x21-\\x7e]{1,256}",
-        rule: "a name of 1 to 256 visible ASCII characters without blanks",
+        rule: "a name of 1 to 256 visible ASCII characters, without spaces",
       }),
     ),
     weight: optional(
@@ -144,37 +162,43 @@ const route = section(
       }),
     ),
     priority: optional(
-      count({ description: "Lower is tried first.", default: DEFAULTS.routePriority, min: 0, max: 100 }),
+      count({
+        description: "Routes with a lower number are tried first.",
+        default: DEFAULTS.routePriority,
+        min: 0,
+        max: 100,
+      }),
     ),
     answers_as: optional(
       listOf(
         {
           description:
-            "Names under which the upstream may answer for it, beside its own name and dated versions of it; " +
+            "Other model names that the upstream may report for it, besides its own name and dated versions of that; " +
             '"*": any name.',
           max: LIMITS.answersAsMax,
           examples: [["big-1-turbo"]],
         },
         text({
-          description: "A model's name in the upstream's answers.",
+          description: "A model name in the upstream's answers.",
           pattern: "[\\x21-\\x7e]{1,256}",
-          rule: "a name of 1 to 256 visible ASCII characters without blanks",
+          rule: "a name of 1 to 256 visible ASCII characters, without spaces",
         }),
       ),
     ),
     cost: optional(
       price(
-        "What the upstream charges you; prices cost, margin and what you absorb. Default: the model's price. " +
-          "It must have each tool, option and tier of the price (0 where it costs nothing), and steps where the price has them ([]: none).",
+        "What the upstream charges you; used for cost, margin and absorbed amounts. Default: the model's price. " +
+          "It must have every tool, option and tier of the price (0 if free), and steps if the price has steps ([]: none).",
       ),
     ),
-    capabilities: optional(capabilities("What this route can do, where it differs from the model's.")),
+    capabilities: optional(capabilities("What this route can do, if it differs from the model's capabilities.")),
   },
 );
 
 export const plans = mapOf(
   {
-    description: "Names under which models are listed; an account has a base plan, a card brings one.",
+    description:
+      "Plans by name. A model lists the plans that it belongs to. An account has a base plan, and the plans of its running cards.",
     min: 1,
     max: LIMITS.plansMax,
     names: PLAIN_NAMES,
@@ -187,29 +211,36 @@ const tokens = (description: string, rest: { default?: number } = {}) =>
   count({ description, ...rest, min: 1, max: LIMITS.tokensMax });
 
 export const models = mapOf(
-  { description: "The catalog, by the exact names that clients send.", max: LIMITS.modelsMax, names: MODEL_NAMES },
+  {
+    description: "The model catalog, by the exact names that clients send.",
+    max: LIMITS.modelsMax,
+    names: MODEL_NAMES,
+  },
   section(
     { description: "One model." },
     {
       plans: listOf(
-        { description: "Plans that list it.", min: 1, max: LIMITS.plansMax },
+        { description: "Plans that include it.", min: 1, max: LIMITS.plansMax },
         plainName("A plan, as named under `plans`."),
       ),
       price: price("What clients pay, before their group's multiplier."),
-      context_tokens: tokens("Input and output together, at most; bounds the hold for the input."),
+      context_tokens: tokens("Context length: input and output together. Bounds the hold for the input."),
       max_output_tokens: optional(
-        tokens("Largest output limit the upstream takes; at most context_tokens.", {
+        tokens("Largest output limit that the upstream accepts. At most context_tokens.", {
           default: DEFAULTS.maxOutputTokens,
         }),
       ),
       default_output_tokens: optional(
-        tokens("Output limit of whole replies that name none; such streams are held in steps of it.", {
-          default: DEFAULTS.defaultOutputTokens,
-        }),
+        tokens(
+          "Output limit of whole replies whose client names none. The hold of a stream whose client names none grows in steps of this size.",
+          {
+            default: DEFAULTS.defaultOutputTokens,
+          },
+        ),
       ),
       input_bytes_per_token: optional(
         count({
-          description: "Text bytes that count as one token in the input estimate.",
+          description: "Bytes of text that count as one token in the input estimate.",
           default: DEFAULTS.inputBytesPerToken,
           min: 1,
           max: 16,
@@ -217,11 +248,14 @@ export const models = mapOf(
       ),
       media_tokens: optional(
         section(
-          { description: "Bounds of what an image or a file is held at, in tokens; between them its size decides." },
+          {
+            description:
+              "Minimum and maximum of the hold for an image or a file, in tokens. Between them, its size decides.",
+          },
           {
             image: optional(
               count({
-                description: "The least per image.",
+                description: "Minimum per image.",
                 default: DEFAULTS.imageTokens,
                 min: 0,
                 max: LIMITS.tokensMax,
@@ -230,35 +264,39 @@ export const models = mapOf(
             image_max: optional(
               count({
                 description:
-                  "The most per image; with `image` the same, its size does not matter. Default: the context.",
+                  "Maximum per image. If it equals `image`, the image's size does not matter. Default: the context.",
                 min: 0,
                 max: LIMITS.tokensMax,
               }),
             ),
             file: optional(
               count({
-                description: "The least per file.",
+                description: "Minimum per file.",
                 default: DEFAULTS.fileTokens,
                 min: 0,
                 max: LIMITS.tokensMax,
               }),
             ),
             file_max: optional(
-              count({ description: "The most per file. Default: the context.", min: 0, max: LIMITS.tokensMax }),
+              count({ description: "Maximum per file. Default: the context.", min: 0, max: LIMITS.tokensMax }),
             ),
           },
         ),
       ),
       tool_calls: optional(toolCalls()),
-      capabilities: optional(capabilities("What the model can do, on all its routes unless they say otherwise.")),
-      routes: listOf({ description: "Ways to reach it.", min: 1, max: LIMITS.routesPerModelMax }, route),
-      rules: rules("in requests for this model"),
+      capabilities: optional(capabilities("What the model can do. A route can override it.")),
+      routes: listOf({ description: "Ways to reach the model.", min: 1, max: LIMITS.routesPerModelMax }, route),
+      rules: rules("to requests for this model"),
     },
   ),
 );
 
 export const groups = mapOf(
-  { description: "What a key may use and who pays.", max: LIMITS.groupsMax, names: PLAIN_NAMES },
+  {
+    description: "Groups by name. The group of a key decides which models it may use and who pays.",
+    max: LIMITS.groupsMax,
+    names: PLAIN_NAMES,
+  },
   section(
     { description: "One group." },
     {
@@ -270,24 +308,29 @@ export const groups = mapOf(
         oneOf(
           {
             description:
-              "Of a time_card group. none: without a card that covers it a request fails; money: then the balance pays.",
+              "For time_card groups, when no card covers a request. none: the request is refused; money: the balance pays.",
             default: "none",
           },
           ["none", "money"],
         ),
       ),
       models: listOf(
-        { description: "Models it serves.", min: 1, max: LIMITS.modelsPerGroupMax, examples: [["big-1", "small-*"]] },
+        {
+          description: "Models that it serves.",
+          min: 1,
+          max: LIMITS.modelsPerGroupMax,
+          examples: [["big-1", "small-*"]],
+        },
         text({
-          description: "A model's name, or the beginning of names followed by *.",
+          description: "A model name, or a prefix of model names followed by *.",
           pattern: "(?:[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}|(?:[A-Za-z0-9][A-Za-z0-9._:/-]{0,126})?\\*)",
-          rule: "the name of a model, or the beginning of names followed by one * at the end",
+          rule: "a model name, or a prefix of model names with one * at the end",
         }),
       ),
-      multiplier: optional(factor({ description: "Every price is multiplied by it.", default: DEFAULTS.multiplier })),
+      multiplier: optional(factor({ description: "Factor for every price.", default: DEFAULTS.multiplier })),
       limits: optional(
         section(
-          { description: "Per account in this group, or per key. A limit that is not named does not exist." },
+          { description: "Limits per account in this group, or per key (per_key)." },
           {
             requests_per_minute: optional(
               count({ description: "Requests per minute.", min: 1, max: LIMITS.perMinuteMax }),
@@ -295,47 +338,47 @@ export const groups = mapOf(
             tokens_per_minute: optional(
               count({
                 description:
-                  "Tokens per minute, input and output. A request takes the estimate of its input when it comes, and what it has really used when it ends: what is above the limit is waited for then, by the next ones. So requests that run at once may use more in a minute; `concurrency` bounds how many do.",
+                  "Tokens per minute, input and output. A request counts with its estimated input when it starts, and with its actual use when it ends. If that exceeds the limit, later requests wait longer. So requests that run at once may use more in one minute; `concurrency` bounds how many run.",
                 min: 1,
                 max: LIMITS.perMinuteMax,
               }),
             ),
             concurrency: optional(
               count({
-                description: "Requests in flight. An account has at most 1,000 of them over all its groups and keys.",
+                description: "Requests in flight. An account has at most 1,000 over all its groups and keys.",
                 default: DEFAULTS.concurrency,
                 min: 1,
                 max: LIMITS.concurrencyMax,
               }),
             ),
             per_key: optional(
-              flag({ description: "Each key has the limits for itself.", default: DEFAULTS.limitsPerKey }),
+              flag({ description: "Whether each key has these limits for itself.", default: DEFAULTS.limitsPerKey }),
             ),
           },
         ),
       ),
-      rules: rules("in requests of this group's keys"),
+      rules: rules("to requests of this group's keys"),
     },
   ),
 );
 
 export const cards = mapOf(
-  { description: "Kinds of time cards that codes can be issued for.", max: LIMITS.cardsMax, names: PLAIN_NAMES },
+  { description: "Kinds of time cards. Codes are issued for them.", max: LIMITS.cardsMax, names: PLAIN_NAMES },
   section(
     { description: "One kind of card." },
     {
-      plan: plainName("The plan it brings."),
-      group: plainName("The time_card group whose requests it pays."),
-      lasts: duration({ description: "How long it runs once redeemed.", examples: ["1d", "7d", "30d"] }),
+      plan: plainName("The plan that the account has while the card runs."),
+      group: plainName("The time_card group whose requests it pays for."),
+      lasts: duration({ description: "How long the card runs.", examples: ["1d", "7d", "30d"] }),
       starts: optional(
-        oneOf({ description: "When it starts to run.", default: DEFAULTS.cardStarts }, [
+        oneOf({ description: "When the card starts to run.", default: DEFAULTS.cardStarts }, [
           "at_redemption",
           "after_previous",
         ]),
       ),
       quota: optional(
         section(
-          { description: "What it is good for; without: no quota." },
+          { description: "How much it covers. Default: no quota." },
           { spend: usd({ description: "US dollars that may be spent on it.", examples: ["5"] }) },
         ),
       ),

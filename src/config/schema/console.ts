@@ -1,18 +1,21 @@
-/** The `console` section: the pages for owners of keys. */
+/** The schema of the `console` section: the pages for key owners. */
 import { DEFAULTS } from "../defaults.ts";
 import { oidcSection, operatorSection } from "./oidc.ts";
 import { after } from "./upstream.ts";
 import { flag, optional, section, text } from "./words.ts";
 
 export const consoleSection = section(
-  { description: "The pages for owners of keys, on the address where clients connect." },
+  { description: "The pages for key owners, on the `listen` address." },
   {
     enabled: optional(
-      flag({ description: "Whether there are any. Default: true, unless a site is set, which may have its own." }),
+      flag({
+        description:
+          "Whether the pages are served. Default: true, unless `site` is set: a site may have its own pages.",
+      }),
     ),
     path: optional(
       text({
-        description: "Where they are.",
+        description: "Path of the pages.",
         default: DEFAULTS.consolePath,
         pattern: "(?:/[A-Za-z0-9_-]{1,64}){1,4}",
         rule: "a path such as /console, without a slash at its end",
@@ -20,39 +23,39 @@ export const consoleSection = section(
     ),
     public_url: optional(
       text({
-        description: "Under what address browsers know this gateway. Links and passkeys need it behind a front.",
+        description: "The origin under which browsers reach this gateway. Behind a front, links and passkeys need it.",
         pattern: "https?://.+",
         rule: "an http:// or https:// URL",
         examples: ["https://api.example"],
       }),
     ),
-    session: optional(after("How long who has signed in stays so.", DEFAULTS.consoleSessionMs)),
-    invitation: optional(after("How long a sign-in link opens.", DEFAULTS.consoleInvitationMs)),
+    session: optional(after("How long a session lasts after sign-in.", DEFAULTS.consoleSessionMs)),
+    invitation: optional(after("How long a sign-in link is valid.", DEFAULTS.consoleInvitationMs)),
     oidc: optional(oidcSection),
     operator: optional(operatorSection),
     trusted_header: optional(
       text({
         description:
-          "The header in which a front of trust_proxy names the account that it has let in. Ignored from anybody else.",
+          "Header in which a front listed in trust_proxy names the account that it has authenticated. It is ignored from all other peers.",
         pattern: "[Xx]-[A-Za-z0-9-]{1,62}",
-        rule: "the name of a header that begins with x-",
+        rule: "a header name that begins with x-",
         examples: ["x-forwarded-user"],
       }),
     ),
     support: optional(
       section(
-        { description: "Whom the pages name for help." },
+        { description: "Contacts for help that the pages show." },
         {
           email: optional(
             text({
-              description: "An address for mail.",
+              description: "An email address.",
               pattern: '[^@\\s<>"]{1,64}@[A-Za-z0-9.-]{1,255}',
-              rule: "an address such as help@example.com",
+              rule: "an email address such as help@example.com",
             }),
           ),
           url: optional(
             text({
-              description: "A page for help.",
+              description: "The URL of a help page.",
               pattern: "https?://.+",
               rule: "an http:// or https:// URL",
             }),

@@ -1,5 +1,6 @@
 /**
- * The published JSON Schema, for editors. `node src/config/schema/file.ts` writes it; a test compares it with this code.
+ * The published JSON Schema, for editors. `node src/config/schema/file.ts` writes it. A test checks that the file is
+ * current.
  */
 import { writeFileSync } from "node:fs";
 import { configSchema } from "./schema.ts";

@@ -1,13 +1,13 @@
-/** The setting that upstreams, models and routes have alike: whether prompt caches are looked after. */
+/** The `prompt_cache` setting of upstreams, models and routes. */
 import { oneOf } from "./words.ts";
 
-/** @param about the default, where the setting has one of its own. */
+/** @param about the default, if the setting has its own. */
 export const promptCache = (about: { readonly default?: string }) =>
   oneOf(
     {
       description:
-        "auto: translated requests get what the upstream's prompt cache needs (breakpoints on messages, a key on responses); " +
-        "client: only what the client asks for.",
+        "auto: translated requests get what the upstream's prompt cache needs (breakpoints for messages, a key for responses); " +
+        "client: they get only what the client asks for.",
       ...about,
     },
     ["auto", "client"],

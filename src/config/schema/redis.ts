@@ -1,18 +1,24 @@
-/** The schema of what the address of a store on Redis does not say. */
+/** The schema of the `redis` section: connection settings that are not part of the address in `store`. */
 
 import { tls } from "./tls.ts";
 import { optional, secret, section, text } from "./words.ts";
 
 export const redis = section(
-  { description: "How the Redis of `store` is reached, as far as its address does not say it. Restart to change." },
+  {
+    description:
+      "Connection settings for the Redis of `store` that are not part of its address. A changed tls section applies to new connections; sentinel needs a restart.",
+  },
   {
     tls: optional(tls("store")),
     sentinel: optional(
       section(
-        { description: "Who we are to the sentinels, where they ask: the address says who we are to what they watch." },
         {
-          username: optional(text({ description: "A user of theirs.", pattern: ".+", rule: "a name" })),
-          password: optional(secret({ description: "Its password, or that of `requirepass`." })),
+          description:
+            "User name and password for the sentinels. Those in the address are for the Redis servers that they watch.",
+        },
+        {
+          username: optional(text({ description: "The user name.", pattern: ".+", rule: "a user name" })),
+          password: optional(secret({ description: "The password of that user, or of `requirepass`." })),
         },
       ),
     ),

@@ -36,7 +36,7 @@ const address = (description: string, rest: { default: string; examples: string[
   });
 
 const workers = autoOrCount({
-  description: "Processes that serve clients; auto: one per core. More than one needs a store on Redis.",
+  description: "Processes that serve clients. auto: one per core. Any value other than 1 needs a store on Redis.",
   default: DEFAULTS.workers,
   max: LIMITS.workersMax,
 });
@@ -45,23 +45,28 @@ export const configSchema = section(
   { description: "The configuration of Tollgate." },
   {
     listen: optional(
-      address("Where clients, that is the front, connect.", {
+      address("Address on which clients are served, usually through a front (nginx, Envoy).", {
         default: DEFAULTS.listen,
         examples: ["127.0.0.1:8787", "[::1]:8787", "unix:/run/tollgate/tollgate.sock"],
       }),
     ),
     admin: optional(
-      address("Health, metrics and the admin API; never public; beyond loopback only with admin_token.", {
-        default: DEFAULTS.admin,
-        examples: ["127.0.0.1:8788"],
-      }),
+      address(
+        "Address of health checks, metrics and the admin API. Never make it public. Outside loopback it needs admin_token.",
+        {
+          default: DEFAULTS.admin,
+          examples: ["127.0.0.1:8788"],
+        },
+      ),
     ),
     admin_token: optional(
-      secret({ description: "What the admin API asks for. With an embedded store one is made when this is missing." }),
+      secret({
+        description: "Bearer token of the admin API. If it is missing, one is generated and kept in the data folder.",
+      }),
     ),
     store: optional(
       secret({
-        description: "Where money, keys and entitlements are kept. Redis 7.0 or later.",
+        description: "The store of money, keys and entitlements: SQLite in a folder (embedded), or Redis 7.0 or later.",
         default: DEFAULTS.store,
         examples: [
           "embedded:./data",
@@ -75,36 +80,50 @@ export const configSchema = section(
     redis: optional(redis),
     journal: optional(
       section(
-        { description: "The local file in which a charge is written before the store is told." },
+        { description: "Local files to which a charge is written before it goes to the store." },
         {
           dir: optional(
             text({
-              description: "Its folder. Default: `journal` in the embedded store's folder, else ./data/journal.",
+              description:
+                "The journal's folder. Default: `journal` in the embedded store's folder, or ./data/journal.",
               pattern: ".+",
               rule: "the path of a folder",
             }),
           ),
           fsync: optional(
-            oneOf({ description: "group: one fsync for all that wait.", default: DEFAULTS.journalFsync }, [
-              "group",
-              "always",
-            ]),
+            oneOf(
+              {
+                description: "group: one fsync for all records that wait under load; always: an fsync for every write.",
+                default: DEFAULTS.journalFsync,
+              },
+              ["group", "always"],
+            ),
           ),
-          bytes_max: optional(size({ description: "Its room.", default: formatSize(DEFAULTS.journalBytesMax) })),
+          bytes_max: optional(
+            size({
+              description: "Largest size of the journal. New requests are refused when it is nearly full.",
+              default: formatSize(DEFAULTS.journalBytesMax),
+            }),
+          ),
         },
       ),
     ),
     sealing_keys: optional(
       listOf(
-        { description: "The first seals, all open. Required with a shared store.", max: LIMITS.sealingKeysMax },
+        {
+          description:
+            "Secrets for what clients carry for the gateway, such as reasoning and ids. The first one seals; each of them opens. Required with a shared store.",
+          max: LIMITS.sealingKeysMax,
+        },
         secret({ description: `At least ${LIMITS.sealingKeyCharsMin} characters.` }),
       ),
     ),
-    default_plan: optional(plainName("The base plan of new accounts. Needed when there are several plans.")),
+    default_plan: optional(plainName("The base plan of new accounts. Required if there are several plans.")),
     trust_proxy: optional(
       listOf(
         {
-          description: "Whose forwarding headers are believed: CIDR blocks, addresses, and unix for a unix socket.",
+          description:
+            "Peers whose forwarding headers are trusted: CIDR blocks, addresses, and unix for a Unix socket.",
           default: [],
           max: LIMITS.trustProxyMax,
           examples: [["127.0.0.1/32", "unix"]],
@@ -118,7 +137,8 @@ export const configSchema = section(
     ),
     site: optional(
       text({
-        description: "Where paths outside the API are passed on to. Default: the built-in page.",
+        description:
+          "Web server to which requests for paths outside the API are forwarded. Default: the built-in page.",
         pattern: "https?://.+",
         rule: "an http:// or https:// URL",
         examples: ["http://127.0.0.1:3000"],
@@ -130,31 +150,35 @@ export const configSchema = section(
     ),
     drain: optional(
       section(
-        { description: "What happens after SIGTERM." },
+        { description: "Graceful shutdown after SIGTERM." },
         {
-          lame_duck: after("New requests are still served, with connection: close.", DEFAULTS.drainLameDuckMs),
-          deadline: after("When streams that still run are ended properly.", DEFAULTS.drainDeadlineMs),
+          lame_duck: after("How long new requests are still served, with connection: close.", DEFAULTS.drainLameDuckMs),
+          deadline: after(
+            "How long running streams may go on after that. Then they are ended properly.",
+            DEFAULTS.drainDeadlineMs,
+          ),
         },
       ),
     ),
     overload: optional(
       section(
         {
-          description: "Where one process is full; near it requests are refused, those of the busiest accounts first.",
+          description:
+            "Limits at which one process is full. Near them requests are refused, those of the busiest accounts first.",
         },
         {
           in_flight_max: optional(
             count({
-              description: "Requests at once. Default: twice what the upstreams take, at least 1000.",
+              description: "Requests in flight. Default: twice what the upstreams take together, at least 1000.",
               min: 1,
               max: LIMITS.concurrencyMax,
             }),
           ),
-          loop_delay: after("Delay of the event loop, 99th percentile.", DEFAULTS.overloadLoopDelayMs),
+          loop_delay: after("Event loop delay, 99th percentile.", DEFAULTS.overloadLoopDelayMs),
           memory: optional(
             size({
               description:
-                "Resident memory. Default: the container's or the machine's. A quarter is room for request bodies of more than 64 KiB.",
+                "Resident memory. Default: the memory limit of the container, or the memory of the machine. A quarter of it is for request bodies above 64 KiB.",
             }),
           ),
         },
@@ -162,14 +186,14 @@ export const configSchema = section(
     ),
     workers: optional(workers),
     heartbeat: after(
-      "Silence on a stream after which the client gets a sign of life, from the first event of the answer on. " +
-        "Until then a front sees none for up to first_byte of each upstream that is tried.",
+      "Silence on a stream after which the client gets a heartbeat. Heartbeats begin with the first event of the answer: " +
+        "before it, a front sees nothing for up to first_byte of each upstream that is tried.",
       DEFAULTS.heartbeatMs,
     ),
     upstream_unavailable_status: optional(
       oneOf(
         {
-          description: "What a client is answered when no upstream could.",
+          description: "Status of the answer when no upstream could answer.",
           default: DEFAULTS.upstreamUnavailableStatus,
         },
         [403, 503],
@@ -178,26 +202,26 @@ export const configSchema = section(
     client_gone_allowance: optional(
       usd({
         description:
-          "US dollars per account and day that requests may cost whose client leaves before it is given anything; beyond it such a client pays. 0: always.",
+          "US dollars per account and day. Up to this amount, a request whose client disconnects before it gets anything is not charged; beyond it, it is. 0: it is always charged.",
         default: DEFAULTS.leftAllowanceUsd,
         examples: ["0.50", "0"],
       }),
     ),
     idempotency: optional(
       section(
-        { description: "Requests that clients send again under the same Idempotency-Key." },
+        { description: "Requests that clients retry with the same Idempotency-Key." },
         {
           enabled: optional(
-            flag({ description: "Whether the header is heeded.", default: DEFAULTS.idempotencyEnabled }),
+            flag({ description: "Whether the Idempotency-Key header is used.", default: DEFAULTS.idempotencyEnabled }),
           ),
-          keep: after("How long a charged request is remembered.", DEFAULTS.idempotencyKeepMs),
+          keep: after("How long a charged request is remembered, from its admission.", DEFAULTS.idempotencyKeepMs),
         },
       ),
     ),
     cors_origins: optional(
       listOf(
         {
-          description: "Origins whose pages may call the API from a browser.",
+          description: "Origins whose web pages may call the API.",
           default: [],
           max: LIMITS.corsOriginsMax,
         },
@@ -213,7 +237,7 @@ export const configSchema = section(
         { description: "The log on standard output." },
         {
           level: optional(
-            oneOf({ description: "What is written.", default: DEFAULTS.logLevel }, [
+            oneOf({ description: "The lowest level that is written.", default: DEFAULTS.logLevel }, [
               "silent",
               "error",
               "warn",
@@ -226,29 +250,33 @@ export const configSchema = section(
     ),
     traces: optional(
       section(
-        { description: "Traces by OpenTelemetry, as OTLP over HTTP. Without this section there are none." },
+        { description: "OpenTelemetry traces, sent as OTLP over HTTP. Default: none." },
         {
           endpoint: text({
-            description: "Where the collector takes traces.",
+            description: "The collector's URL for traces.",
             pattern: "https?://.+",
             rule: "an http:// or https:// URL, such as http://127.0.0.1:4318/v1/traces",
             examples: ["http://127.0.0.1:4318/v1/traces"],
           }),
           headers: optional(
             mapOf(
-              { description: "Sent to the collector.", max: LIMITS.headersPerUpstreamMax, names: HEADER_NAMES },
+              {
+                description: "Headers that are sent to the collector.",
+                max: LIMITS.headersPerUpstreamMax,
+                names: HEADER_NAMES,
+              },
               secret({ description: "The header's value." }),
             ),
           ),
           sample: optional(
-            positive({ description: "Share of the requests that are traced.", default: DEFAULTS.traceSample, max: 1 }),
+            positive({ description: "Share of requests that are traced.", default: DEFAULTS.traceSample, max: 1 }),
           ),
           service_name: optional(
             text({
               description: "The service's name in the traces.",
               default: DEFAULTS.traceServiceName,
               pattern: "[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
-              rule: "a name of at most 63 letters, digits, points, hyphens and underscores",
+              rule: "a name of at most 63 letters, digits, dots, hyphens and underscores",
             }),
           ),
           propagate: optional(
@@ -262,37 +290,41 @@ export const configSchema = section(
     ),
     notices: optional(
       section(
-        { description: "Whom the gateway tells of what happens, by signed webhooks. Without this section nobody." },
+        { description: "Signed webhooks that report events of accounts, keys and upstreams. Default: none are sent." },
         {
           url: secret({
-            description: "Where they are sent; https unless it is on this machine.",
+            description: "The receiver's URL. https, unless it is on this machine or allow_http is set.",
             examples: ["https://hooks.example/tollgate"],
           }),
           secrets: listOf(
             {
-              description: "What they are signed with; several while one takes the place of another.",
+              description: "Secrets that notices are signed with. Several only while one replaces another.",
               max: LIMITS.webhookSecretsMax,
             },
             secret({
-              description: "whsec_ and 24 to 64 bytes in base64.",
+              description: "whsec_ followed by 24 to 64 bytes in base64.",
               examples: ["$" + "{TOLLGATE_WEBHOOK_SECRET}", "file:/run/webhook-secret"],
             }),
           ),
           kinds: optional(
             listOf(
-              { description: "What is told; everything when left out.", max: NOTICE_KINDS.length },
+              { description: "Kinds of notices that are sent. Default: all.", max: NOTICE_KINDS.length },
               oneOf({ description: "A kind of notice." }, NOTICE_KINDS),
             ),
           ),
           balance_below: optional(
             usd({
-              description: "A balance that goes below this many US dollars is told of; an account may have its own.",
+              description:
+                "Sends a notice when a balance falls below this many US dollars. An account can override it.",
               examples: ["5.00"],
             }),
           ),
-          card_ends_within: after("How long before its end a time card is told of.", DEFAULTS.cardEndsWithinMs),
+          card_ends_within: after(
+            "How long before the end of a time card a notice is sent.",
+            DEFAULTS.cardEndsWithinMs,
+          ),
           allow_http: optional(
-            flag({ description: "Whether they may go to another machine unencrypted.", default: false }),
+            flag({ description: "Whether notices may be sent to another machine unencrypted.", default: false }),
           ),
         },
       ),

@@ -1,4 +1,4 @@
-/** The schema of one model server: address, credential, patience, line, health, identity. */
+/** The schema of one upstream: address, credential, timeouts, queue, health, TLS. */
 
 import { PROTOCOL_NAMES } from "../../values/protocol.ts";
 import { formatDuration } from "../compile/units.ts";
@@ -8,31 +8,37 @@ import { HEADER_NAMES, rules } from "./rules.ts";
 import { tls } from "./tls.ts";
 import { count, duration, flag, listOf, mapOf, oneOf, optional, secret, section, text } from "./words.ts";
 
-/** A duration that has a default. */
+/** An optional duration with a default. */
 export const after = (description: string, ms: number) =>
   optional(duration({ description, default: formatDuration(ms) }));
 
 const queue = section(
-  { description: "The line in front of it while max_concurrency are in flight; fair between accounts and keys." },
+  {
+    description:
+      "Queue of requests that wait while max_concurrency requests are in flight. Fair between accounts and between their keys.",
+  },
   {
     max: optional(
       count({
-        description: "Requests that may wait, per process; 0: none does.",
+        description: "Requests that may wait, per process. 0: none.",
         default: DEFAULTS.queueMax,
         min: 0,
         max: LIMITS.queueMax,
       }),
     ),
-    wait: after("How long each may wait before it gets 429.", DEFAULTS.queueWaitMs),
+    wait: after("How long a request may wait before it gets 429.", DEFAULTS.queueWaitMs),
   },
 );
 
 const health = section(
-  { description: "When requests pass it over for a while; never the last route of a model." },
+  {
+    description:
+      "When the upstream is ejected, so that requests skip it for a while. The last route of a model is never skipped.",
+  },
   {
     failures: optional(
       count({
-        description: "So many failures in a row.",
+        description: "Number of failures in a row.",
         default: DEFAULTS.healthFailures,
         min: 1,
         max: LIMITS.healthCountMax,
@@ -40,7 +46,7 @@ const health = section(
     ),
     failure_percent: optional(
       count({
-        description: "Or this share of failures, in percent, within the window.",
+        description: "Or percentage of failures within the window.",
         default: DEFAULTS.healthFailurePercent,
         min: 1,
         max: 100,
@@ -48,33 +54,41 @@ const health = section(
     ),
     outcomes_min: optional(
       count({
-        description: "Outcomes within the window before the share counts.",
+        description: "Outcomes that the window must have before failure_percent applies.",
         default: DEFAULTS.healthOutcomesMin,
         min: 1,
         max: LIMITS.healthCountMax,
       }),
     ),
-    window: after("How far back the share looks.", DEFAULTS.healthWindowMs),
-    cool_down: after("How long it is passed over at first; doubles with each repetition.", DEFAULTS.healthCoolDownMs),
-    cool_down_max: after("The longest; bounds its retry-after too.", DEFAULTS.healthCoolDownMaxMs),
+    window: after("Time over which failure_percent is measured.", DEFAULTS.healthWindowMs),
+    cool_down: after(
+      "How long it is ejected at first. Doubles each time it is ejected again.",
+      DEFAULTS.healthCoolDownMs,
+    ),
+    cool_down_max: after(
+      "The longest ejection. Also bounds the upstream's own retry-after.",
+      DEFAULTS.healthCoolDownMaxMs,
+    ),
   },
 );
 
 export const upstream = section(
-  { description: "A model server." },
+  { description: "One upstream." },
   {
-    protocol: oneOf({ description: "The protocol it speaks." }, PROTOCOL_NAMES),
+    protocol: oneOf({ description: "The protocol that the upstream speaks." }, PROTOCOL_NAMES),
     base_url: text({
-      description: "Where it is, up to and including /v1; no credentials, no query.",
+      description: "Base URL up to and including /v1, without credentials or a query.",
       pattern: "https?://.+",
       rule: "an http:// or https:// URL",
       examples: ["https://models.example/v1"],
     }),
-    api_key: optional(secret({ description: "Its credential.", examples: ["$" + "{EAST_KEY}", "file:/run/east-key"] })),
+    api_key: optional(
+      secret({ description: "The upstream's API key.", examples: ["$" + "{EAST_KEY}", "file:/run/east-key"] }),
+    ),
     headers: optional(
       mapOf(
         {
-          description: "Added to every request to it, after ours.",
+          description: "Headers that are added to every request, after those that Tollgate sets.",
           max: LIMITS.headersPerUpstreamMax,
           names: HEADER_NAMES,
         },
@@ -83,13 +97,19 @@ export const upstream = section(
     ),
     timeouts: optional(
       section(
-        { description: "How long it may take." },
+        { description: "Timeouts of requests to the upstream." },
         {
-          connect: after("To a usable connection.", DEFAULTS.timeoutConnectMs),
-          first_byte: after("Streams: from the request sent to the first body byte.", DEFAULTS.timeoutFirstByteMs),
-          whole: after("Whole replies: from the request sent to the last body byte.", DEFAULTS.timeoutWholeMs),
+          connect: after("Time to open a usable connection.", DEFAULTS.timeoutConnectMs),
+          first_byte: after(
+            "For streams: time from the end of the request to the first body byte.",
+            DEFAULTS.timeoutFirstByteMs,
+          ),
+          whole: after(
+            "For whole replies: time from the end of the request to the last body byte.",
+            DEFAULTS.timeoutWholeMs,
+          ),
           idle: after("Longest silence inside a body.", DEFAULTS.timeoutIdleMs),
-          total: after("A request's whole life, retries included.", DEFAULTS.timeoutTotalMs),
+          total: after("Time for the whole request, including retries.", DEFAULTS.timeoutTotalMs),
         },
       ),
     ),
@@ -106,20 +126,22 @@ export const upstream = section(
     on_client_gone: optional(
       oneOf(
         {
-          description: "A client left in mid-stream: stop the upstream, or read on to its end for its own token count.",
+          description:
+            "When a client disconnects in mid-stream. abort: the upstream request is ended; drain: it is read to its end for the upstream's token count.",
           default: DEFAULTS.onClientGone,
         },
         ["abort", "drain"],
       ),
     ),
     client_gone_grace: after(
-      "With abort: the longest that it is read on for its count where its model may have thought out of sight.",
+      "With abort: how long the upstream is still read for its token count if the model may have produced hidden reasoning.",
       DEFAULTS.clientGoneGraceMs,
     ),
     unknown_members: optional(
       oneOf(
         {
-          description: "Members of a request that no protocol lists: left out and named in the answer, or passed on.",
+          description:
+            "Request members that no protocol lists. drop: they are removed, and the answer names them; pass: they are sent.",
           default: DEFAULTS.unknownMembers,
         },
         ["drop", "pass"],
@@ -128,12 +150,13 @@ export const upstream = section(
     pass_members: optional(
       listOf(
         {
-          description: "Members that no protocol lists and that this server gets; a nested one with a dot.",
+          description:
+            "Request members that no protocol lists and that are sent to this upstream. Write a nested one with a dot.",
           max: LIMITS.passedMembersMax,
           examples: [["documents", "chat_template_kwargs.documents"]],
         },
         text({
-          description: "A member's name.",
+          description: "The name of a member.",
           pattern: "[A-Za-z_$][A-Za-z0-9_$-]{0,63}(?:\\.[A-Za-z_$][A-Za-z0-9_$-]{0,63}){0,3}",
           rule: "a member's name, or up to four names with dots between them",
         }),
@@ -143,11 +166,11 @@ export const upstream = section(
     stateful: optional(
       flag({
         description:
-          "Responses only: it keeps responses that its clients may refer to (previous_response_id, GET, DELETE), each account its own.",
+          "For responses upstreams: the upstream stores responses, and clients may refer to them (previous_response_id, GET, DELETE). An account can use only its own.",
         default: false,
       }),
     ),
     tls: optional(tls("base_url")),
-    rules: rules("to this server"),
+    rules: rules("to requests to this upstream"),
   },
 );

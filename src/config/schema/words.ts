@@ -1,6 +1,6 @@
 /**
- * The vocabulary that the schema is written in, on top of `typebox`. Each word makes JSON Schema for editors and carries,
- * as `errorMessage`, the sentence that both editors and our own loader answer a wrong value with.
+ * The building blocks of the schema, on top of `typebox`. Each returns JSON Schema for editors. Its `errorMessage` is
+ * what editors and our own loader show for a wrong value.
  */
 import Type, { type Static, type TProperties, type TSchema } from "typebox";
 import { Errors } from "typebox/schema";
@@ -10,14 +10,14 @@ import { LIMITS } from "../defaults.ts";
 export type { Static, TSchema };
 export const optional = Type.Optional;
 
-/** What editors show of a word, beside its type. */
+/** What editors show for a value, in addition to its type. */
 interface About {
   readonly description: string;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
 }
 
-/** In the file a text may hold `${NAME}` where the schema wants a certain form. */
+/** In the file, a string may hold `${NAME}` even if the schema requires a pattern. */
 const WITH_REFERENCE = ".*\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}.*";
 const orReference = (pattern: string): string => `^(?:${pattern}|${WITH_REFERENCE})$`;
 
@@ -26,7 +26,7 @@ export function section<P extends TProperties>(about: About, properties: P) {
   return Type.Object(properties, { ...about, additionalProperties: false, errorMessage: "must be a mapping of keys" });
 }
 
-/** A mapping from names, of one form, to values of one kind. */
+/** A mapping from names that match one pattern to values of one type. */
 export function mapOf<V extends TSchema>(
   about: About & { max: number; min?: number; names: { pattern: string; rule: string } },
   value: V,
@@ -47,23 +47,25 @@ export function listOf<V extends TSchema>(about: About & { max: number; min?: nu
     ...rest,
     ...(min === undefined ? {} : { minItems: min }),
     maxItems: max,
-    errorMessage: "must be a list: in brackets, [one, two], or a line with a dash for each",
+    errorMessage: "must be a list: [one, two], or one line with a dash per entry",
   });
 }
 
-/** A text of one form; `rule` completes "must be". */
+/** A string that matches a pattern; `rule` completes "must be". */
 export function text(about: About & { pattern: string; rule: string }) {
   const { pattern, rule, ...rest } = about;
   return Type.String({ ...rest, pattern: orReference(pattern), errorMessage: `must be ${rule}` });
 }
 
-/** A text that is never shown: `writeOnly` is what the loader goes by. `file:/path` is read. */
+/**
+ * A string that is never shown; the loader recognizes it by `writeOnly`. `file:/path` is replaced by the file's text.
+ */
 export function secret(about: About) {
   return Type.String({
     ...about,
     minLength: 1,
     writeOnly: true,
-    errorMessage: "must be a non-empty text, best $" + "{NAME} of an environment variable or file:/path",
+    errorMessage: "must be a non-empty string, preferably $" + "{NAME} (an environment variable) or file:/path",
   });
 }
 
@@ -78,7 +80,7 @@ export function count(about: About & { min: number; max: number }) {
   });
 }
 
-/** A whole number from 1 on, or `auto`. */
+/** A whole number of at least 1, or `auto`. */
 export function autoOrCount(about: About & { max: number }) {
   const { max, ...rest } = about;
   return Type.Union([Type.Literal("auto"), Type.Integer({ minimum: 1, maximum: max })], {
@@ -102,16 +104,16 @@ export function flag(about: About) {
 }
 
 export function oneOf<const T extends readonly (string | number)[]>(about: About, values: T) {
-  // `Type.Enum` forgets the literal types of a list that it is given as an argument.
+  // `Type.Enum` loses the literal types of a list that is passed as an argument.
   return Type.Unsafe<T[number]>({ ...about, enum: [...values], errorMessage: `must be one of ${values.join(", ")}` });
 }
 
-/** A value of any kind. */
+/** A value of any type. */
 export function anything(about: About) {
   return Type.Unknown({ ...about });
 }
 
-/** The one value of a mapping that so far has no keys. */
+/** An empty mapping: it has no keys so far. */
 export function nothing(about: About) {
   return Type.Object({}, { ...about, additionalProperties: false, errorMessage: "must be an empty mapping: {}" });
 }
@@ -120,11 +122,11 @@ export function duration(about: About) {
   return text({
     ...about,
     pattern: "(?:0|[1-9][0-9]{0,8})(?:ms|s|m|h|d)",
-    rule: "a duration: a whole number and a unit (ms, s, m, h, d) without a blank, such as 5s",
+    rule: "a duration: a whole number and a unit (ms, s, m, h, d) without a space, such as 5s",
   });
 }
 
-/** A text or a bare whole number, for quantities that people write both ways. */
+/** A string or a bare whole number, for quantities that people write both ways. */
 function textOrInteger(about: About & { pattern: string; max: number; errorMessage: string }) {
   const { pattern, max, errorMessage, ...rest } = about;
   return Type.Union([Type.String({ pattern: orReference(pattern) }), Type.Integer({ minimum: 0, maximum: max })], {
@@ -138,19 +140,19 @@ export function size(about: About) {
     ...about,
     pattern: "[1-9][0-9]{0,11}(?:B|KiB|MiB|GiB|TiB)?",
     max: Number.MAX_SAFE_INTEGER,
-    errorMessage: "must be a size: a whole number of bytes, or one with B, KiB, MiB, GiB or TiB, such as 32MiB",
+    errorMessage: "must be a size: a whole number, in bytes or with the unit B, KiB, MiB, GiB or TiB, such as 32MiB",
   });
 }
 
-/** US dollars, exact: a quoted decimal. A YAML number with a point is binary and cannot hold 0.1. */
+/** US dollars, exact, as a quoted decimal. A YAML number with a decimal point is binary and cannot hold 0.1 exactly. */
 export function usd(about: About) {
   return textOrInteger({
     ...about,
     pattern: "(?:0|[1-9][0-9]{0,6})(?:\\.[0-9]{1,9})?",
     max: 9_000_000,
     errorMessage:
-      'must be US dollars as a quoted decimal such as "1.25": not negative, at most nine decimals and 9000000 ' +
-      "(only a whole number may stand without quotes)",
+      'must be US dollars as a quoted decimal such as "1.25": from 0 to 9000000, with at most nine decimals ' +
+      "(only a whole number may be written without quotes)",
   });
 }
 
@@ -160,12 +162,12 @@ export function factor(about: About) {
     pattern: "(?:0|[1-9][0-9]{0,3})(?:\\.[0-9]{1,6})?",
     max: LIMITS.multiplierMax,
     errorMessage:
-      `must be a factor as a quoted decimal such as "1.5": at most six decimals and ${LIMITS.multiplierMax} ` +
-      "(only a whole number may stand without quotes)",
+      `must be a factor as a quoted decimal such as "1.5": from 0 to ${LIMITS.multiplierMax}, with at most six decimals ` +
+      "(only a whole number may be written without quotes)",
   });
 }
 
-/** What the checker needs to know of an error; the schema gives the rest. */
+/** What the checker needs from an error; the schema gives the rest. */
 export interface SchemaError {
   readonly keyword: string;
   readonly path: (string | number)[];
@@ -173,9 +175,9 @@ export interface SchemaError {
   readonly names: readonly string[];
 }
 
-/** Every deviation of `value` from `schema`; a place may come up more than once. */
+/** Every deviation of `value` from `schema`. The same path may occur more than once. */
 export function schemaErrors(schema: TSchema, value: unknown): SchemaError[] {
-  // Typebox stops at 8 by default, and a configuration's author wants to hear everything at once.
+  // Typebox stops at 8 by default; the author of a configuration wants to see all errors at once.
   TypeboxSettings.Set({ maxErrors: LIMITS.problemsMax * 4 });
   const [, errors] = Errors(schema, value);
   return errors.map((error) => {
@@ -188,7 +190,7 @@ export function schemaErrors(schema: TSchema, value: unknown): SchemaError[] {
   });
 }
 
-/** RFC 6901. A part is a list position where the value it points into is a list. */
+/** Parses a JSON Pointer (RFC 6901). A part is a list position if the value that it points into is a list. */
 function pathOf(pointer: string, top: unknown): (string | number)[] {
   const path: (string | number)[] = [];
   let value = top;
@@ -200,17 +202,17 @@ function pathOf(pointer: string, top: unknown): (string | number)[] {
   return path;
 }
 
-/* The forms that names in the configuration have. */
+/* The patterns of names in the configuration. */
 
-/** Names of models come from strangers' requests and are matched byte for byte. */
+/** Model names come from clients' requests and are matched byte for byte. */
 export const MODEL_NAMES = {
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$",
-  rule: "starts with a letter or digit, followed by up to 127 of A-Z a-z 0-9 . _ : / -",
+  rule: "starts with a letter or digit, followed by up to 127 characters of A-Z a-z 0-9 . _ : / -",
 };
-/** Names of everything else become metric labels and parts of store records. */
+/** All other names become metric labels and parts of store records. */
 export const PLAIN_NAMES = {
   pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-  rule: "starts with a letter or digit, followed by up to 63 of A-Z a-z 0-9 . _ -",
+  rule: "starts with a letter or digit, followed by up to 63 characters of A-Z a-z 0-9 . _ -",
 };
 
 export const plainName = (description: string) =>

@@ -1,4 +1,4 @@
-/** The catalog as the file would have it: plans, models with their prices, groups and cards. */
+/** The catalog in the form of the file: plans, models with their prices, groups and cards. */
 
 import type { CardKind, Catalog, Group, Model, Route } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
@@ -7,7 +7,7 @@ import type { Price, TierPrices, UnitPrices } from "../../values/price.ts";
 import { formatDuration, formatMultiplier } from "../compile/units.ts";
 import { writtenRules } from "./rules.ts";
 
-/** The sections of the file that say what is sold. */
+/** The catalog's sections of the file. */
 export function writtenCatalog({ plans, models, groups, cards }: Catalog): JsonObject {
   return {
     plans: Object.fromEntries([...plans].map((name) => [name, {}])),
@@ -54,7 +54,7 @@ function writtenRoute({ upstream, upstreamModel, weight, priority, answersAs, co
   };
 }
 
-/** The file has the names of `values/catalog.ts`, in its own spelling. */
+/** The file uses the names of `values/catalog.ts`, in snake_case. */
 const fileName = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 function writtenPrice(price: Price): JsonObject {

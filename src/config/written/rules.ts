@@ -1,8 +1,8 @@
-/** Rules for what goes upstream, as the file would have them. */
+/** Rules in the form of the file. */
 import type { JsonObject } from "../../values/json-object.ts";
 import type { Assignment, Rule, RuleAction } from "../../values/rules.ts";
 
-/** Each in the words of the file, in their order. */
+/** Each rule in the form of the file, in the same order. */
 export function writtenRules(rules: readonly Rule[]): readonly JsonObject[] {
   return rules.map(({ protocol, action }) => ({ protocol, ...writtenAction(action) }));
 }

@@ -1,4 +1,4 @@
-/** A model server as the file would have it. */
+/** An upstream in the form of the file. */
 
 import type { Catalog } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
@@ -7,8 +7,8 @@ import { formatDuration } from "../compile/units.ts";
 import { writtenRules } from "./rules.ts";
 
 /**
- * @param catalog its routes know what is the server's own beside its settings, and are one as another; without a route that is
- *   not known, and counts nowhere. `prompt_cache` is among the capabilities of each route.
+ * @param catalog its routes hold the upstream's members, rules and `stateful`, which are the same in each of its
+ * routes. Without a route these are unknown and have no effect. `prompt_cache` is among the capabilities of each route.
  */
 export function writtenUpstream(upstream: UpstreamSettings, catalog: Catalog): JsonObject {
   const { timeouts, queue, health, tls } = upstream;
@@ -49,7 +49,7 @@ export function writtenUpstream(upstream: UpstreamSettings, catalog: Catalog): J
   };
 }
 
-/** With the texts of its files in place of their names. */
+/** The `tls` section, with the content of the files instead of their paths. */
 export function writtenTls({ ca, identity, serverName }: TlsSettings): JsonObject {
   return { ca_file: ca, cert_file: identity?.cert, key_file: identity?.key, server_name: serverName };
 }

@@ -1,6 +1,7 @@
 /**
- * Settings as a file would have them, for operators to read: by the file's names and units, with what is so by default. Loaded
- * again they are the same settings, but for files whose text is in force (the PEM of `tls`) and a store's password.
+ * Settings in the form of the file, for operators to read: with the file's names and units, including defaults. Loaded
+ * again they give the same settings, except for the PEM files of `tls`, which are shown by content, and the store's
+ * password.
  */
 import type { JsonObject } from "../../values/json-object.ts";
 import { formatUsd } from "../../values/money.ts";
@@ -20,7 +21,7 @@ import { formatDuration, formatSize } from "../compile/units.ts";
 import { writtenCatalog } from "./catalog.ts";
 import { writtenTls, writtenUpstream } from "./upstream.ts";
 
-/** @returns plain values, and each secret as a `Secret`; what is not set is undefined. */
+/** @returns plain values, and each secret as a `Secret`. What is not set is undefined. */
 export function asWritten(settings: Settings): JsonObject {
   const { journal, drain, overload, idempotency, catalog } = settings;
   return {
@@ -67,7 +68,7 @@ function endpointText({ host, port }: { readonly host: string; readonly port: nu
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Who somebody is at the store is said by `***` as a whole. */
+/** Replaces the credentials in the store's address. */
 const CREDENTIALS = "***@";
 
 function storeText(store: StoreSettings): string {
@@ -88,7 +89,7 @@ function storeText(store: StoreSettings): string {
 
 const schemeOf = ({ tls }: { readonly tls: TlsSettings | undefined }) => (tls ? "rediss" : "redis");
 
-/** What the address does not say; a member for each part that has any. */
+/** The `redis` section; undefined if it would be empty. */
 function writtenRedis(store: StoreSettings): JsonObject | undefined {
   if (store.kind === "embedded") return undefined;
   const tls = store.tls && writtenTls(store.tls);

@@ -18,7 +18,7 @@ export const KEY_LIMITS = object("KeyLimits", {
   requests_per_minute: orNull(count("Requests per minute; null: no such limit.", 60)),
   tokens_per_minute: orNull(count("Tokens per minute; null: no such limit.", 100_000)),
   concurrency: orNull(count("Requests at once; null: no such limit.", 5)),
-  models: orNull(list(text("A model's name, or the beginning of names followed by *.", "small-*"))),
+  models: orNull(list(text("A model name, or a prefix of model names followed by *.", "small-*"))),
   addresses: orNull(list(text("An address, or a CIDR block.", "192.0.2.0/24"))),
 });
 export type KeyLimitsAnswer = Static<typeof KEY_LIMITS>;

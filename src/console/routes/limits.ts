@@ -49,7 +49,7 @@ const NewKeyLimits = Type.Object(
       Type.Array(
         Type.String({
           pattern: "^(?:[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}|(?:[A-Za-z0-9][A-Za-z0-9._:/-]{0,126})?\\*)$",
-          description: "the name of a model, or the beginning of names followed by one * at the end",
+          description: "a model name, or a prefix of model names with one * at the end",
           "x-remedy": "Copy the name from the catalog.",
           examples: ["small-*"],
         }),

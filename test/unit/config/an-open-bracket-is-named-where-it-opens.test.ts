@@ -34,6 +34,6 @@ test("so is a quote, and what is closed too often is named where it stands", () 
   const loaded = loadConfig({ text: 'admin_token: "hunter2\nplans: {}\n', env: {} });
   assert.match(JSON.stringify(loaded), /the quote that opens here is not closed.* by line 3/);
   assert.doesNotMatch(JSON.stringify(loaded), /hunter2/, "no secret is shown");
-  assert.match(faultOf("a: [x]]\n"), /^1:7 not valid YAML: this does not belong here/);
+  assert.match(faultOf("a: [x]]\n"), /^1:7 not valid YAML: unexpected text/);
   assert.match(faultOf("a: b: 1\n"), /^1:\d not valid YAML/);
 });

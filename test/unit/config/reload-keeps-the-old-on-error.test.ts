@@ -74,7 +74,11 @@ test("a defect of loading, or of who takes the settings, is a problem like other
   watch.reload();
   assert.deepEqual(
     problems.map(([problem]) => problem?.message),
-    ["it cannot be taken: a defect", "it cannot be taken: a defect", "it cannot be taken: another defect"],
+    [
+      "the configuration cannot be loaded: a defect",
+      "the configuration cannot be loaded: a defect",
+      "the configuration cannot be loaded: another defect",
+    ],
   );
   assert.equal(settings.length, 2);
 });

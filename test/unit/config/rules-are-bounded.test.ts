@@ -45,7 +45,7 @@ const BOUNDS: readonly [string, (more: number) => object[], string][] = [
   [
     "a path",
     (more) => [{ drop: [many(8 + more).join(".")] }],
-    'groups.g.rules[0].drop[0]: "0.1.2.3.4.5.6.7.8" is refused: it must be a parameter as the upstream spells it, with dots into mappings: up to 8 parts of letters, digits, _ and -',
+    'groups.g.rules[0].drop[0]: "0.1.2.3.4.5.6.7.8" is refused: it must be a parameter as the upstream spells it, with dots for nested ones: up to 8 parts of letters, digits, _ and -',
   ],
 ];
 

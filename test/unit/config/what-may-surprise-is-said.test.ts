@@ -31,8 +31,8 @@ test("a base_url with the endpoint in it is said to be asked for it twice", () =
   assert.deepEqual(
     warned(["http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1/messages/", "http://127.0.0.1:9/responses"]),
     [
-      "upstreams.u1.base_url has the endpoint in it: requests will go to http://127.0.0.1:9/v1/messages/messages. Make it http://127.0.0.1:9/v1",
-      "upstreams.u2.base_url has the endpoint in it: requests will go to http://127.0.0.1:9/responses/messages. Make it http://127.0.0.1:9",
+      "upstreams.u1.base_url includes the endpoint: requests will go to http://127.0.0.1:9/v1/messages/messages. Change it to http://127.0.0.1:9/v1",
+      "upstreams.u2.base_url includes the endpoint: requests will go to http://127.0.0.1:9/responses/messages. Change it to http://127.0.0.1:9",
     ],
   );
   assert.deepEqual(warned(["http://127.0.0.1:9/v1", "http://127.0.0.1:9/some-responses/v1"]), []);
@@ -42,7 +42,7 @@ test("the tls of an upstream that is asked over http is said to have no effect",
   const said = (url: string, tls: string) =>
     warningsOfText(`upstreams: {u: {protocol: chat, base_url: "${url}", tls: ${tls}}}\n${served(["u"])}`);
   assert.deepEqual(said("http://models.internal/v1", "{server_name: models.internal}"), [
-    "upstreams.u.tls has no effect, since its base_url is http://: what goes there, its api_key included, can be read on the way. Make it https://, or take tls out",
+    "upstreams.u.tls has no effect, because its base_url is http://: everything sent there, including its api_key, can be read on the way. Change it to https://, or remove tls",
   ]);
   assert.deepEqual(said("https://models.internal/v1", "{server_name: models.internal}"), []);
   assert.deepEqual(said("http://models.internal/v1", "{}"), []);
@@ -52,7 +52,7 @@ test("an endpoint for traces without its path is said to be where no collector l
   const said = (url: string) => warningsOfText(`traces: {endpoint: "${url}"}\n${EAST}${served(["east"])}`);
   for (const url of ["http://127.0.0.1:4318", "http://127.0.0.1:4318/"])
     assert.deepEqual(said(url), [
-      "traces.endpoint has no path: spans will go to http://127.0.0.1:4318/, and collectors take them at /v1/traces. Make it http://127.0.0.1:4318/v1/traces",
+      "traces.endpoint has no path: spans will go to http://127.0.0.1:4318/, but collectors receive them at /v1/traces. Change it to http://127.0.0.1:4318/v1/traces",
     ]);
   assert.deepEqual(said("http://127.0.0.1:4318/v1/traces"), []);
   assert.deepEqual(said("https://collector.example/otlp/v1/traces"), []);
@@ -64,10 +64,10 @@ test("a base_url without a version is said to be asked where few servers are", (
     return warningsOfText(`upstreams: {u: {protocol: ${protocol}, base_url: "${url}"}}\n${served(["u"])}`);
   };
   assert.deepEqual(said("chat http://127.0.0.1:8000"), [
-    "upstreams.u.base_url has no version in it: requests will go to http://127.0.0.1:8000/chat/completions, and most servers have that below /v1. If this one does, make it http://127.0.0.1:8000/v1",
+    "upstreams.u.base_url has no version: requests will go to http://127.0.0.1:8000/chat/completions, but most servers have that path below /v1. If this one does too, change it to http://127.0.0.1:8000/v1",
   ]);
   assert.deepEqual(said("messages https://vendor.example/anthropic/"), [
-    "upstreams.u.base_url has no version in it: requests will go to https://vendor.example/anthropic/messages, and most servers have that below /v1. If this one does, make it https://vendor.example/anthropic/v1",
+    "upstreams.u.base_url has no version: requests will go to https://vendor.example/anthropic/messages, but most servers have that path below /v1. If this one does too, change it to https://vendor.example/anthropic/v1",
   ]);
   for (const good of [
     "chat http://127.0.0.1:8000/v1/",
@@ -84,7 +84,7 @@ test("a base_url without a version is said to be asked where few servers are", (
 test("a lame duck that is longer than the drain after it is said to be perhaps the wrong way round", () => {
   const draining = (times: string) => warningsOfText(`drain: {${times}}\n${EAST}${served(["east"])}`);
   assert.deepEqual(draining("lame_duck: 10m, deadline: 5s"), [
-    "drain.lame_duck (10m) is longer than drain.deadline (5s), which begins after it: new requests are taken for 10m, and then what streams is cut after 5s. They may be the wrong way round",
+    "drain.lame_duck (10m) is longer than drain.deadline (5s), which begins after it: new requests are accepted for 10m, and then running streams are cut after 5s. The two values may be swapped",
   ]);
   assert.deepEqual([...draining("lame_duck: 5s, deadline: 5s"), ...draining("deadline: 5s")], []);
 });
@@ -107,7 +107,7 @@ test("a route that costs more than is paid for it is said to lose money", () => 
   const groups = (multiplier: string) =>
     `cheap: {kind: pay_per_use, models: [m], multiplier: "0.5"}, g: {kind: pay_per_use, models: ["*"], multiplier: "${multiplier}"}`;
   assert.deepEqual(priced(price, dear, groups("1.2")), [
-    "models.m.routes[1].cost is above the model's price times 1.2, its dearest group: input 1.50 above 1.00; such requests cost more than they earn",
+    "models.m.routes[1].cost is above the model's price times 1.2, the multiplier of its most expensive group: input 1.50 above 1.00; such requests cost more than they earn",
   ]);
   assert.deepEqual(priced(price, dear, groups("1.5")), [], "one group may be a friend's");
   assert.deepEqual(priced(price, price), []);
@@ -128,8 +128,8 @@ test("a price per token is said to be one", () => {
 
 test("a model that no group serves is said to be nobody's", () => {
   assert.deepEqual(warningsOfText(EAST + served(["east"], ["big-1", "big-2", "small"], "big-1")), [
-    "models.big-2 is in no group: no key can use it; name it under groups.NAME.models",
-    "models.small is in no group: no key can use it; name it under groups.NAME.models",
+    "models.big-2 is in no group, so no key can use it; add it under groups.NAME.models",
+    "models.small is in no group, so no key can use it; add it under groups.NAME.models",
   ]);
   assert.deepEqual(warningsOfText(EAST + served(["east"], ["big-1", "big-2"], "big-*")), []);
 });
@@ -138,8 +138,8 @@ test("an upstream that no route uses is said to be asked by nobody", () => {
   const two =
     'upstreams: {east: {protocol: chat, base_url: "http://127.0.0.1:9/v1"}, west: {protocol: chat, base_url: "http://127.0.0.1:9/chat/completions"}}';
   assert.deepEqual(warningsOfText(two + served(["east"])), [
-    "upstreams.west is in no route: it is never asked; name it under models.NAME.routes",
-    "upstreams.west.base_url has the endpoint in it: requests will go to http://127.0.0.1:9/chat/completions/chat/completions. Make it http://127.0.0.1:9",
+    "upstreams.west is in no route, so it is never used; add it under models.NAME.routes",
+    "upstreams.west.base_url includes the endpoint: requests will go to http://127.0.0.1:9/chat/completions/chat/completions. Change it to http://127.0.0.1:9",
   ]);
   assert.deepEqual(warningsOfText(two.replace("/chat/completions", "/v1") + served(["east", "west"])), []);
 });
@@ -148,7 +148,7 @@ test("an address of the console at which no browser keeps a sign-in is said to l
   const at = (url: string, rest = "") =>
     warningsOfText(`console: {public_url: "${url}"${rest}}\n${EAST}${served(["east"])}`);
   const said = (key: string) =>
-    `${key} is http:// and not this machine: browsers keep the cookie of a sign-in over https:// only, so nobody can sign in there. Name the front's https:// address`;
+    `${key} is http:// and not this machine: browsers keep the sign-in cookie only over https://, so nobody can sign in there. Use the front's https:// address`;
   assert.deepEqual(at("http://gate.example"), [said("console.public_url")]);
   assert.deepEqual(at("http://127.gate.example:8787"), [said("console.public_url")]);
   for (const good of ["https://gate.example", "http://localhost:8787", "http://127.0.0.2:8787", "http://[::1]:8787"]) {
@@ -164,8 +164,8 @@ test("an address of the console at which no browser keeps a sign-in is said to l
 test("a port at which no browser and no fetch asks is said to be one", () => {
   const at = (addresses: string) => warningsOfText(`${addresses}\n${EAST}${served(["east"])}`);
   assert.deepEqual(at("listen: 127.0.0.1:6000\nadmin: 127.0.0.1:6667\nadmin_token: 0123456789abcdef"), [
-    "listen has the port 6000, at which browsers and fetch ask nobody: no console can be opened there, and SDKs that ask by fetch do not get in. Take another one",
-    "admin has the port 6667, at which browsers and fetch ask nobody: no console can be opened there, and commands cannot ask. Take another one",
+    "listen has the port 6000, which browsers and fetch block: the console cannot be opened there, and SDKs that use fetch cannot connect. Use another port",
+    "admin has the port 6667, which browsers and fetch block: the console cannot be opened there, and commands cannot reach the admin API. Use another port",
   ]);
   assert.deepEqual(at("listen: 127.0.0.1:0\nadmin: unix:/run/tollgate/6667"), []);
 });
@@ -174,7 +174,7 @@ test("a trust in everybody is said to let anybody claim any address, and any acc
   const trusting = (blocks: string, rest = "") =>
     warningsOfText(`trust_proxy: [${blocks}]\n${rest}${EAST}${served(["east"])}`);
   const said = (block: string, account = "") =>
-    `trust_proxy has ${block}, which is everybody: whoever connects may claim any address in X-Forwarded-For${account}. Name the front's own address`;
+    `trust_proxy has ${block}, which matches every peer: anyone who connects can claim any address in X-Forwarded-For${account}. Use the front's own address`;
   assert.deepEqual(
     trusting('0.0.0.0/0, unix, "::/0"'),
     ["0.0.0.0/0", "::/0"].map((one) => said(one)),

@@ -60,13 +60,13 @@ test("a socket that is in use, and one whose path is too long", async (t) => {
   t.after(() => server.close());
   assert.equal(
     (await failureAt({ kind: "unix", path })).message,
-    `another program listens on the socket ${path}, or a file is in its place (setting listen); ` +
-      `stop that program, or name another file, such as listen: unix:${path}.2`,
+    `another program listens on the socket ${path}, or a file of that name is in the way (setting listen); ` +
+      `stop that program, or use another path, such as listen: unix:${path}.2`,
   );
   const long = join(dir, "s".repeat(200));
   assert.equal(
     (await failureAt({ kind: "unix", path: long })).message,
-    `the path of the socket is too long: ${long} (setting listen); name a shorter one, of at most 107 bytes`,
+    `the path of the socket is too long: ${long} (setting listen); use a shorter one, of at most 107 bytes`,
   );
 });
 

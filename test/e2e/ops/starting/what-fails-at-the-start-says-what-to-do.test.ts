@@ -93,7 +93,7 @@ for (const setting of ["listen", "admin"] as const) {
     const said = await refusalOf(["--config", configured(dir, { [setting]: `127.0.0.1:${port}` })]);
     const words = `^tollgate: port ${port} on 127\\.0\\.0\\.1 is in use by another program \\(setting ${setting}\\); `;
     const another = new RegExp(
-      `${words}stop that program, or take another port, such as ${setting}: 127\\.0\\.0\\.1:(\\d+)\n$`,
+      `${words}stop that program, or use another port, such as ${setting}: 127\\.0\\.0\\.1:(\\d+)\n$`,
     );
     const free = Number(another.exec(said)?.[1]);
     assert.ok(free > port, said);
