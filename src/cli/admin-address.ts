@@ -1,16 +1,16 @@
-/** Where the commands ask their gateway: at an address of TCP, by fetch, or at a unix socket, which fetch cannot ask. */
+/** The gateway's admin address: a TCP address, called with fetch, or a Unix socket, which fetch does not support. */
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { CliFailure } from "./failure.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8788";
-/** As `admin` stands in the configuration: an address without `http://`, IPv6 in brackets. */
+/** The form of `admin` in the configuration: an address without `http://`, IPv6 in brackets. */
 const HOST_AND_PORT = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d+$/i;
 /** sun_path of unix(7) holds 108 bytes with its final NUL. */
 const SOCKET_PATH_BYTES_MAX = 107;
-/** What is asked at a socket needs a name all the same; the admin API takes each at one. */
+/** A request to a socket needs a host name too; at a socket the admin API accepts any. */
 const SOCKET_BASE = "http://localhost";
 
-/** Where a command's words and its environment say that the gateway is. */
+/** The address as given by options and the environment. */
 export interface TypedAddress {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly fetch: typeof fetch;
@@ -21,14 +21,14 @@ export interface TypedAddress {
 export interface AdminAddress {
   /** For people. */
   readonly name: string;
-  /** What paths are appended to: a URL without a slash at its end. */
+  /** Base URL for paths, without a trailing slash. */
   readonly base: string;
   readonly fetch: typeof fetch;
 }
 
 /**
  * The gateway's admin address: `--admin`, else `TOLLGATE_ADMIN_URL`, else the default of the configuration.
- * @throws CliFailure 2 for an address that is none
+ * @throws CliFailure 2 for an invalid address
  */
 export function adminAddress({ env, fetch: ask, admin }: TypedAddress): AdminAddress {
   const from = admin === undefined ? "TOLLGATE_ADMIN_URL" : "--admin";
@@ -42,10 +42,10 @@ function readBase(typed: string, from: string): string {
   const text = HOST_AND_PORT.test(typed) ? `http://${typed}` : typed;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    // The text is not repeated: it may hold a password.
+    // The text is not shown: it may contain a password.
     throw new CliFailure(
       2,
-      `${from} must be an address such as ${DEFAULT_URL}, without user or query, or a socket: unix:/path.`,
+      `${from} must be an address such as ${DEFAULT_URL}, without user name, password or query, or a socket: unix:/path.`,
     );
   }
   return url.href.replace(/\/+$/, "");
@@ -61,11 +61,11 @@ function socketAddress(typed: string, from: string): AdminAddress {
 }
 
 /**
- * As much of fetch as the commands need. Redirects are not followed, so that the token goes nowhere else. Each question has a connection
- * of its own: a kept one may be closed by the gateway at the very time that it is used again.
+ * The part of fetch that the commands need. Redirects are not followed, so that the token is sent nowhere else. Each
+ * request has its own connection: the gateway may close a kept one just when it is reused.
  */
 async function askSocket(socketPath: string, url: string, init: RequestInit = {}): Promise<Response> {
-  // Read here: the commands that ask at no socket start sooner.
+  // Imported here, so that commands that use no socket start faster.
   const { request } = await import("node:http");
   const { pathname, search, host } = new URL(url);
   const { method = "GET", headers, body, signal } = init;
@@ -78,7 +78,7 @@ async function askSocket(socketPath: string, url: string, init: RequestInit = {}
     ...(signal && { signal }),
   };
   const answer = await answerTo(request(options), { body: body as string | undefined, signal });
-  // These have no body, and Response wants none for them.
+  // These statuses have no body, and Response does not accept one.
   return new Response([204, 205, 304].includes(answer.status) ? null : answer.body, { status: answer.status });
 }
 
@@ -87,7 +87,7 @@ function answerTo(
   { body, signal }: { body: string | undefined; signal: AbortSignal | null | undefined },
 ): Promise<{ status: number; body: Buffer<ArrayBuffer> }> {
   return new Promise((resolve, reject) => {
-    // As fetch has it: why it was ended, and not that it was.
+    // As in fetch: an aborted request fails with the reason of the abort.
     const fail = (error: Error) => reject(signal?.aborted ? signal.reason : error);
     asked.on("error", fail);
     asked.on("response", (answer: IncomingMessage) => {

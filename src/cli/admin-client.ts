@@ -1,6 +1,6 @@
 /**
- * The command line's side of the admin API: finds the gateway and its token, asks, and turns every way of failing into
- * a sentence that says what to do. The token goes into one header and nowhere else.
+ * The client of the admin API: finds the gateway and its token, sends requests, and turns every failure into a message
+ * that says what to do. The token is sent only in the authorization header.
  */
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -13,21 +13,21 @@ import { type AdminAddress, adminAddress, type TypedAddress } from "./admin-addr
 import { CliFailure } from "./failure.ts";
 import type { Terminal } from "./output/terminal.ts";
 
-/** The code of a failure where no gateway answered. */
+/** The code of a failure if no gateway answered. */
 export const UNREACHABLE = "unreachable";
 
-/** Where `serve` puts the token that it makes, inside the data folder. */
+/** The file in the data folder to which `serve` writes the token that it generates. */
 const TOKEN_FILE = "admin-token";
-/** How long one question to the gateway may take. */
+/** How long one request to the gateway may take. */
 const CALL_TIMEOUT_MS = 30_000;
 
 export type Env = TypedAddress["env"];
 
-/** Where a command looks for its gateway: what was typed comes before what the environment says. */
+/** Where a command looks for its gateway. Options take precedence over the environment. */
 export interface GatewayPlace extends TypedAddress {
   /** `--data`: the folder that holds the token. */
   readonly data?: string | undefined;
-  /** Ends what is under way. */
+  /** Aborts a running request. */
   readonly stop?: AbortSignal | undefined;
 }
 
@@ -38,17 +38,17 @@ interface AdminAnswer {
 
 export interface AdminClient {
   /**
-   * @param path below `/admin/v1`, made with `segment`
-   * @throws CliFailure when the gateway refuses or does not answer
+   * @param path path below `/admin/v1`, built with `segment`
+   * @throws CliFailure if the gateway refuses or does not answer
    */
   call(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<AdminAnswer>;
 }
 
 /**
- * Makes a client. The address is `--admin`, else `TOLLGATE_ADMIN_URL`; the token is `TOLLGATE_ADMIN_TOKEN`, else in the file
- * `admin-token` of the data folder (`--data`, else `TOLLGATE_DATA`, else `./data`, else the demonstration's `./data/demo`:
- * where the gateway that answers does not take the first, it is shown the second).
- * @throws CliFailure 2 for an address that is none, 1 for a token that cannot be used
+ * Creates a client. The address is `--admin`, or else `TOLLGATE_ADMIN_URL`. The token is `TOLLGATE_ADMIN_TOKEN`, or
+ * else the file `admin-token` in the data folder: `--data`, or `TOLLGATE_DATA`, or both `./data` and the
+ * demonstration's `./data/demo`. If the gateway does not accept the first of these two tokens, the second is tried.
+ * @throws CliFailure 2 for an invalid address, 1 for a token that cannot be used
  */
 export async function connectAdmin(place: GatewayPlace): Promise<AdminClient> {
   const address = adminAddress(place);
@@ -59,7 +59,7 @@ export async function connectAdmin(place: GatewayPlace): Promise<AdminClient> {
       for (let tried = inUse; ; tried++) {
         const { status, answer } = await ask({ ...place, address }, { method, path, body }, tokens[tried]);
         if (status < 300 && answer) return { status, body: answer };
-        // Whoever shows a wrong token has had nothing done, so that a write may be sent again.
+        // A request with a wrong token has changed nothing, so even a write can be sent again.
         if (!isWrongToken(answer) || tried + 1 >= tokens.length) throw refused(address.name, status, answer, origin);
         inUse = tried + 1;
       }
@@ -67,10 +67,10 @@ export async function connectAdmin(place: GatewayPlace): Promise<AdminClient> {
   };
 }
 
-/** What is asked by POST and changes nothing. */
+/** POST requests that change nothing. */
 const READS: ReadonlySet<string> = new Set(["/explain"]);
 
-/** Sends one question. @throws CliFailure 1 where there is no whole answer. */
+/** Sends one request. @throws CliFailure 1 if there is no complete answer. */
 async function ask(
   { address, stop }: Pick<GatewayPlace, "stop"> & { address: AdminAddress },
   { method, path, body }: { method: string; path: string; body: object | undefined },
@@ -97,20 +97,20 @@ function isWrongToken(answer: JsonObject | undefined): boolean {
 }
 
 /**
- * One part of a path, from what was typed.
- * @throws CliFailure 2 for what a URL would resolve away
+ * Encodes typed text as one segment of a path.
+ * @throws CliFailure 2 for an empty segment, `.` and `..`
  */
 export function segment(typed: string): string {
   if (typed === "" || typed === "." || typed === "..") {
-    throw new CliFailure(2, `${JSON.stringify(typed)} is neither a name nor an id.`);
+    throw new CliFailure(2, `${JSON.stringify(typed)} is not a name or an id.`);
   }
   return encodeURIComponent(typed);
 }
 
 interface FoundTokens {
-  /** In the order in which they are shown; empty where there is none. */
+  /** In the order in which they are tried; empty if there is none. */
   readonly tokens: readonly Secret[];
-  /** Where they came from, for people. */
+  /** Where they come from, for messages. */
   readonly origin: string;
 }
 
@@ -123,22 +123,22 @@ async function findTokens({ env, data }: Pick<GatewayPlace, "env" | "data">): Pr
   const files = (named === undefined ? [DATA_DIR, DEMO_DATA_DIR] : [named]).map((dir) => join(dir, TOKEN_FILE));
   const found: { file: string; token: Secret }[] = [];
   for (const file of files) {
-    // What is wrong with a second one is of no interest where there is a first.
+    // If the first file has a token, problems with the second do not matter.
     const read = await readToken(file).catch((error) => (found.length > 0 ? undefined : Promise.reject(error)));
     if (read) found.push(read);
   }
   if (found.length === 0) {
-    const where = `${resolve(files[0] as string)}; --data or TOLLGATE_DATA names another folder`;
+    const where = `${resolve(files[0] as string)}; use --data or TOLLGATE_DATA to name another folder`;
     return { tokens: [], origin: `nowhere: TOLLGATE_ADMIN_TOKEN is not set and there is no file ${where}` };
   }
   const from = found.map(({ file }) => `the file ${file}`).join(", then ");
   return {
     tokens: found.map(({ token }) => token),
-    origin: `${from}; --data or TOLLGATE_DATA names another folder`,
+    origin: `${from}; use --data or TOLLGATE_DATA to name another folder`,
   };
 }
 
-/** The token of a file; undefined where there is none. */
+/** The token in a file; undefined if there is no such file. */
 async function readToken(file: string): Promise<{ file: string; token: Secret } | undefined> {
   try {
     return { file, token: asToken(await readFile(file, "utf8"), `the file ${file}`) };
@@ -152,67 +152,75 @@ async function readToken(file: string): Promise<{ file: string; token: Secret } 
 
 function asToken(text: string, origin: string): Secret {
   const token = text.trim();
-  if (!/^[!-~]+$/.test(token)) throw new CliFailure(1, `What stands in ${origin} is not an admin token.`);
+  if (!/^[!-~]+$/.test(token)) throw new CliFailure(1, `The content of ${origin} is not an admin token.`);
   return new Secret(token);
 }
 
-/** Nobody was reached, so that nothing can have been done. */
+/** Errors of connecting: the request was not sent, so nothing was changed. */
 const NO_CONNECTION: ReadonlySet<string> = new Set([
   ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"],
-  // There is no file of the socket, or none that is one.
+  // The socket's file does not exist, or is not a socket.
   ...["ENOENT", "ENOTDIR", "ENOTSOCK"],
 ]);
-/** What was under way when it failed, where that is told: a connection that there was may end for want of a way, too. */
+/** Operations that fail before a connection exists. Some of these codes can also end an established connection. */
 const CONNECTING: ReadonlySet<unknown> = new Set([undefined, "connect", "getaddrinfo"]);
-/** What OpenSSL makes of an answer in plain HTTP. */
+/** OpenSSL's error for an answer in plain HTTP. */
 const NO_TLS = "ERR_SSL_WRONG_VERSION_NUMBER";
-/** OpenSSL's names for a certificate that it does not accept, before anything of ours is sent. */
+/** OpenSSL's errors for a certificate that it does not accept; nothing has been sent then. */
 const CERTIFICATE = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|ERR_TLS_CERT_)/;
 
 /**
- * Why there was no answer, for people.
- * @param name of the address that was asked.
- * @param write whether something may have been changed, had the question arrived.
+ * Explains why there was no answer.
+ * @param name the address that was called.
+ * @param write whether the request may have changed something.
  */
 export function unreachable(name: string, error: unknown, write: boolean): CliFailure {
   const code = codeOfFailure(error);
   if (NO_CONNECTION.has(code) && CONNECTING.has(codedFailure(error).syscall)) {
-    const start = `Start it with: ${COMMAND} serve. If its admin address is another, name it by --admin or TOLLGATE_ADMIN_URL.`;
+    const start = `Start it with: ${COMMAND} serve. If it has another admin address, set it with --admin or TOLLGATE_ADMIN_URL.`;
     return new CliFailure(1, `No gateway answers at ${name} (${code}).\n${start}`, UNREACHABLE);
   }
   if (code === "EACCES" && name.startsWith("unix:")) {
-    const who = "It is for the gateway's user and group (mode 0660), and each folder above it must be open to you.";
-    return new CliFailure(1, `You may not use the socket ${name} (${code}).\n${who}`);
+    const who =
+      "Only the gateway's user and group may use it (mode 0660), and you need access to each folder above it.";
+    return new CliFailure(1, `You have no permission to use the socket ${name} (${code}).\n${who}`);
   }
   if (code === NO_TLS) {
-    const message = `What answers at ${name} does not speak TLS (${code}).`;
+    const message = `The server at ${name} does not speak TLS (${code}).`;
     return new CliFailure(
       1,
-      `${message}\nThe address may have to begin with http:// (--admin or TOLLGATE_ADMIN_URL).`,
+      `${message}\nPerhaps the address must begin with http:// (--admin or TOLLGATE_ADMIN_URL).`,
       UNREACHABLE,
     );
   }
   if (CERTIFICATE.test(code)) {
-    const message = `The certificate of what answers at ${name} is not accepted (${code}); nothing was sent.`;
-    return new CliFailure(1, `${message}\nNODE_EXTRA_CA_CERTS names a file with further authorities.`, UNREACHABLE);
+    const message = `The certificate of the server at ${name} is not accepted (${code}); nothing was sent.`;
+    return new CliFailure(
+      1,
+      `${message}\nTo trust a private CA, set NODE_EXTRA_CA_CERTS to a file with its certificate.`,
+      UNREACHABLE,
+    );
   }
-  const lost = `The gateway at ${name} gave no whole answer (${code}).`;
+  const lost = `The gateway at ${name} gave no complete answer (${code}).`;
   const advice =
-    "Whether the change was made is unknown: look (show, list) before you repeat it. " +
-    "Top-ups and adjustments are harmless to repeat with the same --id.";
+    "It is unknown whether the change was made: check (show, list) before you repeat it. " +
+    "Top-ups and adjustments can safely be repeated with the same --id.";
   return new CliFailure(1, write ? `${lost}\n${advice}` : lost, UNREACHABLE);
 }
 
 function refused(name: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
   const error = answer?.error as JsonObject | undefined;
-  const hint = "Is that the gateway's admin address? --admin or TOLLGATE_ADMIN_URL names another.";
-  // Only what is said to clients has a cause.
+  const hint = "Is that the gateway's admin address? Use --admin or TOLLGATE_ADMIN_URL to set another.";
+  // Only answers to clients have a cause.
   if (typeof error?.cause === "string") {
-    return new CliFailure(1, `What answers at ${name} (status ${status}) is a gateway's address for clients.\n${hint}`);
+    return new CliFailure(
+      1,
+      `${name} (status ${status}) is a gateway's address for clients, not its admin address.\n${hint}`,
+    );
   }
   if (typeof error?.message !== "string") {
-    const message = `What answers at ${name} (status ${status}) is not Tollgate's admin API.\n${hint}`;
-    // A front whose gateway is away, for one.
+    const message = `The server at ${name} (status ${status}) is not Tollgate's admin API.\n${hint}`;
+    // For example a front whose gateway is down.
     return new CliFailure(1, message, status >= 500 ? UNREACHABLE : undefined);
   }
   const lines = [`Refused: ${error.message}`];
@@ -222,15 +230,15 @@ function refused(name: string, status: number, answer: JsonObject | undefined, t
 }
 
 /*
- * A client for long commands: a store that does not answer for a moment must not undo the work of many minutes. What only
- * reads, or counts once however often it is sent, is asked again for a while.
+ * A client for long commands: a short outage of the store must not lose the work of many minutes. Calls that only read,
+ * or that are idempotent, are retried for a while.
  */
 
-/** How long a store may not answer. */
+/** How long an outage of the store is tolerated. */
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 1_000;
 
-/** @returns the same client; every call of it is one that may be sent again. */
+/** @returns the same client with retries. Every call to it must be safe to repeat. */
 export function patientClient(admin: AdminClient, terminal: Terminal): AdminClient {
   return {
     async call(method, path, body) {
@@ -240,7 +248,7 @@ export function patientClient(admin: AdminClient, terminal: Terminal): AdminClie
         } catch (error) {
           if (!(error instanceof CliFailure) || error.code !== "store_unavailable") throw error;
           if (waitedMs >= PATIENCE_MS) throw new CliFailure(1, givenUp(error));
-          if (waitedMs === 0) terminal.note("The store does not answer; trying again for up to a minute.");
+          if (waitedMs === 0) terminal.note("The store does not answer; retrying for up to a minute.");
           terminal.progress(`Waiting for the store: ${waitedMs / 1_000} s`);
           await terminal.wait(PAUSE_MS);
         }

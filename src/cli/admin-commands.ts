@@ -1,7 +1,4 @@
-/**
- * What the commands that talk to the admin API ask and print. Each returns the answer for `--json`
- * and the same in words; `cli.ts` prints.
- */
+/** Commands that use the admin API. Each returns the answer for `--json` and the same as text; `cli.ts` prints it. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
@@ -10,14 +7,14 @@ import { CARD_COLUMNS, cardRow } from "./cards/rows.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell, facts, table } from "./output/table.ts";
 
-/** A command's result: the answer's JSON, its words, and what else a person should know (standard error). */
+/** A command's result: the answer as JSON, as text, and a hint for people (standard error). */
 export interface CommandResult {
   readonly json: JsonObject;
   readonly text: string;
-  /** In the place of both, an output that is too long for one text: it is written as it comes. */
+  /** Instead of both: output that is too long for one string and is written piece by piece. */
   readonly pieces?: (asJson: boolean) => AsyncIterable<string>;
   readonly hint?: string;
-  /** Why the command still fails, with exit status 1 (standard error). */
+  /** Why the command fails with exit status 1 after printing its result (standard error). */
   readonly failure?: string;
 }
 
@@ -69,7 +66,7 @@ export async function createAccount(
   const text =
     status === 201
       ? `Created the account ${cell(body.name)} with the plan ${cell(body.plan)}.\n`
-      : `The account ${cell(body.name)} exists already, with the plan ${cell(body.plan)}; nothing changed.\n`;
+      : `The account ${cell(body.name)} already exists, with the plan ${cell(body.plan)}; nothing was changed.\n`;
   return { json: body, text };
 }
 
@@ -80,7 +77,7 @@ export function labelWords(labels: unknown): string {
     .join(", ");
 }
 
-/** Where a listing begins and how much of it is wanted; without both of them, all of it. */
+/** Start and size of a page of a listing. If both are missing, the whole listing is wanted. */
 export interface PageOptions {
   readonly cursor?: string;
   readonly limit?: string;
@@ -148,13 +145,13 @@ export async function showLedger(
   );
 }
 
-/** Lines of a page in their order. */
+/** The lines of a page as a table, in order. */
 export function ledgerTable(body: JsonObject): string {
   const rows = itemsOf(body).map(withCause);
   return rows.length === 0 ? "No ledger lines.\n" : table(LEDGER_COLUMNS, rows);
 }
 
-/** Nobody writes a note on what no client pays: its cause is why it is there. */
+/** An absorbed line has no note; its cause is shown instead. */
 export function withCause(line: JsonObject): JsonObject {
   const [, cause] = /^absorbed:(.+)$/.exec(String(line.debit)) ?? [];
   return cause !== undefined && line.note === "" ? { ...line, note: cause } : line;
@@ -163,12 +160,12 @@ export function withCause(line: JsonObject): JsonObject {
 function movementWords(body: JsonObject, done: string): string {
   const balance = `The balance is ${cell(body.balance_usd)} USD.`;
   if (body.repeated === true) {
-    return `The id ${cell(body.id)} was counted before; nothing changed. ${balance}\n`;
+    return `The id ${cell(body.id)} was already counted; nothing was changed. ${balance}\n`;
   }
   return `${done} ${cell(body.account)} by ${cell(body.usd)} USD. ${balance}\n`;
 }
 
-/** The page that is asked for, or the whole listing as one. */
+/** The requested page, or the whole listing. */
 export async function pageOrAll(
   admin: AdminClient,
   path: string,

@@ -1,4 +1,4 @@
-/** `tollgate audit`: the newest writes of operators and owners, as the gateway that is asked remembers them, in words. */
+/** `tollgate audit`: the newest writes of operators and owners, as one gateway remembers them. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
@@ -18,29 +18,29 @@ const COLUMNS: readonly Column[] = [
   { title: "REQUEST", member: "request_id" },
 ];
 
-/** FactOf by name; what is not there reads as a dash. */
+/** Returns a fact by name, or a dash if it is missing. */
 type FactOf = (name: string) => string;
 
-/** What was asked for, by the API's name for it: to whom it was done, and its facts. Words for "to …". */
+/** Descriptions of actions by the API's names for them, made from the target and the facts. Each can follow "to". */
 const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>> = {
   "account.create": (name, of) => `create the account ${name} with the plan ${of("plan")}`,
   "account.set_plan": (name, of) => `give the account ${name} the plan ${of("plan")}`,
   "account.set_limits": (name) => `limit what ${name} spends`,
   "account.notify": (name, of) =>
     of("below_usd") === "none"
-      ? `leave it to the configuration below which balance of ${name} there is a notice`
-      : `have a notice when the balance of ${name} goes below ${of("below_usd")} USD`,
+      ? `use the configured threshold for balance notices of ${name}`
+      : `send a notice when the balance of ${name} falls below ${of("below_usd")} USD`,
   "account.adjust": (name, of) => `correct the balance of ${name} by ${of("usd")} USD: ${of("note")} (id ${of("id")})`,
-  "account.invite": (name) => `make a sign-in link for the account ${name}`,
+  "account.invite": (name) => `create a sign-in link for the account ${name}`,
   "account.sign_out": (name) => `end all sessions of the console of ${name}`,
   "session.begin": (name, of) => `sign in to the console${name && ` of ${name}`} by ${WAYS[of("way")] ?? of("way")}`,
   "session.end": (name) => `end a session of the console of ${name}`,
   "session.end_others": (name) => `end all other sessions of the console of ${name}`,
   "passkey.add": (name, of) => `add the passkey ${of("name")} to the account ${name}`,
-  "passkey.rename": (name, of) => `call a passkey of the account ${name} ${of("name")}`,
+  "passkey.rename": (name, of) => `rename a passkey of the account ${name} to ${of("name")}`,
   "passkey.remove": (name) => `remove a passkey of the account ${name}`,
-  "account.rename": (name, of) => `call the account ${name} ${of("name")}`,
-  "account.label": (name, of) => `set or take away ${of("labels")} labels of the account ${name}`,
+  "account.rename": (name, of) => `rename the account ${name} to ${of("name")}`,
+  "account.label": (name, of) => `set or remove ${of("labels")} labels of the account ${name}`,
   "account.suspend": (name) => `suspend the account ${name}`,
   "account.resume": (name) => `resume the account ${name}`,
   "account.close": (name) => `close the account ${name}`,
@@ -48,37 +48,39 @@ const DEEDS: Readonly<Record<string, (target: string, facts: FactOf) => string>>
   "key.create": (name, of) => `create a key for ${name} in the group ${of("group")}`,
   "key.set_group": (id, of) => `move the key ${id} to the group ${of("group")}`,
   "key.rename": (id, of) =>
-    of("name") === "" ? `take the name of the key ${id} away` : `call the key ${id} ${of("name")}`,
+    of("name") === "" ? `remove the name of the key ${id}` : `rename the key ${id} to ${of("name")}`,
   "key.set_expiry": (id, of) =>
-    of("expires_at") === "never" ? `let the key ${id} have no end` : `let the key ${id} end at ${of("expires_at")}`,
+    of("expires_at") === "never"
+      ? `remove the expiry of the key ${id}`
+      : `let the key ${id} expire at ${of("expires_at")}`,
   "key.rotate": (id, of) => `rotate the key ${id} with an overlap of ${of("overlap_seconds")} s`,
   "key.set_limits": (id) => `limit the key ${id}`,
   "key.set_caps": (id) => `cap the limits of the key ${id}`,
   "key.suspend": (id) => `suspend the key ${id}`,
   "key.resume": (id) => `resume the key ${id}`,
   "key.revoke": (id) => `revoke the key ${id}`,
-  "code.create": (card, of) => `make ${many(of("count"), "code")} for the card ${card}`,
-  "code_batch.void": (id) => `void the codes of the batch ${id} that nobody has redeemed`,
+  "code.create": (card, of) => `create ${many(of("count"), "code")} for the card ${card}`,
+  "code_batch.void": (id) => `void the unredeemed codes of the batch ${id}`,
   "card.gift": (name, of) => `give the account ${name} a ${of("card")} card`,
   "code.void": (id) => `void the code ${id}`,
   "code.redeem": (name) => `redeem a code for ${name}`,
   "ledger.archive": (name, of) => `archive the ledger of ${name} up to line ${of("through")}`,
   "webhook.test": () => "send a test notice to the receiver",
-  "webhook.retry": () => "try again what waits for the receiver",
+  "webhook.retry": () => "retry the notices that wait for the receiver",
   "operator.sign_in": () => "sign in to the operator's console",
   "operator.sign_out": () => "sign out of the operator's console",
   "store.confirm": (seen) => `confirm the store as it is (${seen})`,
 };
 
-/** By what somebody signs in. */
+/** Sign-in methods. */
 const WAYS: Readonly<Record<string, string>> = {
   link: "a link",
   passkey: "a passkey",
   oidc: "OpenID Connect",
-  front: "the front's word",
+  front: "the front's header",
 };
 
-/** FactOf that a deed's words have already, or that say nothing by themselves. */
+/** Facts that the description already contains, or that mean nothing by themselves. */
 const SAID: Readonly<Record<string, readonly string[]>> = {
   "account.create": ["plan"],
   "account.set_plan": ["plan"],
@@ -110,52 +112,56 @@ const FACTS: Readonly<Record<string, string>> = {
   card_id: "the card is",
   label: "as the batch",
   redeem_by: "to be redeemed by",
-  before: "lines of before",
-  idempotency_id: "asked for with the id",
+  before: "lines before",
+  idempotency_id: "with the id",
 };
 
 const OUTCOMES: Readonly<Record<string, string>> = {
   done: "Done",
-  repeated: "Done before, nothing changed",
+  repeated: "Already done, nothing changed",
   refused: "Refused",
-  unknown: "Perhaps done, the store did not answer",
+  unknown: "Perhaps done: the store did not answer",
 };
 
 interface AuditOptions extends PageOptions, ListingOptions {
-  /** How many of the newest lines. */
+  /** Number of newest lines. */
   readonly last?: string;
-  /** As typed: an instant, or how long ago. */
+  /** As typed: an instant, or a duration before now. */
   readonly since?: string;
   readonly follow?: true;
   readonly every?: string;
 }
 
-/** Lines on a page, the API's most. */
+/** Lines on a page, the API's maximum. */
 const PAGE_MAX = 200;
 /** Lines that a gateway remembers. */
 const LAST_MAX = 1_000;
-/** Lines that a listing begins with that goes on. */
+/** Lines with which `--follow` begins. */
 const FOLLOWED = "10";
 
-/** Newest first, or with `--follow` oldest first and on. @throws CliFailure 2 for a count or an instant that is none */
+/**
+ * Newest first, or with `--follow` oldest first and then new lines. @throws CliFailure 2 for an invalid count or
+ * instant
+ */
 export async function showAudit(admin: AdminClient, options: AuditOptions, follower: Follower): Promise<CommandResult> {
   const { cursor, last, follow } = options;
   const limit = options.limit ?? (follow ? (last ?? FOLLOWED) : last);
-  if (last !== undefined && options.limit !== undefined) throw new CliFailure(2, "--last and --limit say the same.");
-  // A page has fewer, and its most is not this option's.
+  if (last !== undefined && options.limit !== undefined)
+    throw new CliFailure(2, "--last and --limit mean the same; use one of them.");
+  // A page has fewer lines than this option allows.
   if (last !== undefined && !(/^[0-9]{1,4}$/.test(last) && Number(last) >= 1 && Number(last) <= LAST_MAX))
-    throw new CliFailure(2, `--last is a whole number from 1 to ${LAST_MAX}: the log has what is older.`);
+    throw new CliFailure(2, `--last must be a whole number from 1 to ${LAST_MAX}; older lines are in the log.`);
   const since = options.since === undefined ? undefined : instantOf("--since", options.since, -1);
-  if (follow && cursor !== undefined) throw new CliFailure(2, "--cursor is for pages: leave it out with --follow.");
+  if (follow && cursor !== undefined) throw new CliFailure(2, "--cursor is for pages; do not use it with --follow.");
   const body = await newestLines(admin, { cursor, since }, limit);
   if (follow) return followAudit(admin, options, body, follower);
   const rows = itemsOf(body).map(shown);
-  const text = listing(options, { columns: COLUMNS, rows, json: body, none: "No writes since the gateway began." });
+  const text = listing(options, { columns: COLUMNS, rows, json: body, none: "No writes since the gateway started." });
   const again = options.since === undefined ? "" : ` --since ${options.since}`;
   return withMore(body, text, (next) => `Older lines: ${COMMAND} audit${again} --cursor ${next}\n`);
 }
 
-/** A page, or as many pages as have that many lines. */
+/** One page, or as many pages as are needed for that many lines. */
 async function newestLines(
   admin: AdminClient,
   asked: { readonly cursor: string | undefined; readonly since: string | undefined },
@@ -178,7 +184,10 @@ async function newestLines(
   return { ...first, items, next: cursor ?? null };
 }
 
-/** The numbers begin anew with the gateway: lines that it noted at its very end are in the log only. */
+/**
+ * Follows the lines. Their numbers start again with each run of the gateway; the last lines before a restart may be in
+ * the log only.
+ */
 function followAudit(
   admin: AdminClient,
   { format, every }: AuditOptions,
@@ -186,18 +195,20 @@ function followAudit(
   follower: Follower,
 ): CommandResult {
   let run = String(begun.run);
-  /** Behind one address there may be several gateways, which answer in turn. */
+  /** The newest line seen, by run: behind one address, several gateways may answer in turn. */
   const seen = new Map([[run, Number(begun.newest)]]);
   const more = async () => {
     const asked = { after: String(seen.get(run)), run, limit: String(PAGE_MAX) };
     const { body } = await admin.call("GET", `/audit${query(asked)}`);
     run = String(body.run);
     if (!seen.has(run))
-      follower.terminal.note("Another run of the gateway: what the one before noted last is in the log only.");
+      follower.terminal.note(
+        "Another run of the gateway answers: the last lines of the previous run may be in the log only.",
+      );
     const after = seen.get(run) ?? 0;
     const rows = itemsOf(body).filter(({ seq }) => Number(seq) > after);
     const lacking = Number(rows[0]?.seq ?? after + 1) - after - 1;
-    if (lacking > 0) follower.terminal.note(`Lines that are in the log only: ${lacking}.`);
+    if (lacking > 0) follower.terminal.note(`Lines that are only in the log: ${lacking}.`);
     seen.set(run, Number(rows.at(-1)?.seq ?? after));
     return { rows, isMore: itemsOf(body).length === PAGE_MAX };
   };
@@ -214,10 +225,12 @@ function shown(line: JsonObject): JsonObject {
   };
 }
 
-/** `2026-11-22T20:30:41.374Z` as people write it. */
+/** `2026-11-22T20:30:41.374Z` as `2026-11-22 20:30:41`. */
 const secondOf = (instant: string): string => instant.replace("T", " ").replace(/\.\d+Z$/, "");
 
-/** `Refused (unknown plan): give the account bob the plan nope`. A gateway of another version may know other deeds. */
+/**
+ * `Refused (unknown plan): give the account bob the plan nope`. A gateway of another version may have other actions.
+ */
 function happened({ what, target, outcome, cause, facts }: JsonObject): string {
   const known = facts as JsonObject;
   const deed = String(what);
@@ -235,11 +248,13 @@ function happened({ what, target, outcome, cause, facts }: JsonObject): string {
 export function addAuditCommand(program: Command, follow: Follow): void {
   program
     .command("audit")
-    .description("the newest writes of operators and owners at this gateway, newest first; the log has them all")
-    .option("--cursor <cursor>", "where the next page begins, as the page before says")
-    .option("--limit <count>", "lines on a page, at most 200")
-    .option("--last <count>", `the newest lines, at most ${LAST_MAX}`)
-    .option("--since <when>", "no line before then: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
+    .description(
+      "show the newest writes of operators and owners at this gateway, newest first; the log has all of them",
+    )
+    .option("--cursor <cursor>", "start of the next page, as shown by the page before")
+    .option("--limit <count>", "lines per page, at most 200")
+    .option("--last <count>", `number of newest lines, at most ${LAST_MAX}`)
+    .option("--since <when>", "no lines before this time: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
     .option("--follow", FOLLOW)
     .option("--every <duration>", EVERY, "1s")
     .addOption(listingFormat())

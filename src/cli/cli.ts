@@ -1,7 +1,8 @@
 /**
- * The command line: each command is defined beside what it runs (`command-line.ts`), and put together here. `serve`, `check`,
- * `schema` and `simulator` are handed in; `init`, `completion` and `man` need no gateway, and `health` asks whether one lives;
- * the others ask a running gateway's admin API. Exit status: 0 done, 1 refused (the reason on standard error), 2 usage.
+ * The command line. Each command is defined in the file that runs it (`command-line.ts`) and registered here. `serve`,
+ * `check`, `schema` and `simulator` are passed in. `init`, `completion` and `man` need no gateway, and `health` checks
+ * whether one is alive. All others use a running gateway's admin API. Exit status: 0 done, 1 refused (the reason is on
+ * standard error), 2 wrong usage.
  */
 
 import { setTimeout } from "node:timers/promises";
@@ -39,49 +40,51 @@ import { showVersion } from "./version-command.ts";
 
 /** Options of `serve` and `check`. */
 export interface RunOptions {
-  /** The configuration file as typed; undefined when none was named. */
+  /** The configuration file as typed; undefined if none was given. */
   readonly config: string | undefined;
   readonly json: boolean;
-  /** `serve`: log lines for people in place of JSON. */
+  /** `serve`: log lines for people instead of JSON. */
   readonly pretty?: boolean;
-  /** `check`: asks the store, too. */
+  /** `check`: also checks the store. */
   readonly store?: boolean;
 }
 
-/** Where output goes: a stream that says when it is full, and when it has room again. */
+/** Where output goes: a stream with backpressure. */
 interface Out {
   write(text: string): unknown;
   once?(event: "drain", listener: () => void): unknown;
-  /** Whether a person looks at it: only then is anything in bold. */
+  /** Whether it is a terminal: only then are headings in bold. */
   readonly isTTY?: boolean | undefined;
 }
 
-/** The world as the command line sees it; nothing here is read from globals. */
+/** Everything that the command line uses from outside; nothing is read from globals. */
 export interface CliIo {
   readonly stdout: Out;
   readonly stderr: ProgressOut;
-  /** Where a person types the answers to `init`; nobody does when left out. */
+  /** Where a person types the answers to `init`; undefined: nobody does. */
   readonly stdin?: Keyboard;
   readonly env: Env;
   readonly fetch: typeof fetch;
-  /** Runs the gateway until it is stopped; rejects with the reason when it cannot. */
+  /** Runs the gateway until it is stopped; rejects with the reason if it cannot start. */
   readonly serve: (options: RunOptions) => Promise<void>;
-  /** Checks the configuration and prints its complaints; gives the exit status. */
+  /** Checks the configuration and prints its problems; returns the exit status. */
   readonly check: (options: RunOptions) => Promise<number>;
-  /** What the loader says of a configuration, one complaint a line. @param set environment variables that count as set. */
+  /** The problems of a configuration, one per line. @param set environment variables that count as set. */
   readonly complaints?: (file: string, text: string, set: readonly string[]) => readonly string[];
-  /** Starts the simulated model server, which runs until it is stopped. @param port 0 is any free one. */
+  /** Runs the simulated upstream until it is stopped. @param port 0: any free port. */
   readonly simulate?: (port: number) => Promise<void>;
   /** The JSON Schema of the configuration. */
   readonly schema?: () => Promise<string>;
-  /** Waits between two tries; the machine's timer when left out. */
+  /** Waits between two tries; default: a timer. */
   readonly wait?: (ms: number) => Promise<void>;
   /**
-   * Runs `clear` when the command is interrupted (Ctrl-C), before the process ends as interrupted ones do; the result takes
-   * that back.
+   * Runs `clear` if the command is interrupted (Ctrl-C), before the process ends. The returned function cancels that.
    */
   readonly onInterrupt?: (clear: () => void) => () => void;
-  /** Runs `stop` in place of the process's end when a command that goes on is interrupted; the result takes that back. */
+  /**
+   * Runs `stop` instead of ending the process if a command with `--follow` is interrupted. The returned function
+   * cancels that.
+   */
   readonly onStop?: (stop: () => void) => () => void;
 }
 
@@ -99,7 +102,7 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
     await program.parseAsync(argv, { from: "user" });
     return exitStatus;
   } catch (error) {
-    // Commander has printed its own complaint, or the help that was asked for.
+    // Commander has already printed its error message or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof VersionAsked) {
       program.parseOptions(argv.filter((word) => !VERSION_FLAGS.includes(word)));
@@ -117,7 +120,7 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
 }
 
 const VERSION_FLAGS = ["-V", "--version"];
-/** Thrown at the flag, before all words are read: what it prints depends on the others. */
+/** Thrown at the flag, before all arguments are parsed: the output depends on the other options. */
 class VersionAsked extends Error {}
 
 interface GlobalOptions {
@@ -126,7 +129,7 @@ interface GlobalOptions {
   readonly admin?: string;
 }
 
-/** Where the gateway of this command line is looked for. */
+/** Where this command looks for its gateway. */
 function placeOf(program: Command, { env, fetch: ask }: Pick<CliIo, "env" | "fetch">): GatewayPlace {
   const { data, admin: address } = program.opts<GlobalOptions>();
   return { env, fetch: ask, data, admin: address };
@@ -135,16 +138,19 @@ function placeOf(program: Command, { env, fetch: ask }: Pick<CliIo, "env" | "fet
 function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Command {
   const program = new Command("tollgate")
     .description("A model gateway sidecar: keys, groups, limits and exact bills behind one public URL.")
-    .option(VERSION_FLAGS.join(", "), "the version; with --json also the build, and what the gateway there runs")
+    .option(
+      VERSION_FLAGS.join(", "),
+      "show the version; with --json also the build, and the version of the running gateway",
+    )
     .on("option:version", () => {
       throw new VersionAsked();
     })
     .option("--json", "print the answer as JSON")
     .option(
       "--admin <address>",
-      "the gateway's admin address or unix:/path (else TOLLGATE_ADMIN_URL, else http://127.0.0.1:8788)",
+      "the gateway's admin address or unix:/path; default: TOLLGATE_ADMIN_URL, or http://127.0.0.1:8788",
     )
-    .option("--data <dir>", "folder that holds the admin token (else TOLLGATE_DATA, else ./data, else ./data/demo)")
+    .option("--data <dir>", "folder that holds the admin token; default: TOLLGATE_DATA, or ./data, then ./data/demo")
     .configureHelp({ showGlobalOptions: true, styleTitle: bold })
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -178,7 +184,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   return program;
 }
 
-/** What `main.ts` runs itself. */
+/** The commands that `main.ts` runs. */
 function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: number) => void): void {
   const runOptions = ({ config, ...more }: { config?: string; pretty?: true; store?: true }): RunOptions => {
     const { json = false, ...placed } = program.opts<GlobalOptions>();
@@ -191,37 +197,37 @@ function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: num
     .description("run the gateway")
     .option(
       "--config <file>",
-      `configuration file; ${CONFIG_FILE} when left out, and where there is none a demonstration`,
+      `configuration file; default: ${CONFIG_FILE}, or a demonstration if there is no such file`,
     )
-    .option("--pretty", "log lines for people in place of JSON")
+    .option("--pretty", "log lines for people instead of JSON")
     .action(async (options: { config?: string; pretty?: true }) => io.serve(runOptions(options)));
   program
     .command("check")
     .configureHelp(withoutPlace(program))
-    .description("check the configuration: names file, line, key and what is wrong")
-    .option("--config <file>", `configuration file; ${CONFIG_FILE} when left out`)
-    .option("--store", "ask a store on Redis, too: whether it lets us in and can be used; nothing is written")
+    .description("check the configuration; names each problem with file, line and key")
+    .option("--config <file>", `configuration file; default: ${CONFIG_FILE}`)
+    .option("--store", "also check whether a Redis store accepts the credentials and can be used; nothing is written")
     .action(async (options: { config?: string; store?: true }) => setExitStatus(await io.check(runOptions(options))));
 }
 
-/** @throws CliFailure 2 for options that say where a gateway is found, of a command that reads that in its configuration. */
+/** @throws CliFailure 2 for options that locate a gateway, if the command takes its address from the configuration. */
 function refusePlace({ admin, data }: GlobalOptions): void {
   if (admin !== undefined) {
-    const demo = "TOLLGATE_ADMIN in the environment, where there is no file";
+    const demo = "without a file: the environment variable TOLLGATE_ADMIN";
     throw new CliFailure(
       2,
-      `--admin is for commands that ask a gateway. Its own address is \`admin\` of the file (${demo}).`,
+      `--admin is for commands that call a running gateway. To set the gateway's own address, use \`admin\` in the file (${demo}).`,
     );
   }
   if (data !== undefined) {
     throw new CliFailure(
       2,
-      "--data is for commands that ask a gateway. Its own folder is in `store` of the file: embedded:DIR.",
+      "--data is for commands that call a running gateway. To set the gateway's own folder, use `store` in the file: embedded:DIR.",
     );
   }
 }
 
-/** Help of a command to which those options say nothing. */
+/** Help without these options, for commands that do not take them. */
 function withoutPlace(program: Command): ReturnType<Command["configureHelp"]> {
   const place = ["--admin", "--data"];
   return {
@@ -254,13 +260,13 @@ function askOf(program: Command, io: CliIo): Ask {
 function confirmOf(io: CliIo): ConfirmName {
   return async (question) => {
     const { stdin: keyboard, stderr: screen } = io;
-    // A question that nobody sees would be waited on for good.
+    // A question that nobody sees would wait forever.
     if (!keyboard?.isTTY || !screen.isTTY) return;
     const asked = await question();
     if (asked === undefined) return;
     const unanswered = "Nothing was done.";
     const [typed] = await askAll([asked], keyboard, screen, unanswered);
-    if (typed !== asked.name) throw new CliFailure(1, `That is not ${asked.name}. ${unanswered}`);
+    if (typed !== asked.name) throw new CliFailure(1, `The typed name is not ${asked.name}. ${unanswered}`);
   };
 }
 
@@ -291,12 +297,12 @@ function followOf(program: Command, io: CliIo, ask: Ask): Follow {
   };
 }
 
-/** What needs no gateway, or no more of one than that it is there. */
+/** Commands that do not use the admin API. */
 function addOwnCommands(program: Command, io: CliIo): void {
   const { simulate, schema } = io;
   program
     .command("health")
-    .description("whether a gateway is alive: exit status 0 or 1; for container images, which have no curl")
+    .description("check whether a gateway is alive: exit status 0 or 1; for container images without curl")
     .action(() => ownOf(program, io)(askHealth));
   if (schema) {
     program
@@ -307,8 +313,8 @@ function addOwnCommands(program: Command, io: CliIo): void {
   if (simulate) {
     program
       .command("simulator")
-      .description("run a simulated model server for chat completions, messages and responses, on loopback")
-      .option("--port <port>", "where it listens; any free port when left out", portOf, 0)
+      .description("run a simulated upstream for chat completions, messages and responses, on loopback")
+      .option("--port <port>", "the port on which it listens; default: any free port", portOf, 0)
       .action(async ({ port }: { port: number }) => simulate(port));
   }
 }
@@ -316,10 +322,10 @@ function addOwnCommands(program: Command, io: CliIo): void {
 function portOf(typed: string): number {
   const port = Number(typed);
   if (typed !== "" && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new InvalidArgumentError("That is not a port.");
+  throw new InvalidArgumentError("It must be a port number.");
 }
 
-/** Of a command that does not go on. */
+/** For a command without `--follow`. */
 const AT_ONCE = { stop: AbortSignal.abort(), pause: async () => {} };
 
 async function pauseUntil(stop: AbortSignal, wait: CliIo["wait"], ms: number): Promise<void> {
@@ -328,7 +334,7 @@ async function pauseUntil(stop: AbortSignal, wait: CliIo["wait"], ms: number): P
   if (!stop.aborted) await Promise.race([wait(ms), stopped]);
 }
 
-/** Writes what a command has to say; a long output as fast as it is taken. */
+/** Writes the output of a command; a long one with backpressure. */
 async function print(
   { stdout: out, env }: CliIo,
   { json, text, pieces }: CommandResult,
@@ -344,12 +350,12 @@ async function print(
   }
 }
 
-/** The line above a table's rows. */
+/** The heading of a table. */
 const TABLE_HEADING = /^[A-Z][A-Z, ]*[A-Z]$/m;
 
 async function writeFirst(program: Command, io: CliIo, options: Omit<InitOptions, "admin">): Promise<void> {
   const { stdin: keyboard, stderr: screen, complaints = () => [] } = io;
-  // Here it is the address that will be, with the words of all other commands.
+  // Here `--admin` is the address that is written to the file.
   const { json, admin = ADMIN_ADDRESS } = program.opts<GlobalOptions>();
   const written = await writeConfiguration({ ...options, admin }, { keyboard, screen, complaints });
   await print(io, written, json === true);

@@ -1,6 +1,6 @@
 /**
- * What definitions of commands share: commander, how a command asks its gateway, and words of options that several have. Each
- * definition is beside what it runs; `cli.ts` puts them together.
+ * Shared by the definitions of commands: commander, how a command calls its gateway, and help texts of options that
+ * several commands have. Each command is defined in the file that runs it; `cli.ts` registers them.
  */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { AdminClient, GatewayPlace } from "./admin-client.ts";
@@ -12,36 +12,40 @@ import type { Terminal } from "./output/terminal.ts";
 export { Argument, Command, CommanderError, InvalidArgumentError, Option };
 
 /**
- * Connects, asks one question, prints its outcome.
- * @param interrupted what to print when the command is interrupted: the state that it leaves.
+ * Connects to the gateway, runs one command and prints its result.
+ * @param interrupted message if the command is interrupted: the state in which it leaves things.
  */
 export type Ask = (
   question: (client: AdminClient, terminal: Terminal) => Promise<CommandResult>,
   interrupted?: string,
 ) => Promise<void>;
 
-/** Runs what needs no gateway but a place, and prints its outcome. */
+/** Runs a command that needs the place of a gateway but no admin API, and prints its result. */
 export type Own = (work: (place: GatewayPlace) => Promise<CommandResult>) => Promise<void>;
 
 /**
- * Has a person at a terminal type a name before what cannot be taken back; where nobody is at one, as in a script, nothing is asked.
- * @param question is made only for somebody; undefined: there is nothing to confirm.
- * @throws CliFailure 1 when another name is typed, or none
+ * Asks a person at a terminal to type a name before an action that cannot be undone. Without a terminal, as in a
+ * script, nothing is asked.
+ * @param question called only if a person is at a terminal; undefined: there is nothing to confirm.
+ * @throws CliFailure 1 if another name is typed, or none
  */
 export type ConfirmName = (
   question: () => Promise<{ readonly words: string; readonly name: string } | undefined>,
 ) => Promise<void>;
 
-/** The same as `Ask` for a command that goes on until it is interrupted, if it is told to. */
+/** The same as `Ask`, for a command that with `--follow` runs until it is interrupted. */
 export type Follow = (
   question: (client: AdminClient, follower: Follower) => Promise<CommandResult>,
   options: { readonly follow?: true },
 ) => Promise<void>;
 
-/** The option of each list. */
+/** The `--format` option of lists. */
 export const listingFormat = () =>
-  new Option("--format <format>", "for people, programs or spreadsheets").choices(LISTING_FORMATS).default("table");
-export const ONCE = "your id of this request: sent again, it makes nothing and names what it made before";
+  new Option("--format <format>", "output format: table for people, json for programs, csv for spreadsheets")
+    .choices(LISTING_FORMATS)
+    .default("table");
+export const ONCE =
+  "your id for this request; a repeat with the same id creates nothing and returns what it created before";
 export const FOLLOW =
-  "the last lines, oldest first, and then new ones as they come, until it is interrupted; json: one a line";
-export const EVERY = "with --follow, how often to look for new lines";
+  "show the last lines, oldest first, then new ones as they arrive, until interrupted; json: one object per line";
+export const EVERY = "with --follow, how often to check for new lines";

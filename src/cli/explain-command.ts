@@ -1,4 +1,4 @@
-/** `tollgate explain`: what would become of a request, without sending it. */
+/** `tollgate explain`: what would happen to a request, without sending it. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import { PROTOCOL_NAMES } from "../values/protocol.ts";
@@ -28,23 +28,23 @@ const ANSWER_FACTS = {
 const STEP_COLUMNS: readonly Column[] = [
   { title: "STEP", member: "step" },
   { title: "RESULT", member: "result" },
-  { title: "WORDS", member: "words" },
+  { title: "EXPLANATION", member: "words" },
 ];
 
 const ROUTE_COLUMNS: readonly Column[] = [
   { title: "UPSTREAM", member: "upstream" },
   { title: "HEALTH", member: "health" },
   { title: "PROTOCOL", member: "protocol" },
-  { title: "CARRIES", member: "carries" },
+  { title: "CAN SERVE", member: "carries" },
   { title: "TRANSLATION", member: "translation" },
   { title: "WHY NOT", member: "why" },
   { title: "RULES", member: "kinds" },
 ];
 
-/** What the API calls these options. */
+/** Options by the API's member names. */
 const OPTIONS = { key_id: "--key-id", max_tokens: "--max-tokens", input_bytes: "--input-bytes" };
 
-/** @throws CliFailure 2 for a number that is none */
+/** @throws CliFailure 2 for an invalid number */
 async function explainRequest(admin: AdminClient, options: ExplainOptions): Promise<CommandResult> {
   const { body } = await asTyped(admin, OPTIONS).call("POST", "/explain", {
     key_id: options.keyId,
@@ -96,15 +96,13 @@ function whole(member: string, option: string, typed: string | undefined): Recor
 export function addExplainCommand(program: Command, ask: Ask): void {
   program
     .command("explain")
-    .description("what would become of a request: path, answer, price, routes; nothing is sent or charged")
-    .requiredOption("--key-id <id>", "the key that would send it, by its id")
-    .requiredOption("--model <model>", "the model as the client names it")
+    .description("show what would happen to a request: path, answer, price, routes; nothing is sent or charged")
+    .requiredOption("--key-id <id>", "id of the key that would send it")
+    .requiredOption("--model <model>", "model name as the client sends it")
     .addOption(
-      new Option("--protocol <protocol>", "the protocol that it would speak")
-        .choices(PROTOCOL_NAMES)
-        .makeOptionMandatory(),
+      new Option("--protocol <protocol>", "protocol of the request").choices(PROTOCOL_NAMES).makeOptionMandatory(),
     )
-    .option("--max-tokens <count>", "the client's output limit; the model's default when left out")
-    .option("--input-bytes <count>", "size of the body; a short one when left out")
+    .option("--max-tokens <count>", "the client's output limit; default: the model's default")
+    .option("--input-bytes <count>", "size of the body in bytes; default: a short one")
     .action((options: ExplainOptions) => ask((c) => explainRequest(c, options)));
 }

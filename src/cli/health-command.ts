@@ -1,4 +1,4 @@
-/** `tollgate health`: whether a gateway is alive, as an image without a shell asks it. No token is needed. */
+/** `tollgate health`: whether a gateway is alive, for images without a shell. It needs no token. */
 import { adminAddress } from "./admin-address.ts";
 import { type GatewayPlace, unreachable } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
@@ -7,8 +7,8 @@ import { CliFailure } from "./failure.ts";
 const TIMEOUT_MS = 3_000;
 
 /**
- * Asks `/healthz` of the admin address.
- * @throws CliFailure 1 when there is no good answer
+ * Requests `/healthz` at the admin address.
+ * @throws CliFailure 1 if there is no answer, or one other than 200
  */
 export async function askHealth(place: GatewayPlace): Promise<CommandResult> {
   const { name, base, fetch: ask } = adminAddress(place);

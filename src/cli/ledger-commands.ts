@@ -1,4 +1,4 @@
-/** `tollgate ledger`: every movement of money, shown, and exported whole. */
+/** `tollgate ledger`: shows and exports all movements of money. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
@@ -27,24 +27,24 @@ import { addVerifyCommand } from "./verify-command.ts";
 interface LedgerOptions {
   readonly account: string;
   readonly after?: string;
-  /** How many of the newest lines, newest first. */
+  /** Number of newest lines, newest first. */
   readonly last?: string;
-  /** As typed: an instant, or how long ago. */
+  /** As typed: an instant, or a duration before now. */
   readonly since?: string;
   readonly before?: string;
   readonly limit?: string;
-  /** The id of a request, whose lines alone are shown. */
+  /** The id of a request; only its lines are shown. */
   readonly request?: string;
   readonly format?: string;
-  /** Tries at upstreams in place of lines. */
+  /** Show attempts at upstreams instead of lines. */
   readonly attempts?: true;
   readonly follow?: true;
   readonly every?: string;
 }
 
-/** The most that `--last` may ask for: a page of the API. */
+/** The maximum of `--last`: one page of the API. */
 const LAST_MAX = 1_000;
-/** Lines of one question while the whole ledger is fetched. */
+/** Lines per request while the whole ledger is exported. */
 const EXPORT_PAGE = "250";
 
 const CSV_MEMBERS = [
@@ -82,8 +82,8 @@ const ATTEMPT_COLUMNS: readonly Column[] = [
 ];
 
 /**
- * A page as a table; with another format the whole ledger after `after`, written as it comes, however long it is.
- * @throws CliFailure 2 for a format that is none
+ * Shows a page as a table. With another format it streams the whole ledger after `after`.
+ * @throws CliFailure 2 for an unknown format
  */
 async function showOrExport(admin: AdminClient, options: LedgerOptions, follower: Follower): Promise<CommandResult> {
   const { terminal } = follower;
@@ -94,27 +94,32 @@ async function showOrExport(admin: AdminClient, options: LedgerOptions, follower
   if (options.last !== undefined || options.since !== undefined) return showNewest(admin, options);
   if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
   if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
-  if (limit !== undefined) throw new CliFailure(2, `--limit is for tables; --format ${format} gives the whole ledger.`);
+  if (limit !== undefined)
+    throw new CliFailure(2, `--limit is for tables; --format ${format} exports the whole ledger.`);
   const pages = wholeLedger(patientClient(admin, terminal), options, terminal);
-  // An account that is not there is refused before anything is written.
+  // An unknown account is refused before anything is written.
   const first = await pages.next();
   const pieces = (asJson: boolean) =>
     format === "csv" && !asJson ? csvPieces(options, first, pages) : jsonPieces(options, first, pages);
   return { json: {}, text: "", pieces };
 }
 
-/** The API would name its own member. @throws CliFailure 2 for a count that is none */
+/** Checked here, because the API's message names its own member. @throws CliFailure 2 for an invalid count */
 function checkLast(last: string | undefined): void {
   if (last === undefined || (/^[1-9][0-9]{0,3}$/.test(last) && Number(last) <= LAST_MAX)) return;
-  throw new CliFailure(2, `--last must be a whole number from 1 to ${LAST_MAX}; --format csv gives the whole ledger.`);
+  throw new CliFailure(
+    2,
+    `--last must be a whole number from 1 to ${LAST_MAX}; --format csv exports the whole ledger.`,
+  );
 }
 
-/** @throws CliFailure 2 for options of the other order, or an instant that is none */
+/** @throws CliFailure 2 for options of the other order, or an invalid instant */
 async function showNewest(admin: AdminClient, options: LedgerOptions): Promise<CommandResult> {
   const { account, last, since, before, attempts } = options;
   const [other] =
     Object.entries({ "--after": options.after, "--limit": options.limit }).find(([, typed]) => typed) ?? [];
-  if (other !== undefined) throw new CliFailure(2, `${other} is for oldest first: leave out --last and --since.`);
+  if (other !== undefined)
+    throw new CliFailure(2, `${other} is for oldest first; do not use it with --last or --since.`);
   const from = since === undefined ? undefined : instantOf("--since", since, -1);
   const search = query({ order: "newest", since: from, before, limit: last });
   const answer = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
@@ -124,12 +129,13 @@ async function showNewest(admin: AdminClient, options: LedgerOptions): Promise<C
   return withMore(body, pageText(options, body), (next) => `Older lines: ${again} --before ${next}\n`);
 }
 
-/** @throws CliFailure 2 for options that choose lines otherwise */
+/** @throws CliFailure 2 for options that select other lines */
 async function showRequest(admin: AdminClient, id: string, options: LedgerOptions): Promise<CommandResult> {
   const { account, attempts, last, since, before, after, limit, follow } = options;
   const others = { last, since, before, after, limit, follow };
   const [other] = Object.entries(others).find(([, typed]) => typed !== undefined) ?? [];
-  if (other !== undefined) throw new CliFailure(2, `--request shows the lines of one request: leave out --${other}.`);
+  if (other !== undefined)
+    throw new CliFailure(2, `--request shows the lines of one request; do not use it with --${other}.`);
   for (let next: string | undefined; ; ) {
     const path = `/accounts/${segment(account)}/requests/${segment(id)}${query({ after: next })}`;
     const { body } = await admin.call("GET", path);
@@ -146,36 +152,36 @@ function pageText({ format, attempts }: LedgerOptions, body: JsonObject): string
   return itemsOf(body).length === 0 ? "No attempts.\n" : table(ATTEMPT_COLUMNS, itemsOf(body));
 }
 
-/** Lines that a listing begins with that goes on. */
+/** Lines with which `--follow` begins. */
 const FOLLOWED = "10";
 
 /**
- * The last lines, oldest first, and then those that come.
- * @throws CliFailure 2 for options that are for pages, or an instant or a duration that is none
+ * Shows the last lines, oldest first, and then new lines.
+ * @throws CliFailure 2 for options for pages, or an invalid instant or duration
  */
 async function followLedger(admin: AdminClient, options: LedgerOptions, follower: Follower): Promise<CommandResult> {
   const { account, last, since, after, format, attempts } = options;
   const pages = { "--before": options.before, "--limit": options.limit };
   const [other] = Object.entries(pages).find(([, typed]) => typed !== undefined) ?? [];
-  if (other !== undefined) throw new CliFailure(2, `${other} is for pages: leave it out with --follow.`);
+  if (other !== undefined) throw new CliFailure(2, `${other} is for pages; do not use it with --follow.`);
   if (after !== undefined && (last ?? since) !== undefined)
-    throw new CliFailure(2, "--after says where to begin: leave out --last and --since.");
+    throw new CliFailure(2, "--after sets the start; do not use it with --last or --since.");
   const everyMs = pauseOf(options.every);
   const from = since === undefined ? undefined : instantOf("--since", since, -1);
   let id: unknown;
   const ask = async (search: Readonly<Record<string, string | undefined>>) => {
     const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${query(search)}`);
-    // Unknown of a gateway of a version before it was said.
+    // Gateways of earlier versions do not send it.
     const asked = body.account_id ?? id;
     id ??= asked;
-    // The account was renamed, and its name is another one's by now.
+    // The account was renamed, and another account has its name now.
     if (asked !== id) throw anotherAccount(account, String(id));
     return body;
   };
   let seq = after ?? "0";
   let begin: readonly JsonObject[] = [];
   if (after === undefined) {
-    // Where it ends by now, should there be no line since then.
+    // The current end of the ledger, in case there is no line since `--since`.
     seq = String(itemsOf(await ask({ order: "newest", limit: "1" }))[0]?.seq ?? 0);
     const limit = last ?? (since === undefined ? FOLLOWED : undefined);
     begin = itemsOf(await ask({ order: "newest", since: from, limit })).toReversed();
@@ -197,14 +203,14 @@ async function followLedger(admin: AdminClient, options: LedgerOptions, follower
 function anotherAccount(name: string, id: string): CliFailure {
   return new CliFailure(
     1,
-    `${name} is another account by now; the lines so far are of ${id}.\nFollow that one by its new name.`,
+    `${name} is now the name of another account; the lines so far are of ${id}.\nFollow that account by its new name.`,
   );
 }
 
 type Pages = AsyncGenerator<readonly JsonObject[], void, void>;
 type First = IteratorResult<readonly JsonObject[], void>;
 
-/** Rows, a page at a time. A failure in the middle says how to go on. */
+/** Rows, page by page. The message of a failure in the middle says how to continue. */
 async function* wholeLedger(
   admin: AdminClient,
   { account, after, attempts }: LedgerOptions,
@@ -229,7 +235,7 @@ async function* wholeLedger(
 
 function incomplete(error: unknown, after: string): unknown {
   if (!(error instanceof CliFailure)) return error;
-  const words = `The output is incomplete: it ends with line ${after}. What follows it: --after ${after}`;
+  const words = `The output is incomplete: it ends with line ${after}. To continue, use --after ${after}`;
   return new CliFailure(error.exitStatus, `${error.message}\n${words}`, error.code);
 }
 
@@ -260,7 +266,7 @@ async function showAttempts(admin: AdminClient, { account, after, limit }: Ledge
   return withMore({ ...body, items }, text, more);
 }
 
-/** One row for each try; one of a request's lines holds its tries, in their order. */
+/** One row per attempt. One of a request's lines has its attempts, in order. */
 function attemptRows(lines: readonly JsonObject[]): JsonObject[] {
   return lines.flatMap(({ seq, at, reference, attempts }) => {
     const tries = Array.isArray(attempts) ? (attempts as readonly JsonObject[]) : [];
@@ -270,22 +276,22 @@ function attemptRows(lines: readonly JsonObject[]): JsonObject[] {
 
 /** Defines `tollgate ledger`. */
 export function addLedgerCommands(program: Command, ask: Ask, follow: Follow): void {
-  const ledger = program.command("ledger").description("the ledger: every movement of money");
+  const ledger = program.command("ledger").description("the ledger: all movements of money");
   ledger
     .command("show")
-    .description("show an account's ledger, oldest first, a page at a time")
+    .description("show an account's ledger, oldest first, page by page")
     .requiredOption("--account <name>", "the account")
-    .option("--last <count>", `the newest lines, newest first, at most ${LAST_MAX}`)
-    .option("--since <when>", "no line before then, newest first: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
-    .option("--before <seq>", "with --last or --since, lines below this one")
-    .option("--after <seq>", "show what comes after this line")
-    .option("--limit <count>", "lines on a page, at most 1000")
-    .option("--request <id>", "the lines of one request, by the id that its client was given: req_...")
+    .option("--last <count>", `number of newest lines, newest first, at most ${LAST_MAX}`)
+    .option("--since <when>", "no lines before this time, newest first: 24h, 7d, or an instant (2026-11-01T00:00:00Z)")
+    .option("--before <seq>", "with --last or --since: only lines before this one")
+    .option("--after <seq>", "only lines after this one")
+    .option("--limit <count>", "lines per page, at most 1000")
+    .option("--request <id>", "only lines of this request, by the id that its client got: req_...")
     .option("--follow", FOLLOW)
     .option("--every <duration>", EVERY, "1s")
-    .option("--attempts", "the tries at upstreams behind the charges, with what each cost and who pays")
+    .option("--attempts", "show the attempts at upstreams for the charges, with their costs and who pays")
     .addOption(
-      new Option("--format <format>", "a page as a table, or the whole ledger as csv or json")
+      new Option("--format <format>", "table shows a page; csv and json export the whole ledger")
         .choices(LISTING_FORMATS)
         .default("table"),
     )

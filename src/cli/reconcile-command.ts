@@ -1,4 +1,4 @@
-/** `tollgate reconcile`: a vendor's export of usage against what the ledger says that the upstream bills. */
+/** `tollgate reconcile`: compares a vendor's export of usage with what the upstream bills according to the ledger. */
 
 import { readSpan } from "../store/sums/day-sums.ts";
 import type { JsonObject } from "../values/json-object.ts";
@@ -23,12 +23,12 @@ interface ReconcileOptions extends ListingOptions {
   readonly since?: string;
   readonly until?: string;
   readonly columns?: string;
-  /** `THEIRS=OURS`, as often as names differ. */
+  /** `THEIRS=OURS`, once per name that differs. */
   readonly model?: readonly string[];
   readonly allModels?: true;
 }
 
-/** @throws CliFailure 2 for options that are none, and for a file that is none */
+/** @throws CliFailure 2 for invalid options and for an unusable file */
 export async function reconcile(
   impatient: AdminClient,
   options: ReconcileOptions,
@@ -61,7 +61,7 @@ export async function reconcile(
   const text = format === "table" ? words : listing({ format }, { columns: members, rows: json.items, json, none: "" });
   const { items, others, differing } = comparison;
   if (differing.length > 0) return { json, text, failure: complaint(comparison, share) };
-  // A mistyped upstream or model must not look like a bill that agrees.
+  // A mistyped upstream or model must not look like an invoice that matches.
   if (items.length === 0 && others.size > 0) return { json, text, failure: NOTHING_COMPARED };
   return { json, text };
 }
@@ -83,19 +83,19 @@ function readNames(pairs: readonly string[]): Map<string, string> {
     pairs.map((pair): [string, string] => {
       const at = pair.lastIndexOf("=");
       if (at < 1 || at === pair.length - 1) {
-        throw new CliFailure(2, "--model must be THEIRS=OURS: the vendor's name of a model, and the route's.");
+        throw new CliFailure(2, "--model must be THEIRS=OURS: the vendor's model name, then the route's.");
       }
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
 }
 
-/** From the first to the last day of the file, unless the operator says otherwise. */
+/** The days to compare. Default: from the first to the last day of the file. */
 function spanOf({ since, until, from }: ReconcileOptions, { byDay }: Invoice): { since: string; until: string } {
   const days = [...byDay.keys()].sort();
   const [first, last] = [since ?? days[0] ?? until, until ?? days.at(-1) ?? since];
   if (first === undefined || last === undefined) {
-    throw new CliFailure(2, `${from}: no line has any usage. Say which days it is of with --since and --until.`);
+    throw new CliFailure(2, `${from}: no line has any usage. Set the days with --since and --until.`);
   }
   const span = readSpan({ since: first, until: last }, 0);
   if ("rule" in span)
@@ -135,7 +135,7 @@ function addItem(ours: ByDay, item: JsonObject): void {
 
 const NOTHING_COMPARED =
   "Nothing was compared: the ledger has none of the file's models on these days.\n" +
-  "Correct --upstream or --since and --until, or name the models with --model THEIRS=OURS.";
+  "Correct --upstream, --since or --until, or map model names with --model THEIRS=OURS.";
 
 const COLUMNS = [
   { title: "DAY", member: "day" },
@@ -176,19 +176,21 @@ function wordsOf(
     mark: item.differs ? "differs" : " ",
   }));
   const heading = `The upstream ${cell(upstream)} from ${since} to ${until}, UTC\n`;
-  const blank = isBlank ? `The ledger has nothing of it; \`${COMMAND} usage --by upstream\` names those it has.\n` : "";
+  const blank = isBlank
+    ? `The ledger has no entries for it; \`${COMMAND} usage --by upstream\` lists the upstreams that it has.\n`
+    : "";
   const unknown = [...others].map(
     ([model, { input, output, cost }]) =>
-      `Not compared, as the ledger has nothing of it: ${cell(model)}, ${input} input, ${output} output, ${formatUsd(cost)} USD.\n`,
+      `Not compared, because the ledger has no entries for it: ${cell(model)}, ${input} input, ${output} output, ${formatUsd(cost)} USD.\n`,
   );
   const silent = (["input", "output", "cost"] as const).filter((figure) => !tells.includes(figure));
   const untold =
     silent.length === 0
       ? ""
-      : `Not compared, as no known column tells it: ${silent.map((figure) => FIGURE_NAMES[figure]).join(", ")}. Name its column with --columns.\n`;
+      : `Not compared, because no known column has it: ${silent.map((figure) => FIGURE_NAMES[figure]).join(", ")}. Name its column with --columns.\n`;
   const days = new Set(differing.map(({ day }) => day)).size;
   const places = new Set(items.map(({ day, model }) => `${day} ${model}`)).size;
-  const sum = `Days and models compared: ${places}; that differ: ${differing.length}, on ${days} days.\n`;
+  const sum = `Days and models compared: ${places}; different: ${differing.length}, on ${days} days.\n`;
   return heading + blank + (rows.length > 0 ? table(COLUMNS, rows) : "") + unknown.join("") + untold + sum;
 }
 
@@ -198,22 +200,22 @@ function complaint({ items, differing }: Comparison, share: number): string {
     const figures = worst.map((item) => `${FIGURE_NAMES[item.figure]} by ${percent(item.share)}`);
     return `${day}, ${cell(model)}: ${figures.join(", ")}.`;
   });
-  return [`More than ${percent(share)} apart:`, ...lines].join("\n");
+  return [`Different by more than ${percent(share)}:`, ...lines].join("\n");
 }
 
 /** Defines `tollgate reconcile`. */
 export function addReconcileCommand(program: Command, ask: Ask): void {
   program
     .command("reconcile")
-    .description("compare a vendor's export of usage by day and model with what the ledger says that an upstream bills")
+    .description("compare a vendor's export of usage with the ledger's figures of an upstream, by day and model")
     .requiredOption("--from <file>", "the vendor's export, a CSV file with a heading")
-    .requiredOption("--upstream <name>", "the upstream that it is of")
-    .option("--share <share>", "days that differ by more than this are named", "0.02")
-    .option("--since <day>", "the first day, YYYY-MM-DD; the file's first one when left out")
-    .option("--until <day>", "the last day; the file's last one when left out")
-    .option("--columns <names>", "columns by the file's own names: date=...,model=...,input=A+B,output=...,cost=...")
-    .option("--model <names...>", "THEIRS=OURS, for models that the vendor calls otherwise than the route")
-    .option("--all-models", "models that the ledger has nothing of differ, too")
+    .requiredOption("--upstream <name>", "the upstream that the export belongs to")
+    .option("--share <share>", "report days that differ by more than this share", "0.02")
+    .option("--since <day>", "first day, YYYY-MM-DD; default: the first day of the file")
+    .option("--until <day>", "last day, YYYY-MM-DD; default: the last day of the file")
+    .option("--columns <names>", "names of the file's columns: date=...,model=...,input=A+B,output=...,cost=...")
+    .option("--model <names...>", "THEIRS=OURS, for models that have another name at the vendor than in the route")
+    .option("--all-models", "also report models that the ledger has no entries for")
     .addOption(listingFormat())
     .action((options: ReconcileOptions) => ask((c, terminal) => reconcile(c, options, terminal)));
 }

@@ -1,7 +1,4 @@
-/**
- * `tollgate store`: whether the store is the one that it was, an operator's word that it is to be used as it is, and a copy of an
- * embedded one.
- */
+/** `tollgate store`: checks whether the store lost data, confirms a store that did, and backs up an embedded store. */
 import { StoreError } from "../store/contract.ts";
 
 import type { JsonObject } from "../values/json-object.ts";
@@ -21,14 +18,15 @@ const COLUMNS: readonly Column[] = [
 ];
 
 const STATES: Readonly<Record<string, string>> = {
-  good: "The store is the one that it was.\n",
-  restoring: "The store is confirmed; the journal gives back what it has, and nothing is admitted until it has.\n",
+  good: "The store has all of its data.\n",
+  restoring:
+    "The store is confirmed. The journal is being replayed into it; no request is admitted until that is done.\n",
   unknown: "The store has not answered since the gateway started.\n",
 };
 
 const FINDINGS =
-  "empty: nothing is there. older: its end is missing. another: a store with a history of its own.\n" +
-  "told: another gateway has found one of these; ask that one.\n";
+  "empty: the store has no data. older: its newest data is missing. another: it is a different store.\n" +
+  "told: another gateway found one of these; run this command there.\n";
 
 export async function storeStatus(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/store");
@@ -40,7 +38,10 @@ export async function confirmStore(admin: AdminClient, confirm: string): Promise
   return shownState(body, ["good", "restoring"]);
 }
 
-/** The words; a store that cannot be used is a failure, for scripts that ask. @param fine states that are none */
+/**
+ * The state as text. A store that cannot be used makes the command fail, for scripts. @param fine states that do not
+ * fail
+ */
 function shownState(body: JsonObject, fine: readonly unknown[]): CommandResult {
   const isInUse = (body.problem ?? null) === null && fine.includes(body.state);
   const failure = isInUse ? {} : { failure: "New requests are refused until the store can be used." };
@@ -48,10 +49,10 @@ function shownState(body: JsonObject, fine: readonly unknown[]): CommandResult {
 }
 
 function wordsOf(body: JsonObject): string {
-  const waiting = `Charges that wait for it: ${cell(body.waiting_charges)}.\n`;
+  const waiting = `Charges that wait for the store: ${cell(body.waiting_charges)}.\n`;
   const { problem } = body;
   if (typeof problem === "string") {
-    return `It cannot be used: ${problem}.\n${body.state === "stopped" ? lossWords(body, waiting) : waiting}`;
+    return `The store cannot be used: ${problem}.\n${body.state === "stopped" ? lossWords(body, waiting) : waiting}`;
   }
   if (body.state === "stopped") return lossWords(body, waiting);
   return (STATES[String(body.state)] ?? "") + waiting;
@@ -64,11 +65,11 @@ function lossWords(body: JsonObject, waiting: string): string {
     found: shown(row.found),
   }));
   return [
-    "The store lost data. Nothing is admitted and nothing is written.\n\n",
+    "The store lost data. No request is admitted and nothing is written.\n\n",
     table(COLUMNS, rows),
     `\n${FINDINGS}${waiting}\n`,
-    "To have the data back, put a newer backup in its place or point `store:` at the right server: the gateway goes on by\n",
-    "itself. To go on with what is there, and have the journals give back what they have of the last day:\n",
+    "To recover the data, restore a newer backup or point `store:` at the right server. The gateway then continues by itself.\n",
+    "To continue with the data that is there, and have the journals replay what they have of the last day:\n",
     `  ${COMMAND} store confirm ${cell(body.confirm)}\n`,
   ].join("");
 }
@@ -78,7 +79,7 @@ function shown(value: unknown): string {
   return epoch ? `${cell(epoch.id)} (${duration(Number(epoch.counted_seconds))})` : "nothing";
 }
 
-/** Seconds in which a gateway was counting, in the two largest units that they fill. */
+/** Formats the seconds in which gateways were counting, in the two largest units. */
 function duration(seconds: number): string {
   const units = [
     [86_400, "d"],
@@ -100,8 +101,8 @@ function duration(seconds: number): string {
 }
 
 /**
- * Copies the database of an embedded store. No gateway is asked, so that it is there for one that does not run, too.
- * @param place where the store's folder is looked for.
+ * Copies the database of an embedded store. It does not use the gateway, so it also works if none is running.
+ * @param place where the store's folder is searched.
  * @throws CliFailure 1
  */
 async function backupStore({ data, env }: Pick<GatewayPlace, "data" | "env">, file: string): Promise<CommandResult> {
@@ -116,28 +117,29 @@ async function backupStore({ data, env }: Pick<GatewayPlace, "data" | "env">, fi
     };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    const elsewhere = named === undefined && !hasDatabase(dir) ? "; --data or TOLLGATE_DATA names another folder" : "";
+    const elsewhere =
+      named === undefined && !hasDatabase(dir) ? "; use --data or TOLLGATE_DATA to name another folder" : "";
     throw new CliFailure(1, `No copy was made: ${error.message}${elsewhere}.`);
   }
 }
 
-/** Defines `tollgate store`. @param own runs what asks no gateway. */
+/** Defines `tollgate store`. @param own runs commands that do not use the admin API. */
 export function addStoreCommands(program: Command, ask: Ask, own: Own): void {
   const store = program
     .command("store")
-    .description("the store: whether it has all of its data; a copy of an embedded one");
+    .description("the store: check its data, confirm it after a loss, back up an embedded one");
   store
     .command("status")
-    .description("is the store the one that it was, and if not, what differs")
+    .description("check whether the store has all of its data, and if not, show the differences")
     .action(() => ask(storeStatus));
   store
     .command("confirm <seen>")
-    .description("use a store that lost data as it is; SEEN is what status shows")
+    .description("use a store that lost data as it is; SEEN is shown by `store status`")
     .action((seen: string) => ask((c) => confirmStore(c, seen)));
   store
     .command("backup <file>")
     .description(
-      "copy the database of the embedded store in the folder --data, while its gateway runs or not; as the gateway's own user",
+      "copy the database of the embedded store in the folder --data; the gateway may be running; run it as the gateway's user",
     )
     .action((file: string) => own((place) => backupStore(place, file)));
 }

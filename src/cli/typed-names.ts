@@ -1,13 +1,13 @@
-/** What the admin API says of a member, in the words of who typed an option. */
+/** Replaces member names in the admin API's messages by the options that were typed. */
 import type { AdminClient } from "./admin-client.ts";
 import { CliFailure } from "./failure.ts";
 
-/** A member in a sentence of the API: `limit`, `budgets_usd.day`, `addresses[1]`, `models.0`. */
+/** A member name in a message of the API: `limit`, `budgets_usd.day`, `addresses[1]`, `models.0`. */
 const MEMBER = /`([a-z_]+(?:\.[a-z_]+)?)(?:\[(\d+)\]|\.(\d+))?`/g;
 
 /**
- * The same client; a refusal that names a member for which something else was typed names what was typed.
- * @param names options by members: `{ redeem_by: "--redeem-by" }`
+ * The same client, except that its refusals name the typed options instead of the API's members.
+ * @param names options by member: `{ redeem_by: "--redeem-by" }`
  */
 export function asTyped(admin: AdminClient, names: Readonly<Record<string, string>>): AdminClient {
   return {

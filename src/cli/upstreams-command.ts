@@ -1,4 +1,4 @@
-/** `tollgate upstreams`: how each upstream does at the gateway that is asked. */
+/** `tollgate upstreams`: the state of each upstream at one gateway. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import type { AdminClient } from "./admin-client.ts";
@@ -11,7 +11,7 @@ const COLUMNS: readonly Column[] = [
   { title: "UPSTREAM", member: "name" },
   { title: "HEALTH", member: "health" },
   { title: "WHY", member: "reason" },
-  { title: "REST S", member: "rest_seconds", right: true },
+  { title: "COOL-DOWN S", member: "rest_seconds", right: true },
   { title: "IN FLIGHT", member: "in_flight", right: true },
   { title: "QUEUED", member: "queued", right: true },
   { title: "OK", member: "ok", right: true },
@@ -22,8 +22,7 @@ const COLUMNS: readonly Column[] = [
   { title: "404/405", member: "not_found", right: true },
 ];
 
-const COUNTED =
-  "OK to 404/405 count the attempts of the last health.window of each upstream (30s unless configured).\n";
+const COUNTED = "The columns OK to 404/405 count the attempts in each upstream's health.window (default 30s).\n";
 
 async function showUpstreams(admin: AdminClient, options: ListingOptions): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/upstreams");
@@ -40,7 +39,7 @@ async function showUpstreams(admin: AdminClient, options: ListingOptions): Promi
 
 function limits({ name, limited_models: limited }: JsonObject): string[] {
   return ((limited ?? []) as readonly JsonObject[]).map(
-    ({ model, rest_seconds: rest }) => `${cell(name)}: ${cell(model)} is left alone for ${cell(rest)} s more (429).\n`,
+    ({ model, rest_seconds: rest }) => `${cell(name)}: ${cell(model)} is not used for another ${cell(rest)} s (429).\n`,
   );
 }
 
@@ -48,7 +47,7 @@ function limits({ name, limited_models: limited }: JsonObject): string[] {
 export function addUpstreamsCommand(program: Command, ask: Ask): void {
   program
     .command("upstreams")
-    .description("how each upstream does at this gateway: health, requests in flight and waiting, recent outcomes")
+    .description("show the upstreams of this gateway: health, requests in flight and queued, recent outcomes")
     .addOption(listingFormat())
     .action((options: ListingOptions) => ask((c) => showUpstreams(c, options)));
 }

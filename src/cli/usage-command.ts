@@ -1,4 +1,4 @@
-/** `tollgate usage`: sums of what was spent, over all pages of accounts, as a table, CSV or JSON. */
+/** `tollgate usage`: sums of spending over all accounts, as a table, CSV or JSON. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
@@ -19,7 +19,7 @@ interface UsageOptions {
   readonly format?: string;
 }
 
-/** Money as the admin API names it, and how a table heads it. */
+/** Amounts by the admin API's member names, with the titles of the table. */
 const MONEY = {
   usd: "CHARGED USD",
   cost_usd: "COST USD",
@@ -28,7 +28,7 @@ const MONEY = {
 } as const;
 const MONEY_MEMBERS = Object.keys(MONEY) as (keyof typeof MONEY)[];
 
-/** What the admin API counts beside money, and how a table heads it. */
+/** Counts by the admin API's member names, with the titles of the table. */
 const COUNTS = {
   requests: "REQUESTS",
   input_tokens: "INPUT",
@@ -104,18 +104,18 @@ function readSum(item: JsonObject): Sum {
   };
 }
 
-/** What usage is summed up by, as the admin API names it; a test compares them. */
+/** Values of `by`, as in the admin API; a test compares them. */
 const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
 
 /** Defines `tollgate usage`. */
 export function addUsageCommand(program: Command, ask: Ask): void {
   program
     .command("usage")
-    .description("what was spent, by account or by another thing, per UTC day of the request")
-    .option("--account <name>", "of one account; of all when left out")
-    .addOption(new Option("--by <thing>", "what to sum up by; account when left out").choices(USAGE_BY))
-    .option("--since <day>", "the first day, YYYY-MM-DD; 30 days when left out")
-    .option("--until <day>", "the last day; today when left out")
-    .addOption(new Option("--format <format>", "how to print it").choices(LISTING_FORMATS).default("table"))
+    .description("sum up spending by account, group, model, key, day or upstream; days are UTC days of the requests")
+    .option("--account <name>", "one account; default: all")
+    .addOption(new Option("--by <thing>", "what to sum up by; default: account").choices(USAGE_BY))
+    .option("--since <day>", "first day, YYYY-MM-DD; default: the last 30 days")
+    .option("--until <day>", "last day, YYYY-MM-DD; default: today")
+    .addOption(new Option("--format <format>", "output format").choices(LISTING_FORMATS).default("table"))
     .action((options: UsageOptions) => ask((c, terminal) => showUsage(c, options, terminal)));
 }

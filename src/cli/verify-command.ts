@@ -1,4 +1,7 @@
-/** `tollgate ledger verify`: accounts against their ledgers, however long these are, and the files of the archive. */
+/**
+ * `tollgate ledger verify`: compares accounts with their ledgers, however long they are, and with the files of the
+ * archive.
+ */
 
 import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, patientClient } from "./admin-client.ts";
@@ -16,9 +19,9 @@ interface VerifyOptions extends ListingOptions {
   readonly archive?: string;
 }
 
-/** Findings of an account's marks that are printed one by one. */
+/** Findings about an account's marks that are printed individually. */
 const MARKS_KEPT = 20;
-/** Times that the gateway may forget how far it had come. */
+/** How often the gateway may lose its progress. */
 const RESTARTS_MAX = 3;
 
 const ACCOUNT_COLUMNS: readonly Column[] = [
@@ -36,8 +39,7 @@ const TOTAL_COLUMNS: readonly Column[] = [
 ];
 
 /**
- * Verifies one account, or all of them over all pages; what does not balance is a failure that names account, line and
- * check.
+ * Verifies one account, or all accounts over all pages. An imbalance is a failure that names account, line and check.
  */
 export async function verifyLedger(
   impatient: AdminClient,
@@ -84,10 +86,10 @@ async function verifyAccounts(
   return items;
 }
 
-/** By account: findings that are kept, and how many there are. */
+/** By account: the findings that are kept, and the total number. */
 type FindingsByAccount = ArchiveVerdict["findings"];
 
-/** Settled marks, to which no line leads. */
+/** Verifies settled marks: reports those without a ledger line. */
 async function verifyMarks(
   admin: AdminClient,
   account: string | undefined,
@@ -119,8 +121,8 @@ function forgetful({ progress }: JsonObject): CliFailure {
 }
 
 function forgotten(subject: string): CliFailure {
-  const what = `The gateway has forgotten ${RESTARTS_MAX + 1} times how far it had come with ${subject}.`;
-  const remedy = "Ask one gateway, not several in turn: set TOLLGATE_ADMIN_URL to its own address.";
+  const what = `The gateway lost its progress with ${subject} ${RESTARTS_MAX + 1} times.`;
+  const remedy = "Use one gateway instead of several in turn: set TOLLGATE_ADMIN_URL to the address of one.";
   return new CliFailure(1, `${what}\n${remedy}`);
 }
 
@@ -131,11 +133,11 @@ function progressWords(count: number, progress: JsonObject | null | undefined): 
   return `${done}; ${cell(progress.account)}: line ${cell(progress.lines)}${of}`;
 }
 
-/** Adds the findings of the marks and of the files to those of the account. */
+/** Adds the findings about marks and files to those about the account. */
 function withFindings(items: readonly JsonObject[], findings: FindingsByAccount): readonly JsonObject[] {
-  // What could not be read may be called by its id in the one place and by its name in the other.
+  // An account that could not be read may be named by id in one list and by name in the other.
   const names = new Set(items.flatMap(({ account, id }) => [account, id]));
-  // An account that was made meanwhile has been verified by its marks and files alone.
+  // For an account that was created meanwhile, only marks and files have been verified.
   const made = [...findings.keys()].filter((account) => !names.has(account)).map((account) => ({ account }));
   return [...items, ...made].map((item: JsonObject) => {
     const more = [item.account, item.id].flatMap((called) => findings.get(String(called)) ?? []);
@@ -147,7 +149,7 @@ function withFindings(items: readonly JsonObject[], findings: FindingsByAccount)
   });
 }
 
-/** The trial balance: what one ledger account has lost, another has gained. */
+/** The trial balance: the sums over all ledger accounts must be zero together. */
 function totalsOf(item: JsonObject | undefined): string {
   const totals = Object.entries((item?.totals_usd ?? {}) as JsonObject).map(([name, usd]) => ({ name, usd }));
   return totals.length === 0 ? "" : `\n${table(TOTAL_COLUMNS, totals)}\n`;
@@ -174,9 +176,9 @@ const NOTHING_CHANGED = "Interrupted; nothing was changed.";
 export function addVerifyCommand(ledger: Command, ask: Ask): void {
   ledger
     .command("verify")
-    .description("compare balances, sums and charges with the ledger's lines; 1 when something is off")
-    .option("--account <name>", "one account, with its trial balance; all of them when left out")
-    .option("--archive <dir>", "go through the files of the archive, too, from the very first line")
+    .description("compare balances, sums and charges with the ledger lines; exit status 1 if something does not match")
+    .option("--account <name>", "verify only this account and show its trial balance; default: all accounts")
+    .option("--archive <dir>", "also verify the files of the archive, from the first line")
     .addOption(listingFormat())
     .action((options: VerifyOptions) => ask((c, terminal) => verifyLedger(c, options, terminal), NOTHING_CHANGED));
 }

@@ -1,4 +1,4 @@
-/** `tollgate --version`: which program this is, and as JSON also which one runs at the admin address. */
+/** `tollgate --version`: the version of this program; as JSON, also that of the gateway at the admin address. */
 
 import type { JsonObject } from "../values/json-object.ts";
 import { BUILD } from "../values/program/program.ts";
@@ -6,8 +6,8 @@ import { connectAdmin, type GatewayPlace } from "./admin-client.ts";
 import { CliFailure } from "./failure.ts";
 
 /**
- * The text to print. `running` of the JSON is the gateway's own version, build and configuration generation, and null
- * where none answers or it does not take the token: the question about this program is answered either way.
+ * The text to print. In JSON, `running` is the gateway's version, build and configuration generation. It is null if no
+ * gateway answers or the token is wrong.
  */
 export async function showVersion(place: GatewayPlace, { json }: { readonly json: boolean }): Promise<string> {
   if (!json) return `${BUILD.version}\n`;

@@ -1,4 +1,4 @@
-/** What the commands ask and print that change an account: name, labels, suspend, resume, close. */
+/** Commands that change an account: name, labels, sign-in, suspend, resume, close. */
 
 import type { JsonObject } from "../../values/json-object.ts";
 import { COMMAND } from "../../values/program/program.ts";
@@ -10,31 +10,31 @@ import { cell, many } from "../output/table.ts";
 
 export async function renameAccount(admin: AdminClient, name: string, to: string): Promise<CommandResult> {
   const { body } = await admin.call("PUT", `/accounts/${segment(name)}/name`, { name: to });
-  return { json: body, text: `The account ${cell(name)} is called ${cell(body.name)}.\n` };
+  return { json: body, text: `The account ${cell(name)} is now named ${cell(body.name)}.\n` };
 }
 
 /**
- * @param pairs `name=value`, or `name=` to take a label away.
- * @throws CliFailure 2 for what is none of both
+ * @param pairs `name=value`, or `name=` to remove a label.
+ * @throws CliFailure 2 for anything else
  */
 export async function labelAccount(admin: AdminClient, name: string, pairs: readonly string[]): Promise<CommandResult> {
   const labels = pairs.map((pair): [string, string | null] => {
     const at = pair.indexOf("=");
-    if (at < 1) throw new CliFailure(2, "A label must be NAME=VALUE, or NAME= to take it away.");
+    if (at < 1) throw new CliFailure(2, "A label must be NAME=VALUE, or NAME= to remove it.");
     return [pair.slice(0, at), pair.slice(at + 1) || null];
   });
   const { body } = await admin.call("PUT", `/accounts/${segment(name)}/labels`, { labels: Object.fromEntries(labels) });
   return { json: body, text: `The account ${cell(body.name)} has the labels: ${cell(labelWords(body.labels))}.\n` };
 }
 
-/** A host that a browser on another machine takes for its own. */
+/** A host name that means the browser's own machine. */
 const LOOPBACK = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 const HERE_ONLY =
-  "The link's address is this machine's own: nobody elsewhere can open it. Set console.public_url to where owners find the console, and restart.\n";
+  "The link's address is loopback: it works only on this machine. Set console.public_url to the console's public address, and restart.\n";
 
 export async function inviteOwner(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/invitations`);
-  const until = `It opens once, until ${cell(body.ends_at)}; who has it is in.`;
+  const until = `It works once, until ${cell(body.ends_at)}; anyone who has it can sign in.`;
   return {
     json: body,
     text: `${cell(body.link)}\nSend this link to the owner of the account ${cell(body.account)}. ${until}\n`,
@@ -42,7 +42,7 @@ export async function inviteOwner(admin: AdminClient, name: string): Promise<Com
   };
 }
 
-/** Who is signed in to an account's console, and by what its owner may sign in. */
+/** Lists the sessions of an account's console and the passkeys of its owner. */
 export async function listSessions(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/accounts/${segment(name)}/sessions`);
   const passkeys = (body.passkeys as readonly JsonObject[]).map(
@@ -57,31 +57,37 @@ export async function listSessions(admin: AdminClient, name: string): Promise<Co
   return { json: body, text: `${text}\n` };
 }
 
-/** @param options.passkeys whether they are removed, too. */
+/** @param options.passkeys whether passkeys are removed too. */
 export async function signOutAccount(
   admin: AdminClient,
   name: string,
   options: { readonly passkeys?: true },
 ): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/sign-out`, options);
-  const gone = `${many(body.sessions, "session")} ended, ${many(body.links, "link")} closed, ${many(body.passkeys, "passkey")} removed`;
+  const gone = `${many(body.sessions, "session")} ended, ${many(body.links, "link")} revoked, ${many(body.passkeys, "passkey")} removed`;
   return { json: body, text: `The account ${cell(body.account)}: ${gone}.\n` };
 }
 
 export async function suspendAccount(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/suspend`);
-  const until = `until:\n${COMMAND} account resume ${cell(body.name)}`;
-  return { json: body, text: `The account ${cell(body.name)} is suspended, from its next request on, ${until}\n` };
+  const resume = `To resume it:\n${COMMAND} account resume ${cell(body.name)}`;
+  return {
+    json: body,
+    text: `The account ${cell(body.name)} is suspended, effective from its next request. ${resume}\n`,
+  };
 }
 
 export async function resumeAccount(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/resume`);
-  return { json: body, text: `The keys of the account ${cell(body.name)} work again, from its next request on.\n` };
+  return {
+    json: body,
+    text: `The keys of the account ${cell(body.name)} work again, effective from its next request.\n`,
+  };
 }
 
 /**
- * @param confirm comes first; undefined: it has been said already.
- * @throws CliFailure 1 when that is not confirmed
+ * @param confirm asks for confirmation first; undefined: already confirmed.
+ * @throws CliFailure 1 if it is not confirmed
  */
 export async function closeAccount(
   admin: AdminClient,
@@ -90,15 +96,18 @@ export async function closeAccount(
 ): Promise<CommandResult> {
   await confirm?.(() => closingQuestion(admin, name));
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/close`);
-  const has = `It has ${cell(body.balance_usd)} USD, of which requests that still run hold ${cell(body.held_usd)}.`;
-  return { json: body, text: `The account ${cell(body.name)} is closed for good, and its keys are revoked. ${has}\n` };
+  const has = `Its balance is ${cell(body.balance_usd)} USD, of which running requests hold ${cell(body.held_usd)}.`;
+  return {
+    json: body,
+    text: `The account ${cell(body.name)} is permanently closed, and its keys are revoked. ${has}\n`,
+  };
 }
 
-/** As the console asks it; undefined for an account that is closed already. */
+/** The same question as in the console; undefined if the account is already closed. */
 async function closingQuestion(admin: AdminClient, account: string) {
   const { body } = await admin.call("GET", `/accounts/${segment(account)}`);
   if (body.status === "closed") return undefined;
   const name = String(body.name);
-  const what = `Closing ${cell(name)}, which has ${cell(body.balance_usd)} USD, is final: its keys never work again, and it takes no more money.`;
+  const what = `Closing ${cell(name)}, which has ${cell(body.balance_usd)} USD, is final: its keys never work again, and it accepts no more money.`;
   return { name, words: `${what}\nType its name to confirm` };
 }

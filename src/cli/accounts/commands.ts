@@ -1,4 +1,4 @@
-/** `tollgate account` and `tollgate topup`: accounts, what is done to them, and their money. */
+/** `tollgate account` and `tollgate topup`. */
 import * as admin from "../admin-commands.ts";
 import { type Ask, type Command, type ConfirmName, listingFormat, Option } from "../command-line.ts";
 import { addAccountLimitCommand } from "../limits/limit-commands.ts";
@@ -12,20 +12,20 @@ export function addAccountCommands(program: Command, ask: Ask, confirm: ConfirmN
     .description("accounts: create, list, show, change, limit, adjust, invite, sign-out, suspend, resume, close");
   account
     .command("create <name>")
-    .description("create an account; harmless to repeat")
-    .option("--plan <plan>", "its base plan; the configuration's default_plan when left out")
+    .description("create an account; safe to repeat")
+    .option("--plan <plan>", "base plan; default: default_plan of the configuration")
     .action((name: string, options: { plan?: string }) => ask((c) => admin.createAccount(c, name, options.plan)));
   account
     .command("list")
-    .description("list accounts by name; all of them unless a page is asked for")
+    .description("list accounts by name; all, or a page with --limit or --cursor")
     .option(
       "--search <text>",
-      "those whose name or a label's value has this somewhere, or whose id, or key's id, it is",
+      "only accounts whose name or label value contains this text, or whose id or key id equals it",
     )
-    .option("--label <label>", "those with this label: team=red, or team for any value")
-    .addOption(new Option("--status <status>", "those of this status").choices(admin.ACCOUNT_STATUSES))
-    .option("--cursor <cursor>", "where the next page begins, as the page before says")
-    .option("--limit <count>", "accounts on a page, at most 200")
+    .option("--label <label>", "only accounts with this label: team=red, or team for any value")
+    .addOption(new Option("--status <status>", "only accounts with this status").choices(admin.ACCOUNT_STATUSES))
+    .option("--cursor <cursor>", "start of the next page, as shown by the page before")
+    .option("--limit <count>", "accounts per page, at most 200")
     .addOption(listingFormat())
     .action((options: admin.ListAccountsOptions) => ask((c) => admin.listAccounts(c, options)));
   account
@@ -34,16 +34,16 @@ export function addAccountCommands(program: Command, ask: Ask, confirm: ConfirmN
     .action((name: string) => ask((c) => admin.showAccount(c, name)));
   account
     .command("set-plan <name> <plan>")
-    .description("change an account's base plan, from the next request on")
+    .description("change an account's base plan, effective from the next request")
     .action((name: string, plan: string) => ask((c) => admin.setPlan(c, name, plan)));
   addAccountChanges(account, ask, confirm);
   addAccountLimitCommand(account, ask);
   account
     .command("adjust <name>")
-    .description("correct a balance either way; counts once per id")
+    .description("add to or subtract from a balance; counts once per id")
     .requiredOption("--usd <amount>", "US dollars, such as -1.50")
-    .requiredOption("--id <id>", "your id of this adjustment; repeating it is harmless")
-    .requiredOption("--note <text>", "why; the ledger keeps it")
+    .requiredOption("--id <id>", "your id for this adjustment; safe to repeat")
+    .requiredOption("--note <text>", "the reason; it is kept in the ledger")
     .action((name: string, options: { usd: string; id: string; note: string }) =>
       ask((c) => admin.adjust(c, { account: name, ...options })),
     );
@@ -53,37 +53,37 @@ export function addAccountCommands(program: Command, ask: Ask, confirm: ConfirmN
 function addAccountChanges(account: Command, ask: Ask, confirm: ConfirmName): void {
   account
     .command("rename <name> <new-name>")
-    .description("give an account another name; the old one is free then")
+    .description("rename an account; the old name becomes free")
     .action((name: string, to: string) => ask((c) => accounts.renameAccount(c, name, to)));
   account
     .command("label <name> <labels...>")
-    .description("set labels, NAME=VALUE, or take them away, NAME=; for lists and searches")
+    .description("set labels (NAME=VALUE) or remove them (NAME=); they are for lists and searches")
     .action((name: string, pairs: string[]) => ask((c) => accounts.labelAccount(c, name, pairs)));
   account
     .command("invite <name>")
-    .description("make a link that signs an account's owner in to the console, once")
+    .description("create a link with which an account's owner can sign in to the console once")
     .action((name: string) => ask((c) => accounts.inviteOwner(c, name)));
   account
     .command("sessions <name>")
-    .description("list who is signed in to an account's console, and its passkeys")
+    .description("list the sessions of an account's console, and its passkeys")
     .action((name: string) => ask((c) => accounts.listSessions(c, name)));
   account
     .command("sign-out <name>")
-    .description("end all sessions of an account's console, and its sign-in links")
-    .option("--passkeys", "remove its passkeys, too: only a new link lets its owner in then")
+    .description("end all sessions of an account's console, and revoke its sign-in links")
+    .option("--passkeys", "also remove its passkeys; then the owner needs a new link to sign in")
     .action((name: string, options: { passkeys?: true }) => ask((c) => accounts.signOutAccount(c, name, options)));
   account
     .command("suspend <name>")
-    .description("refuse all keys of an account from the next request on, until it is resumed")
+    .description("suspend all keys of an account from the next request, until it is resumed")
     .action((name: string) => ask((c) => accounts.suspendAccount(c, name)));
   account
     .command("resume <name>")
-    .description("let the keys of a suspended account work again, from the next request on")
+    .description("resume a suspended account; its keys work again from the next request")
     .action((name: string) => ask((c) => accounts.resumeAccount(c, name)));
   account
     .command("close <name>")
-    .description("close an account for good: its keys are revoked, its ledger stays, funds can only be paid out")
-    .option("--yes", "do not ask a person at a terminal for the name again; scripts without one are not asked")
+    .description("close an account permanently: its keys are revoked, its ledger stays, funds can only be paid out")
+    .option("--yes", "do not ask for the name as confirmation; without a terminal it is never asked")
     .action((name: string, { yes }: { yes?: true }) =>
       ask((c) => accounts.closeAccount(c, name, yes ? undefined : confirm)),
     );
@@ -96,6 +96,6 @@ export function addTopUpCommand(program: Command, ask: Ask): void {
     .description("add funds to an account; counts once per payment id")
     .requiredOption("--account <name>", "the account")
     .requiredOption("--usd <amount>", "US dollars, such as 10.00")
-    .requiredOption("--id <payment-id>", "the payment's id; repeating it is harmless")
+    .requiredOption("--id <payment-id>", "the payment's id; safe to repeat")
     .action((options: admin.Payment) => ask((c) => admin.topUp(c, options)));
 }

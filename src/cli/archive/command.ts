@@ -1,7 +1,7 @@
 /**
- * `tollgate ledger archive`: the beginnings of ledgers go into files, and one opening line each takes their place. The
- * order is what makes it safe: a file is on the disk before the store is asked for anything, and the store removes only
- * lines whose digest we send. A run that was cut off goes on with the file that it had written.
+ * `tollgate ledger archive`: moves the oldest lines of ledgers to files; one opening line per ledger replaces them. The
+ * order makes this safe: a file is on the disk before the store removes anything, and the store removes only lines
+ * whose digest we send. A run after an interruption continues with the file that was written.
  */
 import { chained, type LineChain, newChain } from "../../store/ledger/line-chain.ts";
 import { ARCHIVE_LINES_MAX, readOpening } from "../../store/ledger/opening.ts";
@@ -22,14 +22,14 @@ interface ArchiveOptions {
   readonly account?: string;
 }
 
-/** Lines that one file takes at most. */
+/** Most lines in one file. */
 const FILE_LINES_MAX = 20_000;
 
 const COLUMNS: readonly Column[] = [
   { title: "ACCOUNT", member: "account" },
   { title: "LINES", member: "lines", right: true },
   { title: "FILES", member: "files", right: true },
-  { title: "LEDGER BEGINS BEHIND LINE", member: "through", right: true },
+  { title: "LEDGER BEGINS AFTER LINE", member: "through", right: true },
 ];
 
 interface Archived {
@@ -55,8 +55,8 @@ async function archiveLedgers(
   }
   terminal.clear();
   const lines = items.reduce((sum, one) => sum + one.lines, 0);
-  const where = lines === 0 ? "; no file or folder was made" : `, in ${to}`;
-  const words = `Lines archived: ${lines}, of before ${before}${where}.\n`;
+  const where = lines === 0 ? "; no file or folder was created" : `, in ${to}`;
+  const words = `Lines archived: ${lines}, from before ${before}${where}.\n`;
   const rows = items.map((one) => ({ ...one }));
   return { json: { before, to, lines, items: rows }, text: lines === 0 ? words : table(COLUMNS, rows) + words };
 }
@@ -71,7 +71,7 @@ async function archiveOne(admin: AdminClient, account: string, where: Where, ter
   const { id, lines: head, stayFromMs } = await readLines(admin, account, 0, 1);
   if (where.beforeMs > stayFromMs) {
     const since = new Date(stayFromMs).toISOString();
-    throw new CliFailure(1, `Lines younger than 96 hours are never archived: name a day that began before ${since}.`);
+    throw new CliFailure(1, `Lines younger than 96 hours are never archived; use a day that began before ${since}.`);
   }
   const opening = head[0]?.kind === "opening" ? head[0] : undefined;
   let through = opening?.seq ?? 0;
@@ -91,7 +91,7 @@ async function archiveOne(admin: AdminClient, account: string, where: Where, ter
   }
 }
 
-/** The next lines to remove from the store: those of a file that an earlier run left, else those of a new one. */
+/** The next lines to remove from the store: those of a file that an earlier run left, or else those of a new file. */
 async function linesOnDisk(
   admin: AdminClient,
   account: string,
@@ -111,7 +111,7 @@ async function linesOnDisk(
   return lines;
 }
 
-/** Lines of before an instant up to the first one that is not; a request's lines stay together. */
+/** Lines from before an instant, up to the first one that is not. A request's lines stay together. */
 async function oldLines(admin: AdminClient, account: string, after: number, beforeMs: number): Promise<LedgerLine[]> {
   const lines: LedgerLine[] = [];
   while (lines.length < FILE_LINES_MAX) {
@@ -132,7 +132,7 @@ function* steps(lines: readonly LedgerLine[]): Generator<LedgerLine[]> {
   }
 }
 
-/** The place at or before `at` where no request is cut in two. */
+/** The last index up to `at` at which no request is split. */
 function endOfRequest(lines: readonly LedgerLine[], at: number): number {
   let end = at;
   while (end > 0 && end < lines.length && lines[end]?.reference === lines[end - 1]?.reference) end -= 1;
@@ -152,15 +152,18 @@ async function letGo(
   return through;
 }
 
-const ARCHIVE_GOES_ON = "Interrupted. No line is lost: the same command goes on where this one has stopped.";
+const ARCHIVE_GOES_ON = "Interrupted. No line is lost; run the same command to continue.";
 
 /** Defines `tollgate ledger archive`. */
 export function addArchiveCommand(ledger: Command, ask: Ask): void {
   ledger
     .command("archive")
-    .description("move old lines into files; an opening line takes their place; harmless to repeat")
-    .requiredOption("--before <day>", "lines of before this UTC day, which began at least 96 hours ago")
-    .requiredOption("--to <dir>", "the folder of the archive; keep all its files together")
-    .option("--account <name>", "of one account; of all when left out")
+    .description("move old lines to files; an opening line replaces them; safe to repeat")
+    .requiredOption(
+      "--before <day>",
+      "archive lines from before this UTC day, which must have begun at least 96 hours ago",
+    )
+    .requiredOption("--to <dir>", "folder of the archive; keep all its files together")
+    .option("--account <name>", "one account; default: all")
     .action((options: ArchiveOptions) => ask((c, terminal) => archiveLedgers(c, options, terminal), ARCHIVE_GOES_ON));
 }

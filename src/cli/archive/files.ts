@@ -1,6 +1,6 @@
 /**
- * Ledger lines in files: gzip, one JSON object a line, a heading first. A file has its name only once it is whole and
- * on the disk, so that every named file in the folder is complete after any crash.
+ * Ledger lines in files: gzip, a heading and then one JSON object per line. A file gets its name only when it is
+ * complete and on the disk, so every named file in the folder is complete after any crash.
  */
 
 import { open, readdir, readFile, rename } from "node:fs/promises";
@@ -15,9 +15,9 @@ import { COMMAND } from "../../values/program/program.ts";
 import { CliFailure } from "../failure.ts";
 
 const VERSION = 2;
-/** Its files have no digest; their lines are still read. */
+/** Files of this version have no digest; their lines can still be read. */
 const VERSION_WITHOUT_DIGEST = 1;
-/** The most that one file of ours unpacks to: 20,000 lines of at most 40 KB. */
+/** Largest decompressed size of a file: 20,000 lines of at most 40 KB. */
 const UNPACKED_BYTES_MAX = 800_000_000;
 
 export interface ArchiveFile {
@@ -31,14 +31,14 @@ export interface ArchiveFile {
 
 /**
  * Files of the archive by account and first line; other files in the folder are ignored.
- * @param isNew whether the folder may still be to be made.
+ * @param isNew whether the folder may not exist yet.
  */
 export async function listArchive(dir: string, isNew = false): Promise<ArchiveFile[]> {
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (isNew && error.code === "ENOENT") return [];
     if (error.code === "ENOENT") {
-      const made = `\`${COMMAND} ledger archive\` makes it with its first file`;
-      throw new CliFailure(1, `There is no archive in ${dir} yet: the folder is not there (${made}).`);
+      const made = `\`${COMMAND} ledger archive\` creates it with its first file`;
+      throw new CliFailure(1, `There is no archive in ${dir} yet: the folder does not exist (${made}).`);
     }
     throw new CliFailure(1, `The archive folder ${dir} cannot be read (${error.code}).`);
   });
@@ -51,7 +51,7 @@ export async function listArchive(dir: string, isNew = false): Promise<ArchiveFi
   return files.sort((a, b) => (a.account === b.account ? a.first - b.first : a.account < b.account ? -1 : 1));
 }
 
-/** What a file says of itself in its first line. */
+/** The first line of a file. */
 export interface ArchiveHeading {
   readonly tollgate_ledger: typeof VERSION;
   readonly account: string;
@@ -62,7 +62,7 @@ export interface ArchiveHeading {
 }
 
 /**
- * Writes lines that follow each other, at least one; durable when it resolves.
+ * Writes consecutive lines, at least one. They are durable when it resolves.
  * @param before the chain of the lines before them.
  */
 export async function writeArchive(
@@ -85,7 +85,7 @@ export async function writeArchive(
     const { message } = new FolderUnusableError(dir, error);
     throw new CliFailure(
       1,
-      `Nothing more was archived: ${message}. Name another with --to, or let this user write there.`,
+      `Nothing more was archived: ${message}. Use --to to name another folder, or give this user write permission.`,
     );
   }
   await rename(`${path}.part`, path);
@@ -108,7 +108,7 @@ async function writeDurably(path: string, bytes: Buffer): Promise<void> {
   }
 }
 
-/** A name is durable once its folder is. */
+/** A file name is durable only after its folder is synced. */
 async function syncFolder(dir: string): Promise<void> {
   const folder = await open(dir, "r");
   try {
@@ -120,15 +120,15 @@ async function syncFolder(dir: string): Promise<void> {
 
 /** A file as it was read, not yet checked. */
 interface ReadFile {
-  /** Undefined for a file of a version that wrote no digest. */
+  /** Undefined for a file of the version without digests. */
   readonly chain: ArchiveHeading["chain"] | undefined;
-  /** Each line, undefined if its text is no line, with its text, line feed included. */
+  /** Each line with its text, including the line feed; `line` is undefined if the text is not a valid line. */
   readonly lines: readonly { readonly line: LedgerLine | undefined; readonly text: string }[];
-  /** What is wrong with the file, each as the end of "the file ...". */
+  /** Problems of the file; each completes "the file ...". */
   readonly faults: readonly string[];
 }
 
-/** Reads a file and reports everything that is wrong with it. @throws CliFailure for one that cannot be read at all */
+/** Reads a file and reports everything that is wrong with it. @throws CliFailure if it cannot be read at all */
 export async function readFaulty(file: ArchiveFile): Promise<ReadFile> {
   const { account, first, last } = file;
   const [heading = "", ...rest] = (await unpack(file.path)).split("\n");
@@ -142,16 +142,16 @@ export async function readFaulty(file: ArchiveFile): Promise<ReadFile> {
   const expected = isOld
     ? JSON.stringify({ tollgate_ledger: VERSION_WITHOUT_DIGEST, ...said })
     : chain && headingText({ tollgate_ledger: VERSION, ...said, chain }).trimEnd();
-  if (heading !== expected) faults.push("has a heading that is not its own");
-  if (rest.at(-1) !== "") faults.push("does not end with a whole line");
+  if (heading !== expected) faults.push("has a heading that does not match its name");
+  if (rest.at(-1) !== "") faults.push("does not end with a complete line");
   const inOrder = lines.length === last - first + 1 && lines.every(({ line }, at) => line?.seq === first + at);
-  if (!inOrder) faults.push(`does not hold lines ${first} to ${last}, each of them once and in order`);
+  if (!inOrder) faults.push(`does not have lines ${first} to ${last}, each once and in order`);
   const changed = lines.find(({ line, text }) => line && textOf(line) !== text)?.line;
   if (changed) faults.push(`has members in line ${changed.seq} that the archive does not write`);
   if (chain) {
     const before: LineChain = { from: chain.from, sha256: chain.before };
     const after = lines.reduce((link, { text }) => chainedText(link, text), before);
-    if (after.sha256 !== chain.after) faults.push("is changed: the digest in its heading is not that of its lines");
+    if (after.sha256 !== chain.after) faults.push("was changed: the digest in its heading does not match its lines");
   }
   return { chain, lines, faults };
 }
@@ -162,7 +162,7 @@ function chainOfHeading(head: Partial<ArchiveHeading> | undefined): ArchiveHeadi
   return isOne ? ({ from, before, after } as ArchiveHeading["chain"]) : undefined;
 }
 
-/** @throws CliFailure for a file that is damaged or says something else than its name */
+/** @throws CliFailure for a file that is damaged or does not match its name */
 export async function readArchive(file: ArchiveFile): Promise<LedgerLine[]> {
   const { lines, faults } = await readFaulty(file);
   if (faults[0] !== undefined) throw damaged(file.path, `it ${faults[0]}`);
@@ -171,7 +171,7 @@ export async function readArchive(file: ArchiveFile): Promise<LedgerLine[]> {
 
 async function unpack(path: string): Promise<string> {
   try {
-    // Strictly: bytes that are no UTF-8 would read like the U+FFFD that a note may hold.
+    // Strict: invalid UTF-8 would be read as U+FFFD, which a note may contain.
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await gunzipOne(await readFile(path)));
   } catch (error) {
     if (error instanceof CliFailure) throw error;
@@ -186,8 +186,8 @@ const GZIP_HEADER_BYTES = 10;
 const GZIP_END_BYTES = 8;
 
 /**
- * Unpacks a file of one gzip member and nothing after it: `gunzip` passes over zeros there, and over further members
- * that unpack to nothing.
+ * Decompresses a file with exactly one gzip member and nothing after it. `gunzip` would ignore zeros there, and further
+ * members that are empty.
  */
 async function gunzipOne(bytes: Buffer): Promise<Buffer> {
   if (!bytes.subarray(0, GZIP_START.length).equals(GZIP_START)) throw new Error("not gzip as the archive writes it");
@@ -195,16 +195,16 @@ async function gunzipOne(bytes: Buffer): Promise<Buffer> {
   const { text, used } = await new Promise<{ text: Buffer; used: number }>((resolve, reject) => {
     inflateRaw(packed, { maxOutputLength: UNPACKED_BYTES_MAX, info: true }, (error, answer) => {
       if (error) return reject(error);
-      // The types do not know of `info`.
+      // The types do not know `info`.
       const { buffer, engine } = answer as unknown as { buffer: Buffer; engine: InflateRaw };
       resolve({ text: buffer, used: engine.bytesWritten });
     });
   });
   const end = packed.subarray(used);
-  if (end.length > GZIP_END_BYTES) throw new Error("there are bytes behind its end");
+  if (end.length > GZIP_END_BYTES) throw new Error("there are bytes after its end");
   if (end.length < GZIP_END_BYTES) throw new Error("its end is missing");
   if (end.readUInt32LE(0) !== crc32(text) || end.readUInt32LE(4) !== text.length % 2 ** 32) {
-    throw new Error("its checksum is another");
+    throw new Error("its checksum does not match");
   }
   return text;
 }

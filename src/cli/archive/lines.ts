@@ -1,4 +1,4 @@
-/** Accounts and ledger lines as the archive's commands read them from a gateway, page by page. */
+/** Reads accounts and ledger lines from a gateway, page by page, for the archive commands. */
 import { fromPlain } from "../../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../store/records.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
@@ -7,7 +7,7 @@ import { CliFailure } from "../failure.ts";
 
 const PAGE = 250;
 
-/** Names of all accounts, a page at a time. */
+/** Names of all accounts, read page by page. */
 export async function* allAccounts(admin: AdminClient): AsyncGenerator<string> {
   let cursor: string | undefined;
   do {
@@ -17,7 +17,7 @@ export async function* allAccounts(admin: AdminClient): AsyncGenerator<string> {
   } while (cursor !== undefined);
 }
 
-/** A page of a ledger as the store keeps it, after a line, at most `limit`. */
+/** A page of a ledger as stored: at most `limit` lines after a line. */
 export async function readLines(
   admin: AdminClient,
   account: string,
@@ -29,14 +29,13 @@ export async function readLines(
   readonly lines: LedgerLine[];
   /** Whether there are further lines, or may be. */
   readonly more: boolean;
-  /** Lines of this instant and younger ones stay in the store. */
+  /** Lines from this instant on stay in the store. */
   readonly stayFromMs: number;
 }> {
   const search = query({ after: `${after}`, limit: `${limit}` });
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger/lines${search}`);
   const lines = itemsOf(body).map(fromPlain);
-  if (!lines.every((line) => line !== undefined))
-    throw new CliFailure(1, "The gateway's answer has a line that is none.");
+  if (!lines.every((line) => line !== undefined)) throw new CliFailure(1, "The gateway's answer has an invalid line.");
   const more = typeof body.next === "number";
   return { id: String(body.id), tag: String(body.tag), lines, more, stayFromMs: Number(body.stay_from_ms) };
 }

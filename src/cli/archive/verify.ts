@@ -1,7 +1,7 @@
 /**
- * `tollgate ledger verify --archive`: verifies the files of the archive, from the very first line up to the opening
- * line that replaces them in the store. Every member of every line is in a chain of digests whose last link is in the
- * opening line; the lines are walked like those of the store.
+ * `tollgate ledger verify --archive`: verifies the files of the archive, from the first line to the opening line that
+ * replaces them in the store. A chain of digests covers every member of every line; its last link is in the opening
+ * line. The lines are checked like those in the store.
  */
 import { basename } from "node:path";
 import { chainedText, type LineChain, newChain } from "../../store/ledger/line-chain.ts";
@@ -20,9 +20,9 @@ import { allAccounts, readLines } from "./lines.ts";
 export interface ArchiveVerdict {
   /** Lines in the files. */
   readonly lines: number;
-  /** By account, in the form of the admin API's verification: findings that are kept, and how many there are. */
+  /** By account, in the form of the admin API's verification: the findings that are kept, and the total number. */
   readonly findings: ReadonlyMap<string, { readonly kept: readonly JsonObject[]; readonly count: number }>;
-  /** What could not be verified, and is no fault; each a sentence. */
+  /** What could not be verified but is not a fault; one sentence each. */
   readonly notes: readonly string[];
 }
 
@@ -58,12 +58,14 @@ export async function verifyArchive(
     findings.set(name, { kept, count: walk.findingCount });
   }
   if (account === undefined && strangers.size > 0) {
-    notes.push(`The folder has files of accounts that are not here: ${[...strangers].sort().join(", ")}.`);
+    notes.push(
+      `The folder has files of accounts that this gateway does not have: ${[...strangers].sort().join(", ")}.`,
+    );
   }
   return { lines, findings, notes };
 }
 
-/** The files of one account, first lines first. */
+/** Verifies the files of one account in the order of their lines. */
 class ArchiveWalk {
   readonly walk: LedgerWalk;
   readonly notes: string[] = [];
@@ -74,7 +76,7 @@ class ArchiveWalk {
   /** Lines in the files that the store has not removed yet. */
   readonly #inBoth = new Map<number, string>();
   #seq = 0;
-  /** The chain of the lines that were read, from where it begins. */
+  /** The chain of the lines read so far. */
   #link: LineChain;
   /** The same up to the store's first line. */
   #linkOfArchive: LineChain | undefined;
@@ -111,23 +113,26 @@ class ArchiveWalk {
     return this.#head?.seq ?? 0;
   }
 
-  /** Only lines that the chain of the store does not reach were written by a version without digests. */
+  /**
+   * A file without a digest is valid only if the store's chain does not cover its lines: then the version without
+   * digests wrote it.
+   */
   #withoutDigest({ path, first, last }: ArchiveFile): void {
     const from = this.#facts?.chain?.from;
     if (from === undefined || last < from || first > this.#opened) {
       this.#filesWithoutDigest += 1;
       return;
     }
-    const what = `has no digest in its heading, and was written with one: the store's chain begins with line ${from}`;
+    const what = `has no digest in its heading, but it was written with one: the store's chain begins with line ${from}`;
     this.walk.find("archive_file", `The file ${basename(path)} ${what}.`);
   }
 
-  /** What a file says came before it is what was read before it. */
+  /** Checks that the digest before a file matches the lines that were read before it. */
   #follow({ path, first }: ArchiveFile, { from, before }: ArchiveHeading["chain"]): void {
-    // A gateway of a version without digests has archived these.
+    // A gateway of the version without digests archived these.
     if (first <= this.#opened && !this.#facts?.chain) return;
     if (from === this.#link.from && (first < from || before === this.#link.sha256)) return;
-    const what = "does not follow from the lines before it: they, or it, are others than were archived";
+    const what = "does not continue the lines before it: either it or they are not what was archived";
     this.walk.find("archive_chain", `The file ${basename(path)} ${what}.`);
   }
 
@@ -155,10 +160,10 @@ class ArchiveWalk {
       more = page.more;
     }
     const [missing] = this.#inBoth.keys();
-    if (missing !== undefined) this.walk.find("archive_line", "The line is in a file, and not in the store.", missing);
+    if (missing !== undefined) this.walk.find("archive_line", "The line is in a file but not in the store.", missing);
     if (this.#filesWithoutDigest > 0) {
       this.notes.push(
-        `${this.#filesWithoutDigest} files are of a version without digests; their lines are verified by their sums.`,
+        `${this.#filesWithoutDigest} files are from a version without digests; their lines are verified by their sums.`,
       );
     }
   }
@@ -179,7 +184,7 @@ class ArchiveWalk {
       this.notes.push(`Lines 1 to ${told.from - 1} were archived without a digest; they are verified by their sums.`);
     }
     if (this.#linkOfArchive?.sha256 === told.sha256) return;
-    const what = "The lines in the files are not those that were archived: the opening line has another digest.";
+    const what = "The lines in the files are not what was archived: the opening line has another digest.";
     this.walk.find("archive_chain", what);
   }
 
@@ -187,7 +192,7 @@ class ArchiveWalk {
     const archived = this.#inBoth.get(line.seq);
     this.#inBoth.delete(line.seq);
     if (archived !== undefined && archived !== textOf(line)) {
-      this.walk.find("archive_line", "The line in the file is not the one in the store.", line.seq);
+      this.walk.find("archive_line", "The line in the file differs from the one in the store.", line.seq);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What the commands for batches of codes ask and print. */
+/** `tollgate code batch`. */
 import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
@@ -41,7 +41,7 @@ const REPORT_FACTS = {
   expired: "Expired",
   unused: "Unused",
   spent_usd: "Spent USD",
-  redeemed_quota_usd: "Of USD",
+  redeemed_quota_usd: "Redeemed quota USD",
 };
 
 export async function listBatches(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
@@ -57,12 +57,12 @@ export async function showBatch(admin: AdminClient, id: string): Promise<Command
 
 export async function voidBatch(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/code-batches/${segment(id)}/void`);
-  const now = body.repeated === true ? "nothing changed" : `${cell(body.voided_now)} of them from now on`;
+  const now = body.repeated === true ? "nothing changed" : `${cell(body.voided_now)} of them newly voided`;
   const codes = body.made === 1 ? "code" : "codes";
   const are = body.void === 1 ? "is" : "are";
   const text =
     `${cell(body.void)} of ${cell(body.made)} ${codes} of the batch ${cell(body.id)} (${cell(body.label)}) ${are} void, ${now}; ` +
-    `${cell(body.redeemed)} ${body.redeemed === 1 ? "was" : "were"} redeemed already.\n`;
+    `${cell(body.redeemed)} ${body.redeemed === 1 ? "was" : "were"} already redeemed.\n`;
   return { json: body, text };
 }
 

@@ -1,4 +1,4 @@
-/** What the commands for time cards of an account ask and print. */
+/** `tollgate card`. */
 import type { JsonObject } from "../../values/json-object.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, itemsOf } from "../admin-commands.ts";
@@ -11,16 +11,18 @@ export interface ListCardsOptions extends ListingOptions {
   readonly account?: string;
 }
 
-/** @param named the account as an argument; `--account` may say it in its place. @throws CliFailure 2 for none, or for two */
+/**
+ * @param named the account as an argument, instead of `--account`. @throws CliFailure 2 if neither or both are given
+ */
 export async function listCards(
   admin: AdminClient,
   named: string | undefined,
   options: ListCardsOptions,
 ): Promise<CommandResult> {
   const account = named ?? options.account;
-  if (account === undefined) throw new CliFailure(2, "Whose cards? Name the account.");
+  if (account === undefined) throw new CliFailure(2, "Name the account whose cards are listed.");
   if (named !== undefined && options.account !== undefined) {
-    throw new CliFailure(2, "The account is named twice: leave out --account.");
+    throw new CliFailure(2, "The account is named twice; do not use --account.");
   }
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/cards`);
   const rows = itemsOf(body).map(cardRow);
@@ -38,12 +40,12 @@ export async function giveCard(
   const what = cardWords(body);
   const text =
     body.repeated === true
-      ? `The id ${cell(id)} was counted before; nothing changed. It is ${what}.\n`
+      ? `The id ${cell(id)} was already counted; nothing was changed. The card is ${what}.\n`
       : `The account ${cell(body.account)} was given ${what}.\n`;
   return { json: body, text };
 }
 
-/** "a day card worth 5.00 USD for the group cards, from … until …", of an answer that has a card. */
+/** Describes the card of an answer: "a day card worth 5.00 USD for the group cards, from … until …". */
 export function cardWords(body: JsonObject): string {
   const card = (body.entitlement ?? {}) as JsonObject;
   const quota = card.quota_usd === null ? "without a quota" : `worth ${cell(card.quota_usd)} USD`;

@@ -1,4 +1,4 @@
-/** What the commands for codes of time cards ask and print. */
+/** `tollgate code`. */
 
 import type { JsonObject } from "../../values/json-object.ts";
 import { COMMAND } from "../../values/program/program.ts";
@@ -12,7 +12,7 @@ import { cardWords } from "./cards.ts";
 import { type CodeFormat, codesAsCsv, codesAsPage } from "./export.ts";
 import { OutputFile } from "./output-file.ts";
 
-/** Codes that one command may make. */
+/** Most codes that one command may create. */
 const CODES_MAX = 1_000;
 
 const CODE_COLUMNS: readonly Column[] = [
@@ -37,7 +37,7 @@ export interface NewCodesOptions {
   readonly output?: string;
 }
 
-/** @throws CliFailure 2 for a count that is none, 1 for a file that cannot be written; then no code was made. */
+/** @throws CliFailure 2 for an invalid count, 1 for a file that cannot be written; then no code was created. */
 export async function createCodes(admin: AdminClient, options: NewCodesOptions): Promise<CommandResult> {
   const { count: typed, output } = options;
   const count = /^[1-9][0-9]{0,3}$/.test(typed) ? Number(typed) : 0;
@@ -66,22 +66,22 @@ async function made(admin: AdminClient, count: number, options: NewCodesOptions)
 
 function shown(body: JsonObject, format: CodeFormat): CommandResult {
   const batch = body.batch_id === null ? "" : `The batch is ${cell(body.batch_id)}. `;
-  const hint = `${batch}This is the only time that the codes are shown; only their hashes are stored.\n`;
+  const hint = `${batch}The codes are shown only this once; only their hashes are stored.\n`;
   return { json: body, text: codesAs(format, body), hint };
 }
 
-/** The codes in a file and nowhere else; should the file not take them, they are shown rather than lost. */
+/** Writes the codes to a file only. If that fails, they are printed, so that they are not lost. */
 function exported(body: JsonObject, format: CodeFormat, file: OutputFile): CommandResult {
   const fault = file.write(codesAs(format, body));
   if (fault !== undefined) {
     return {
       ...shown(body, format),
-      failure: `${file.path} could not be written (${fault}): keep the codes that were shown.`,
+      failure: `${file.path} could not be written (${fault}); keep the codes that are shown above.`,
     };
   }
   const items = itemsOf(body).map(({ id }) => ({ id }));
   const batch = body.batch_id === null ? "" : ` of the batch ${cell(body.batch_id)}`;
-  const hint = "The file is the only place that has the codes' text; only their hashes are stored.\n";
+  const hint = "Only this file has the codes; the gateway stores only their hashes.\n";
   return {
     json: { ...body, items, file: file.path },
     text: `Wrote ${many(items.length, "code")}${batch} to ${file.path}.\n`,
@@ -113,7 +113,7 @@ export async function listCodes(
 
 export async function voidCode(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/codes/${segment(id)}/void`);
-  return { json: body, text: `The code ${cell(body.id)} is void: nobody can redeem it any more.\n` };
+  return { json: body, text: `The code ${cell(body.id)} is void: it can no longer be redeemed.\n` };
 }
 
 export async function redeemCode(admin: AdminClient, code: string, account: string): Promise<CommandResult> {
@@ -121,7 +121,7 @@ export async function redeemCode(admin: AdminClient, code: string, account: stri
   const what = cardWords(body);
   const text =
     body.repeated === true
-      ? `The account ${cell(body.account)} has redeemed this code before; nothing changed. It is ${what}.\n`
+      ? `The account ${cell(body.account)} has already redeemed this code; nothing was changed. The card is ${what}.\n`
       : `The account ${cell(body.account)} has ${what}.\n`;
   return { json: body, text };
 }

@@ -1,6 +1,6 @@
 /**
- * Codes as files: a table for spreadsheets, or a page to print and cut. Both have the codes' text, which no other answer ever
- * has again.
+ * Codes as files: a table for spreadsheets, or a page to print and cut. Both contain the codes, which no later answer
+ * contains.
  */
 import type { JsonObject } from "../../values/json-object.ts";
 import { csv } from "../output/csv.ts";
@@ -8,14 +8,14 @@ import { csv } from "../output/csv.ts";
 export const CODE_FORMATS = ["text", "csv", "html"] as const;
 export type CodeFormat = (typeof CODE_FORMATS)[number];
 
-/** @param body the answer that made the codes. */
+/** @param body the answer to the request that created the codes. */
 export function codesAsCsv(body: JsonObject, items: readonly JsonObject[]): string {
   const { card, label, redeem_by, batch_id } = body;
   const rows = items.map(({ id, code }) => ({ code, id, card, label, redeem_by, batch_id }));
   return csv(["code", "id", "card", "label", "redeem_by", "batch_id"], rows);
 }
 
-/** One file that asks for nothing else: no scripts, no fonts, no pictures, and nothing could load any. */
+/** A self-contained page: no scripts, fonts or pictures, and its policy does not allow loading any. */
 export function codesAsPage(body: JsonObject, items: readonly JsonObject[]): string {
   const title = body.label === null ? `Codes of the card ${String(body.card)}` : String(body.label);
   const facts = [
@@ -63,7 +63,7 @@ const SPANS: readonly (readonly [name: string, seconds: number])[] = [
   ["second", 1],
 ];
 
-/** "30 days", in the largest unit in which it is a whole number. */
+/** A duration such as "30 days", in the largest unit that gives a whole number. */
 function lastsWords(seconds: number): string {
   const [name, size] = SPANS.find(([, one]) => seconds % one === 0) ?? ["second", 1];
   const count = seconds / size;

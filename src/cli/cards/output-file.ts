@@ -1,4 +1,4 @@
-/** The one file that has the text of codes: made before the codes are, so that none is made that cannot be written. */
+/** The file for new codes. It is created before the codes are, so that no codes are created that cannot be written. */
 import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { CliFailure } from "../failure.ts";
 
@@ -6,7 +6,7 @@ export class OutputFile {
   readonly path: string;
   readonly #descriptor: number;
 
-  /** @throws CliFailure for a file that is there already, or that cannot be made. */
+  /** @throws CliFailure for a file that exists, or that cannot be created. */
   constructor(path: string) {
     this.path = path;
     try {
@@ -16,14 +16,17 @@ export class OutputFile {
       if (code === "EEXIST") {
         throw new CliFailure(
           1,
-          `${path} is there already and stays as it is; no code was made. Name another with --output.`,
+          `${path} already exists and is not changed; no code was created. Use --output to name another file.`,
         );
       }
-      throw new CliFailure(1, `${path} cannot be written (${code}); no code was made. Name another with --output.`);
+      throw new CliFailure(
+        1,
+        `${path} cannot be written (${code}); no code was created. Use --output to name another file.`,
+      );
     }
   }
 
-  /** @returns why the text is not on the disk, and then there is no file; undefined when it is. */
+  /** @returns undefined on success; otherwise the reason, and the file is removed. */
   write(text: string): string | undefined {
     try {
       writeFileSync(this.#descriptor, text);
@@ -36,7 +39,7 @@ export class OutputFile {
     return undefined;
   }
 
-  /** Takes the file away. */
+  /** Removes the file. */
   drop(): void {
     closeSync(this.#descriptor);
     rmSync(this.path, { force: true });

@@ -2,7 +2,10 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { type Column, cell } from "../output/table.ts";
 
-/** A card without a quota has `-` for it, and so has the kind of a card that was given before kinds were kept. */
+/**
+ * Columns of cards. `-` stands for a card without a quota, and for the kind of a card that is older than the record of
+ * kinds.
+ */
 export const CARD_COLUMNS: readonly Column[] = [
   { title: "TIME CARD", member: "id" },
   { title: "KIND", member: "card" },
@@ -14,11 +17,11 @@ export const CARD_COLUMNS: readonly Column[] = [
   { title: "QUOTA USD", member: "quota_usd", right: true },
   { title: "SPENT USD", member: "spent_usd", right: true },
   { title: "HELD USD", member: "held_usd", right: true },
-  { title: "REST USD", member: "rest_usd", right: true },
+  { title: "LEFT USD", member: "rest_usd", right: true },
   { title: "NEXT", member: "next_card" },
 ];
 
-/** A card with what comes after it in words, and its state as people say it. */
+/** A card as a row, with the next card and the state as text. */
 export function cardRow(card: JsonObject): JsonObject {
   const next = card.next as JsonObject | null;
   const after = next === null ? null : `${cell(next.card)} ${cell(next.id)} from ${cell(next.from)}`;

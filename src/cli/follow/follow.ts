@@ -1,4 +1,4 @@
-/** Lists that go on as new lines come, until the command is interrupted. */
+/** Lists with `--follow`: they show new lines until the command is interrupted. */
 import type { JsonObject } from "../../values/json-object.ts";
 import { parseDurationMs } from "../../values/time.ts";
 import { UNREACHABLE } from "../admin-client.ts";
@@ -8,20 +8,20 @@ import { csv, csvRows } from "../output/csv.ts";
 import { type Column, GrowingTable } from "../output/table.ts";
 import type { Terminal } from "../output/terminal.ts";
 
-/** Until when it goes on, and how it waits. */
+/** How a followed list stops and waits. */
 export interface Follower {
   readonly terminal: Terminal;
   /** Aborted when the command is interrupted. */
   readonly stop: AbortSignal;
-  /** Waits so many milliseconds, or until it is interrupted. */
+  /** Waits this many milliseconds, or until the command is interrupted. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
-/** Lines as they come. */
+/** The source of lines. */
 interface LineSource {
-  /** What there is at first, oldest first. */
+  /** The first lines, oldest first. */
   readonly first: readonly JsonObject[];
-  /** What has come since, oldest first, each line once, and whether there is more already. */
+  /** New lines since the last call, oldest first, each line once; `isMore`: further lines are already available. */
   readonly more: () => Promise<{ readonly rows: readonly JsonObject[]; readonly isMore: boolean }>;
 }
 
@@ -29,19 +29,19 @@ interface LineSource {
 interface LineForm {
   readonly format: string | undefined;
   readonly columns: readonly Column[];
-  /** Of the CSV; those of the table when left out. */
+  /** The columns of CSV; default: those of the table. */
   readonly members?: readonly string[];
-  /** A line as a row of the table; the line itself when left out. */
+  /** Turns a line into a row of the table; default: the line itself. */
   readonly shown?: (line: JsonObject) => JsonObject;
 }
 
 const PAUSE_MIN_MS = 100;
 
-/** @throws CliFailure 2 for what is no duration. */
+/** @throws CliFailure 2 for text that is not a duration, or too short a one. */
 export function pauseOf(typed = "1s"): number {
   const ms = parseDurationMs(typed);
   if (ms !== undefined && ms >= PAUSE_MIN_MS) return ms;
-  throw new CliFailure(2, `--every must be a duration from ${PAUSE_MIN_MS}ms on, such as 1s or 500ms.`);
+  throw new CliFailure(2, `--every must be a duration of at least ${PAUSE_MIN_MS}ms, such as 1s or 500ms.`);
 }
 
 export function following(source: LineSource, form: LineForm, everyMs: number, follower: Follower): CommandResult {
@@ -59,7 +59,7 @@ async function* pieces(
     const answer = await more().catch((error: unknown) => {
       if (stop.aborted) return undefined;
       if (!isPassing(error)) throw error;
-      if (!isAway) terminal.note(`${error.message.split("\n")[0]} Trying again until it answers.`);
+      if (!isAway) terminal.note(`${error.message.split("\n")[0]} Retrying until it answers.`);
       isAway = true;
       return undefined;
     });
@@ -72,7 +72,7 @@ async function* pieces(
   }
 }
 
-/** What a restart of the gateway or of its store looks like. */
+/** Whether an error may be due to a restart of the gateway or its store. */
 function isPassing(error: unknown): error is CliFailure {
   return error instanceof CliFailure && [UNREACHABLE, "store_unavailable", "store_older"].includes(error.code ?? "");
 }

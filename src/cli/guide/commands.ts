@@ -10,7 +10,7 @@ import { manualPage } from "./man.ts";
 export function addGuideCommands(program: Command, out: { write(text: string): unknown }): void {
   program
     .command("completion")
-    .description("print the script by which a shell completes commands and options")
+    .description("print a script for shell completion of commands and options")
     .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
     .action((shell: Shell) => void out.write(completionScript(shell, guideOf(program))));
   program
@@ -19,7 +19,7 @@ export function addGuideCommands(program: Command, out: { write(text: string): u
     .action(() => void out.write(manualPage(guideOf(program), BUILD.version)));
 }
 
-/** Below the help of each command that has examples. */
+/** Adds examples below the help of each command that has some. */
 export function addExamples(command: Command, path: readonly string[] = []): void {
   const examples = examplesOf(path).map((line) => `  ${line}`);
   if (examples.length > 0) command.addHelpText("after", ["", bold("Examples:"), ...examples].join("\n"));

@@ -1,13 +1,13 @@
 /**
- * Shell completion for bash, zsh and fish, written from the tree of commands. The libraries for it (@bomb.sh/tab, omelette)
- * start the program at each press of the key, which takes a second; a script that knows the commands takes none.
+ * Shell completion for bash, zsh and fish, generated from the tree of commands. Libraries for it (@bomb.sh/tab,
+ * omelette) start the program at each key press, which takes a second. A script that contains the commands is instant.
  */
 import { allCommands, type GuideCommand, type GuideOption } from "./guide.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** The script for a shell to read. */
+/** The completion script for a shell. */
 export function completionScript(shell: Shell, root: GuideCommand): string {
   return { bash, zsh, fish }[shell](root);
 }
@@ -23,7 +23,7 @@ const HELP: GuideOption = {
   mandatory: false,
 };
 
-/** Options that a command takes: its own, the program's, and help. */
+/** The options of a command: its own, the program's, and help. */
 const optionsAt = (root: GuideCommand, command: GuideCommand): readonly GuideOption[] => [
   ...new Set([...command.options, ...root.options, HELP]),
 ];
@@ -32,7 +32,7 @@ const at = ({ path }: GuideCommand): string => path.join(" ");
 const isPath = ({ flags }: GuideOption): boolean => /<(?:file|dir)>$/.test(flags);
 const single = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Values of options and words of commands, as two `case` statements that bash and zsh read alike. */
+/** Values of options and words of commands, as two `case` statements that work in both bash and zsh. */
 function cases(root: GuideCommand): { readonly steps: string; readonly values: string; readonly words: string } {
   const commands = allCommands(root);
   const steps = commands.flatMap((command) => command.commands.map((child) => `"${at(command)}:${child.path.at(-1)}"`));
@@ -52,7 +52,10 @@ function cases(root: GuideCommand): { readonly steps: string; readonly values: s
   return { steps: steps.join("|"), values: values.join(""), words: words.join("") };
 }
 
-/** What may come next: sets `words`, or `files`. Takes the word before, and the words before that from the first on. */
+/**
+ * A shell function that finds what may come next and sets `words` or `files`. Its arguments are the previous word, then
+ * all words so far.
+ */
 function nextFunction(root: GuideCommand): string {
   const { steps, values, words } = cases(root);
   return `_tollgate_next() {
@@ -89,7 +92,7 @@ complete -F _tollgate tollgate
 }
 
 function zsh(root: GuideCommand): string {
-  // In zsh \`words\` is the line itself while a completion runs.
+  // In zsh, \`words\` is the command line itself while a completion runs.
   return `#compdef tollgate
 ${HEADING}${nextFunction(root)
   .replaceAll(/\bwords=/g, "offered=")
@@ -103,7 +106,7 @@ _tollgate() {
     compadd -- \${=offered}
   fi
 }
-# In a folder of $fpath this file is the function; read by \`source\` it only defines it.
+# In a folder of $fpath this file is the function itself; read by \`source\` it only defines it.
 if [ "$funcstack[1]" = _tollgate ]; then
   _tollgate "$@"
 else

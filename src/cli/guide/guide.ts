@@ -1,9 +1,9 @@
 /**
- * The commands as a tree of plain values, read from the one place that defines them, and their examples: what help, shell
- * completion and the manual page are made of.
+ * The commands as a tree of plain values, read from their definitions, and their examples. Help, shell completion and
+ * the manual page are generated from it.
  */
 
-/** As much of commander's `Command` as is read. */
+/** The part of commander's `Command` that is used. */
 interface CommandSource {
   name(): string;
   description(): string;
@@ -34,7 +34,7 @@ export interface GuideOption {
   readonly flags: string;
   readonly long: string;
   readonly description: string;
-  /** The values that it may have, where they are few. */
+  /** The allowed values, if it is a choice. */
   readonly choices: readonly string[];
   readonly standard: string | undefined;
   readonly takesValue: boolean;
@@ -45,9 +45,9 @@ export interface GuideCommand {
   /** The words after the program's name: `["ledger", "verify"]`. */
   readonly path: readonly string[];
   readonly description: string;
-  /** Names of what follows: `name`, `plan`. */
+  /** Names of the arguments: `name`, `plan`. */
   readonly values: readonly string[];
-  /** What these may be, where it is few words. */
+  /** Allowed values of the arguments, if they are a choice. */
   readonly choices: readonly string[];
   readonly options: readonly GuideOption[];
   readonly commands: readonly GuideCommand[];
@@ -81,7 +81,7 @@ export function allCommands(root: GuideCommand): GuideCommand[] {
   return [root, ...root.commands.flatMap(allCommands)];
 }
 
-/** Command lines that show what a command is for, by its words; "" is the program itself. */
+/** Example command lines by command; "" is the program itself. */
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "": [
     "tollgate init",
@@ -131,7 +131,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   man: ["tollgate man > /usr/local/share/man/man1/tollgate.1"],
 };
 
-/** The examples of a command, each on a line of its own; undefined where it has none. */
+/** The examples of a command, one per entry; empty if it has none. */
 export function examplesOf(path: readonly string[]): readonly string[] {
   return EXAMPLES[path.join(" ")] ?? [];
 }

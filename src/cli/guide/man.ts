@@ -1,7 +1,7 @@
-/** The manual page, `tollgate(1)`, in roff with the man macros (man(7)), written from the tree of commands. */
+/** The manual page, `tollgate(1)`, in roff with the man macros (man(7)), generated from the tree of commands. */
 import { allCommands, examplesOf, type GuideCommand, type GuideOption } from "./guide.ts";
 
-/** @param version of the program. */
+/** @param version the version of the program. */
 export function manualPage(root: GuideCommand, version: string): string {
   const commands = allCommands(root).filter(({ path, commands: below }) => path.length > 0 && below.length === 0);
   return [
@@ -28,20 +28,20 @@ export function manualPage(root: GuideCommand, version: string): string {
 }
 
 const ENVIRONMENT = [
+  ["TOLLGATE_ADMIN_URL", "The admin address of the gateway, as a URL or unix:/path; --admin takes precedence."],
+  ["TOLLGATE_ADMIN_TOKEN", "The gateway's admin token; default: the file admin-token in the data folder."],
+  ["TOLLGATE_DATA", "The data folder that holds the admin token."],
   [
-    "TOLLGATE_ADMIN_URL",
-    "The admin address of the gateway that is asked, as a URL or unix:/path; --admin comes before it.",
+    "TOLLGATE_LISTEN, TOLLGATE_ADMIN",
+    "Addresses of the demonstration, which `serve` runs if there is no configuration file.",
   ],
-  ["TOLLGATE_ADMIN_TOKEN", "Its admin token; the file admin-token in the data folder when left out."],
-  ["TOLLGATE_DATA", "The data folder in which the token is looked for."],
-  ["TOLLGATE_LISTEN, TOLLGATE_ADMIN", "Addresses of the demonstration, which serve runs without a configuration."],
-  ["NO_COLOR", "No colours, also on a terminal."],
+  ["NO_COLOR", "No colors, even on a terminal."],
 ] as const;
 
 const STATUS = [
   ["0", "Done."],
-  ["1", "Refused, or nobody answered; the reason is on standard error."],
-  ["2", "Misused: no such command, option or value."],
+  ["1", "Refused, or no gateway answered; the reason is on standard error."],
+  ["2", "Wrong usage: no such command, option or value."],
 ] as const;
 
 function command({ path, values, description, options }: GuideCommand): string[] {
@@ -52,21 +52,21 @@ function command({ path, values, description, options }: GuideCommand): string[]
 function option({ flags, description, choices, standard, mandatory }: GuideOption): string[] {
   const more = [
     ...(choices.length > 0 ? [`one of ${choices.join(", ")}`] : []),
-    ...(standard === undefined ? [] : [`${standard} when left out`]),
-    ...(mandatory ? ["needed"] : []),
+    ...(standard === undefined ? [] : [`default: ${standard}`]),
+    ...(mandatory ? ["required"] : []),
   ];
   const words = more.length === 0 ? description : `${description} (${more.join("; ")})`;
   return [".TP", `.B ${plain(flags)}`, plain(capital(words))];
 }
 
 const example = (line: string): string[] => [".PP", ".nf", plain(line), ".fi"];
-/** But for a value that is to be typed as it stands, such as `embedded:DIR`. */
+/** Capitalizes the first letter, except of a value that must be typed exactly, such as `embedded:DIR`. */
 const capital = (words: string): string => {
   const first = /^[a-z]+[ ,;]/.test(words) ? words.charAt(0).toUpperCase() : words.charAt(0);
   return `${first}${words.slice(1)}.`.replace(/\.\.$/, ".");
 };
 
-/** Text that roff takes for nothing else: hyphens are hyphens, no line begins a macro. */
+/** Escapes text for roff: hyphens stay hyphens, and no line begins with a macro. */
 function plain(text: string): string {
   const escaped = text.replaceAll("\\", "\\e").replaceAll("-", "\\-");
   return escaped.replace(/^([.'])/, "\\&$1");

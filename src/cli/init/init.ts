@@ -1,4 +1,4 @@
-/** `tollgate init`: writes a first `tollgate.yaml`, from three answers or from flags. */
+/** `tollgate init`: writes a first `tollgate.yaml` from three answers or from flags. */
 import { randomBytes } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { COMMAND } from "../../values/program/program.ts";
@@ -10,7 +10,7 @@ import { CliFailure } from "../failure.ts";
 import { askAll, type Keyboard, type Question } from "../output/questions.ts";
 import { configurationText, type FirstSettings, GROUP } from "./file.ts";
 
-/** `admin` of the file unless `--admin` says otherwise, which is where the other commands look by themselves. */
+/** `admin` in the file unless `--admin` is given. The other commands use it by default. */
 export const ADMIN_ADDRESS = "127.0.0.1:8788";
 export const STORE = "embedded:./data";
 
@@ -29,7 +29,9 @@ export interface InitOptions {
 interface InitWorld {
   readonly keyboard: Keyboard | undefined;
   readonly screen: { write(text: string): unknown };
-  /** What the loader says of a text, one complaint a line; empty where it is good. @param set variables that count as set. */
+  /**
+   * The problems of a text, one per line; empty if there are none. @param set environment variables that count as set.
+   */
   readonly complaints: (file: string, text: string, set: readonly string[]) => readonly string[];
 }
 
@@ -38,12 +40,12 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 const QUESTIONS: Readonly<Record<"baseUrl" | "model" | "apiKeyEnv", Question>> = {
   baseUrl: {
-    words: "Address of your model server, up to and including /v1 (such as http://127.0.0.1:11434/v1)",
-    fault: (text) => (/^https?:\/\/[^\s/]+/.test(text) ? undefined : "An address begins with http:// or https://."),
+    words: "Base URL of your model server, up to and including /v1 (such as http://127.0.0.1:11434/v1)",
+    fault: (text) => (/^https?:\/\/[^\s/]+/.test(text) ? undefined : "It must begin with http:// or https://."),
   },
   model: {
-    words: "Model that clients may use, as its server names it",
-    fault: (text) => (/^[\x21-\x7e]{1,256}$/.test(text) ? undefined : "A model's name has no blanks."),
+    words: "Model that clients may use, as the server names it",
+    fault: (text) => (/^[\x21-\x7e]{1,256}$/.test(text) ? undefined : "A model name has no spaces."),
   },
   apiKeyEnv: {
     words: "Environment variable that holds the server's API key; empty if it needs none",
@@ -51,14 +53,14 @@ const QUESTIONS: Readonly<Record<"baseUrl" | "model" | "apiKeyEnv", Question>> =
     fault: (text) =>
       text === "" || VARIABLE.test(text)
         ? undefined
-        : "That is no name of a variable: letters, digits and _, such as UPSTREAM_KEY. The key itself is not written here.",
+        : "That is not a variable name: use letters, digits and _, such as UPSTREAM_KEY. Do not enter the key itself.",
   },
 };
 
 /**
- * Writes the file, which only this user may read.
+ * Writes the file, readable only by this user.
  * @returns what to print, and the same as JSON.
- * @throws CliFailure 1 when a file is there or cannot be written, 2 when something is missing or wrong.
+ * @throws CliFailure 1 if the file exists or cannot be written, 2 if something is missing or wrong.
  */
 export async function writeConfiguration(options: InitOptions, world: InitWorld): Promise<CommandResult> {
   const { config } = options;
@@ -76,12 +78,12 @@ export async function writeConfiguration(options: InitOptions, world: InitWorld)
   const complaints = world.complaints(config, text, asked.apiKeyEnv === undefined ? [] : [asked.apiKeyEnv]);
   if (complaints.length > 0) throw new CliFailure(2, `Nothing was written: ${complaints.join("\n")}`);
   try {
-    // Exclusive: a file that came meanwhile stays as it is.
+    // Exclusive: a file that was created meanwhile is not changed.
     writeFileSync(config, text, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") throw taken(config);
-    throw new CliFailure(1, `${config} cannot be written (${code}); name another with --config.`);
+    throw new CliFailure(1, `${config} cannot be written (${code}); use --config to name another file.`);
   }
   const asks = askedAt(answers);
   const hint = addressHint(answers);
@@ -92,26 +94,26 @@ export async function writeConfiguration(options: InitOptions, world: InitWorld)
   };
 }
 
-/** The address of a model server's endpoint, as a gateway with these settings asks it. */
+/** The URL of the upstream's endpoint that a gateway with these settings calls. */
 function askedAt({ baseUrl, protocol }: FirstSettings): string {
   const { origin, pathname } = new URL(baseUrl);
   return `${origin}${pathname.replace(/\/+$/, "")}${PROTOCOLS[protocol].upstreamPath}`;
 }
 
-/** What is seldom right about an address; said once the file is there, since a few servers are like that. */
+/** A hint about a base URL that is probably wrong. The file is written anyway, because a few servers need it. */
 function addressHint({ baseUrl, protocol }: FirstSettings): string | undefined {
   const bare = withoutEndpoint(baseUrl);
   if (bare !== undefined)
-    return `The endpoint is added to base_url and should not be in it. Make it base_url: ${bare}\n`;
+    return `The endpoint is appended to base_url and should not be part of it. Change it to base_url: ${bare}\n`;
   const whole = withVersion(baseUrl, protocol);
   if (whole === undefined) return undefined;
-  return `Most model servers have their endpoints below /v1. If this one does, make it base_url: ${whole}\n`;
+  return `Most model servers have their endpoints below /v1. If this one does too, change it to base_url: ${whole}\n`;
 }
 
 const taken = (config: string) =>
   new CliFailure(
     1,
-    `${config} is there already and stays as it is. Name another with --config, or move it away first.`,
+    `${config} already exists and is not changed. Use --config to name another file, or move this one first.`,
   );
 
 async function answersTo(
@@ -137,7 +139,7 @@ async function answersTo(
     const flags = needed.map((name) => `--${flagOf(name)}`).join(" and ");
     throw new CliFailure(
       2,
-      `${flags} ${needed.length > 1 ? "are" : "is"} needed: nobody is at a terminal to be asked.`,
+      `${flags} ${needed.length > 1 ? "are" : "is"} required, because there is no terminal for questions.`,
     );
   }
   return { baseUrl: given.baseUrl ?? "", model: given.model ?? "", apiKeyEnv: given.apiKeyEnv || undefined };
@@ -145,15 +147,15 @@ async function answersTo(
 
 const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** As a shell takes it for one word. */
+/** Quotes a string as one word for a shell. */
 const word = (text: string): string => (/^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** @returns the commands that come next, with the flags without which they would not find file or gateway. */
+/** @returns the next commands, with the flags that they need to find the file and the gateway. */
 function next(config: string, { apiKeyEnv, admin, store }: FirstSettings): string {
   const file = config === CONFIG_FILE ? "" : ` --config ${word(config)}`;
   const key = apiKeyEnv === undefined ? "" : `  export ${apiKeyEnv}=...               # the model server's API key\n`;
   const folder = /^embedded:(.+)/.exec(store)?.[1];
-  // Port 0 is one that nobody knows yet.
+  // Port 0 means that the port is not known yet.
   const isElsewhere = admin !== ADMIN_ADDRESS && (admin.startsWith("unix:") || !admin.endsWith(":0"));
   const gateway =
     (isElsewhere ? ` --admin ${word(admin)}` : "") +
@@ -169,19 +171,19 @@ function next(config: string, { apiKeyEnv, admin, store }: FirstSettings): strin
   );
 }
 
-/** @param write asks what is missing, writes the file and says so; `--admin` is one of the program's own options. */
+/** @param write asks for missing values, writes the file and prints the result. `--admin` is a global option. */
 export function addInitCommand(program: Command, write: (options: Omit<InitOptions, "admin">) => Promise<void>): void {
   program
     .command("init")
-    .description("write a first tollgate.yaml: asks three questions on a terminal, or takes flags")
-    .option("--config <file>", "the file to write; one that is there is never changed", CONFIG_FILE)
-    .option("--base-url <url>", "address of the model server, up to and including /v1")
-    .option("--model <name>", "the model that clients may use, as its server names it")
+    .description("write a first tollgate.yaml; asks three questions on a terminal, or takes flags")
+    .option("--config <file>", "the file to write; an existing file is never changed", CONFIG_FILE)
+    .option("--base-url <url>", "base URL of the model server, up to and including /v1")
+    .option("--model <name>", "the model that clients may use, as the server names it")
     .option("--api-key-env <variable>", "environment variable that holds the server's API key")
     .addOption(
-      new Option("--protocol <protocol>", "what the model server speaks").choices(PROTOCOL_NAMES).default("chat"),
+      new Option("--protocol <protocol>", "protocol of the model server").choices(PROTOCOL_NAMES).default("chat"),
     )
-    .option("--listen <address>", "where clients come in", "127.0.0.1:8787")
-    .option("--store <address>", "embedded:DIR, or a Redis that several gateways share", STORE)
+    .option("--listen <address>", "address for clients", "127.0.0.1:8787")
+    .option("--store <address>", "embedded:DIR, or the address of a Redis that gateways share", STORE)
     .action(write);
 }

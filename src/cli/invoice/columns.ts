@@ -1,19 +1,25 @@
 /**
- * Which columns of a vendor's export say what. Names are compared without regard to case, blanks and punctuation;
- * docs/reconcile.md has the vendors that they come from.
+ * Finds the columns of a vendor's export. Names are compared without case, spaces and punctuation. docs/reconcile.md
+ * lists the vendors.
  */
 
 import { utcDay } from "../../values/time.ts";
 import { CliFailure } from "../failure.ts";
 
-/** What a column may say. `beside`: input that is in no column of `input`; `end`: when the row's time ends. */
+/**
+ * Meanings of columns. `beside`: input tokens that the `input` column does not include; `end`: the end of the row's
+ * time span.
+ */
 const ROLES = ["date", "end", "model", "input", "beside", "output", "cost", "currency"] as const;
 type Role = (typeof ROLES)[number];
 
-/** The places of the columns in a row; several are added up. */
+/** Indexes of the columns in a row. Several columns of one role are summed. */
 export type Columns = Readonly<Record<Role, readonly number[]>>;
 
-/** The first name that is there counts, but for `beside`, of which all count with the input column that they belong to. */
+/**
+ * Known names. The first name that is present counts. For `beside`, see `BESIDE`: all that belong to the input column
+ * count.
+ */
 const KNOWN: Readonly<Record<Exclude<Role, "beside">, readonly string[]>> = {
   date: [
     ...["usagedateutc", "starttimeiso", "usagestartdate", "createdat", "starttime", "dateutc", "date", "day"],
@@ -36,7 +42,7 @@ const KNOWN: Readonly<Record<Exclude<Role, "beside">, readonly string[]>> = {
   currency: ["amountcurrency", "billingcurrency", "billingcurrencycode", "currency"],
 };
 
-/** Columns of input tokens that another column of input does not include. */
+/** Columns of input tokens that the named input column does not include. */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   usageinputtokensnocache: [
     ...["usageinputtokenscachewrite", "usageinputtokenscachewrite5m", "usageinputtokenscachewrite1h"],
@@ -49,12 +55,12 @@ const BESIDE: Readonly<Record<string, readonly string[]>> = {
   inputtokens: ["cachereadinputtokens", "cachecreationinputtokens"],
 };
 
-/** A heading's cell as it is compared. */
+/** A cell of the heading in the form in which it is compared. */
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
 }
 
-/** What `--columns` names: `date=...,model=...,input=a+b`. @throws CliFailure 2 */
+/** Parses `--columns`: `date=...,model=...,input=a+b`. @throws CliFailure 2 */
 export function readColumnNames(text: string): ReadonlyMap<Role, readonly string[]> {
   const named = new Map<Role, readonly string[]>();
   for (const part of text.split(",")) {
@@ -62,7 +68,7 @@ export function readColumnNames(text: string): ReadonlyMap<Role, readonly string
     const columns = names.split("+").map((name) => name.trim());
     if (!isRole(role) || role === "beside" || columns.some((name) => name === "")) {
       const known = ROLES.filter((one) => one !== "beside").join(", ");
-      throw new CliFailure(2, `--columns must be like date=Day,input=Prompt+Cached; it knows ${known}.`);
+      throw new CliFailure(2, `--columns must have a form like date=Day,input=Prompt+Cached; known names: ${known}.`);
     }
     if (named.has(role)) throw new CliFailure(2, `--columns names ${role} twice.`);
     named.set(role, columns);
@@ -74,13 +80,13 @@ function isRole(text: string): text is Role {
   return (ROLES as readonly string[]).includes(text);
 }
 
-/** Why a row is no heading of ours; files may have lines about the account above theirs. */
+/** Why a row is not the heading: files may have other lines above it. */
 type NoHeading = { readonly missing: string /** How far it is from being one. */; readonly lacks: number };
 
 /**
  * The columns of a heading.
- * @param named by the operator, instead of the known names
- * @throws CliFailure 2 where a name is there twice
+ * @param named names given by the operator, used instead of the known names
+ * @throws CliFailure 2 if a name occurs twice
  */
 export function columnsOf(
   heading: readonly string[],
@@ -115,17 +121,17 @@ export function columnsOf(
   }
   const places = Object.values(found).flat();
   const twice = places.find((place) => names.indexOf(names[place] ?? "") !== names.lastIndexOf(names[place] ?? ""));
-  if (twice !== undefined) throw new CliFailure(2, `The column ${JSON.stringify(heading[twice])} is there twice.`);
+  if (twice !== undefined) throw new CliFailure(2, `The column ${JSON.stringify(heading[twice])} occurs twice.`);
   return found;
 }
 
-/* Cells of a vendor's export as days, counts and amounts: what cannot be read for certain is not guessed. */
+/* Reads cells of a vendor's export as days, counts and amounts. Ambiguous text is refused, not guessed. */
 
-/** Parts of a dollar in which costs are added up: rows may cost less than a nano-dollar. */
+/** Decimals with which costs are summed: a row may cost less than a nano-dollar. */
 const COST_DIGITS = 15;
 const COST_UNIT = 10n ** BigInt(COST_DIGITS);
 const NANO = 1_000_000_000n;
-/** Digits in front of the point, and an exponent, that a vendor may bill with. */
+/** Largest number of digits before the decimal point. */
 const DIGITS_MAX = 15;
 
 const DAY = /^(\d{4})-(\d\d)-(\d\d)$/;
@@ -133,8 +139,8 @@ const INSTANT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(Z|U
 const AMERICAN_DAY = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
 
 /**
- * When a row is of, in milliseconds: `2026-08-01`, with a time and perhaps an offset (UTC without one), `08/31/2026` with the
- * month first, Unix seconds or milliseconds.
+ * The instant of a row, in milliseconds: `2026-08-01`, also with a time and an offset (default UTC); `08/31/2026`, with
+ * the month first; Unix seconds or milliseconds.
  */
 export function readInstant(text: string): number | undefined {
   if (/^\d{10}$/.test(text)) return Number(text) * 1_000;
@@ -149,7 +155,7 @@ export function readInstant(text: string): number | undefined {
 }
 
 function instantOf(day: string, time: string, zone: string): number | undefined {
-  // Date.parse would take the 31st of a short month for the next one's first.
+  // Date.parse would read the 31st of a short month as the first of the next.
   const midnight = Date.parse(`${day}T00:00:00Z`);
   if (Number.isNaN(midnight) || utcDay(midnight) !== day) return undefined;
   const at = Date.parse(`${day}T${time}${zone}`);
@@ -158,7 +164,7 @@ function instantOf(day: string, time: string, zone: string): number | undefined 
 
 const GROUPED = /^\d{1,3}(?:,\d{3})+$/;
 
-/** A number of tokens; an empty cell is none. */
+/** A number of tokens; an empty cell is 0. */
 export function readCount(text: string): number | undefined {
   if (text === "") return 0;
   const [, whole = "", fraction = ""] = /^([\d,]+)(?:\.(0+))?$/.exec(text) ?? [];
@@ -171,8 +177,8 @@ export function readCount(text: string): number | undefined {
 const AMOUNT = /^([\d,]*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i;
 
 /**
- * A cost in US dollars: `$1,234.56`, `-0.5`, `(0.50)`, `1.2e-05`, `0.05 USD`; an empty cell is none.
- * @returns 10^-15 dollars, what is smaller cut off
+ * A cost in US dollars: `$1,234.56`, `-0.5`, `(0.50)`, `1.2e-05`, `0.05 USD`; an empty cell is 0.
+ * @returns units of 10^-15 dollars; smaller parts are cut off
  */
 export function readCost(text: string): bigint | undefined {
   if (text === "") return 0n;

@@ -1,4 +1,4 @@
-/** Holds a vendor's figures against the ledger's, by UTC day and model. Pure. */
+/** Compares a vendor's figures with the ledger's, by UTC day and model. Pure. */
 import { bareName } from "../../convert/answered-model.ts";
 import { addFigures, type ByDay, type InvoiceFigures, NO_FIGURES } from "./invoice.ts";
 
@@ -11,7 +11,7 @@ export interface Compared {
   readonly figure: Figure;
   readonly theirs: bigint;
   readonly ours: bigint;
-  /** Of the larger of the two: 0 when they are equal, 1 when one side has nothing. */
+  /** The difference as a share of the larger of the two: 0 if they are equal, 1 if one side has nothing. */
   readonly share: number;
   readonly differs: boolean;
 }
@@ -20,22 +20,22 @@ export interface Comparison {
   readonly items: readonly Compared[];
   /** Days and models of which at least one figure differs. */
   readonly differing: readonly { readonly day: string; readonly model: string }[];
-  /** Models of theirs that the ledger has nothing of: other users of the same account. */
+  /** Models in the vendor's file that the ledger has no entries for: other users of the same account. */
   readonly others: ReadonlyMap<string, InvoiceFigures>;
 }
 
 interface CompareOptions {
-  /** What their file covers; nothing else is compared. */
+  /** The figures that the vendor's file has; no others are compared. */
   readonly tells: readonly Figure[];
-  /** Above it a figure differs. */
+  /** A figure differs if its share is above this. */
   readonly share: number;
-  /** Our names by theirs. */
+  /** Our model names by the vendor's. */
   readonly names: ReadonlyMap<string, string>;
-  /** Whether models that the ledger has nothing of differ, too. */
+  /** Whether models that the ledger has no entries for count as differing. */
   readonly allModels: boolean;
 }
 
-/** Shares are worked out in parts per billion, so that sums of any size are exact. */
+/** Shares are computed in parts per billion, so that sums of any size are exact. */
 const SHARE_PARTS = 1_000_000_000n;
 
 export function compareFigures(theirs: ByDay, ours: ByDay, options: CompareOptions): Comparison {
@@ -72,7 +72,7 @@ function compared(
   const [theirs, ours] = [BigInt(their[place.figure]), BigInt(our[place.figure])];
   const difference = size(theirs - ours);
   const largest = size(theirs) > size(ours) ? size(theirs) : size(ours);
-  // A credit against a charge differs by more than either of them.
+  // The difference between a credit and a charge is larger than either of them.
   const parts = largest === 0n ? 0n : (difference * SHARE_PARTS) / largest;
   const limit = BigInt(Math.round(share * Number(SHARE_PARTS)));
   return {
@@ -103,8 +103,8 @@ function renamed(byDay: ByDay, name: (model: string) => string): ByDay {
 }
 
 /**
- * The name under which a model is compared. Vendors bill dated versions, with their own name in front, or as a title; where
- * the names that both sides have of one model are not the same ones, they are compared together, under our names.
+ * The names under which models are compared. Vendors bill dated versions, add their own name in front, or use a title.
+ * If the two sides have different names for one model, these are compared together, under our names.
  */
 function labelsOf(theirs: ReadonlySet<string>, ours: ReadonlySet<string>): Map<string, string> {
   const groups = new Map<string, { theirs: string[]; ours: string[] }>();

@@ -1,4 +1,4 @@
-/** What a vendor's export of usage comes to, by UTC day and model. */
+/** Sums a vendor's export of usage by UTC day and model. */
 
 import { createReadStream } from "node:fs";
 import type { CsvError } from "csv-parse";
@@ -15,9 +15,9 @@ import {
 } from "./columns.ts";
 
 const DAY_MS = 86_400_000;
-/** Lines above the heading that are looked through for it. */
+/** Number of lines in which the heading is searched. */
 const HEADING_LINES_MAX = 50;
-/** Days times models that are added up. */
+/** Largest number of combinations of day and model. */
 const PLACES_MAX = 200_000;
 /** Longest name of a model. */
 const NAME_CHARS_MAX = 256;
@@ -37,21 +37,21 @@ export type ByDay = Map<string, Map<string, InvoiceFigures>>;
 
 export interface Invoice {
   readonly byDay: ByDay;
-  /** What the file covers. */
+  /** The figures that the file has. */
   readonly tells: readonly (keyof InvoiceFigures)[];
 }
 
 interface InvoiceOptions {
   readonly columns: ReturnType<typeof readColumnNames>;
-  /** Days to read, both included; all when left out. */
+  /** Days to read, inclusive; default: all. */
   readonly since?: string | undefined;
   readonly until?: string | undefined;
 }
 
 /**
- * Cells are separated by commas, or, where there is no heading that way, by semicolons or tabs, as spreadsheets write them whose
- * decimals have commas.
- * @throws CliFailure 2 for a file that is none, with the line and the reason
+ * Reads an export. Cells are separated by commas. If no heading is found that way, semicolons and tabs are tried, which
+ * spreadsheets use if their decimals have commas.
+ * @throws CliFailure 2 for an unusable file, with the line and the reason
  */
 export async function readInvoice(path: string, options: InvoiceOptions): Promise<Invoice> {
   const begun = { isFound: false };
@@ -75,13 +75,13 @@ async function hasHeading(path: string, separator: string, options: InvoiceOptio
       if (lines >= HEADING_LINES_MAX) break;
     }
   } catch (error) {
-    // Separated otherwise it is no CSV at all; what is wrong with it as it was tried first is said.
+    // With this separator it is not CSV at all; the problem found with commas is reported.
     if (!(error instanceof CliFailure)) throw error;
   }
   return false;
 }
 
-/** @param begun is told once there is a heading. */
+/** @param begun `isFound` is set when the heading is found. */
 async function readSeparated(
   path: string,
   separator: string,
@@ -147,17 +147,20 @@ export function addFigures(a: InvoiceFigures, b: InvoiceFigures): InvoiceFigures
   return { input: a.input + b.input, output: a.output + b.output, cost: a.cost + b.cost };
 }
 
-/** Beside another separator a comma may be for decimals: `1,234` would be a thousand times what was meant, or a thousandth. */
+/**
+ * Refuses commas in numbers if the separator is not a comma: the comma in `1,234` may be a decimal or a thousands
+ * separator.
+ */
 function refuseCommas(path: string, { line, cells }: CsvRow, columns: Columns): void {
   for (const role of ["input", "beside", "output", "cost"] as const) {
     const text = columns[role].map((place) => cells[place] ?? "").find((cell) => cell.includes(","));
     if (text === undefined) continue;
-    const why = "is not read: its comma may be for decimals or for thousands. Export numbers with a decimal point";
+    const why = "is ambiguous: its comma may separate decimals or thousands. Export numbers with a decimal point";
     throw badLine(path, line, `the ${role === "beside" ? "input" : role} ${JSON.stringify(text.slice(0, 60))} ${why}`);
   }
 }
 
-/** A row of a day; undefined for one without usage. Its cost is not in nano-dollars yet. */
+/** Reads a row; undefined if it has no usage. The cost is not in nano-dollars yet. */
 function readRow(
   path: string,
   { line, cells }: CsvRow,
@@ -186,7 +189,7 @@ function readRow(
   const [model = ""] = cellsOf("model");
   // Vendors list days without usage, and models that were not used.
   if (isEmpty) return undefined;
-  if (model === "") throw badLine(path, line, "it has usage and names no model");
+  if (model === "") throw badLine(path, line, "it has usage but no model");
   if (model.length > NAME_CHARS_MAX) throw bad("model", model, `a name of up to ${NAME_CHARS_MAX} characters`);
   for (const text of cellsOf("currency")) {
     if (text !== "" && text.toUpperCase() !== "USD") throw bad("currency", text, "USD");
@@ -198,19 +201,20 @@ function readRow(
   if (end !== "") {
     const endsAt = readInstant(end);
     if (endsAt === undefined) throw bad("end", end, "a day or an instant, such as 2026-08-31");
-    if (endsAt - at > DAY_MS) throw badLine(path, line, `it is of several days, from ${date} to ${end}: export by day`);
+    if (endsAt - at > DAY_MS)
+      throw badLine(path, line, `it covers several days, from ${date} to ${end}; export by day`);
   }
   return { day: utcDay(at), model: modelOf(model), figures };
 }
 
-/** A line item names the model, and after a comma what of it was used: `big-1, cached input`. */
+/** A line item names the model, and after a comma the kind of usage: `big-1, cached input`. */
 function modelOf(text: string): string {
   return text.split(", ")[0] as string;
 }
 
-/* Reads a CSV file row by row, however large it is; the only file that imports the parser. */
+/* Reads a CSV file of any size row by row. Only this file imports the parser. */
 
-/** Characters that one row may have. */
+/** Largest number of characters in a row. */
 const ROW_CHARS_MAX = 1_000_000;
 
 /** A row and the line on which it ends; the first line is 1. */
@@ -220,11 +224,11 @@ interface CsvRow {
 }
 
 /**
- * The rows of a file, empty lines left out, blanks around cells cut off. UTF-8 or, with a byte-order mark, UTF-16.
- * @throws CliFailure 2 for a file that cannot be read or is no CSV, with the line and the reason
+ * The rows of a file, without empty lines and without spaces around cells. UTF-8 or, with a byte-order mark, UTF-16.
+ * @throws CliFailure 2 for a file that cannot be read or is not CSV, with the line and the reason
  */
 async function* csvRows(path: string, separator: string): AsyncGenerator<CsvRow, void, void> {
-  // Read by the one command that needs it: every start of the program passes here.
+  // Imported here, because only one command needs it and every start of the program loads this file.
   const { CsvError: FaultOfCsv, parse } = await import("csv-parse");
   const parser = parse({
     delimiter: separator,
@@ -232,7 +236,7 @@ async function* csvRows(path: string, separator: string): AsyncGenerator<CsvRow,
     info: true,
     trim: true,
     skip_empty_lines: true,
-    // The caller, which knows the heading, judges the number of cells.
+    // The caller knows the heading and checks the number of cells.
     relax_column_count: true,
     max_record_size: ROW_CHARS_MAX,
   });
@@ -269,15 +273,15 @@ function failureOf(path: string, error: unknown): unknown {
 }
 
 const FILE_REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "is not there",
+  ENOENT: "does not exist",
   EISDIR: "is a folder",
-  EACCES: "may not be read by this user",
+  EACCES: "is not readable for this user",
 };
 
 const REASONS: Readonly<Record<string, string>> = {
-  CSV_QUOTE_NOT_CLOSED: "a quote is opened here and never closed",
-  INVALID_OPENING_QUOTE: "a quote stands within a cell that does not begin with one",
-  CSV_INVALID_CLOSING_QUOTE: "behind a closing quote stands neither a separator nor the end of the line",
+  CSV_QUOTE_NOT_CLOSED: "a quote that opens here is never closed",
+  INVALID_OPENING_QUOTE: "there is a quote inside a cell that does not begin with one",
+  CSV_INVALID_CLOSING_QUOTE: "a closing quote is not followed by a separator or the end of the line",
   CSV_MAX_RECORD_SIZE: `a row has more than ${ROW_CHARS_MAX} characters; perhaps a quote is never closed`,
 };
 

@@ -1,4 +1,4 @@
-/** What `key limit` and `account limit` ask and print: some of the limits are changed, the others stay. */
+/** `key limit` and `account limit`: they change the given limits and keep the others. */
 import type { JsonObject } from "../../values/json-object.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
@@ -24,7 +24,7 @@ interface KeyLimitOptions extends AccountLimitOptions {
 interface AccountLimitOptions {
   readonly day?: string;
   readonly month?: string;
-  /** Take all limits away that are not named. */
+  /** Remove all limits that are not given. */
   readonly clear?: boolean;
 }
 
@@ -33,11 +33,11 @@ const BUDGET_COLUMNS: readonly Column[] = [
   { title: "LIMIT USD", member: "limit_usd", right: true },
   { title: "SPENT USD", member: "spent_usd", right: true },
   { title: "HELD USD", member: "held_usd", right: true },
-  { title: "REST USD", member: "rest_usd", right: true },
-  { title: "BEGINS ANEW", member: "resets_at" },
+  { title: "LEFT USD", member: "rest_usd", right: true },
+  { title: "RESETS AT", member: "resets_at" },
 ];
 
-/** What the API calls these options. */
+/** Options by the API's member names. */
 const OPTIONS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(["day", "week", "month", "total"].map((span) => [`budgets_usd.${span}`, `--${span}`])),
   requests_per_minute: "--requests",
@@ -47,7 +47,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   addresses: "--from",
 };
 
-/** @throws CliFailure 2 for a figure that is none */
+/** @throws CliFailure 2 for an invalid number or amount */
 async function limitKey(client: AdminClient, id: string, options: KeyLimitOptions): Promise<CommandResult> {
   const admin = asTyped(client, OPTIONS);
   const path = `/keys/${segment(id)}`;
@@ -59,7 +59,7 @@ async function limitKey(client: AdminClient, id: string, options: KeyLimitOption
   return { json: body, text: keyWords(body) };
 }
 
-/** @throws CliFailure 2 for a figure that is none */
+/** @throws CliFailure 2 for an invalid number or amount */
 async function limitAccount(
   client: AdminClient,
   name: string,
@@ -76,7 +76,7 @@ async function limitAccount(
   return { json: body, text: accountWords(body) };
 }
 
-/** The whole set as it becomes; undefined where nothing is to change. */
+/** The whole new set of limits; undefined if nothing changes. */
 function keyLimits(before: JsonObject, options: KeyLimitOptions): JsonObject | undefined {
   const { cap: _, clear = false, ...typed } = options;
   if (!clear && Object.values(typed).every((value) => value === undefined)) return undefined;
@@ -151,10 +151,10 @@ function budgetWords(body: JsonObject): string {
 export function addAccountLimitCommand(account: Command, ask: Ask): void {
   account
     .command("limit <name>")
-    .description("limit what all keys of an account spend; what is not named stays as it is, none takes a limit away")
-    .option("--day <usd>", "the most in a UTC day")
-    .option("--month <usd>", "the most in a calendar month, UTC")
-    .option("--clear", "take away all that is not named")
+    .description("limit what all keys of an account spend; limits that are not given stay, none removes one")
+    .option("--day <usd>", "limit per UTC day")
+    .option("--month <usd>", "limit per calendar month, UTC")
+    .option("--clear", "remove all limits that are not given")
     .action((name: string, options: AccountLimitOptions) => ask((c) => limitAccount(c, name, options)));
 }
 
@@ -162,17 +162,17 @@ export function addAccountLimitCommand(account: Command, ask: Ask): void {
 export function addKeyLimitCommand(key: Command, ask: Ask): void {
   key
     .command("limit <key-id>")
-    .description("limit a key beside its group; what is not named stays as it is, none takes a limit away")
-    .option("--day <usd>", "the most that it spends in a UTC day")
-    .option("--week <usd>", "the most in a week from Monday, UTC")
-    .option("--month <usd>", "the most in a calendar month, UTC")
-    .option("--total <usd>", "the most in all")
+    .description("limit a key in addition to its group; limits that are not given stay, none removes one")
+    .option("--day <usd>", "spending limit per UTC day")
+    .option("--week <usd>", "limit per week from Monday, UTC")
+    .option("--month <usd>", "limit per calendar month, UTC")
+    .option("--total <usd>", "limit in total")
     .option("--requests <count>", "requests per minute")
     .option("--tokens <count>", "tokens per minute")
-    .option("--concurrency <count>", "requests at once")
-    .option("--models <names>", "models that it may use, with commas; a final * stands for any ending")
-    .option("--from <addresses>", "addresses and CIDR blocks that it may be used from, with commas")
-    .option("--cap", "change the operator's caps: what the owner sets counts within them")
-    .option("--clear", "take away all that is not named")
+    .option("--concurrency <count>", "requests in flight")
+    .option("--models <names>", "models that it may use, separated by commas; a name may end with * for any ending")
+    .option("--from <addresses>", "addresses and CIDR blocks from which it may be used, separated by commas")
+    .option("--cap", "change the operator's caps, which bound the limits that the owner sets")
+    .option("--clear", "remove all limits that are not given")
     .action((id: string, options: KeyLimitOptions) => ask((c) => limitKey(c, id, options)));
 }

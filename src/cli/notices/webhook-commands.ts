@@ -1,4 +1,4 @@
-/** `tollgate webhook` and `tollgate account notify`: notices, their receiver, and below which balance there is one. */
+/** `tollgate webhook` and `tollgate account notify`: notices, their receiver, and thresholds for balance notices. */
 
 import type { JsonObject } from "../../values/json-object.ts";
 import { COMMAND } from "../../values/program/program.ts";
@@ -25,17 +25,17 @@ const COLUMNS: readonly Column[] = [
 async function testWebhook(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/notices/test", {});
   const { id, delivered, status, milliseconds, reason, advice } = body;
-  const how = delivered === true ? `taken with ${cell(status)}` : `not taken: ${cell(reason)}`;
+  const how = delivered === true ? `accepted with ${cell(status)}` : `not accepted: ${cell(reason)}`;
   const text = `The test notice ${cell(id)} was ${how}, after ${cell(milliseconds)} ms.\n${cell(advice)}\n`;
   return delivered === true
     ? { json: body, text }
-    : { json: body, text, failure: "The receiver does not take notices." };
+    : { json: body, text, failure: "The receiver does not accept notices." };
 }
 
 async function listWaiting(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/notices", options, {});
   const rows = itemsOf(body).map((row) => ({ ...row, account: row.account ?? "(the gateway)" }));
-  const listed = listing(options, { columns: COLUMNS, rows, json: body, none: "No notice waits." });
+  const listed = listing(options, { columns: COLUMNS, rows, json: body, none: "No notices are waiting." });
   const text = listed + (isPlain(options) ? receiverWords(body) : "");
   return withMore(body, text, (next) => `More accounts: ${COMMAND} webhook list --cursor ${next}\n`);
 }
@@ -43,22 +43,22 @@ async function listWaiting(admin: AdminClient, options: PageOptions & ListingOpt
 const isPlain = ({ format }: ListingOptions): boolean => format === undefined || format === "table";
 
 function receiverWords({ receiver, delivering, stopped }: JsonObject): string {
-  if (typeof receiver !== "string") return "The configuration names no receiver.\n";
+  if (typeof receiver !== "string") return "The configuration has no receiver.\n";
   if (typeof stopped === "string")
-    return `None is sent to ${receiver} any more: ${stopped}. ${COMMAND} webhook retry\n`;
+    return `No more notices are sent to ${receiver}: ${stopped}. To resume: ${COMMAND} webhook retry\n`;
   return delivering === true
     ? `This gateway delivers to ${receiver}.\n`
-    : `Another gateway delivers to ${receiver}; failures that it has seen are not shown here.\n`;
+    : `Another gateway delivers to ${receiver}; failures that it saw are not shown here.\n`;
 }
 
 async function retryWebhook(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/notices/retry", {});
-  return { json: body, text: `What waits is tried again now. See what is left with: ${COMMAND} webhook list\n` };
+  return { json: body, text: `Waiting notices are retried now. To see what is left: ${COMMAND} webhook list\n` };
 }
 
 /**
- * @param below US dollars, or `none` for what the configuration says.
- * @throws CliFailure 2 for what is neither
+ * @param below US dollars, or `none` for the configured threshold.
+ * @throws CliFailure 2 for anything else
  */
 async function setThreshold(admin: AdminClient, name: string, below: string): Promise<CommandResult> {
   const sent = typedAmount("--below", below, "0");
@@ -67,15 +67,15 @@ async function setThreshold(admin: AdminClient, name: string, below: string): Pr
   const { name: shown, notify_below_usd: set } = body;
   const text =
     typeof set === "string"
-      ? `There is a notice when the balance of ${cell(shown)} goes below ${set} USD.\n`
-      : `There is a notice of ${cell(shown)}'s balance as the configuration says.\n`;
-  return (await hasReceiver(admin)) ? { json: body, text } : { json: body, text, hint: NOBODY_IS_TOLD };
+      ? `A notice is sent when the balance of ${cell(shown)} falls below ${set} USD.\n`
+      : `Balance notices of ${cell(shown)} use the configured threshold.\n`;
+  return (await hasReceiver(admin)) ? { json: body, text } : { json: body, text, hint: NO_RECEIVER };
 }
 
-const NOBODY_IS_TOLD =
-  "But the configuration names no receiver: nobody is told until it has one (notices, docs/notices.md).\n";
+const NO_RECEIVER =
+  "But the configuration has no receiver: no notice is sent until it has one (notices, docs/notices.md).\n";
 
-/** Whether the gateway has somebody to tell; taken for true where it does not say, since the threshold is set either way. */
+/** Whether the gateway has a receiver for notices. True if it does not answer, because the threshold is already set. */
 async function hasReceiver(admin: AdminClient): Promise<boolean> {
   try {
     const { receiver } = (await admin.call("GET", "/notices?limit=1")).body;
@@ -88,21 +88,23 @@ async function hasReceiver(admin: AdminClient): Promise<boolean> {
 
 /** Defines `tollgate webhook`. */
 export function addWebhookCommands(program: Command, ask: Ask): void {
-  const group = program.command("webhook").description("notices: test their receiver, see what waits, try again");
+  const group = program.command("webhook").description("notices: test the receiver, list waiting notices, retry them");
   group
     .command("test")
-    .description("send a signed test notice now; 1 when the receiver does not take it")
+    .description("send a signed test notice now; exit status 1 if the receiver does not accept it")
     .action(() => ask(testWebhook));
   group
     .command("list")
-    .description("what waits, how old it is and why; all accounts unless a page is asked for")
-    .option("--cursor <cursor>", "where the next page begins, as the page before says")
-    .option("--limit <count>", "accounts that a page looks at, at most 200")
+    .description(
+      "list waiting notices by account, with their age and the last error; all accounts, or a page with --limit or --cursor",
+    )
+    .option("--cursor <cursor>", "start of the next page, as shown by the page before")
+    .option("--limit <count>", "accounts checked per page, at most 200")
     .addOption(listingFormat())
     .action((options: PageOptions & ListingOptions) => ask((c) => listWaiting(c, options)));
   group
     .command("retry")
-    .description("try everything that waits again, now")
+    .description("retry all waiting notices now")
     .action(() => ask(retryWebhook));
 }
 
@@ -110,7 +112,7 @@ export function addWebhookCommands(program: Command, ask: Ask): void {
 export function addNotifyCommand(account: Command, ask: Ask): void {
   account
     .command("notify <name>")
-    .description("set below which balance there is a notice, by the webhook of the configuration")
-    .requiredOption("--below <amount>", "US dollars; 0 is never, none what the configuration says")
+    .description("set the balance below which a notice is sent to the configured webhook")
+    .requiredOption("--below <amount>", "US dollars; 0: never, none: the configured threshold")
     .action((name: string, { below }: { below: string }) => ask((c) => setThreshold(c, name, below)));
 }

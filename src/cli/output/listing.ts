@@ -1,11 +1,11 @@
-/** A listing as it is asked for: a table for people, a table for spreadsheets, or what the gateway has answered. */
+/** Prints a listing as a table for people, as CSV, or as the gateway's answer in JSON. */
 import type { JsonObject } from "../../values/json-object.ts";
 import { csv } from "./csv.ts";
 import { type Column, table } from "./table.ts";
 
 export const LISTING_FORMATS = ["table", "csv", "json"] as const;
 
-/** What the commands that list something take. */
+/** Options of commands that list something. */
 export interface ListingOptions {
   readonly format?: string;
 }
@@ -16,7 +16,7 @@ interface ListedRows {
   readonly rows: readonly JsonObject[];
   /** The answer as JSON. */
   readonly json: JsonObject;
-  /** What is said to people where there is nothing to list. */
+  /** The message if there is nothing to list. */
   readonly none: string;
 }
 

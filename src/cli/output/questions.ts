@@ -2,22 +2,22 @@
 import { createInterface } from "node:readline/promises";
 import { CliFailure } from "../failure.ts";
 
-/** Where a person types; `isTTY` says whether there is one. */
+/** Where a person types; `isTTY`: whether it is a terminal. */
 export type Keyboard = NodeJS.ReadableStream & { readonly isTTY?: boolean | undefined };
 
 export interface Question {
   readonly words: string;
-  /** What an empty answer means; without it an empty answer is asked for again. */
+  /** The value of an empty answer; without it, an empty answer is refused and the question repeated. */
   readonly standard?: string;
-  /** Why an answer is none; undefined where it is one. */
+  /** Why an answer is invalid; undefined if it is valid. */
   readonly fault?: (answer: string) => string | undefined;
 }
 
 /**
- * Asks one thing after the other.
- * @param unanswered what is said to somebody who leaves.
+ * Asks questions one after the other.
+ * @param unanswered the message if the person cancels.
  * @returns the answers, in the order of the questions.
- * @throws CliFailure 1 when the person leaves (Ctrl-C, Ctrl-D).
+ * @throws CliFailure 1 if the person cancels (Ctrl-C, Ctrl-D).
  */
 export async function askAll(
   questions: readonly Question[],

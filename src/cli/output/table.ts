@@ -11,12 +11,12 @@ export interface Column {
   readonly right?: boolean;
 }
 
-/** A table with a heading, two blanks between columns, one line per row, a line feed at the end. */
+/** A table with a heading, two spaces between columns, one line per row, and a line feed at the end. */
 export function table(columns: readonly Column[], rows: readonly JsonObject[]): string {
   return new GrowingTable(columns).add(rows);
 }
 
-/** The same, whose rows come a few at a time: a column is as wide as its widest text so far. */
+/** A table whose rows are added over time: a column is as wide as its widest text so far. */
 export class GrowingTable {
   readonly #columns: readonly Column[];
   #widths: readonly number[] = [];
@@ -25,7 +25,7 @@ export class GrowingTable {
     this.#columns = columns;
   }
 
-  /** @returns the rows, the first time below the heading. */
+  /** @returns the rows; the first time with the heading. */
   add(rows: readonly JsonObject[]): string {
     const columns = this.#columns;
     const heading = this.#widths.length === 0 ? [columns.map(({ title }) => title)] : [];
@@ -46,7 +46,7 @@ export class GrowingTable {
   }
 }
 
-/** One fact a line, the names aligned. */
+/** One fact per line, with aligned names. */
 export function facts(names: Readonly<Record<string, string>>, record: JsonObject): string {
   const width = Math.max(...Object.values(names).map((name) => name.length));
   return Object.entries(names)
@@ -54,12 +54,12 @@ export function facts(names: Readonly<Record<string, string>>, record: JsonObjec
     .join("");
 }
 
-/** A value as one cell, without control characters: text from a ledger must not steer the terminal. */
+/** A value as one cell, without control characters: text from a ledger must not control the terminal. */
 export function cell(value: unknown): string {
   if (value === null || value === undefined || value === "") return "-";
   return String(value).replaceAll(/\p{C}/gu, "?");
 }
 
-/** A count with what is counted: `1 code`, `2 codes`. @param count a number, or one as text. */
+/** A count with a noun: `1 code`, `2 codes`. @param count a number, also as text. */
 export const many = (count: unknown, name: string): string =>
   `${cell(count)} ${name}${String(count) === "1" ? "" : "s"}`;

@@ -1,14 +1,14 @@
-/** What a person at a terminal sees while a long command runs; nothing of it goes where its output goes. */
+/** Progress messages at a terminal while a long command runs. They go to standard error, not into the output. */
 
 /** Where progress is written: standard error. */
 export interface ProgressOut {
   write(text: string): unknown;
-  /** Whether a person looks at it. */
+  /** Whether it is a terminal. */
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
 }
 
-/** Whether what is written there may be in bold: a person looks, and has not said no (https://no-color.org). */
+/** Whether output may be in bold: it is a terminal, and NO_COLOR is not set (https://no-color.org). */
 export function showsColours(
   out: { readonly isTTY?: boolean | undefined },
   env: Readonly<Record<string, string | undefined>>,
@@ -16,7 +16,7 @@ export function showsColours(
   return out.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
 }
 
-/** For headings; whoever writes it asks `showsColours` first. */
+/** For headings; callers check `showsColours` first. */
 export const bold = (text: string): string => `\u001b[1m${text}\u001b[22m`;
 
 const COLUMNS_DEFAULT = 80;
@@ -28,13 +28,13 @@ export class Terminal {
   readonly #wait: (ms: number) => Promise<void>;
   #shown = false;
 
-  /** @param wait for the pauses between tries. */
+  /** @param wait used for pauses between retries. */
   constructor(out: ProgressOut, wait: (ms: number) => Promise<void>) {
     this.#out = out;
     this.#wait = wait;
   }
 
-  /** Shows how far the command is, in place of what was shown before; for nobody when nobody looks. */
+  /** Shows the progress, in place of the previous one. Does nothing without a terminal. */
   progress(words: string): void {
     if (!this.#out.isTTY) return;
     const room = Math.max(20, (this.#out.columns ?? COLUMNS_DEFAULT) - 1);
@@ -42,13 +42,13 @@ export class Terminal {
     this.#shown = true;
   }
 
-  /** Takes away what was shown. */
+  /** Removes the progress. */
   clear(): void {
     if (this.#shown) this.#out.write(CLEAR);
     this.#shown = false;
   }
 
-  /** A line that stays, for programs too. */
+  /** Prints a line that stays, also without a terminal. */
   note(words: string): void {
     this.clear();
     this.#out.write(`${words}\n`);

@@ -98,7 +98,10 @@ test("no copy takes a file's place, and none is made of what is not there or of 
     await refused(file, "--data", to),
     /^No copy was made: there is no embedded store in the folder .*\.\n$/,
   );
-  assert.match(await refused(file), /no embedded store in the folder .*data; --data or TOLLGATE_DATA names another/);
+  assert.match(
+    await refused(file),
+    /no embedded store in the folder .*data; use --data or TOLLGATE_DATA to name another/,
+  );
   assert.match(await refused(join(to, "none", "copy.db"), "--data", dir), /cannot be made: .*ENOENT/);
   if (process.getuid?.() === 0) {
     chmodSync(dir, 0o755);

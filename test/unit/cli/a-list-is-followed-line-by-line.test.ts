@@ -111,7 +111,7 @@ for (const [format, seqs] of Object.entries(FORMS)) {
     await pay(300);
     await followed.look();
     await followed.look();
-    assert.match(followed.err, /^No gateway answers at .*Trying again until it answers\.\n$/, "it is said once");
+    assert.match(followed.err, /^No gateway answers at .*Retrying until it answers\.\n$/, "it is said once");
     followed.url = second.url;
     await followed.look();
     assert.match(followed.err, /The gateway answers again\.\n$/);
@@ -172,7 +172,10 @@ test("a ledger that is followed is never another account's that got its name", a
   await followed.look();
   const { status } = await followed.done;
   assert.equal(status, 1);
-  assert.match(followed.err, new RegExp(`alice is another account by now; the lines so far are of ${alice.id}`));
+  assert.match(
+    followed.err,
+    new RegExp(`alice is now the name of another account; the lines so far are of ${alice.id}`),
+  );
   assert.deepEqual(FORMS.json(followed.out), [1]);
 });
 
@@ -192,7 +195,7 @@ test("a store that is away or waits for its operator is waited for, a refusal en
     await pay(`away_${at}`);
     away = new StoreError(kind, "no");
     await followed.look();
-    assert.equal(followed.err.match(/Trying again/g)?.length, at + 1, followed.err);
+    assert.equal(followed.err.match(/Retrying/g)?.length, at + 1, followed.err);
     assert.equal(FORMS.json(followed.out).length, at + 1);
     away = undefined;
     await followed.look();
@@ -233,7 +236,7 @@ test("the audit: a restart begins its numbers anew, and no line is there twice",
     .map((line) => JSON.parse(line).target);
   assert.deepEqual(targets, ["a1", "a2", "a3", "b1", "b2", "b3", "b4", "b5", "c0", "c1", "c2", "c3"]);
   assert.equal(followed.err.match(/Another run/g)?.length, 1, "it is said once of each");
-  assert.match(followed.err, /^Another run of the gateway: .*\.\n/m);
+  assert.match(followed.err, /^Another run of the gateway answers: .*\.\n/m);
   const table = new Followed(first.url, ["audit", "--follow", "--last", "1"]);
   await table.paused();
   await make(first, "a-much-longer-name");

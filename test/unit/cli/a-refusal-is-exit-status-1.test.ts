@@ -121,13 +121,13 @@ test("a store that cannot be used, or of which nothing is known, is exit status 
     status: number,
     words: RegExp,
   ][] = [
-    [{ state: "good" }, 0, /^The store is the one that it was\./],
+    [{ state: "good" }, 0, /^The store has all of its data\./],
     [{ state: "restoring" }, 1, /^The store is confirmed/],
     [{ state: "unknown" }, 1, /^The store has not answered/],
     [
       { state: "good", problem: "the store does not answer" },
       1,
-      /^It cannot be used: the store does not answer\.\nCharges/,
+      /^The store cannot be used: the store does not answer\.\nCharges/,
     ],
     [{ state: "stopped", confirm: "0123456789ab" }, 1, /^The store lost data\.[\s\S]* store confirm 0123456789ab\n/],
   ];
@@ -183,12 +183,15 @@ test("without a folder that is named, the token is that of ./data, else that of 
         resolve({ status: child.exitCode, err }),
       );
     });
-  assert.match((await list()).err, /came from nowhere: .* no file \/.*\/data\/admin-token; --data or TOLLGATE_DATA/);
+  assert.match(
+    (await list()).err,
+    /came from nowhere: .* no file \/.*\/data\/admin-token; use --data or TOLLGATE_DATA/,
+  );
   await mkdir(join(dir, "data/demo"), { recursive: true });
   await writeFile(join(dir, "data/demo/admin-token"), `${ADMIN_TOKEN}\n`);
   assert.deepEqual(await list(), { status: 0, err: "" });
   await writeFile(join(dir, "data/demo/admin-token"), "of-the-demonstration\n");
-  assert.match((await list()).err, /came from the file data\/demo\/admin-token; --data/);
+  assert.match((await list()).err, /came from the file data\/demo\/admin-token; use --data/);
   // A gateway whose configuration is elsewhere: there is no tollgate.yaml in this folder.
   await writeFile(join(dir, "data/admin-token"), `${ADMIN_TOKEN}\n`);
   assert.deepEqual(await list(), { status: 0, err: "" });
@@ -196,7 +199,7 @@ test("without a folder that is named, the token is that of ./data, else that of 
   await writeFile(join(dir, "data/admin-token"), "of-another-gateway\n");
   assert.match(
     (await list()).err,
-    /came from the file data\/admin-token, then the file data\/demo\/admin-token; --data/,
+    /came from the file data\/admin-token, then the file data\/demo\/admin-token; use --data/,
   );
   await writeFile(join(dir, "data/demo/admin-token"), `${ADMIN_TOKEN}\n`);
   assert.deepEqual(await list(), { status: 0, err: "" });
@@ -234,7 +237,7 @@ test("what is not the admin API, or redirects, is not believed", async (t) => {
   const env = { TOLLGATE_ADMIN_URL: elsewhere, TOLLGATE_ADMIN_TOKEN: "t" };
   const moved = await run(["topup", "--account", "a", "--usd", "1", "--id", "p"], { env });
   assert.equal(moved.status, 1);
-  assert.match(moved.err, /gave no whole answer/);
+  assert.match(moved.err, /gave no complete answer/);
 });
 
 test("a lost answer to a write says that its outcome is unknown", async (t) => {
@@ -253,7 +256,7 @@ test("a lost answer to a write says that its outcome is unknown", async (t) => {
   for (const argv of [["account", "list"], explain]) {
     const read = await run(argv, { env });
     assert.equal(read.status, 1);
-    assert.match(read.err, /gave no whole answer/);
+    assert.match(read.err, /gave no complete answer/);
     assert.doesNotMatch(read.err, /Whether the change/);
   }
 });
@@ -281,6 +284,6 @@ test("https:// before a gateway in plain HTTP is said to be just that", async (t
   const address = (env.TOLLGATE_ADMIN_URL as string).replace("http://", "https://");
   const ran = await run(["account", "create", "alice", "--admin", address], { env });
   assert.equal(ran.status, 1);
-  assert.match(ran.err, /does not speak TLS \(\w+\)\.\nThe address may have to begin with http:\/\/ /);
+  assert.match(ran.err, /does not speak TLS \(\w+\)\.\nPerhaps the address must begin with http:\/\/ /);
   assert.doesNotMatch(ran.err, /Whether the change/);
 });

@@ -139,9 +139,9 @@ test("cells are separated by semicolons or tabs, too, and then no comma in a num
   assert.deepEqual((await read(utf16)).rows, rows);
   await refusedFor(
     bare.replace("0.25", "0,25"),
-    /, line 3: the cost "0,25" is not read: its comma may be for decimals/,
+    /, line 3: the cost "0,25" is ambiguous: its comma may separate decimals/,
   );
-  await refusedFor(bare.replace("10;", "1,000;"), /, line 3: the input "1,000" is not read/);
+  await refusedFor(bare.replace("10;", "1,000;"), /, line 3: the input "1,000" is ambiguous/);
   await refusedFor(bare.replace("Day", "Tag"), /no heading was found: no column of the date and the model/);
 });
 
@@ -162,17 +162,17 @@ test("what is no such file is refused with its line and the reason", async () =>
     [`${heading}31/08/2026,m,1,1\n`, /, line 2: the date "31\/08\/2026" is not/],
     [`${heading}2026-02-30,m,1,1\n`, /, line 2: the date "2026-02-30" is not/],
     [`${heading},m,1,1\n`, /, line 2: the date "" is not/],
-    [`${heading}2026-08-01,,1,1\n`, /, line 2: it has usage and names no model\.$/],
+    [`${heading}2026-08-01,,1,1\n`, /, line 2: it has usage but no model\.$/],
     [`${heading}2026-08-01,${"m".repeat(257)},1,1\n`, /, line 2: the model "m+" is not a name of up to 256/],
-    [`${heading}${good}2026-08-01,"m,1,1\n${good}`, /, line \d: a quote is opened here and never closed\.$/],
-    [`${heading}2026-08-01,m"m,1,1\n`, /, line 2: a quote stands within a cell/],
-    [`${heading}2026-08-01,"m"m,1,1\n`, /, line 2: behind a closing quote/],
+    [`${heading}${good}2026-08-01,"m,1,1\n${good}`, /, line \d: a quote that opens here is never closed\.$/],
+    [`${heading}2026-08-01,m"m,1,1\n`, /, line 2: there is a quote inside a cell/],
+    [`${heading}2026-08-01,"m"m,1,1\n`, /, line 2: a closing quote is not followed by/],
     [`${heading}2026-08-01,"${"m".repeat(1_100_000)}",1,1\n`, /, line \d: a row has more than 1000000 characters/],
-    ["date,date,model,cost\n2026-08-01,2026-08-01,m,1\n", /, line 1: The column "date" is there twice\.$/],
+    ["date,date,model,cost\n2026-08-01,2026-08-01,m,1\n", /, line 1: The column "date" occurs twice\.$/],
     ["date,model,cost,currency\n2026-08-01,m,1,EUR\n", /, line 2: the currency "EUR" is not USD\.$/],
     [
       "Usage start date,Usage end date,model,cost\n2026-08-01,2026-08-31,m,1\n",
-      /, line 2: it is of several days, from 2026-08-01 to 2026-08-31: export by day\.$/,
+      /, line 2: it covers several days, from 2026-08-01 to 2026-08-31; export by day\.$/,
     ],
   ] as const) {
     await refusedFor(text, reason);
@@ -180,7 +180,7 @@ test("what is no such file is refused with its line and the reason", async () =>
   const nowhere = join(dir, "nowhere.csv");
   await assert.rejects(
     readInvoice(nowhere, { columns: new Map() }),
-    /^CliFailure: The file .*nowhere\.csv is not there\.$/,
+    /^CliFailure: The file .*nowhere\.csv does not exist\.$/,
   );
   await assert.rejects(readInvoice(dir, { columns: new Map() }), /is a folder\.$/);
 });

@@ -31,7 +31,7 @@ test("one that forgets now and then and gets further in between is asked to the 
 test("one that forgets again and again at one account is given up, and the account is named", async () => {
   const { status, err } = await verified([FORGOTTEN, FORGOTTEN, FORGOTTEN, FORGOTTEN]);
   assert.equal(status, 1);
-  assert.match(err, /has forgotten 4 times how far it had come with the account alice\./);
+  assert.match(err, /lost its progress with the account alice 4 times\./);
 });
 
 test("findings that are not kept are counted beside those that are", async () => {

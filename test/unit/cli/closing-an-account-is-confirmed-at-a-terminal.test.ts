@@ -32,7 +32,7 @@ test("the name that is typed closes it, and what that means is said before", asy
 test("another name, and none, leave it as it is", async (t) => {
   const wrong = await closing(t, "alicia\n");
   assert.deepEqual([wrong.status, wrong.isClosed], [1, false]);
-  assert.match(wrong.said, /: That is not alice\. Nothing was done\.\n$/);
+  assert.match(wrong.said, /: The typed name is not alice\. Nothing was done\.\n$/);
   const left = await closing(t, "");
   assert.deepEqual([left.status, left.isClosed], [1, false]);
   assert.match(left.said, /: \nNothing was done\.\n$/);

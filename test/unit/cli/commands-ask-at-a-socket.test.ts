@@ -65,7 +65,10 @@ test("where nobody listens at the socket, the message says where it looked and h
 
 test("a socket that is not open to the user is told of by what would open it", () => {
   const { message } = unreachable("unix:/run/admin.sock", { code: "EACCES", syscall: "connect" }, true);
-  assert.match(message, /^You may not use the socket unix:\/run\/admin\.sock \(EACCES\)\.\n.*user and group/);
+  assert.match(
+    message,
+    /^You have no permission to use the socket unix:\/run\/admin\.sock \(EACCES\)\.\n.*user and group/,
+  );
 });
 
 test("an answer that breaks off is none, and the outcome of a write is unknown", async (t) => {
@@ -78,7 +81,7 @@ test("an answer that breaks off is none, and the outcome of a write is unknown",
   t.after(() => server.close());
   const ran = await run(["account", "create", "alice", "--admin", `unix:${path}`]);
   assert.equal(ran.status, 1);
-  assert.match(ran.err, /gave no whole answer \(ECONNRESET\)\.\nWhether the change was made is unknown/);
+  assert.match(ran.err, /gave no complete answer \(ECONNRESET\)\.\nIt is unknown whether the change was made/);
 });
 
 test("what is no path of a socket is refused before anything is asked", async () => {

@@ -96,7 +96,10 @@ test("--version --json says what this program is, and what runs there if anythin
   assert.deepEqual(await run(["health", "--json"], { env }), { status: 0, out: '{"alive":true}\n', err: "" });
   const clients = await run(["account", "list"], { env: { ...env, TOLLGATE_ADMIN_URL: gateway.url } });
   assert.equal(clients.status, 1);
-  assert.match(clients.err, /is a gateway's address for clients\.\nIs that the gateway's admin address\?/);
+  assert.match(
+    clients.err,
+    /is a gateway's address for clients, not its admin address\.\nIs that the gateway's admin address\?/,
+  );
   const away = await run(["health"], { env: { TOLLGATE_ADMIN_URL: "http://127.0.0.1:2" } });
   assert.equal(away.status, 1);
   assert.match(away.err, /^No gateway answers at /);

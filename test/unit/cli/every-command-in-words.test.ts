@@ -10,7 +10,7 @@ test("account: create, list, show, set-plan, adjust", async (t) => {
   assert.deepEqual(made, { status: 0, out: "Created the account alice with the plan pro.\n", err: "" });
   const again = await tollgate("account", "create", "alice", "--plan", "pro");
   assert.equal(again.status, 0);
-  assert.match(again.out, /exists already/);
+  assert.match(again.out, /already exists/);
   await tollgate("account", "create", "bob-with-a-long-name");
 
   const listed = await tollgate("account", "list");
@@ -44,9 +44,9 @@ test("account: sessions, sign-out", async (t) => {
   const { out } = await tollgate("account", "sessions", "alice");
   assert.match(out, /^passkey Laptop, last used never\nsession by link from 192\.0\.2\.7, \S+ to \S+\n$/);
   const gone = await tollgate("account", "sign-out", "alice");
-  assert.equal(gone.out, "The account alice: 1 session ended, 0 links closed, 0 passkeys removed.\n");
+  assert.equal(gone.out, "The account alice: 1 session ended, 0 links revoked, 0 passkeys removed.\n");
   const all = await tollgate("account", "sign-out", "alice", "--passkeys");
-  assert.equal(all.out, "The account alice: 0 sessions ended, 0 links closed, 1 passkey removed.\n");
+  assert.equal(all.out, "The account alice: 0 sessions ended, 0 links revoked, 1 passkey removed.\n");
   assert.match((await tollgate("audit")).out, /Done: end all sessions of the console of alice; passkeys removed/);
 });
 
@@ -57,7 +57,7 @@ test("account: rename, label, suspend, resume, close", async (t) => {
     const { status, out, err } = await tollgate("account", ...argv);
     return status === 0 ? out : `${status} ${err}`;
   };
-  assert.equal(await words("rename", "alice", "bob"), "The account alice is called bob.\n");
+  assert.equal(await words("rename", "alice", "bob"), "The account alice is now named bob.\n");
   assert.equal(
     await words("label", "bob", "team=red", "no=47=11"),
     "The account bob has the labels: no=47=11, team=red.\n",
@@ -73,7 +73,7 @@ test("account: rename, label, suspend, resume, close", async (t) => {
   assert.match(await words("resume", "bob"), /work again/);
   assert.equal(
     await words("close", "bob"),
-    "The account bob is closed for good, and its keys are revoked. It has 0.00 USD, of which requests that still run hold 0.00.\n",
+    "The account bob is permanently closed, and its keys are revoked. Its balance is 0.00 USD, of which running requests hold 0.00.\n",
   );
   assert.match(await words("resume", "bob"), /^1 Refused: The account `bob` is closed/);
   const { out } = await tollgate("audit", "--limit", "7");
@@ -87,7 +87,7 @@ test("account: rename, label, suspend, resume, close", async (t) => {
     "Done: resume the account bob",
     "Done: suspend the account bob",
   ]);
-  assert.equal(happened[5], "Done: set or take away 1 labels of the account bob");
+  assert.equal(happened[5], "Done: set or remove 1 labels of the account bob");
 });
 
 test("account notify says that nobody is told where the configuration names no receiver", async (t) => {
@@ -100,8 +100,8 @@ test("account notify says that nobody is told where the configuration names no r
   const { tollgate } = await startGateway(t, { notices });
   await tollgate("account", "create", "alice");
   const set = await tollgate("account", "notify", "alice", "--below", "5");
-  assert.equal(set.out, "There is a notice when the balance of alice goes below 5.00 USD.\n");
-  assert.match(set.err, /^But the configuration names no receiver: nobody is told until it has one/);
+  assert.equal(set.out, "A notice is sent when the balance of alice falls below 5.00 USD.\n");
+  assert.match(set.err, /^But the configuration has no receiver: no notice is sent until it has one/);
   const asJson = await tollgate("account", "notify", "alice", "--below", "none", "--json");
   assert.deepEqual([asJson.status, asJson.err], [0, ""]);
   assert.equal(JSON.parse(asJson.out).notify_below_usd, null);
@@ -129,7 +129,7 @@ test("account invite: a link that only this machine can open is said to be one",
     origin = here;
     const { out, err } = await tollgate("account", "invite", "alice");
     assert.ok(out.startsWith(`${here}/console/sign-in#`), out);
-    assert.match(err, /^The link's address is this machine's own: .* Set console\.public_url /);
+    assert.match(err, /^The link's address is loopback: .* Set console\.public_url /);
   }
   origin = "https://gate.example";
   assert.equal((await tollgate("account", "invite", "alice")).err, "");
@@ -137,7 +137,7 @@ test("account invite: a link that only this machine can open is said to be one",
 
 test("audit: what operators did, in words", async (t) => {
   const { tollgate } = await startGateway(t);
-  assert.equal((await tollgate("audit")).out, "No writes since the gateway began.\n");
+  assert.equal((await tollgate("audit")).out, "No writes since the gateway started.\n");
   const made = async (...argv: string[]) => /\b(?:key|code)_\w+/.exec((await tollgate(...argv)).out)?.[0];
   await tollgate("account", "create", "alice", "--plan", "pro");
   await tollgate("account", "set-plan", "alice", "free");
@@ -161,13 +161,13 @@ test("audit: what operators did, in words", async (t) => {
   assert.deepEqual(
     lines.map(([, , happened]) => happened),
     [
-      "Refused (unknown card): make 2 codes for the card day",
-      "Refused (unknown card): make 1 code for the card day",
+      "Refused (unknown card): create 2 codes for the card day",
+      "Refused (unknown card): create 1 code for the card day",
       `Done: revoke the key ${key}`,
       `Done: move the key ${key} to the group cards`,
-      `Done: create a key for alice in the group big; asked for with the id first; the key is ${key}`,
+      `Done: create a key for alice in the group big; with the id first; the key is ${key}`,
       "Done: correct the balance of alice by -0.25 USD: typo (id adj-1)",
-      "Done before, nothing changed: top up alice by 1.50 USD (payment pay-1)",
+      "Already done, nothing changed: top up alice by 1.50 USD (payment pay-1)",
       "Done: top up alice by 1.50 USD (payment pay-1)",
       "Refused (unknown plan): give the account alice the plan nope",
       "Done: give the account alice the plan free",
@@ -185,7 +185,7 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   const id = /^Created the key (key_\w+) of account alice in group big\.$/.exec(words as string)?.[1];
   assert.ok(id);
   assert.equal(typeof readKey(key as string), "object");
-  assert.match(made.err, /only time/);
+  assert.match(made.err, /only this once/);
 
   const listed = await tollgate("key", "list", "--account", "alice");
   assert.match(
@@ -198,13 +198,13 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.equal((await tollgate("card", "list", "--account", "alice")).out, cards, "as keys are listed");
   assert.equal(
     (await tollgate("key", "rename", id, "Laptop of Alice")).out,
-    `The key ${id} is called Laptop of Alice.\n`,
+    `The key ${id} is named Laptop of Alice.\n`,
   );
   assert.match((await tollgate("key", "list", "--account", "alice")).out, /Laptop of Alice +cards +normal/);
-  assert.equal((await tollgate("key", "rename", id)).out, `The key ${id} has no name any more.\n`);
+  assert.equal((await tollgate("key", "rename", id)).out, `The key ${id} has no name now.\n`);
   const end = "2099-12-31T23:59:59.000Z";
-  assert.equal((await tollgate("key", "expire", id, end)).out, `The key ${id} is refused from ${end} on.\n`);
-  assert.equal((await tollgate("key", "expire", id, "never")).out, `The key ${id} has no end.\n`);
+  assert.equal((await tollgate("key", "expire", id, end)).out, `The key ${id} expires at ${end}.\n`);
+  assert.equal((await tollgate("key", "expire", id, "never")).out, `The key ${id} does not expire.\n`);
   const typo = await tollgate("key", "expire", id, "tomorrow");
   assert.deepEqual([typo.status, typo.err.includes("30d or 12h")], [2, true]);
   const past = await tollgate("key", "expire", id, "2020-01-01T00:00:00Z");
@@ -241,7 +241,7 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   const [told, value] = rotated.out.split("\n");
   assert.match(told as string, new RegExp(`^The key ${id} has a new value; the old one works until \\S+Z\\.$`));
   assert.equal(typeof readKey(value as string), "object");
-  assert.match(rotated.err, /only time/);
+  assert.match(rotated.err, /only this once/);
   assert.equal((await tollgate("key", "rotate", id, "--overlap", "soon")).status, 2);
   assert.match((await tollgate("key", "suspend", id)).out, /is suspended.*tollgate key resume \S+\w\n$/s);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +suspended /);
@@ -274,7 +274,7 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.match((await tollgate("code", "list", "--format", "csv")).out, /^id,card,[^\n]*\r\n$/);
   assert.match((await tollgate("audit", "--format", "csv")).out, /^at,who,[^\n]*\r\n/);
   assert.match((await tollgate("key", "resume", id)).out, /works again/);
-  assert.match((await tollgate("key", "revoke", id)).out, /is revoked/);
+  assert.match((await tollgate("key", "revoke", id)).out, /is permanently revoked/);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +revoked /);
 });
 
@@ -286,7 +286,7 @@ test("topup and ledger show", async (t) => {
   assert.equal((await tollgate(...topup)).out, "Topped up alice by 10.00 USD. The balance is 10.00 USD.\n");
   const again = await tollgate(...topup);
   assert.equal(again.status, 0);
-  assert.equal(again.out, "The id pay_1 was counted before; nothing changed. The balance is 10.00 USD.\n");
+  assert.equal(again.out, "The id pay_1 was already counted; nothing was changed. The balance is 10.00 USD.\n");
   await tollgate("topup", "--account", "alice", "--usd", "5", "--id", "pay_2");
 
   const shown = await tollgate("ledger", "show", "--account", "alice");

@@ -54,7 +54,7 @@ test("a file that came while questions were asked stays as it is", async (t) => 
   const onAsked = (file: string) => writeFileSync(file, "somebody else's");
   const ran = await init(t, [], { typed: "http://127.0.0.1:9/v1\nm-1\n\n", onAsked });
   assert.equal(ran.status, 1);
-  assert.ok(ran.asked.includes(`${ran.file} is there already and stays as it is.`), ran.asked);
+  assert.ok(ran.asked.includes(`${ran.file} already exists and is not changed.`), ran.asked);
   assert.equal(readFileSync(ran.file, "utf8"), "somebody else's");
 });
 
@@ -88,11 +88,14 @@ test("what a model server will be asked is said, and which addresses are seldom 
   for (const bare of ["http://127.0.0.1:9", "http://127.0.0.1:9/"]) {
     const { address, hint } = await asked(bare, "messages");
     assert.equal(address, "http://127.0.0.1:9/messages");
-    assert.match(hint, /endpoints below \/v1\. If this one does, make it base_url: http:\/\/127\.0\.0\.1:9\/v1\n$/);
+    assert.match(
+      hint,
+      /endpoints below \/v1\. If this one does too, change it to base_url: http:\/\/127\.0\.0\.1:9\/v1\n$/,
+    );
   }
   for (const endpoint of ["/chat/completions", "/messages/", "/responses"]) {
     const { hint } = await asked(`http://127.0.0.1:9/v1${endpoint}`, "chat");
-    assert.match(hint, /endpoint is added to base_url .*\. Make it base_url: http:\/\/127\.0\.0\.1:9\/v1\n$/);
+    assert.match(hint, /endpoint is appended to base_url .*\. Change it to base_url: http:\/\/127\.0\.0\.1:9\/v1\n$/);
   }
 });
 

@@ -47,7 +47,7 @@ test("where a gateway is found is no option of serve and check: their configurat
         const ran = await run(argv);
         assert.deepEqual([ran.status, ran.out], [2, ""], argv.join(" "));
         assert.ok(
-          ran.err.startsWith(`${option} is for commands that ask a gateway.`) && ran.err.includes(setting),
+          ran.err.startsWith(`${option} is for commands that call a running gateway.`) && ran.err.includes(setting),
           ran.err,
         );
       }
@@ -70,11 +70,11 @@ test("a wrong value is status 2 and says which there are", async () => {
     ["ledger show --account a --last 0", "--last must be a whole number from 1 to 1000;"],
     ["ledger show --account a --last 1001 --attempts", "--last must be a whole number from 1 to 1000;"],
     ["ledger show --account a --last many --follow", "--last must be a whole number from 1 to 1000;"],
-    ["card list", "Name the account."],
+    ["card list", "Name the account"],
     ["card list a --account b", "The account is named twice"],
-    ["audit --last 1001", "--last is a whole number from 1 to 1000: the log has what is older."],
-    ["audit --last 0", "--last is a whole number from 1 to 1000"],
-    ["audit --follow --last many", "--last is a whole number from 1 to 1000"],
+    ["audit --last 1001", "--last must be a whole number from 1 to 1000; older lines are in the log."],
+    ["audit --last 0", "--last must be a whole number from 1 to 1000"],
+    ["audit --follow --last many", "--last must be a whole number from 1 to 1000"],
     ["explain --key-id k --model m", "required option '--protocol <protocol>' not specified"],
   ] as const;
   for (const [command, words] of wrong) {

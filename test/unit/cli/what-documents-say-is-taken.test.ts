@@ -26,7 +26,7 @@ test("the command line takes each command that a document shows", async () => {
     const away = () => Promise.reject(new Error("no gateway here"));
     const { status, err } = await run(words, { fetch: away, check: () => Promise.resolve(0) });
     // A file of the example's is refused for what it is, once the words have been read.
-    if (status === 2 && !/^The file \S+ is not there/.test(err))
+    if (status === 2 && !/^The file \S+ does not exist/.test(err))
       refused.push(`${document}: tollgate ${words.join(" ")}: ${err}`);
   }
   assert.deepEqual(refused, []);

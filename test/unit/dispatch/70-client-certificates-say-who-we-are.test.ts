@@ -127,7 +127,10 @@ test("a certificate among others that cannot be read is a problem of the configu
   assert.deepEqual(problemsOf(`${whole}${readFileSync(at("ca.key"), "utf8")}# of the other one\n${whole}`), []);
   for (const text of [damaged, whole + damaged + whole, whole + whole.slice(0, -30), "-----BEGIN CERTIFICATE-----\n"]) {
     const [problem, ...more] = problemsOf(text);
-    assert.match(problem ?? "", /^upstreams\.up-0\.tls\.ca_file: .*kind CERTIFICATE, and each of them whole/);
+    assert.match(
+      problem ?? "",
+      /^upstreams\.up-0\.tls\.ca_file: .*PEM file with a CERTIFICATE block, and each of them must be readable/,
+    );
     assert.deepEqual(more, []);
   }
 });

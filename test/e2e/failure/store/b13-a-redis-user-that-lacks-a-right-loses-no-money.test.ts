@@ -172,7 +172,7 @@ test("an operator is told what is wrong with the store, by its status and by eac
   await redis.kill();
   const gone = await status();
   assert.equal(gone.status, 1);
-  assert.match(gone.out, /^It cannot be used: the store does not answer\.\n/);
+  assert.match(gone.out, /^The store cannot be used: the store does not answer\.\n/);
   assert.match(gone.err, /^New requests are refused until the store can be used\.\n$/);
 });
 

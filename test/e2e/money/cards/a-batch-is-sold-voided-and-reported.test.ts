@@ -94,13 +94,13 @@ function batchTests(bench: () => Bench): void {
     await store.voidCodes(ids(made.items).slice(100, 150));
     const first = await shop.tollgate("code", "batch", "void", made.batch_id);
     const words = `449 of 450 codes of the batch ${made.batch_id} (flyer) are void`;
-    assert.equal(first.out, `${words}, 399 of them from now on; 1 was redeemed already.\n`);
+    assert.equal(first.out, `${words}, 399 of them newly voided; 1 was already redeemed.\n`);
     const again = await shop.tollgate("code", "batch", "void", made.batch_id);
-    assert.equal(again.out, `${words}, nothing changed; 1 was redeemed already.\n`);
+    assert.equal(again.out, `${words}, nothing changed; 1 was already redeemed.\n`);
     assert.equal((await shop.tollgate("code", "redeem", made.items[8].code, "--account", "carol")).status, 1);
     const audit = (await shop.tollgate("audit")).out;
-    assert.match(audit, /Done: void the codes of the batch \S+ that nobody has redeemed; voided 399; redeemed 1 /);
-    assert.match(audit, /Done before, nothing changed: void the codes/);
+    assert.match(audit, /Done: void the unredeemed codes of the batch \S+; voided 399; redeemed 1 /);
+    assert.match(audit, /Already done, nothing changed: void the unredeemed codes/);
   });
 
   test("what is spent on the cards of a batch is summed over all accounts that have one", async (t) => {

@@ -38,7 +38,7 @@ function giftTests(bench: () => Bench): void {
     assert.match(given.out, /^The account alice was given a day card/);
     assert.match(given.out, what);
     const again = await shop.tollgate("card", "gift", "alice", "day", "--id", "sorry-1");
-    assert.match(again.out, /^The id sorry-1 was counted before; nothing changed\. It is a day card/);
+    assert.match(again.out, /^The id sorry-1 was already counted; nothing was changed\. The card is a day card/);
     const other = await shop.ask("POST", "/admin/v1/accounts/alice/gifts", { card: "flat", id: "sorry-1" });
     assert.deepEqual([other.status, other.json.error.code], [409, "id_used"]);
     for (const [body, code] of [
@@ -66,7 +66,7 @@ function giftTests(bench: () => Bench): void {
     assert.match((await shop.tollgate("ledger", "verify", "--account", "alice")).out, /gifts +-5\.00/);
     const log = (await shop.tollgate("audit")).out;
     assert.match(log, /Done: give the account alice a day card; id sorry-1; the card is gift_\w{16} /);
-    assert.match(log, /Done before, nothing changed: give the account alice a day card/);
+    assert.match(log, /Already done, nothing changed: give the account alice a day card/);
     assert.match(log, /Refused \(id used\): give the account alice a flat card/);
     assert.equal((await shop.tollgate("card", "gift", "nobody", "day")).status, 1);
   });

@@ -37,7 +37,7 @@ test("codes are shown once, redeemed once, and an account shows its cards", asyn
   await tollgate("account", "create", "bob");
   const made = await tollgate("code", "create", "--card", "day", "--count", "3");
   assert.equal(made.status, 0, made.err);
-  assert.match(made.err, /only time that the codes are shown/);
+  assert.match(made.err, /The codes are shown only this once/);
   const lines = made.out.trim().split("\n");
   assert.equal(lines.length, 3);
   const [code = "", id = ""] = (lines[0] as string).split("  ");
@@ -50,13 +50,13 @@ test("codes are shown once, redeemed once, and an account shows its cards", asyn
     /^The account alice has a day card worth 5\.00 USD for the group cards, from \S+ until \S+\.\n$/,
   );
   const again = await tollgate("code", "redeem", code, "--account", "alice");
-  assert.deepEqual([again.status, /redeemed this code before; nothing changed/.test(again.out)], [0, true]);
+  assert.deepEqual([again.status, /already redeemed this code; nothing was changed/.test(again.out)], [0, true]);
   const refused = await tollgate("code", "redeem", code, "--account", "bob");
   assert.equal(refused.status, 1);
   assert.match(refused.err, /cannot redeem this code/);
 
   const shown = await tollgate("account", "show", "alice");
-  const heading = /TIME CARD +KIND +PLAN +GROUP +STATE +FROM +UNTIL +QUOTA USD +SPENT USD +HELD USD +REST USD +NEXT\n/;
+  const heading = /TIME CARD +KIND +PLAN +GROUP +STATE +FROM +UNTIL +QUOTA USD +SPENT USD +HELD USD +LEFT USD +NEXT\n/;
   assert.match(shown.out, heading);
   assert.match(
     shown.out,

@@ -34,7 +34,7 @@ const wanted = (...more: string[]) => {
 test("a table has each code with what it is; what may begin a formula is text", async (t) => {
   const { shop, store } = await open(t);
   const { out, err } = await shop.tollgate(...wanted("--format", "csv"));
-  assert.match(err, /The batch is batch_\w{16}\. This is the only time that the codes are shown/);
+  assert.match(err, /The batch is batch_\w{16}\. The codes are shown only this once/);
   const rows = parse(out, { columns: true }) as Record<string, string>[];
   assert.equal(rows.length, 3);
   for (const row of rows) {
@@ -56,7 +56,7 @@ test("a page is one file without scripts, and what people have typed is text in 
   const file = place("codes.html");
   const ran = await shop.tollgate(...wanted("--format", "html", "--output", file));
   assert.match(ran.out, /^Wrote 3 codes of the batch batch_\w{16} to .*codes\.html\.\n$/);
-  assert.match(ran.err, /only place that has the codes' text/);
+  assert.match(ran.err, /Only this file has the codes/);
   assert.equal(statSync(file).mode & 0o777, 0o600);
   const page = readFileSync(file, "utf8");
   const codes = [...page.matchAll(/<p class="code">([^<]*)<\/p>/g)].map(([, code]) => code ?? "");
@@ -85,10 +85,10 @@ test("a file that is there stays as it is, and no code is made; of a refused req
   const file = place("taken");
   writeFileSync(file, "mine");
   const taken = await shop.tollgate(...wanted("--output", file));
-  assert.deepEqual([taken.status, /is there already and stays as it is; no code was made/.test(taken.err)], [1, true]);
+  assert.deepEqual([taken.status, /already exists and is not changed; no code was created/.test(taken.err)], [1, true]);
   assert.equal(readFileSync(file, "utf8"), "mine");
   const nowhere = await shop.tollgate(...wanted("--output", place("none/codes.csv")));
-  assert.deepEqual([nowhere.status, /cannot be written \(ENOENT\); no code was made/.test(nowhere.err)], [1, true]);
+  assert.deepEqual([nowhere.status, /cannot be written \(ENOENT\); no code was created/.test(nowhere.err)], [1, true]);
   const refused = place("refused");
   const typo = await shop.tollgate("code", "create", "--card", "dya", "--count", "1", "--output", refused);
   assert.deepEqual([typo.status, existsSync(refused)], [1, false]);
@@ -105,7 +105,7 @@ test("a disk that does not take the file: the codes are shown rather than lost",
   const child = spawn("sh", limited, { env: { ...process.env, ...shop.env }, stdio: ["ignore", "pipe", "pipe"] });
   const [[status], out, err] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]);
   assert.equal(status, 1, err);
-  assert.match(err, /codes\.csv could not be written \(EFBIG\): keep the codes that were shown/);
+  assert.match(err, /codes\.csv could not be written \(EFBIG\); keep the codes that are shown above/);
   const made = (await store.listCodes(undefined, 10)).items.map(({ id }) => id);
   const lines = out.trimEnd().split("\n");
   assert.deepEqual(lines.map((line) => line.split("  ")[1]).sort(), made);

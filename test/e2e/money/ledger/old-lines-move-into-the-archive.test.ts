@@ -129,7 +129,7 @@ test("old lines are in files, the ledger begins with an opening line, and both a
     assert.match(through.out, /out of balance: 0\. Lines verified in the archive: 12\.\n$/);
   }
   const again = await tollgate("ledger", "archive", "--before", before, "--to", dir);
-  const nothing = `Lines archived: 0, of before ${before}; no file or folder was made.\n`;
+  const nothing = `Lines archived: 0, from before ${before}; no file or folder was created.\n`;
   assert.deepEqual([again.status, again.out], [0, nothing], again.err);
   const elsewhere = await tollgate("ledger", "archive", "--before", before, "--to", join(dir, "..", "other"));
   assert.deepEqual([elsewhere.status, elsewhere.out], [0, nothing], elsewhere.err);
@@ -225,7 +225,7 @@ test("what is wrong with the archive or with what is asked is named, and nothing
   const doctored = gunzipSync(good).toString().replace('"amount":"1"', '"amount":"2"');
   writeFileSync(file, gzipSync(doctored));
   const ran = await tollgate("ledger", "archive", "--before", before, "--to", dir);
-  assert.deepEqual([ran.status, /cannot be used: it is changed/.test(ran.err)], [1, true], ran.err);
+  assert.deepEqual([ran.status, /cannot be used: it was changed/.test(ran.err)], [1, true], ran.err);
   assert.equal((await here.store.readLedger(account.tag, 0, 100)).length, 14);
   writeFileSync(file, good.subarray(0, good.length - 9));
   const torn = await tollgate("ledger", "archive", "--before", before, "--to", dir);

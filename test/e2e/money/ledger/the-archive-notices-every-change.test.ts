@@ -127,7 +127,7 @@ test("a folder that is not there is an error, and not an archive without a line"
   for (const missing of [join(dir, "none"), join(dir, "..", "fiels")]) {
     const ran = await tollgate(here, "ledger", "verify", "--archive", missing);
     assert.deepEqual([ran.status, ran.out], [1, ""]);
-    assert.match(ran.err, /^There is no archive in .* yet: the folder is not there/);
+    assert.match(ran.err, /^There is no archive in .* yet: the folder does not exist/);
     assert.ok(ran.err.includes(` ${missing} `));
   }
 });
@@ -379,7 +379,7 @@ test("whoever writes files and digests anew, all of them, has not the link that 
   }
   assert.deepEqual(await checksFound(), ["archive_chain"]);
   const ran = await tollgate(here, "ledger", "verify", "--account", alice.name, "--archive", dir);
-  assert.match(ran.err, /: archive_chain: In the archive: The lines in the files are not those that were archived/);
+  assert.match(ran.err, /: archive_chain: In the archive: The lines in the files are not what was archived/);
 });
 
 test("files that are nobody's are left alone, and those of accounts that are not here are told of", async () => {
@@ -388,7 +388,7 @@ test("files that are nobody's are left alone, and those of accounts that are not
   writeFileSync(stranger, good.get(fileOf(alice, "first").slice(dir.length + 1)) as Buffer);
   const ran = await tollgate(here, "ledger", "verify", "--archive", dir);
   assert.deepEqual([ran.status, ran.err], [0, ""]);
-  assert.match(ran.out, /^The folder has files of accounts that are not here: acct_Stranger00\.$/m);
+  assert.match(ran.out, /^The folder has files of accounts that this gateway does not have: acct_Stranger00\.$/m);
 });
 
 test("an archive of a version without digests is verified by its sums, and said to have none", async () => {
@@ -413,7 +413,7 @@ test("an archive of a version without digests is verified by its sums, and said 
   db.close();
   const ran = await tollgate(here, "ledger", "verify", "--account", account.name, "--archive", dir);
   assert.deepEqual([ran.status, ran.err], [0, ""]);
-  assert.match(ran.out, /1 files are of a version without digests; their lines are verified by their sums\.$/m);
+  assert.match(ran.out, /1 files are from a version without digests; their lines are verified by their sums\.$/m);
   assert.match(ran.out, /Lines 1 to 4 were archived without a digest; they are verified by their sums\.$/m);
   const asItWas = readFileSync(path);
   rewrite(path, ({ lines }) => void Object.assign(lines[1] as object, { more: 1 }));
@@ -454,7 +454,7 @@ test("a file whose lines the store has not let go of yet is compared with them l
   assert.equal(changed.status, 1);
   assert.match(
     changed.err,
-    /, line 3: archive_line: In the archive: The line in the file is not the one in the store\./,
+    /, line 3: archive_line: In the archive: The line in the file differs from the one in the store\./,
   );
   assert.ok(changed.out.includes("out of balance: 1."), changed.out);
 
@@ -464,5 +464,5 @@ test("a file whose lines the store has not let go of yet is compared with them l
   await writeArchive(dir, `acct_${account.tag}`, more, newChain(`acct_${account.tag}`, 1));
   const made = await verify();
   assert.equal(made.status, 1);
-  assert.match(made.err, /, line 5: archive_line: In the archive: The line is in a file, and not in the store\./);
+  assert.match(made.err, /, line 5: archive_line: In the archive: The line is in a file but not in the store\./);
 });

@@ -171,7 +171,7 @@ test("an export that agrees is status 0, whatever names the vendor gives the mod
       "0",
     );
     assert.deepEqual([ran.status, ran.err], [0, ""], ran.out);
-    assert.match(ran.out, /Days and models compared: 1; that differ: 0, on 0 days\./);
+    assert.match(ran.out, /Days and models compared: 1; different: 0, on 0 days\./);
   }
   const renamed = await reconciled(
     `${CSV}${day},Titel,3040,300,0.00302\r\n`,
@@ -191,7 +191,7 @@ test("days that differ by more than the share are named, on either side", async 
   const ran = await reconciled(`${CSV}${rows}`);
   assert.equal(ran.status, 1);
   assert.deepEqual(ran.err.trim().split("\n"), [
-    "More than 2.00 % apart:",
+    "Different by more than 2.00 %:",
     `${yesterday}, vendor/duo-east: input by 100.00 %, output by 100.00 %, cost_usd by 100.00 %.`,
   ]);
   assert.match(
@@ -217,14 +217,14 @@ test("days that differ by more than the share are named, on either side", async 
 test("figures that no known column tells are named as not compared", async () => {
   const ran = await reconciled(`date,model,text,cost\n${day},duo-east,3040,0.00302\n`);
   assert.equal(ran.status, 0, ran.err);
-  assert.match(ran.out, /Not compared, as no known column tells it: input, output\./);
+  assert.match(ran.out, /Not compared, because no known column has it: input, output\./);
 });
 
 test("models that only others have used are told of, and differ where that is asked for", async () => {
   const rows = `${day},duo-east,3040,300,0.00302\r\n${day},else,7,8,9\r\n`;
   const ran = await reconciled(`${CSV}${rows}`);
   assert.equal(ran.status, 0, ran.err);
-  assert.match(ran.out, /Not compared, as the ledger has nothing of it: else, 7 input, 8 output, 9\.00 USD\./);
+  assert.match(ran.out, /Not compared, because the ledger has no entries for it: else, 7 input, 8 output, 9\.00 USD\./);
   assert.equal((await reconciled(`${CSV}${rows}`, "--all-models")).status, 1);
 });
 
@@ -235,7 +235,7 @@ test("options and files that are none are status 2", async () => {
     [good, ["--share", "2"], /--share must be a number from 0 to 1/],
     [good, ["--share", "x"], /--share must be/],
     [good, ["--since", "2026-02-30"], /--since must be a day/],
-    [good, ["--columns", "x"], /--columns must be like/],
+    [good, ["--columns", "x"], /--columns must have a form like/],
     [good, ["--model", "x"], /--model must be THEIRS=OURS/],
     [good, ["--model", "=duo-east"], /--model must be THEIRS=OURS/],
     [good, ["--model", "duo-east="], /--model must be THEIRS=OURS/],
@@ -246,7 +246,7 @@ test("options and files that are none are status 2", async () => {
     assert.match(ran.err, reason);
   }
   const nothing = await tollgate(here, "reconcile", "--from", join(dir, "1.csv"), "--upstream", "nobody");
-  assert.match(nothing.out, /The ledger has nothing of it/);
+  assert.match(nothing.out, /The ledger has no entries for it/);
   assert.equal(nothing.status, 1, "a mistyped upstream is no bill that agrees");
   assert.match(nothing.err, /^Nothing was compared/);
 });

@@ -45,7 +45,10 @@ const adjust = (name: string, usd: string, id: string) => [
 test("the test says whether the receiver takes notices, and what to look at when not", async (t) => {
   const { here, receiver, tollgate } = await startWorld(t);
   const good = await tollgate("webhook", "test");
-  assert.match(good.out, /^The test notice msg_[\w-]{27} was taken with 204, after \d+ ms\.\nThe receiver took it\./);
+  assert.match(
+    good.out,
+    /^The test notice msg_[\w-]{27} was accepted with 204, after \d+ ms\.\nThe receiver took it\./,
+  );
   assert.equal(good.status, 0);
   assert.deepEqual(
     receiver.log.map(({ type }) => type),
@@ -54,7 +57,7 @@ test("the test says whether the receiver takes notices, and what to look at when
   receiver.answer = () => ({ status: 401 });
   const bad = await tollgate("webhook", "test");
   assert.equal(bad.status, 1);
-  assert.match(bad.out, /was not taken: it answered 401, .*\nCompare the secret of notices/);
+  assert.match(bad.out, /was not accepted: it answered 401, .*\nCompare the secret of notices/);
   const other = await startReceiver(webhookSecret("another"));
   t.after(() => other.close());
   const url = new Secret(other.url);
@@ -74,18 +77,18 @@ test("the test says whether the receiver takes notices, and what to look at when
 
 test("what waits is listed with its reason, and goes to a receiver that takes its place", async (t) => {
   const { here, receiver, tollgate } = await startWorld(t);
-  const idle = `No notice waits.\nThis gateway delivers to ${new URL(receiver.url).origin}.\n`;
+  const idle = `No notices are waiting.\nThis gateway delivers to ${new URL(receiver.url).origin}.\n`;
   // A gateway takes the delivery a moment after its start.
   for (let said = ""; said !== idle; ) {
     said = (await tollgate("webhook", "list")).out;
-    assert.match(said, /^No notice waits\.\n/);
+    assert.match(said, /^No notices are waiting\.\n/);
   }
   receiver.answer = () => ({ status: 503 });
   const { name } = await here.account();
   const set = await tollgate("account", "notify", name, "--below", "9.5");
   assert.deepEqual(
     [set.out, set.err],
-    [`There is a notice when the balance of ${name} goes below 9.50 USD.\n`, ""],
+    [`A notice is sent when the balance of ${name} falls below 9.50 USD.\n`, ""],
     "who is told is configured",
   );
   assert.match((await tollgate("account", "show", name)).out, /^Notice below USD +9\.50$/m);
@@ -117,11 +120,11 @@ test("what waits is listed with its reason, and goes to a receiver that takes it
   );
   assert.equal((await tollgate("webhook", "retry")).status, 0);
   const back = await tollgate("account", "notify", name, "--below", "none");
-  assert.equal(back.out, `There is a notice of ${name}'s balance as the configuration says.\n`);
+  assert.equal(back.out, `Balance notices of ${name} use the configured threshold.\n`);
   assert.equal((await tollgate("account", "notify", name, "--below", "-1")).status, 2);
   const { out } = await tollgate("audit");
-  assert.match(out, new RegExp(`Done: have a notice when the balance of ${name} goes below 9.5 USD`));
-  assert.match(out, /Done: try again what waits for the receiver/);
+  assert.match(out, new RegExp(`Done: send a notice when the balance of ${name} falls below 9.5 USD`));
+  assert.match(out, /Done: retry the notices that wait for the receiver/);
 });
 
 test("an upstream that goes out of rotation is told of, and so is a key that is suspended", async (t) => {

@@ -58,7 +58,7 @@ test("three answers on a terminal, wrong ones asked again, write a file that che
   const answers = ["models.example\n", "http://127.0.0.1:11434/v1\n", "\n", "llama-3:8b\n", "sk-a-key!\n", "UP_KEY\n"];
   const { status, shown } = await onTerminal(dir, answers);
   assert.equal(status, 0, shown);
-  for (const words of ["An address begins with http", "An answer is needed.", "The key itself is not written here."])
+  for (const words of ["It must begin with http", "An answer is needed.", "Do not enter the key itself."])
     assert.ok(shown.includes(words), shown);
   assert.match(shown, /Wrote tollgate\.yaml\..*\nNext:\n\n {2}export UP_KEY=[\s\S]* tollgate check\n/);
   const text = readFileSync(join(dir, "tollgate.yaml"), "utf8");
@@ -80,9 +80,9 @@ test("who leaves the questions has nothing written", async (t) => {
 test("without a terminal nothing is asked: what is missing or wrong is status 2, and nothing is written", async (t) => {
   const dir = folder(t);
   const cases = [
-    [[], "--base-url and --model are needed: nobody is at a terminal to be asked."],
-    [["--base-url", "models.example", "--model", "m"], "--base-url: An address begins with"],
-    [[...FLAGS, "--api-key-env", "sk-x"], "--api-key-env: That is no name of a variable"],
+    [[], "--base-url and --model are required, because there is no terminal for questions."],
+    [["--base-url", "models.example", "--model", "m"], "--base-url: It must begin with"],
+    [[...FLAGS, "--api-key-env", "sk-x"], "--api-key-env: That is not a variable name"],
     [[...FLAGS, "--store", "mysql://x"], "Nothing was written: tollgate.yaml:"],
     [["--base-url", "http://user:hunter2@h/v1", "--model", "m"], "Nothing was written: tollgate.yaml:"],
   ] as const;
@@ -100,12 +100,12 @@ test("what is there stays as it is; where nothing can be written that is said", 
   writeFileSync(join(dir, "tollgate.yaml"), "mine");
   const there = await tollgate(dir, ["init", ...FLAGS]);
   assert.equal(there.status, 1);
-  assert.match(there.err, /^tollgate\.yaml is there already and stays as it is\. Name another with --config/);
+  assert.match(there.err, /^tollgate\.yaml already exists and is not changed\. Use --config to name another/);
   assert.equal(readFileSync(join(dir, "tollgate.yaml"), "utf8"), "mine");
   const nowhere = await tollgate(dir, ["init", ...FLAGS, "--config", "no/such/tollgate.yaml"]);
   assert.deepEqual(
     [nowhere.status, nowhere.err],
-    [1, "no/such/tollgate.yaml cannot be written (ENOENT); name another with --config.\n"],
+    [1, "no/such/tollgate.yaml cannot be written (ENOENT); use --config to name another file.\n"],
   );
   const other = await tollgate(dir, ["init", ...FLAGS, "--config", "other.yaml", "--json"]);
   assert.deepEqual(JSON.parse(other.out), {

@@ -112,7 +112,7 @@ test("a port that this user may not have: the setting is named, and one that it 
   const said = await refusalOf(["--config", configured(folder(t), { listen: "127.0.0.1:80" })], { unprivileged: true });
   assert.match(
     said,
-    /^tollgate: this user may not listen on port 80 \(setting listen\); take one from 1024 on .*such as listen: 127\.0\.0\.1:80\d\d\n$/,
+    /^tollgate: this user may not listen on port 80 \(setting listen\); use a port from 1024 .*such as listen: 127\.0\.0\.1:80\d\d\n$/,
   );
 });
 
@@ -127,7 +127,10 @@ test("an address that this machine does not have", async (t) => {
 test("a socket whose folder is not there", async (t) => {
   const dir = folder(t);
   const said = await refusalOf(["--config", configured(dir, { listen: `unix:${dir}/run/tollgate.sock` })]);
-  assert.ok(said.startsWith(`tollgate: there is no folder ${dir}/run for the socket (setting listen); make it`), said);
+  assert.ok(
+    said.startsWith(`tollgate: the folder ${dir}/run for the socket does not exist (setting listen); create it`),
+    said,
+  );
 });
 
 test("a second gateway on a data folder: which folder, which process, what to do", async (t) => {
@@ -178,7 +181,7 @@ test("a start over Redis that fails when store and journal are open says why, an
   const token = join(dir, "data/admin-token");
   writeFileSync(token, "");
   const said = await refusalOf(["--config", configured(dir, { store: `${redis.url}/0` })]);
-  assert.equal(said, `tollgate: ${token} is empty; remove it so that it is made again\n`);
+  assert.equal(said, `tollgate: ${token} is empty; remove it, and a new one is generated\n`);
 });
 
 test("a start that fails late closes what it has opened: the next one of the same process has folder and journal", async (t) => {

@@ -42,6 +42,6 @@ groups: {g: {kind: pay_per_use, models: [m]}}
     ],
   );
   const [first, second] = said.filter(({ event }) => event === "config_doubtful").map(({ warnings }) => warnings);
-  assert.match(JSON.stringify(first), /^\["upstreams\.east\.base_url has no version in it[^"]*"\]$/);
+  assert.match(JSON.stringify(first), /^\["upstreams\.east\.base_url has no version:[^"]*"\]$/);
   assert.match(JSON.stringify(second), /^\["drain\.lame_duck \(1m\)[^"]*"\]$/);
 });

@@ -100,7 +100,7 @@ test("a base_url without its /v1 shows in the table, and in the log once", async
   assert.deepEqual([said[0]?.status, /base_url/.test(String(said[0]?.look_at))], [404, true]);
   const text = await tollgate("upstreams");
   assert.match(text, /^lost +healthy +- +0 +0\/200 +0 +0 +0 +0 +0 +0 +3$/m);
-  assert.match(text, /last health\.window/);
+  assert.match(text, /upstream's health\.window/);
 });
 
 test("who waits shows, is served in turn, and its wait is measured", async () => {
@@ -134,7 +134,7 @@ test("a rate limit shows with the model and the rest that was asked for", async 
     await tollgate("upstreams", "--format", "csv"),
     /^name,health,reason,[^\n]*\r\n(?:[^\n]*\r\n)*up-chat,healthy,/,
   );
-  assert.match(await tollgate("upstreams"), /^up-chat: chat-1 is left alone for 1[67] s more \(429\)\.$/m);
+  assert.match(await tollgate("upstreams"), /^up-chat: chat-1 is not used for another 1[67] s \(429\)\.$/m);
   // It is the only one that has the model, so it is asked all the same.
   assert.equal((await ask(here, "chat", account.key)).status, 200);
 });

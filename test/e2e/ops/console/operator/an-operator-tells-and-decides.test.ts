@@ -76,7 +76,7 @@ test("a store that lost its data is looked at and confirmed in the browser, by w
   assert.deepEqual((await readiness(second.adminUrl)).reasons, ["store_older"]);
   await page.getByRole("dialog").getByLabel("Type these 12").fill(shown);
   await page.getByRole("dialog").getByRole("button", { name: "Use the store as it is" }).click();
-  await page.getByText("The store is the one that it was.").waitFor();
+  await page.getByText("The store has all of its data.").waitFor();
   await page.goto(`${second.adminUrl}/console/accounts`);
   await page.getByRole("link", { name: "gone" }).waitFor();
   assert.deepEqual(complaints, []);
