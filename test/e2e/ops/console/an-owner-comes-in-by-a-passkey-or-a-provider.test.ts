@@ -63,7 +63,7 @@ test("a passkey is added, lets its owner in, is renamed and removed; then it ope
   await page.getByRole("button", { name: "Add a passkey" }).click();
   const hostile = '<img src=x onerror="alert(1)"> ضوء 🔑';
   await page.getByRole("textbox", { name: "Name" }).fill(hostile);
-  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("button", { name: `Rename ${hostile}` }).waitFor();
   await picture(page, "owner-access");
   await page.getByRole("button", { name: "Sign out" }).click();
@@ -71,7 +71,7 @@ test("a passkey is added, lets its owner in, is renamed and removed; then it ope
   await picture(page, "owner-door");
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await page.getByRole("heading", { name: "Access" }).waitFor();
-  await page.getByText("this one").waitFor();
+  await page.getByText("this session").waitFor();
 
   await page.getByRole("button", { name: `Rename ${hostile}` }).click();
   await page.getByRole("textbox", { name: "Name" }).fill("Laptop");
@@ -178,7 +178,7 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   await page.getByText("has not verified your e-mail address").waitFor();
   oidc.claims = { email: "nobody@example.com", email_verified: true };
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
-  await page.getByText("There is no account under the name").waitFor();
+  await page.getByText("There is no account with the name").waitFor();
   await picture(page, "owner-door-refused");
   oidc.claims = { email: "alice@example.com", email_verified: true };
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
@@ -188,6 +188,6 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   await page.getByText(/^No passkey yet: .* another way that the sign-in page offers\.$/).waitFor();
   await gateway.store.changeAccount("Oidc000001" as never, { status: "suspended" });
   await page.reload();
-  await page.getByText("Your account is suspended. Until your operator resumes it you can look").waitFor();
+  await page.getByText("Your account is suspended. Until your operator resumes it, you can see").waitFor();
   assert.deepEqual(complaints, []);
 });

@@ -1,4 +1,4 @@
-/** Words of both sets of pages. */
+/** Texts of both sets of pages. */
 import { refusals } from "./refusals.ts";
 
 export const common = {
@@ -17,8 +17,8 @@ export const common = {
   menu: "Menu",
   skip: "Skip to the content",
   unreachable: "The gateway does not answer.",
-  unreachableRemedy: "Check the connection and try again: what was sent counts once.",
-  failed: "This page failed.",
+  unreachableRemedy: "Check the connection and try again. A repeated request counts only once.",
+  failed: "This page could not be shown.",
   refusals,
   notFound: "There is no such page.",
   home: "To the overview",

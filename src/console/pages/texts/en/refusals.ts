@@ -1,2 +1,2 @@
-/** Refusals by their codes: the gateway's own words are English already. */
+/** Texts of refusals by code. Empty: the gateway's own messages are in English. */
 export const refusals: Readonly<Record<string, readonly [message: string, remedy?: string]>> = {};

@@ -79,7 +79,7 @@ test("whom the claim does not name stays out, whatever else is said of them, and
     provider.claims = claims;
     await page.goto(`${here.adminUrl}/console/`);
     await page.getByRole("button", { name: "Sign in with Example login" }).click();
-    await page.getByText(/The provider does not name you as one of the operators|Signing in did not work/).waitFor();
+    await page.getByText(/According to the provider, you are not one of the operators|Sign-in failed/).waitFor();
     const names = (await context.cookies(here.adminUrl)).map(({ name }) => name);
     assert.ok(!names.includes("__Host-tollgate-operator"), JSON.stringify(claims));
   }

@@ -40,7 +40,7 @@ test("a receiver is tried, with what it has answered, and what waits is sent aga
   await page.keyboard.press("Escape");
   await world.admin("POST", "/accounts", { name: "alice" });
   receiver.answer = () => ({ status: 200 });
-  await write(page, "Try again now");
+  await write(page, "Retry now");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   assert.deepEqual(complaints, []);
 });
@@ -67,8 +67,8 @@ test("a store that lost its data is looked at and confirmed in the browser, by w
   const { page, complaints } = await openWindow(t);
   await page.goto(`${second.adminUrl}/console/store`);
   await signIn(page, "test-admin-token");
-  await page.getByText("The store lacks data that it had.").waitFor();
-  await page.getByText("it is empty").waitFor();
+  await page.getByText("The store lost data.").waitFor();
+  await page.getByText("the store is empty").waitFor();
   await assertUsable(page, "store-stopped");
   const shown = (await page.locator("main p code").textContent()) ?? "";
   await write(page, "Use the store as it is", { "Type these 12 characters to confirm": "0123456789ab" });

@@ -36,9 +36,9 @@ test("an account from its first day to its last", async (t) => {
   await page.getByText("Plan pro").waitFor();
   await write(page, "Set a label", { Label: "team", Value: "红队 🟥" });
   await page.getByText("team=红队 🟥").waitFor();
-  await write(page, "Set budgets", { "In a day, USD": "5.00" });
+  await write(page, "Set budgets", { "Per day, USD": "5.00" });
   await page.getByRole("region", { name: "Budgets" }).getByText("5.00 USD").first().waitFor();
-  await write(page, "Set the notice", { "A notice when the balance goes below, USD": "1.50" });
+  await write(page, "Set the notice", { "Send a notice when the balance falls below, USD": "1.50" });
   await page.locator(".figure").getByText("1.50 USD").waitFor();
   await write(page, "Invite the owner");
   await page.getByText("This link is shown once.").waitFor();
@@ -113,7 +113,7 @@ test("a double click, a lost answer and a reload make nothing twice", async (t) 
   await page.getByRole("button", { name: "Top up" }).click();
   await page.getByLabel("Amount, USD").fill("7.00");
   await page.getByRole("dialog").getByRole("button", { name: "Top up" }).click();
-  await page.getByText("7.00 USD had been booked already, and counts once. The balance is 12.00 USD.").waitFor();
+  await page.getByText("7.00 USD was already booked and counts once. The balance is 12.00 USD.").waitFor();
   assert.equal((await admin("GET", "/accounts/alice")).balance_usd, "12.00", "the same payment, sent again");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Top up" }).click();
@@ -149,7 +149,7 @@ test("a payment whose answer was lost counts once, also when the next try is ref
   await open("accounts/alice");
   await page.getByRole("button", { name: "Top up" }).click();
   await topUp();
-  await page.getByText("7.00 USD had been booked already, and counts once. The balance is 7.00 USD.").waitFor();
+  await page.getByText("7.00 USD was already booked and counts once. The balance is 7.00 USD.").waitFor();
   assert.equal((await admin("GET", "/accounts/alice")).balance_usd, "7.00");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Top up" }).click();

@@ -29,22 +29,22 @@ test("a key from its creation to its end", async (t) => {
   await page.locator(".figure").getByText("limited-money").waitFor();
   await write(page, "Rename", { Name: "" });
   await page.locator("h1").getByText("key_").waitFor();
-  await write(page, "Set the end", { "End, UTC": "2099-01-31T12:00" });
+  await write(page, "Set the expiry", { "Expiry, UTC": "2099-01-31T12:00" });
   await page.locator(".figure").getByText("Jan 31, 2099").waitFor();
   await write(page, "Set limits", {
-    "Budget in a day, USD": "3.00",
+    "Budget per day, USD": "3.00",
     "Requests per minute": "60",
     Models: "chat-1, messages-*",
   });
   await page.locator(".panel").getByText("chat-1, messages-*").waitFor();
   await page.getByRole("region", { name: "Budgets" }).getByText("3.00 USD").first().waitFor();
-  await write(page, "Set caps", { "Requests at once": "many" });
+  await write(page, "Set caps", { "Requests in flight": "many" });
   await page.getByRole("dialog").getByRole("alert").waitFor();
-  await page.getByRole("dialog").getByLabel("Requests at once").fill("4");
+  await page.getByRole("dialog").getByLabel("Requests in flight").fill("4");
   await page.getByRole("dialog").getByLabel("Addresses").fill("192.0.2.0/24");
   await page.getByRole("dialog").getByRole("button", { name: "Set caps" }).click();
   await page.locator(".panel").getByText("192.0.2.0/24").waitFor();
-  await write(page, "Rotate", { "Hours that the old value works on": "1" });
+  await write(page, "Rotate", { "Hours that the old value still works": "1" });
   await page.getByText("Copy it now").waitFor();
   assert.notEqual(await page.getByRole("dialog").locator("pre code").textContent(), text);
   await page.keyboard.press("Escape");
@@ -87,8 +87,8 @@ test("codes are made, kept once as a file, and voided", async (t) => {
   const { page, open, admin, complaints } = await openOperator(t);
   await open("codes");
   await page.getByText("No batches.").waitFor();
-  await write(page, "Make codes", { Card: "day", Codes: "3", Label: '=cmd|" /C calc"!A0', "Last day": "2099-12-31" });
-  await page.getByText("These codes are shown this once.").waitFor();
+  await write(page, "Create codes", { Card: "day", Codes: "3", Label: '=cmd|" /C calc"!A0', "Last day": "2099-12-31" });
+  await page.getByText("These codes are shown only this once.").waitFor();
   await assertUsable(page, "codes-once");
   const texts = ((await page.getByRole("dialog").locator("pre code").textContent()) ?? "").split("\n");
   assert.equal(texts.length, 3);
@@ -111,7 +111,7 @@ test("codes are made, kept once as a file, and voided", async (t) => {
   await page.getByRole("button", { name: "Void", exact: true }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Void", exact: true }).click();
   await page.locator(".figure").filter({ hasText: "Void" }).getByText("1").waitFor();
-  await write(page, "Void what is left");
+  await write(page, "Void unredeemed codes");
   await page.locator(".figure").filter({ hasText: "Unused" }).getByText("0").waitFor();
   await page.getByRole("link", { name: "acct_" }).click();
   await page.getByRole("link", { name: "alice" }).waitFor();

@@ -59,7 +59,7 @@ test("the audit follows what others do, and a ledger line is opened with what it
   await page.getByLabel("Account").fill(name);
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByRole("button", { name: "Open line 2" }).click();
-  await page.getByRole("dialog").getByText("What it was computed from").waitFor();
+  await page.getByRole("dialog").getByText("Basis of the amount").waitFor();
   await assertUsable(page, "ledger-line");
   await page.keyboard.press("Escape");
   await page.getByLabel("Follow").check();
@@ -87,7 +87,7 @@ test("of a ledger one request's lines are shown by its id, however long they are
   assert.equal(await lines.getByText(first).count(), 1);
   await assertUsable(page, "ledger-request");
   await page.getByRole("button", { name: "Open line 2" }).click();
-  await page.getByRole("dialog").getByText("What it was computed from").waitFor();
+  await page.getByRole("dialog").getByText("Basis of the amount").waitFor();
   await page.keyboard.press("Escape");
 
   // A long ledger, of which the first answer has no line yet.
@@ -142,14 +142,14 @@ test("a refused reload is shown with its place, and no secret is", async (t) => 
   ]);
   await open("configuration");
   await page.getByText("tollgate.yaml:12:5").waitFor();
-  await page.getByText("What was in force before stays in force.").waitFor();
+  await page.getByText("The previous configuration stays in force.").waitFor();
   await page.getByLabel("Search").fill("admin_token");
   await page.locator("details[open] pre").getByText('"***"').waitFor();
   assert.ok(!(await page.content()).includes(token));
   await assertUsable(page, "configuration-refused");
   here.gateway.reload(here.settings);
-  await page.getByRole("button", { name: "Look again" }).click();
-  await page.getByText("Another one was accepted since then.").waitFor();
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await page.getByText("A later reload was accepted.").waitFor();
   await page.locator(".figure").filter({ hasText: "Generation" }).getByText("2").waitFor();
   assert.deepEqual(complaints, []);
 });
@@ -166,7 +166,7 @@ test("margin by model and upstream, and a check of all ledgers", async (t) => {
   await page.getByRole("button", { name: "Save as CSV" }).click();
   assert.match((await saving).suggestedFilename(), /^usage-model-/);
   await page.getByRole("button", { name: "Check all accounts" }).click();
-  await page.getByText("Every account adds up.").waitFor();
+  await page.getByText("All accounts are balanced.").waitFor();
   await page.getByLabel("From").fill("2020-01-02");
   await page.getByLabel("To").fill("2020-01-01");
   await page.getByRole("button", { name: "Show" }).click();

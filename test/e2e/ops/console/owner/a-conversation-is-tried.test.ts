@@ -41,7 +41,7 @@ test("each protocol answers in a stream, with first token, tokens, and what the 
   assert.equal(lines.length, 4);
   await picture(page, "owner-try-light");
   // The request elsewhere: with the conversation so far, without the key.
-  await page.getByText("The same request elsewhere").click();
+  await page.getByText("The same request as code").click();
   const curl = await page.getByLabel("curl", { exact: true }).innerText();
   assert.match(curl, /\/v1\/messages \\\n/);
   assert.match(curl, /x-api-key: \$TOLLGATE_KEY/);
@@ -167,8 +167,8 @@ test("what is refused says why and what to do; a pasted key is used as it is", a
   assert.deepEqual(messages, [{ role: "user", content: "<img src=x onerror=alert(1)>" }]);
   assert.equal(await page.locator(".talk img").count(), 0);
   assert.equal((await page.getByText("<img src=x onerror=alert(1)>").count()) > 0, true);
-  await page.getByLabel("Output tokens at most").fill("0");
-  await page.getByText("A whole number from 1 on.").waitFor();
+  await page.getByLabel("Output limit, tokens").fill("0");
+  await page.getByText("Enter a whole number of at least 1.").waitFor();
   await page.getByLabel("Message", { exact: true }).fill("more");
   assert.equal(await page.getByRole("button", { name: "Send" }).isDisabled(), true);
   assert.deepEqual(complaints, []);

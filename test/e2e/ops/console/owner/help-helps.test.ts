@@ -43,7 +43,7 @@ test("every error of the gateway is there, is found by its words, and has Chines
   await page.getByText("doubled_prefix").waitFor();
   assert.equal(await rows.count(), 1);
   await page.getByLabel("Find an error").fill("nonsense");
-  await page.getByText("No error is like that.").waitFor();
+  await page.getByText("No error matches.").waitFor();
   const chinese = await ownerWindow(t, gateway, alice.name, "help/errors", { language: "zh-CN" });
   await chinese.page.locator("main tbody tr").first().waitFor();
   const means = await chinese.page.locator("main tbody td:nth-child(3)").allInnerTexts();
@@ -60,10 +60,10 @@ test("a request's id, or an error that has it in it, leads to what was charged",
   const { page, complaints } = await ownerWindow(t, gateway, alice.name, "help/request");
   await page.getByLabel("Request id").fill("req_short");
   await page.getByRole("button", { name: "Look it up" }).click();
-  await page.getByText("This is no request id.").waitFor();
+  await page.getByText("This is not a request id.").waitFor();
   await page.getByLabel("Request id").fill(`Something failed (${id}).`);
   await page.getByLabel("Request id").press("Enter");
-  await page.getByText("That is what was charged.").waitFor();
+  await page.getByText("This amount was charged.").waitFor();
   assert.deepEqual(complaints, []);
 });
 
@@ -74,8 +74,8 @@ test("what would become of a request of an own key is said step by step, and cos
   const { page, complaints } = await ownerWindow(t, gateway, alice.name, "help/explain");
   await page.getByRole("combobox", { name: "Key" }).getByRole("option").first().waitFor({ state: "attached" });
   const tell = async (model: string) => {
-    await page.getByLabel("Model, as it is typed").fill(model);
-    await page.getByRole("button", { name: "Tell me" }).click();
+    await page.getByLabel("Model, as the client sends it").fill(model);
+    await page.getByRole("button", { name: "Explain" }).click();
   };
   await tell("chat-1");
   await page.getByText("It would be answered.").waitFor();
@@ -85,8 +85,8 @@ test("what would become of a request of an own key is said step by step, and cos
   assert.equal(await page.locator("main b").count(), 0);
   await tell("pro-only");
   await page.getByText("It would be refused: 404, not_in_plan.").waitFor();
-  await page.getByLabel("Output tokens at most").fill("x");
-  assert.equal(await page.getByRole("button", { name: "Tell me" }).isDisabled(), true);
+  await page.getByLabel("Output limit, tokens").fill("x");
+  assert.equal(await page.getByRole("button", { name: "Explain" }).isDisabled(), true);
   assert.deepEqual((await gateway.store.readLedger(alice.tag, 0, 10)).length, 1);
   assert.deepEqual(complaints, []);
 });
@@ -131,9 +131,9 @@ test("the catalog is searched, its names are copied whole, and it says why a mod
   await page.getByLabel("Find a model").fill("pro-only");
   const panel = page.getByRole("region", { name: "pro-only" });
   await panel.getByText("Not usable now").waitFor();
-  await panel.getByText("your plan does not have it").waitFor();
-  await page.getByLabel("Only those that I can use now").check();
-  await page.getByText("No model is like that.").waitFor();
+  await panel.getByText("your plan does not include it").waitFor();
+  await page.getByLabel("Only models that I can use now").check();
+  await page.getByText("No model matches.").waitFor();
   await page.getByLabel("Find a model").fill("messages-1");
   await page.getByRole("region", { name: "messages-1" }).getByRole("link", { name: "Try it" }).click();
   await page.getByRole("heading", { name: "Try it" }).waitFor();

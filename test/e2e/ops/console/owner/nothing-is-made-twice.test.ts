@@ -66,7 +66,7 @@ test("a key whose text was lost on its way is named, revoked and replaced", asyn
   await loseOneAnswer(page, KEYS_ROUTE);
   const create = page.getByRole("button", { name: "Create the key" });
   await create.click();
-  await page.getByText("It is not known whether the key was made.").waitFor();
+  await page.getByText("It is not known whether the key was created.").waitFor();
   assert.equal((await keyIds(gateway, name)).length, 2);
   // Also to who loads the page once more and begins anew.
   await fillNewKey(page, gateway);
@@ -94,9 +94,9 @@ test("another value that was lost on its way opens nothing, and the page says to
   const { page, complaints } = await signIn(t, gateway, name);
   await page.goto(at(gateway, `keys/${keyId}`));
   await loseOneAnswer(page, "**/rotate");
-  const rotate = page.getByRole("button", { name: "Make another value" });
+  const rotate = page.getByRole("button", { name: "Create a new value" });
   await rotate.click();
-  await page.getByText("It is not known whether another value was made.").waitFor();
+  await page.getByText("It is not known whether a new value was created.").waitFor();
   await rotate.click();
   const fresh = await page.locator("figure.code pre").first().innerText();
   await page.getByText("It is not known whether").waitFor({ state: "detached" });
@@ -134,7 +134,7 @@ test("limits that another tab has set meanwhile are not written over", async (t)
   const other = await context.newPage();
   for (const tab of [page, other]) await tab.goto(at(gateway, `keys/${keyId}`));
   const limitsOf = (tab: Page) => tab.getByRole("region", { name: "Limits", exact: true });
-  await limitsOf(other).getByLabel("Requests at once").fill("3");
+  await limitsOf(other).getByLabel("Requests in flight").fill("3");
   await limitsOf(other).getByRole("button").click();
   await limitsOf(other).getByText("Saved.").waitFor();
   await limitsOf(page).getByLabel("Per day").fill("1");
@@ -158,10 +158,10 @@ test("a key that another tab has revoked stays revoked, and the form says so", a
   await admin(gateway, "POST", `/keys/${keyId}/revoke`);
   await page.getByRole("button", { name: "Suspend the key" }).click();
   await page.getByText("is revoked, which is final").waitFor();
-  await page.getByRole("button", { name: "Make another value" }).click();
+  await page.getByRole("button", { name: "Create a new value" }).click();
   await page.getByText("is revoked, which is final").nth(1).waitFor();
   await page.reload();
-  await page.getByText("This key is revoked for good.").waitFor();
+  await page.getByText("This key is permanently revoked.").waitFor();
 });
 
 test("a code counts once, however often it is sent", async (t) => {
@@ -198,7 +198,7 @@ test("a session that ended amid a form writes nothing and asks to sign in again"
   await page.goto(at(gateway, `keys/${keyId}`));
   await page.getByRole("button", { name: "Revoke …" }).click();
   await context.clearCookies();
-  await page.getByRole("button", { name: "Revoke for good" }).click();
+  await page.getByRole("button", { name: "Revoke permanently" }).click();
   await page.getByText("You are not signed in.").waitFor();
   assert.deepEqual(
     (await keyIds(gateway, name)).map(({ status }) => status),

@@ -40,10 +40,10 @@ test("balance, spend and cards are those of the account, to the last digit", asy
   assert.equal(await rows.count(), 30);
   assert.deepEqual((await rows.first().locator("td").allInnerTexts()).slice(1), [`${spent_usd} USD`, "2"]);
   await page.getByText(/^The key Laptop of Alice expires (?:in 2 days|tomorrow)\.$/).waitFor();
-  await page.getByText("The time card day ends in 23 hours, and no other card of its group comes after it.").waitFor();
+  await page.getByText("The time card day ends in 23 hours, and no other card of its group follows.").waitFor();
   await admin(gateway, "POST", `/accounts/${account.name}/gifts`, { card: "week", id: "week" });
   await page.reload();
-  await page.getByText("The time card day ends in 23 hours. Another card of its group comes after it.").waitFor();
+  await page.getByText("The time card day ends in 23 hours. Another card of its group follows.").waitFor();
   await page.getByText("All 8 models are up.").waitFor();
   assert.deepEqual(complaints, []);
 });
@@ -67,7 +67,7 @@ test("a balance below its threshold, a budget and a quota that are nearly used u
   await admin(gateway, "POST", `/keys/${over.id}/revoke`, {});
   const { page, complaints } = await signIn(t, gateway, name, { dark: true });
   await page.getByText(/The balance is 2\.99\d+ USD, below 5\.00 USD\./).waitFor();
-  await page.getByText(/Of the time card day 0\.000\d+ USD of 0\.001 USD are left\./).waitFor();
+  await page.getByText(/The time card day has 0\.000\d+ USD of 0\.001 USD left\./).waitFor();
   const budget = page.getByRole("link", { name: /Of the budget of the day of the key .* It begins anew in/ });
   await assertAccessible(page, t.name);
   await picture(page, "console-owner-overview-warnings-dark");

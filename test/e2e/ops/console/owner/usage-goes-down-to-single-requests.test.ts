@@ -66,9 +66,9 @@ test("thousands of lines are read a page at a time, and saved whole", async (t) 
   await page.getByRole("link", { name: "chat-1" }).click({ modifiers: ["Control"] });
   assert.equal(new URL(page.url()).pathname, "/console/usage");
   await page.getByRole("link", { name: "chat-1" }).click();
-  await page.getByRole("heading", { name: "How the amount is made" }).waitFor();
+  await page.getByRole("heading", { name: "How the amount was computed" }).waitFor();
   assert.equal(new URL(page.url()).pathname, `/console/usage/${first}`);
-  await page.getByText("That is what was charged.").waitFor();
+  await page.getByText("This amount was charged.").waitFor();
   await page.getByText("The multiplier of the group money is 1.00.").waitFor();
   await page.goBack();
   await page.getByRole("link", { name: "chat-1" }).waitFor();
@@ -150,7 +150,7 @@ test("sums by day, model, key and group agree with the ledger, for each span, an
   await page.getByText("Choose a first day that is not after the last one.").waitFor();
   await page.getByLabel("To", { exact: true }).fill("2026-02-28");
   await page.getByRole("button", { name: "Show", exact: true }).click();
-  await page.getByText("Nothing was spent in this time.").waitFor();
+  await page.getByText("Nothing was spent in this period.").waitFor();
   await page.goto(`${gateway.url}/console/usage?since=2020-01-01&until=2026-02-28`);
   await page
     .getByRole("alert")

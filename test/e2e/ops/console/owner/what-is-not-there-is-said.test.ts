@@ -52,7 +52,7 @@ test("a card without a quota pays, and the page says that nothing is charged for
   assert.equal((await gateway.store.redeem({ hash: code.hash, tag: alice.tag })).outcome, "redeemed");
   const id = await spend(gateway, alice.key);
   const { page, complaints } = await ownerWindow(t, gateway, alice.name, `usage/${id}`);
-  await page.getByText("The time card has no quota: nothing is charged for a single request.").waitFor();
+  await page.getByText("The time card has no quota, so single requests are not charged.").waitFor();
   await page.getByText(/^Time card ent_/).waitFor();
   await page.goto(`${gateway.url}/console/usage?by=requests`);
   await settledPage(page);

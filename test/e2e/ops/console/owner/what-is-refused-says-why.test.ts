@@ -28,7 +28,7 @@ test("limits that are none, contradict themselves or pass the operator's cap", a
   await refusedLimit(page, "Per day", "1,5", "budgets_usd.day must be an amount of US dollars above 0.");
   await refusedLimit(page, "Per day", "0.000000001", "which the least request costs");
   await refusedLimit(page, "Per month", "40.01", "at which the operator has capped it");
-  await refusedLimit(page, "Requests at once", "6", "at which the operator has capped it");
+  await refusedLimit(page, "Requests in flight", "6", "at which the operator has capped it");
   await refusedLimit(page, "Tokens per minute", "many", "must be a whole number from 1 to 1000000000");
   await refusedLimit(page, "Tokens per minute", "0", "must be a whole number from 1 to 1000000000");
   await refusedLimit(page, "Models", "other-family", "The limits name no model that the key's group serves.");
@@ -97,7 +97,7 @@ test("codes that are mistyped, unknown, over, or guessed too often", async (t) =
     await page.getByRole("alert").getByText(said).waitFor();
     assert.equal(await page.getByLabel("Code").inputValue(), typed);
   };
-  await refused("", "Type the code first.");
+  await refused("", "Enter the code first.");
   await refused("HELLO", "must be a code: 17 letters and digits in groups");
   const mistyped = code.replace(/.$/, (last) => (last === "7" ? "8" : "7"));
   await refused(mistyped, "The code was mistyped: its last symbol does not fit the others.");

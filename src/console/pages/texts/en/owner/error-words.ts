@@ -1,4 +1,4 @@
-/** The gateway words its errors in English itself: the page shows these words, so there is nothing to say here. */
+/** Empty: the gateway's own error messages are in English, and the page shows those. */
 import type { Cause } from "../../../../../values/errors.ts";
 
 /** What an error means, and what to do. */

@@ -1,39 +1,39 @@
-/** Words of the page Overview. */
+/** Texts of the Overview page. */
 export const overview = {
   title: "Overview",
   balance: "Balance",
   held: "Held",
-  heldHint: "By requests that are running",
+  heldHint: "By running requests",
   available: "Available",
-  availableHint: "Balance less what is held",
+  availableHint: "Balance minus holds",
   today: "Spent today",
-  todayHint: "The day is that of UTC",
+  todayHint: "UTC day",
   month: "Spent in 30 days",
   statuses: {
-    suspended: "This account is suspended: all of its keys are refused. Ask whoever runs this gateway.",
-    closed: "This account is closed for good: none of its keys works, and nothing can be added to it.",
+    suspended: "This account is suspended: all of its keys are refused. Ask the operator of this gateway.",
+    closed: "This account is permanently closed: none of its keys works, and nothing can be added to it.",
   },
   soon: "About to run out",
   warnings: {
     balance: (rest: string, below: string) =>
-      `The balance is ${rest}, below ${below}. Ask whoever runs this gateway for a top-up.`,
+      `The balance is ${rest}, below ${below}. Ask the operator of this gateway for a top-up.`,
     cardEnd: (card: string, ends: string) =>
-      `The time card ${card} ends ${ends}, and no other card of its group comes after it.`,
+      `The time card ${card} ends ${ends}, and no other card of its group follows.`,
     cardEndFollowed: (card: string, ends: string) =>
-      `The time card ${card} ends ${ends}. Another card of its group comes after it.`,
-    cardQuota: (card: string, rest: string, limit: string) => `Of the time card ${card} ${rest} of ${limit} are left.`,
+      `The time card ${card} ends ${ends}. Another card of its group follows.`,
+    cardQuota: (card: string, rest: string, limit: string) => `The time card ${card} has ${rest} of ${limit} left.`,
     accountBudget: (span: string, rest: string, limit: string) =>
-      `Of this account’s budget ${span} ${rest} of ${limit} are left.`,
+      `This account’s budget ${span} has ${rest} of ${limit} left.`,
     keyBudget: (key: string, span: string, rest: string, limit: string) =>
-      `Of the budget ${span} of the key ${key} ${rest} of ${limit} are left.`,
+      `The budget ${span} of the key ${key} has ${rest} of ${limit} left.`,
     keyEnd: (key: string, ends: string) => `The key ${key} expires ${ends}.`,
-    anew: (when: string) => `It begins anew ${when}.`,
+    anew: (when: string) => `It resets ${when}.`,
     unnamed: "without a name",
   },
-  spans: { day: "of the day", week: "of the week", month: "of the month", total: "in all" },
+  spans: { day: "per day", week: "per week", month: "per month", total: "in total" },
   spend: "The last 30 days",
   spendPicture: (total: string, since: string, until: string) =>
-    `Bars: what was spent on each day from ${since} to ${until}, ${total} in all. The table below has the figures.`,
+    `Bar chart: amount spent on each day from ${since} to ${until}, ${total} in total. The table below has the figures.`,
   asTable: "As a table",
   day: "Day (UTC)",
   spent: "Spent",
@@ -41,10 +41,10 @@ export const overview = {
   noSpend: "Nothing was spent in the last 30 days.",
   cards: "Time cards",
   noCards: "No time card is running or waiting.",
-  toCards: "Redeem a code, see all cards",
+  toCards: "Redeem a code or see all cards",
   budgets: "Budgets of this account",
   models: "Models",
-  noModels: "No model is open to this account’s plan.",
+  noModels: "This account’s plan has no models.",
   allUp: (count: number) => (count === 1 ? "The model is up." : `All ${count} models are up.`),
   someInTrouble: (count: number) =>
     count === 1
