@@ -120,7 +120,7 @@ function tooManyGuesses(waitMs: number): AdminRefusal {
     429,
     "too_many_wrong_tokens",
     "That is not the admin token of this gateway, and too many wrong ones came from this address.",
-    "Send the right token, which is taken at any time.",
+    "Send the right token; it is accepted at any time.",
     { "retry-after": String(seconds), connection: "close" },
   );
 }
@@ -130,7 +130,7 @@ function noToken(): AdminRefusal {
   return new AdminRefusal(
     403,
     "admin_token_required",
-    "This gateway has no admin token, and a browser gets in by nothing else.",
+    "This gateway has no admin token, and browsers cannot sign in without one.",
     "Set admin_token in the configuration, restart the gateway, and sign in with it.",
   );
 }

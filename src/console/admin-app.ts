@@ -91,7 +91,7 @@ export function adminApp(options: AdminAppOptions): App {
       404,
       "unknown_path",
       "There is nothing at this path and method.",
-      "The admin API is below /admin/v1/; tollgate --help lists what the command line asks of it.",
+      "The admin API is below /admin/v1/; tollgate --help lists the commands that use it.",
     );
   });
   app.register(openApiPlugin, OPEN_API_OPTIONS);
@@ -186,10 +186,10 @@ function addLive(app: App, { figures, clock }: AdminAppOptions): void {
 
 const LIVE = {
   id: "watchLive",
-  summary: "What goes on at this instant, as server-sent events",
+  summary: "Stream live figures as server-sent events",
   description:
-    "An event `snapshot` at once and one each second, its data a LiveSnapshot. The stream ends after ten minutes, when the " +
-    "gateway does, or after `snapshots`: ask again. Figures are those of the metrics, of all workers together.",
+    "Sends an event `snapshot` at once and then every second, with a LiveSnapshot. The stream ends after ten minutes, when the " +
+    "gateway stops, or after `snapshots` events; then connect again. The figures are those of the metrics, over all workers.",
   method: "GET",
   query: LiveQuery,
   answers: { 200: LiveShape },
@@ -211,13 +211,13 @@ function addProbes(app: App, options: AdminAppOptions): void {
 const DESCRIBED = {
   "/healthz": {
     id: "healthz",
-    summary: "Whether the process is alive",
+    summary: "Liveness: whether the process is alive",
     answers: { 200: Health },
     access: "anyone",
   },
   "/readyz": {
     id: "readyz",
-    summary: "Whether the gateway should get traffic",
+    summary: "Readiness: whether the gateway should get traffic",
     answers: { 200: Readiness, 503: Readiness },
     access: "anyone",
   },

@@ -21,10 +21,10 @@ const SECURITY = [{ adminToken: [] }];
 /** Refusals that every route of the admin API has. */
 const ALWAYS: Readonly<Record<number, string>> = {
   401: "`missing_token`, `wrong_token`.",
-  403: "`admin_token_required`: the gateway has no admin token, and the asker is not a program on its machine.",
+  403: "`admin_token_required`: the gateway has no admin token, and the caller is not a program on its machine.",
   429: "`too_many_wrong_tokens`: the token is wrong, as too many from this address were; `retry-after` says for how long that is said.",
-  500: "`internal`: a defect; the log says more.",
-  503: "`store_unavailable`, `store_older`, `not_confirmed`: the remedy says whether to send the request again.",
+  500: "`internal`: a defect; the log has details.",
+  503: "`store_unavailable`, `store_older`, `not_confirmed`: the remedy says whether to repeat the request.",
 };
 const JUDGED =
   "`malformed`, `missing_member`, `unknown_member`, `duplicate_member`, `not_json`, or a name that the configuration lacks.";
@@ -42,7 +42,7 @@ export const OPEN_API_OPTIONS = {
       description:
         "Accounts, keys, funds, codes and the ledger of a Tollgate gateway. Amounts are strings of US dollars, instants " +
         "ISO 8601 in UTC. Every answer carries `x-request-id`. Listings have `limit` and a cursor; `next` is null on the " +
-        "last page. A write may be sent again: it counts once, by its name, its id or its `idempotency_id`.",
+        "last page. A write can be repeated: it counts once, by its name, its id or its `idempotency_id`.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "http://127.0.0.1:8788", description: "The default of `admin:` in tollgate.yaml." }],
@@ -51,7 +51,7 @@ export const OPEN_API_OPTIONS = {
         adminToken: {
           type: "http",
           scheme: "bearer",
-          description: "`admin_token`, or the one made into the data folder.",
+          description: "`admin_token`, or the generated one in the data folder.",
         },
       },
     },

@@ -1,6 +1,6 @@
 /**
- * What the admin API answers when it does not do what was asked: one shape, `{error: {code, message, remedy}}`, and one
- * sentence each for what is wrong and what to do. A broken invariant of ours is an ordinary exception, never an AdminRefusal.
+ * Refusals of the admin API. They have one shape, `{error: {code, message, remedy}}`, with one sentence for what is
+ * wrong and one for what to do. A defect of the gateway is an ordinary exception, never an AdminRefusal.
  */
 
 import type { StoreError } from "../store/contract.ts";
@@ -8,14 +8,17 @@ import { errorStack } from "../values/program/error-text.ts";
 import { COMMAND } from "../values/program/program.ts";
 import type { AdminErrorAnswer } from "./answers/answers.ts";
 
-/** An answer that is not the one asked for. Thrown by routes and access checks, written by `app.ts` and `listener.ts`. */
+/** A refusal. Thrown by routes and access checks, sent by `app.ts` and `listener.ts`. */
 export class AdminRefusal extends Error {
   override readonly name = "Refusal";
   /** HTTP status of the answer. */
   readonly status: number;
   /** What programs match on; never changes its meaning. */
   readonly code: string;
-  /** What the operator can do about it; ends with a full stop, or with a command to be typed, behind which nothing stands. */
+  /**
+   * What the operator can do about it. It ends with a full stop, or with a command to type, after which nothing
+   * follows.
+   */
   readonly remedy: string;
   readonly headers: Readonly<Record<string, string>>;
 
@@ -39,24 +42,24 @@ export function refusalBody(refusal: AdminRefusal): AdminErrorAnswer {
   return { error: { code: refusal.code, message: refusal.message, remedy: refusal.remedy } };
 }
 
-/** 500: what the caller is told of a defect. */
+/** 500: the answer for a defect. */
 export const INTERNAL = new AdminRefusal(
   500,
   "internal",
-  "The gateway failed at this; the log says more.",
+  "The gateway failed on this request; the log has details.",
   "Look for console_defect in the gateway's log.",
 );
 
-/** The credentials of an address, which messages of drivers like to repeat (docs/failure-model.md row 79). */
+/** The credentials of a URL, which error messages of drivers may contain (docs/failure-model.md row 79). */
 const URL_CREDENTIALS = /\/\/[^/@\s]+@/g;
 
-/** What the log says of a defect. */
+/** The log line for a defect. */
 export function defectLine(error: unknown, method: string | undefined, route: string | undefined): object {
   const stack = errorStack(error).replaceAll(URL_CREDENTIALS, "//***@");
   return { event: "console_defect", method, route, stack };
 }
 
-/** 400: a member, parameter or path part does not have the form it must have. */
+/** 400: a member, parameter or path segment is malformed. */
 export function malformed(where: string, rule: string, remedy: string): AdminRefusal {
   return new AdminRefusal(400, "malformed", `\`${where}\` must be ${rule}.`, remedy);
 }
@@ -67,17 +70,17 @@ export function noSuchAccount(name: string): AdminRefusal {
     404,
     "unknown_account",
     `There is no account named \`${name}\`.`,
-    `Name one that there is (${COMMAND} account list), or create it: ${COMMAND} account create ${name}`,
+    `Use an existing account (${COMMAND} account list), or create it: ${COMMAND} account create ${name}`,
   );
 }
 
-/** 409: the account is closed, and what was asked would give it something or change it. */
+/** 409: the account is closed, and the request would give it something or change it. */
 export function accountClosed(name: string): AdminRefusal {
   return new AdminRefusal(
     409,
     "account_closed",
     `The account \`${name}\` is closed, which is final; nothing was changed.`,
-    `Take another account. What this one has left is paid out by a negative amount: ${COMMAND} account adjust ${name} --usd -AMOUNT --id ID --note WHY`,
+    `Use another account. To pay out what this one has left, use a negative amount: ${COMMAND} account adjust ${name} --usd -AMOUNT --id ID --note WHY`,
   );
 }
 
@@ -93,43 +96,43 @@ export function noSuchKey(id: string): AdminRefusal {
 
 /**
  * 503: the store gave no usable answer.
- * @param remedy what makes a second try of this very write harmless, or undefined for a read.
- * @param unfit why the store must not be used, where that is known and the one who asks may know it, in the words of readiness.
+ * @param remedy how to repeat this write safely, or undefined for a read.
+ * @param unfit why the store must not be used, in the words of `/readyz`, if it is known and the caller may see it.
  */
 export function storeRefusal(error: StoreError, remedy: string | undefined, unfit?: string): AdminRefusal {
   if (error.kind === "unconfirmed") return notConfirmed(remedy);
   const older = error.kind === "older";
   const what = unfit === undefined ? "The store did not answer" : `It cannot be done: ${unfit}`;
   const message = older
-    ? "The store holds less than was written to it, so nothing is changed until an operator confirms its state."
+    ? "The store has lost data, so nothing is changed until an operator confirms its state."
     : remedy === undefined
       ? `${what}.`
       : unfit === undefined
-        ? `${what}; whether a change was made is unknown.`
-        : `The store gave no answer that counts (${unfit}); whether a change was made is unknown.`;
+        ? `${what}; it is unknown whether a change was made.`
+        : `The store gave no valid answer (${unfit}); it is unknown whether a change was made.`;
   const advice = older ? "Restore the store, or confirm its state, then repeat the request." : "Repeat the request.";
   return new AdminRefusal(503, older ? "store_older" : "store_unavailable", message, remedy ?? advice, {
     "retry-after": "1",
   });
 }
 
-/** 503: the store's primary has the write, and a failover may still undo it. */
+/** 503: the store's primary has the write, but a failover may still undo it. */
 function notConfirmed(remedy: string | undefined): AdminRefusal {
   return new AdminRefusal(
     503,
     "not_confirmed",
-    "The change is made on the store's primary, but no replica has confirmed it in time: a failover may undo it.",
-    remedy ?? "Send the request again: it counts once.",
+    "The change was made on the store's primary, but no replica confirmed it in time. A failover may undo it.",
+    remedy ?? "Repeat the request: it counts once.",
     { "retry-after": "1" },
   );
 }
 
 /*
- * Turns the validator's findings into a sentence that names the member at fault. The value itself is never repeated:
- * a key or token may have been pasted into the wrong place.
+ * Turns the validator's findings into a sentence that names the member at fault. The value is never shown, because a
+ * key or token may have been pasted into the wrong place.
  */
 
-/** One finding of ajv, with `verbose` on; only what is read here. */
+/** One finding of ajv with `verbose`; only the parts that are used here. */
 export interface SchemaFinding {
   readonly keyword: string;
   readonly instancePath: string;
@@ -137,7 +140,7 @@ export interface SchemaFinding {
   readonly parentSchema?: Readonly<Record<string, unknown>>;
 }
 
-/** Characters of a client's own member name that are repeated at most. */
+/** Most characters of a client's member name that are shown. */
 const NAME_LENGTH_MAX = 64;
 
 /**
@@ -168,7 +171,9 @@ export function complain(part: string, findings: readonly SchemaFinding[]): Admi
   return malformed(path, rule, words(finding.parentSchema, "x-remedy") ?? "Correct it and send the request again.");
 }
 
-/** The first finding; of a choice between values the one on the choice, since its values have no words of their own. */
+/**
+ * The first finding. For a choice between values, the finding on the choice, because its values have no descriptions.
+ */
 function whole(findings: readonly SchemaFinding[]): SchemaFinding | undefined {
   const [first] = findings;
   if (first?.keyword !== "const") return first;
@@ -182,7 +187,7 @@ function words(schema: Readonly<Record<string, unknown>> | undefined, name: stri
   return typeof text === "string" ? text : undefined;
 }
 
-/** A member's name in a form for answers: short, without control characters. */
+/** A member's name for answers: shortened, without control characters. */
 export function printable(name: string): string {
   return name.slice(0, NAME_LENGTH_MAX).replaceAll(/\p{C}/gu, "?");
 }

@@ -1,7 +1,7 @@
 /**
- * What the forms of questions are made of, to the admin API and to the owners' console. A form itself is beside
- * the route that takes it; those of answers are in `answers/`. Each `description` completes the sentence
- * "must be ..." in a complaint, and `x-remedy` says what to write instead, so the words are beside the rule that they explain.
+ * Building blocks of the request schemas of the admin API and the owners' console. Each schema is next to its route;
+ * those of answers are in `answers/`. Each `description` completes "must be ..." in a refusal, and `x-remedy` says what
+ * to send instead.
  */
 import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "typebox";
 import { CURSOR_CHARS_MAX } from "./cursor.ts";
@@ -26,7 +26,7 @@ export const Configured = Type.String({
   minLength: 1,
   maxLength: 128,
   description: "the name of a plan, group or card of the configuration, as a string",
-  "x-remedy": "Name one that stands in tollgate.yaml.",
+  "x-remedy": "Use a name from tollgate.yaml.",
   examples: ["pro"],
 });
 
@@ -40,7 +40,7 @@ export const KeyId = Type.String({
 export const KeyName = Type.String({
   // No control or format character, none that turns the direction of what is printed after it, but the joiner of emoji; not blank.
   pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,63}$",
-  description: "a name for people, 1 to 64 printable characters, the first no space",
+  description: "a name of 1 to 64 printable characters that does not begin with a space",
   "x-remedy": "Choose a name such as Laptop of Alice.",
   examples: ["Laptop of Alice"],
 });
@@ -70,15 +70,15 @@ export const Day = Type.String({
 export const Usd = Type.String({
   maxLength: 64,
   description: 'an amount of US dollars as a string, such as "10.00"',
-  "x-remedy": 'Write the amount as a string, "10.00": a JSON number cannot carry money exactly.',
+  "x-remedy": 'Write the amount as a string, "10.00": a JSON number cannot represent money exactly.',
   examples: ["10.00"],
 });
 
-/** Whose answer holds a secret that is shown once: the id says that it is the same request again. */
+/** For requests whose answer has a secret that is shown only once: the id marks a repeat of the same request. */
 export const IdempotencyId = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
-  description: "your id of this request: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
-  "x-remedy": "Send the same id when you send the same request again; leave it out and each request counts anew.",
+  description: "your id for this request: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+  "x-remedy": "Send the same id when you repeat a request. Without an id, each request counts.",
   examples: ["order-4711"],
 });
 

@@ -32,11 +32,11 @@ export function auditRoutes(audit: Audit): readonly ConsoleRoute[] {
       method: "GET",
       path: "/audit",
       id: "listAudit",
-      summary: "The newest writes of operators and owners, newest first",
+      summary: "List the newest writes of operators and owners, newest first",
       description:
-        `At most ${AUDIT_LINES_MAX} lines since this process began; the log has them all. \`since\` leaves out what is older. With ` +
-        "`after` those that came behind that line, oldest first: with the `run` of the answer that the number is from, another " +
-        "process begins with its first line.",
+        `At most ${AUDIT_LINES_MAX} lines since this process started; the log has all of them. \`since\` leaves out older lines. ` +
+        "`after` returns the lines after that one, oldest first; send it with the `run` of the answer that the number is from: " +
+        "another process then begins with its first line.",
       query: AuditQuery,
       answers: { 200: AuditPage },
       async handle({ query }) {

@@ -102,7 +102,7 @@ function notOperator(): AdminRefusal {
   return new AdminRefusal(
     403,
     "oidc_not_operator",
-    "The provider knows you, and does not name you as one of this gateway's operators.",
-    "Ask whoever grants that at the provider, or sign in with the admin token.",
+    "You signed in at the provider, but it does not name you as one of this gateway's operators.",
+    "Ask the provider's administrator to grant it, or sign in with the admin token.",
   );
 }

@@ -29,7 +29,7 @@ const ShownToken = Type.Object(
     token: Type.String({
       pattern: "^[!-~]{1,512}$",
       description: "the admin token",
-      "x-remedy": "It is admin_token of the configuration, or in the file admin-token of the data folder.",
+      "x-remedy": "It is admin_token in the configuration, or in the file admin-token in the data folder.",
     }),
   },
   closed,
@@ -250,7 +250,7 @@ function signedOut(): AdminRefusal {
   return new AdminRefusal(
     401,
     "signed_out",
-    "Nobody is signed in, or not any more.",
+    "You are not signed in, or your session has ended.",
     "Sign in again with the admin token.",
   );
 }

@@ -191,8 +191,8 @@ function notMade(): AdminRefusal {
   return new AdminRefusal(
     400,
     "passkey_not_made",
-    "This passkey was not added: the question was answered before, is over, or the answer does not belong to it.",
-    "Begin again; you have five minutes for it.",
+    "This passkey was not added: the challenge was already used, has expired, or the answer does not match it.",
+    "Start again; you have five minutes.",
   );
 }
 
@@ -200,7 +200,7 @@ function tooManyPasskeys(): AdminRefusal {
   return new AdminRefusal(
     409,
     "too_many_passkeys",
-    "This account has as many passkeys as it may have.",
+    "This account has reached the limit of passkeys.",
     "Remove one that is no longer needed.",
   );
 }

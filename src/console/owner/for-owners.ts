@@ -12,13 +12,13 @@ const LESS: Readonly<Record<string, Readonly<Record<number, TSchema>>>> = { show
 
 /** What an owner can do, by the refusal's code, where the admin API's own remedy is an operator's. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  account_closed: "Ask whoever runs this gateway for another account.",
+  account_closed: "Ask the operator of this gateway for another account.",
   code_not_redeemable:
-    "Compare it with what you were given, symbol by symbol. Whoever sold it can look up what has become of it.",
-  expired_code: "Ask whoever sold it for another one.",
-  key_exists: "If its text was lost, revoke that key and create another.",
-  unknown_account: "Load the page again: you may have signed in to another account meanwhile.",
-  unknown_key: "Go back to your keys: this one is none of them.",
+    "Compare it with the code that you got, character by character. The seller can look up its state.",
+  expired_code: "Ask the seller for another one.",
+  key_exists: "If that key was lost, revoke it and create another.",
+  unknown_account: "Reload the page: you may have signed in to another account meanwhile.",
+  unknown_key: "Go back to your keys: this key is not one of them.",
 };
 
 export function forOwners(route: ConsoleRoute): ConsoleRoute {

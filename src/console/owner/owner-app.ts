@@ -113,7 +113,7 @@ function signedOut(): AdminRefusal {
   return new AdminRefusal(
     401,
     "signed_out",
-    "Nobody is signed in, or not any more.",
+    "You are not signed in, or your session has ended.",
     "Sign in again: with a passkey, or with a link from your operator.",
   );
 }

@@ -86,8 +86,8 @@ function tooManyKeys(wait: number): AdminRefusal {
   return new AdminRefusal(
     429,
     "too_many_keys_made",
-    "This account has made as many keys as it may for now.",
-    `Wait for ${wait} s, or ask your operator for more keys.`,
+    "This account has reached the limit of new keys for now.",
+    `Wait ${wait} s, or ask your operator for more keys.`,
     { "retry-after": String(wait) },
   );
 }
@@ -107,8 +107,8 @@ function forNormal(one: ConsoleRoute, scope: OwnScope): ConsoleRoute {
 function mayOnlyLook(status: "suspended" | "closed"): AdminRefusal {
   const [until, remedy] =
     status === "suspended"
-      ? ["Until your operator resumes it you can look at everything, and change nothing", "Ask your operator why."]
-      : ["You can look at everything, and change nothing", "Ask your operator for another account."];
+      ? ["Until your operator resumes it, you can see everything but change nothing", "Ask your operator why."]
+      : ["You can see everything but change nothing", "Ask your operator for another account."];
   return new AdminRefusal(403, `account_${status}`, `Your account is ${status}. ${until}.`, remedy);
 }
 

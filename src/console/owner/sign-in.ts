@@ -204,8 +204,8 @@ function noLink(): never {
   throw new AdminRefusal(
     401,
     "link_is_over",
-    "This sign-in link does not open: it was used, or its time is over.",
-    "Ask your operator for another one; each opens once.",
+    "This sign-in link is not valid: it was already used, or it has expired.",
+    "Ask your operator for another one; each works once.",
   );
 }
 
@@ -213,7 +213,7 @@ function noPasskey(): AdminRefusal {
   return new AdminRefusal(
     401,
     "passkey_refused",
-    "This passkey does not open: it was removed, belongs to another address, or took too long.",
+    "This passkey was not accepted: it was removed, belongs to another address, or took too long.",
     "Try again, or ask your operator for a sign-in link.",
   );
 }
@@ -222,7 +222,7 @@ function noFront(): never {
   throw new AdminRefusal(
     401,
     "front_names_nobody",
-    "The front before this gateway names no account that there is.",
+    "The front of this gateway names an account that does not exist.",
     "Ask your operator for an account of that name.",
   );
 }

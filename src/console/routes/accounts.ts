@@ -1,6 +1,4 @@
-/**
- * Accounts: create, list, show, the plan that they are on, name, labels, suspend, resume, close.
- */
+/** Accounts: create, list, show, set plan, rename, label, suspend, resume, close. */
 
 import { type Account, type AccountChange, type AccountName, LABELS_MAX, type Page } from "../../store/records.ts";
 import { tagOfId } from "../../values/key.ts";
@@ -25,8 +23,8 @@ const LABEL_NAME = "1 to 64 characters of A-Z a-z 0-9 . _ -";
 const LabelValue = Type.String({
   // No control or format character, none that breaks a line, but the joiner of emoji; no blank at either end.
   pattern: "^[^\\s\\p{C}](?:(?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,126}[^\\s\\p{C}])?$",
-  description: "a label's value, 1 to 128 printable characters, the first and the last no space",
-  "x-remedy": "Send a short text, or null to take the label away.",
+  description: "a label's value of 1 to 128 printable characters, without a space at either end",
+  "x-remedy": "Send a short text, or null to remove the label.",
   examples: ["red"],
 });
 
@@ -41,12 +39,12 @@ const NewLabels = Type.Object(
         "x-remedy": "Choose names such as team or customer.number.",
       },
       additionalProperties: Type.Union([LabelValue, Type.Null()], {
-        description: "a text of 1 to 128 printable characters, the first and the last no space, or null",
-        "x-remedy": "Send a short text, or null to take the label away.",
+        description: "a text of 1 to 128 printable characters without a space at either end, or null",
+        "x-remedy": "Send a short text, or null to remove the label.",
       }),
       minProperties: 1,
       maxProperties: 2 * LABELS_MAX,
-      description: `labels by name, 1 to ${2 * LABELS_MAX} of them; null takes one away`,
+      description: `1 to ${2 * LABELS_MAX} labels by name; null removes one`,
       "x-remedy": 'Send them as {"labels": {"team": "red"}}.',
       examples: [{ team: "red" }],
     }),
@@ -63,7 +61,7 @@ export const AccountsQuery = Type.Object(
         minLength: 1,
         maxLength: 64,
         description:
-          "a part of the name or of a label's value, in any case, 1 to 64 characters; or an account's own id, or that of one of its keys",
+          "part of the name or of a label's value, in any case, 1 to 64 characters; or the id of an account or of one of its keys",
         "x-remedy": "Leave it out for all of them.",
         examples: ["ali"],
       }),
@@ -98,7 +96,7 @@ const NewPlan = Type.Object({ plan: Configured }, closed);
 /** After so long a search ends, with what it has. */
 const ANSWER_MS = 1_000;
 
-const SAFE_TO_REPEAT = "Repeat the request: it changes nothing when it was already made.";
+const SAFE_TO_REPEAT = "Repeat the request: if it was already done, it changes nothing.";
 
 export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store } = parts;
@@ -108,7 +106,7 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       path: "/accounts",
       id: "createAccount",
       summary: "Create an account",
-      description: "Counts once by the account's name.",
+      description: "Idempotent by the account's name.",
       answers: { 201: AccountShape, 200: AccountShape },
       refusals: { 409: "`account_exists`: with another plan." },
       body: NewAccount,
@@ -132,8 +130,8 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       id: "listAccounts",
       summary: "List accounts by name",
       description:
-        "With `search` those whose name or a label's value has it somewhere, in any case, or the one whose id or key's id it is; " +
-        "with `label` and `status` those that fit, too. Such an answer ends after about a second with what it has found, maybe with nothing, and `next` goes on.",
+        "`search` finds accounts whose name or label value contains it, in any case, or whose id or key id equals it; " +
+        "`label` and `status` narrow the result. Such a search ends after about a second with what it has found, which may be nothing; continue with `next`.",
       answers: { 200: AccountPage },
       query: AccountsQuery,
       async handle({ query }) {
@@ -165,7 +163,7 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "PUT",
       path: "/accounts/:name/plan",
       id: "setPlan",
-      summary: "Change an account's base plan, from the next request on",
+      summary: "Change an account's base plan, effective from the next request",
       answers: { 200: AccountShape },
       refusals: { 404: "`unknown_account`.", 409: "`account_closed`." },
       params: AccountPath,
@@ -197,14 +195,14 @@ function renameRoute({ store }: ConsoleParts): ConsoleRoute {
     method: "PUT",
     path: "/accounts/:name/name",
     id: "renameAccount",
-    summary: "Give an account another name; the old one is free then",
+    summary: "Rename an account; the old name becomes free",
     description:
-      "Its id, keys, funds and ledger stay as they are. Sent again by the old name it is 404, since nothing has that name any " +
-      "more; by the new name it changes nothing.",
+      "Its id, keys, funds and ledger stay the same. A repeat under the old name gets 404, because no account has that name " +
+      "now; a repeat under the new name changes nothing.",
     answers: { 200: AccountShape },
     refusals: {
       404: "`unknown_account`.",
-      409: "`account_exists`: another account has the name. `renamed_meanwhile`: another request gave it another one. `account_closed`.",
+      409: "`account_exists`: another account has the name. `renamed_meanwhile`: another request gave it a different name. `account_closed`.",
     },
     params: AccountPath,
     body: NewName,
@@ -212,7 +210,7 @@ function renameRoute({ store }: ConsoleParts): ConsoleRoute {
       what: "account.rename",
       target: ({ params: { name } }) => name,
       facts: ({ body }) => ({ name: body.name }),
-      whenUnknown: `Repeat the request, unless it has the new name by now; to look: ${COMMAND} account list`,
+      whenUnknown: `Repeat the request, unless the account already has the new name; to check: ${COMMAND} account list`,
     },
     async handle({ params: { name }, body }) {
       const before = await accountNamed(store, name);
@@ -232,17 +230,17 @@ function closeRoute({ store }: ConsoleParts): ConsoleRoute {
     method: "POST",
     path: "/accounts/:name/close",
     id: "closeAccount",
-    summary: "Close an account for good: its keys are revoked, from the next request on",
+    summary: "Close an account permanently; its keys are revoked from the next request",
     description:
-      "What runs is charged as ever. Balance, ledger and lists stay readable; funds can only be taken out, by an adjustment. " +
-      "Its name stays its own.",
+      "Running requests are charged as usual. Balance, ledger and lists stay readable. Funds can only be taken out, by an adjustment. " +
+      "Its name stays taken.",
     answers: { 200: AccountShape },
     refusals: { 404: "`unknown_account`." },
     params: AccountPath,
     write: {
       what: "account.close",
       target: ({ params: { name } }) => name,
-      whenUnknown: "Repeat the request: closing a closed account changes nothing, and finishes what was begun.",
+      whenUnknown: "Repeat the request: it finishes an interrupted close, and changes nothing on a closed account.",
     },
     async handle({ params: { name } }) {
       const before = await accountNamed(store, name);
@@ -270,8 +268,8 @@ function changeRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
       method: "PUT",
       path: "/accounts/:name/labels",
       id: "labelAccount",
-      summary: "Set labels of an account, or with null take them away; the others stay",
-      description: `At most ${LABELS_MAX} of them. They are for lists and searches: nothing is decided by them.`,
+      summary: "Set labels of an account, or remove them with null; other labels stay",
+      description: `At most ${LABELS_MAX} labels. They are only for lists and searches.`,
       answers,
       refusals: { 404: "`unknown_account`.", 409: "`too_many_labels`. `account_closed`." },
       params,
@@ -292,7 +290,7 @@ function changeRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
       method: "POST",
       path: "/accounts/:name/suspend",
       id: "suspendAccount",
-      summary: "Suspend an account: all its keys, from the next request on, until it is resumed",
+      summary: "Suspend an account with all its keys, from the next request until it is resumed",
       answers,
       refusals: { 404: "`unknown_account`.", 409: "`account_closed`." },
       params,
@@ -307,8 +305,8 @@ function changeRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
       method: "POST",
       path: "/accounts/:name/resume",
       id: "resumeAccount",
-      summary: "Resume a suspended account, from the next request on",
-      description: "Keys that are suspended themselves stay so.",
+      summary: "Resume a suspended account, effective from the next request",
+      description: "Keys that were suspended individually stay suspended.",
       answers,
       refusals: { 404: "`unknown_account`.", 409: "`account_closed`." },
       params,
@@ -364,7 +362,7 @@ function tooManyLabels(name: string): AdminRefusal {
     409,
     "too_many_labels",
     `The account \`${name}\` would have more than ${LABELS_MAX} labels; nothing was changed.`,
-    `Take some away first: ${COMMAND} account label ${name} NAME=`,
+    `Remove some first: ${COMMAND} account label ${name} NAME=`,
   );
 }
 
@@ -381,8 +379,8 @@ function renamedMeanwhile(name: string, other: string): AdminRefusal {
   return new AdminRefusal(
     409,
     "renamed_meanwhile",
-    `Another request has renamed the account \`${name}\` meanwhile: it is called \`${other}\`.`,
-    `If that is not what it should be called, rename it: ${COMMAND} account rename ${other} NAME`,
+    `Another request has renamed the account \`${name}\` to \`${other}\` meanwhile.`,
+    `If that is not the right name, rename it: ${COMMAND} account rename ${other} NAME`,
   );
 }
 

@@ -25,7 +25,7 @@ const LineNumber = Type.Integer({
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
   description: "the number of a ledger line, as a whole number",
-  "x-remedy": "Take it from the lines themselves, as tollgate ledger archive does.",
+  "x-remedy": "Take it from the lines, as tollgate ledger archive does.",
 });
 
 const NewArchive = Type.Object(
@@ -55,7 +55,7 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
       method: "GET",
       path: "/accounts/:name/ledger/lines",
       id: "showPlainLines",
-      summary: "Ledger lines as the archive keeps them",
+      summary: "List ledger lines in the form of the archive",
       answers: { 200: PlainLines },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
@@ -72,8 +72,8 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
       method: "POST",
       path: "/accounts/:name/ledger/archive",
       id: "archiveLedger",
-      summary: "Put an opening line in the place of lines that are kept elsewhere",
-      description: "Counts once by the lines.",
+      summary: "Replace archived lines by an opening line",
+      description: "Idempotent by the lines.",
       answers: { 201: ArchivedShape, 200: ArchivedShape },
       refusals: {
         404: "`unknown_account`.",
@@ -85,7 +85,7 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
         what: "ledger.archive",
         target: ({ params }) => params.name,
         facts: ({ body }) => ({ before: body.before, through: String(body.through) }),
-        whenUnknown: "Repeat the request: it changes nothing when it was already made.",
+        whenUnknown: "Repeat the request: if it was already done, it changes nothing.",
       },
       async handle({ params, body }) {
         const beforeMs = readBefore(body.before, clock.wallMs());
@@ -108,8 +108,8 @@ function tooYoung(): AdminRefusal {
   return new AdminRefusal(
     409,
     "too_young",
-    `Lines younger than ${HOURS} hours are never archived: a charge may still be settled or sent again.`,
-    `Name a day that began at least ${HOURS} hours ago, in UTC.`,
+    `Lines younger than ${HOURS} hours are never archived: a charge may still be settled or replayed.`,
+    `Use a day that began at least ${HOURS} hours ago, in UTC.`,
   );
 }
 
@@ -164,7 +164,7 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
     throw malformed(
       "through",
       rule,
-      `Archive the ledger a step at a time, as this command does: ${COMMAND} ledger archive --before DAY --to FOLDER`,
+      `Archive the ledger step by step, as this command does: ${COMMAND} ledger archive --before DAY --to FOLDER`,
     );
   }
   const lines: LedgerLine[] = [];
@@ -182,8 +182,8 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
     throw new AdminRefusal(
       409,
       "not_the_same_lines",
-      "The digest is not that of these lines in the ledger; nothing was archived.",
-      "Look at the archive file: it is damaged, or of another ledger. Move it away to have the lines written anew.",
+      "The digest does not match these lines in the ledger; nothing was archived.",
+      "The archive file is damaged or belongs to another ledger. Move it away, and the lines are written again.",
     );
   }
   // A charge and what was absorbed above its hold are judged together.
@@ -192,7 +192,7 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
     throw new AdminRefusal(
       409,
       "splits_a_request",
-      `Line ${ask.through} and the one behind it are of one request.`,
+      `Line ${ask.through} and the one after it belong to the same request.`,
       `Archive account ${name} up to a line where a request ends.`,
     );
   }
@@ -201,14 +201,19 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
 
 function notBefore(day: string): AdminRefusal {
   const remedy = "Archive up to the last line before that day.";
-  return new AdminRefusal(409, "not_before", `One of the lines is not of before ${day}; nothing was archived.`, remedy);
+  return new AdminRefusal(
+    409,
+    "not_before",
+    `One of the lines is not from before ${day}; nothing was archived.`,
+    remedy,
+  );
 }
 
 function moved(name: string): AdminRefusal {
   return new AdminRefusal(
     409,
     "moved",
-    "The ledger does not begin where the request says; nothing was archived.",
-    `Somebody else archives it, or did. Where it begins: ${COMMAND} ledger show --account ${name} --limit 1`,
+    "The ledger does not begin at the line in the request; nothing was archived.",
+    `It is being archived elsewhere, or was. To see where it begins: ${COMMAND} ledger show --account ${name} --limit 1`,
   );
 }

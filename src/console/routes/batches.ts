@@ -55,7 +55,7 @@ export function batchRoutes({ store, clock }: ConsoleParts): readonly ConsoleRou
       method: "GET",
       path: "/code-batches/:id/report",
       id: "reportCodeBatch",
-      summary: "Report what became of the codes of a batch, and what was spent on their cards",
+      summary: "Report the states of a batch's codes, and the spending of their cards",
       answers: { 200: BatchReportShape },
       refusals: { 404: "`unknown_batch`." },
       params: BatchPath,
@@ -68,14 +68,14 @@ export function batchRoutes({ store, clock }: ConsoleParts): readonly ConsoleRou
       method: "POST",
       path: "/code-batches/:id/void",
       id: "voidCodeBatch",
-      summary: "Void every code of a batch that nobody has redeemed, for good",
+      summary: "Permanently void all codes of a batch that have not been redeemed",
       answers: { 200: BatchVoidShape },
       refusals: { 404: "`unknown_batch`." },
       params: BatchPath,
       write: {
         what: "code_batch.void",
         target: ({ params }) => params.id,
-        whenUnknown: "Repeat the request: it voids what is left of the batch.",
+        whenUnknown: "Repeat the request: it voids the rest of the batch.",
       },
       async handle({ params }) {
         const { id, label } = await batchOf(store, params.id);

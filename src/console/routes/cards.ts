@@ -15,9 +15,8 @@ const NewGift = Type.Object(
     id: Type.Optional(
       Type.String({
         pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
-        description: "your id of this gift: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
-        "x-remedy":
-          "Send the same id when you send the same request again; without one each request gives another card.",
+        description: "your id for this gift: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+        "x-remedy": "Send the same id when you repeat a request. Without an id, each request gives another card.",
         examples: ["sorry-4711"],
       }),
     ),
@@ -32,8 +31,9 @@ export function cardRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "GET",
       path: "/accounts/:name/cards",
       id: "listCards",
-      summary: "List an account's time cards in the order in which they pay, and what comes after each",
-      description: "Those that ended lately are among them: until a card is given two days after their end.",
+      summary: "List an account's time cards in the order in which they pay, with the card that follows each",
+      description:
+        "Includes cards that ended recently: they stay until a new card is given two days or more after their end.",
       answers: { 200: CardList },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
@@ -49,7 +49,7 @@ export function cardRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       path: "/accounts/:name/gifts",
       id: "giveCard",
       summary: "Give an account a time card of a configured kind, without a code",
-      description: "Counts once by your `id`. Without one each request gives another card.",
+      description: "Idempotent by your `id`. Without one, each request gives another card.",
       answers: { 201: GiftShape, 200: GiftShape },
       refusals: { 404: "`unknown_account`.", 409: "`id_used`: for a card of another kind. `account_closed`." },
       params: AccountPath,
@@ -59,7 +59,7 @@ export function cardRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         target: ({ params }) => params.name,
         facts: ({ body: { card, id } }) => ({ card, ...(id === undefined ? {} : { id }) }),
         whenUnknown:
-          "With an id the request may be repeated: it gives one card. Without one look at the account's cards first.",
+          "With an id, repeat the request: it gives only one card. Without one, check the account's cards first.",
       },
       handle: ({ params, body }) => turns.of(params.name, () => give(parts, params.name, body.card, body.id)),
     }),
@@ -101,7 +101,7 @@ function givenBefore(id: string, kind: string | undefined): AdminRefusal {
   return new AdminRefusal(
     409,
     "id_used",
-    `The id \`${id}\` was used before for a card of the kind \`${kind ?? "-"}\`; nothing was changed.`,
+    `The id \`${id}\` was already used for a card of the kind \`${kind ?? "-"}\`; nothing was changed.`,
     "Send another id, or leave it out.",
   );
 }

@@ -41,7 +41,7 @@ const CodeId = Type.String({
 const Label = Type.String({
   // As a key's name, and longer.
   pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,127}$",
-  description: "a label for people, 1 to 128 printable characters, the first no space",
+  description: "a label of 1 to 128 printable characters that does not begin with a space",
   "x-remedy": "Choose a label such as Spring fair 2027.",
   examples: ["Spring fair 2027"],
 });
@@ -93,8 +93,8 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "GET",
       path: "/codes",
       id: "listCodes",
-      summary: "List codes by id, without their text",
-      description: "With `batch` those of a batch; none when there is no such batch.",
+      summary: "List codes by id, without the codes themselves",
+      description: "With `batch`, only codes of that batch; none if there is no such batch.",
       answers: { 200: CodePage },
       query: CodesQuery,
       async handle({ query }) {
@@ -126,7 +126,7 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "POST",
       path: "/codes/:id/void",
       id: "voidCode",
-      summary: "Void a code that nobody has redeemed, for good",
+      summary: "Permanently void a code that has not been redeemed",
       answers: { 200: CodeShape },
       refusals: { 404: "`unknown_code`.", 409: "`code_used`." },
       params: CodePath,
@@ -147,7 +147,7 @@ export function codeRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       path: "/accounts/:name/redemptions",
       id: "redeemCode",
       summary: "Redeem a code for an account",
-      description: "Counts once by the code.",
+      description: "Idempotent by the code.",
       answers: { 201: RedemptionShape, 200: RedemptionShape },
       refusals: {
         404: "`unknown_account`. `code_not_redeemable`: unknown, void, or another account's.",
@@ -175,13 +175,13 @@ function creation(parts: ConsoleParts): ConsoleRoute {
     method: "POST",
     path: "/codes",
     id: "createCodes",
-    summary: "Make codes of a card kind; their text is shown in this answer and never again",
+    summary: "Create codes for a card; they are shown only in this answer",
     description:
-      "With an `idempotency_id` a request that is sent again makes no further codes: it is 409 and names the first code " +
-      "of those that were made. Without one it makes others. With a `label` the codes are a batch. `redeem_by` is the last " +
+      "With an `idempotency_id`, a repeat creates no further codes: it gets 409 with the id of the first code that was " +
+      "created. Without one, a repeat creates more codes. With a `label`, the codes are a batch. `redeem_by` is the last " +
       "UTC day on which they can be redeemed.",
     answers: { 201: NewCodesShape },
-    refusals: { 409: "`codes_exist`: made before under this `idempotency_id`." },
+    refusals: { 409: "`codes_exist`: already created under this `idempotency_id`." },
     body: NewCodes,
     write: {
       what: "code.create",
@@ -193,8 +193,8 @@ function creation(parts: ConsoleParts): ConsoleRoute {
         ...(once === undefined ? {} : { idempotency_id: once }),
       }),
       whenUnknown:
-        "Codes may exist that nobody has seen: list the codes, void those of this minute, create others. With an " +
-        "idempotency_id the request may be repeated: it makes them once.",
+        "Codes that nobody has seen may exist: list the codes, void those of this minute, and create others. With an " +
+        "idempotency_id, repeat the request: it creates them only once.",
     },
     async handle({ body }) {
       return turns.of(body.idempotency_id, () => issue(parts, body));
@@ -296,6 +296,6 @@ function inUse(id: string): AdminRefusal {
     409,
     "code_used",
     `The code \`${id}\` has been redeemed and cannot be voided; nothing was changed.`,
-    "What the account has of it stays until it ends.",
+    "The account keeps its card until the card ends.",
   );
 }

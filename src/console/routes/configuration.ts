@@ -15,7 +15,7 @@ export function configurationRoutes({ configuration }: ConsoleParts & Configured
       method: "GET",
       path: "/configuration",
       id: "showConfiguration",
-      summary: "The configuration in force, without its secrets, and the last reload that was refused",
+      summary: "Show the configuration in force, without secrets, and the last refused reload",
       answers: { 200: ConfigurationShape },
       async handle() {
         const { settings, generation, sinceMs, restart, refused } = configuration();

@@ -64,7 +64,7 @@ export function explainRoutes({ explain }: ConsoleParts & Explainer): readonly C
       method: "POST",
       path: "/explain",
       id: "explain",
-      summary: "What would become of a request; nothing is sent, held or charged",
+      summary: "Explain what would happen to a request; nothing is sent, held or charged",
       answers: { 200: ExplanationShape },
       refusals: { 404: "`unknown_key`." },
       body: Explanation,

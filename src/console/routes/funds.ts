@@ -20,7 +20,7 @@ export const LEDGER_PAGE_MAX = 1_000;
 
 const PaymentId = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
-  description: "your id of this payment: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
+  description: "your id for this payment: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
   "x-remedy": "Send the payment's own id; the same id never counts twice.",
   examples: ["pay_1"],
 });
@@ -28,7 +28,7 @@ const PaymentId = Type.String({
 const Note = Type.String({
   pattern: "^[^\\p{Cc}\\p{Cs}]{1,256}$",
   description: "1 to 256 characters without control characters",
-  "x-remedy": "Say in a few words why the balance is adjusted; the ledger keeps it.",
+  "x-remedy": "Give the reason of the adjustment in a few words; it is kept in the ledger.",
   examples: ["refund of invoice 7"],
 });
 
@@ -39,7 +39,7 @@ export const LedgerQuery = Type.Object(
       Type.Unsafe<"oldest" | "newest">({
         type: "string",
         enum: ["oldest", "newest"],
-        description: "`oldest` or `newest`: which lines come first; oldest where it is left out",
+        description: "`oldest` or `newest`: which lines come first; default: oldest",
         "x-remedy": "Ask for order=newest or order=oldest.",
       }),
     ),
@@ -73,7 +73,7 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       path: "/accounts/:name/topups",
       id: "topUp",
       summary: "Add funds to an account",
-      description: "Counts once by the payment's id.",
+      description: "Idempotent by the payment's id.",
       answers: { 201: MovementShape, 200: MovementShape },
       refusals: {
         404: "`unknown_account`.",
@@ -95,8 +95,8 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "POST",
       path: "/accounts/:name/adjustments",
       id: "adjust",
-      summary: "Correct a balance either way",
-      description: "Counts once by the adjustment's id.",
+      summary: "Add to or subtract from a balance",
+      description: "Idempotent by the adjustment's id.",
       answers: { 201: MovementShape, 200: MovementShape },
       refusals: {
         404: "`unknown_account`.",
@@ -119,10 +119,10 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "GET",
       path: "/accounts/:name/ledger",
       id: "showLedger",
-      summary: "Show an account's ledger, oldest line first, or with `order=newest` the newest",
+      summary: "Show an account's ledger, oldest line first, or newest first with `order=newest`",
       description:
-        "`next` is the `after` of the next page, with `order=newest` its `before`. `since` leaves out what is older; it and " +
-        "`before` are for `order=newest`, `after` is for the other.",
+        "`next` is the `after` of the next page; with `order=newest`, its `before`. `since` leaves out older lines. `since` and " +
+        "`before` are only for `order=newest`, `after` only for `order=oldest`.",
       answers: { 200: LedgerPage },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
@@ -141,7 +141,7 @@ function requestRoute(parts: ConsoleParts): ConsoleRoute {
     id: "showRequest",
     summary: "Show the ledger lines of a request, by its id",
     description:
-      "Looked for from the instant on that the id was issued. An answer ends after about a second: `next` goes on then, and `items` is empty.",
+      "Searches from the instant at which the id was issued. A search ends after about a second with empty `items`; continue with `next`.",
     answers: { 200: RequestLinesShape },
     refusals: { 404: "`unknown_account`, `unknown_request`." },
     params: RequestPath,
@@ -219,8 +219,8 @@ async function credit(parts: ConsoleParts, name: string, movement: Movement): Pr
       throw new AdminRefusal(
         409,
         "out_of_range",
-        `The balance less what running requests hold would be below 0.00 or above ${formatUsd(NANO_USD_MAX)}; nothing was changed.`,
-        `Send an amount that available_usd covers; to look: ${COMMAND} account show ${name}`,
+        `The balance minus the holds of running requests would be below 0.00 or above ${formatUsd(NANO_USD_MAX)}; nothing was changed.`,
+        `Send an amount that available_usd covers; to check: ${COMMAND} account show ${name}`,
       );
     case "closed":
       throw accountClosed(name);

@@ -23,15 +23,16 @@ export function invitationRoutes({
       method: "POST",
       path: "/accounts/:name/invitations",
       id: "inviteOwner",
-      summary: "Make a link that signs an account's owner in to the console, once",
-      description: "The link is shown in this answer and never again. Who has it is in, so send it to its owner alone.",
+      summary: "Create a link with which an account's owner can sign in to the console once",
+      description:
+        "The link is shown only in this answer. Anyone who has it can sign in, so send it only to the owner.",
       answers: { 201: InvitationShape },
       refusals: { 404: "`unknown_account`.", 409: "`no_console`: this gateway has no pages for owners." },
       params: AccountPath,
       write: {
         what: "account.invite",
         target: ({ params }) => params.name,
-        whenUnknown: "Repeat the request: it makes another link, and one that nobody has seen opens nothing.",
+        whenUnknown: "Repeat the request: it creates another link, and nobody can use a link that nobody has seen.",
       },
       async handle({ params }) {
         if (invitation === undefined) throw noConsole();
@@ -49,7 +50,7 @@ function noConsole(): AdminRefusal {
   return new AdminRefusal(
     409,
     "no_console",
-    "This gateway has no pages for owners of keys.",
+    "This gateway has no pages for key owners.",
     "Set console.enabled to true in the configuration and restart the gateway.",
   );
 }

@@ -1,5 +1,6 @@
 /**
- * Keys: create (the only time that a key's text is shown), list, move to another group, name, let end, rotate, suspend, resume, revoke.
+ * Keys: create (the only answer with the key itself), list, move to another group, name, set expiry, rotate, suspend,
+ * resume, revoke.
  */
 
 import { type Store, StoreError } from "../../store/contract.ts";
@@ -35,7 +36,7 @@ const KEYS_PAGE_MAX = 200;
 const Search = Type.String({
   minLength: 1,
   maxLength: 64,
-  description: "a part of the name, in any case, 1 to 64 characters",
+  description: "part of the name, in any case, 1 to 64 characters",
   "x-remedy": "Leave it out for all of them.",
   examples: ["ali"],
 });
@@ -68,7 +69,7 @@ const NewKey = Type.Object(
   closed,
 );
 
-/** How long a key's old value works, where nothing is said, and at most. */
+/** How long a key's old value works: the default and the maximum. */
 const OVERLAP_S = 86_400;
 
 const OVERLAP_S_MAX = 30 * 86_400;
@@ -79,8 +80,8 @@ const NewKeyValue = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: OVERLAP_S_MAX,
-        description: `how long the old value works on, a whole number of seconds from 0 to ${OVERLAP_S_MAX}`,
-        "x-remedy": "Ask for at most 30 days; 0 ends the old value at once.",
+        description: `how long the old value still works, a whole number of seconds from 0 to ${OVERLAP_S_MAX}`,
+        "x-remedy": "Send at most 30 days in seconds; 0 ends the old value at once.",
         examples: [OVERLAP_S],
       }),
     ),
@@ -101,14 +102,14 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "POST",
       path: "/accounts/:name/keys",
       id: "createKey",
-      summary: "Create a key; its text is shown in this answer and never again",
+      summary: "Create a key; the key is shown only in this answer",
       description:
-        "With an `idempotency_id` a request that is sent again makes no second key: it is 409 and names the key that the " +
-        "first one made, so that a key whose text was lost on its way can be revoked. Without one it makes another key.",
+        "With an `idempotency_id`, a repeat creates no second key: it gets 409 with the id of the key that the first request created, " +
+        "so that a key that was lost in transit can be revoked. Without one, a repeat creates another key.",
       answers: { 201: NewKeyShape },
       refusals: {
         404: "`unknown_account`.",
-        409: "`key_exists`: made before under this `idempotency_id`. `account_closed`.",
+        409: "`key_exists`: already created under this `idempotency_id`. `account_closed`.",
       },
       params: AccountPath,
       body: NewKey,
@@ -117,8 +118,8 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         target: ({ params }) => params.name,
         facts: ({ body }) => ({ group: body.group, ...named(body.idempotency_id) }),
         whenUnknown:
-          "A key may exist that nobody has seen. With an idempotency_id: repeat the request, and revoke the key that it " +
-          "names. Without: list the account's keys, revoke the newest, create another.",
+          "A key that nobody has seen may exist. With an idempotency_id: repeat the request, and revoke the key that it " +
+          "names. Without: list the account's keys, revoke the newest, and create another.",
       },
       async handle({ params, body }) {
         assertConfigured("group", body.group, parts.catalog().groups.keys());
@@ -145,8 +146,8 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "GET",
       path: "/accounts/:name/keys",
       id: "listKeys",
-      summary: "List an account's keys, oldest first, without their text",
-      description: "With `search`, `group` or `status` those that fit all of them.",
+      summary: "List an account's keys, oldest first, without the keys themselves",
+      description: "`search`, `group` and `status` narrow the result; a key must match all of them.",
       answers: { 200: KeyPage },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
@@ -172,7 +173,7 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "POST",
       path: "/keys/:id/revoke",
       id: "revokeKey",
-      summary: "Revoke a key for good, from its next request on",
+      summary: "Revoke a key permanently, effective from its next request",
       answers: { 200: KeyShape },
       refusals: { 404: "`unknown_key`." },
       params: KeyPath,
@@ -196,7 +197,7 @@ function showRoute({ store, clock }: ConsoleParts): ConsoleRoute {
     method: "GET",
     path: "/keys/:id",
     id: "showKey",
-    summary: "Show a key, its limits and what is used of its budgets",
+    summary: "Show a key, its limits and the use of its budgets",
     answers: { 200: ListedKeyShape },
     refusals: { 404: "`unknown_key`." },
     params: KeyPath,
@@ -214,14 +215,14 @@ function rotateRoute({ store, random }: ConsoleParts): ConsoleRoute {
     method: "POST",
     path: "/keys/:id/rotate",
     id: "rotateKey",
-    summary: "Give a key another value, shown in this answer and never again; the old one works on for a while",
+    summary: "Give a key a new value, shown only in this answer; the old value still works for a while",
     description:
-      `Without \`overlap_seconds\` the old value works for a day. Id, group, limits and spend stay the key's. At most ` +
-      `${KEY_VALUES_MAX} of its values work at one time.`,
+      `Without \`overlap_seconds\`, the old value works for a day. The key keeps its id, group, limits and spend. At most ` +
+      `${KEY_VALUES_MAX} of its values work at the same time.`,
     answers: { 200: NewKeyShape },
     refusals: {
       404: "`unknown_key`.",
-      409: "`key_revoked`: a revoked key stays as it is. `too_many_values`: too many of its values work.",
+      409: "`key_revoked`: a revoked key cannot be changed. `too_many_values`: too many of its values still work.",
     },
     params: KeyPath,
     body: NewKeyValue,
@@ -230,7 +231,7 @@ function rotateRoute({ store, random }: ConsoleParts): ConsoleRoute {
       target: ({ params }) => params.id,
       facts: ({ body }) => ({ overlap_seconds: `${body.overlap_seconds ?? OVERLAP_S}` }),
       whenUnknown:
-        "Rotate the key again: a value that nobody has seen opens nothing, and the ones before work until their ends.",
+        "Rotate the key again: nobody can use a value that nobody has seen, and earlier values work until they end.",
     },
     async handle({ params, body }) {
       const account = await ownerOf(store, params.id);
@@ -248,7 +249,7 @@ function rotateRoute({ store, random }: ConsoleParts): ConsoleRoute {
 /** What may be changed of a key that is not revoked; each counts from its next request on. */
 function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly ConsoleRoute[] {
   const answers = { 200: KeyShape };
-  const refusals = { 404: "`unknown_key`.", 409: "`key_revoked`: a revoked key stays as it is." };
+  const refusals = { 404: "`unknown_key`.", 409: "`key_revoked`: a revoked key cannot be changed." };
   const change = async (keyId: string, wanted: KeyChange) => {
     const account = await ownerOf(store, keyId);
     const key = await store.changeKey(account.tag, keyId, wanted);
@@ -261,7 +262,7 @@ function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly Console
       method: "PUT",
       path: "/keys/:id/group",
       id: "setKeyGroup",
-      summary: "Move a key to another group, from its next request on",
+      summary: "Move a key to another group, effective from its next request",
       answers,
       refusals,
       params: KeyPath,
@@ -281,7 +282,7 @@ function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly Console
       method: "PUT",
       path: "/keys/:id/name",
       id: "renameKey",
-      summary: "Give a key a name for people, or with null take it away",
+      summary: "Set a key's name, or remove it with null",
       answers,
       refusals,
       params: KeyPath,
@@ -298,7 +299,7 @@ function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly Console
       method: "PUT",
       path: "/keys/:id/expiry",
       id: "setKeyExpiry",
-      summary: "Set from when on a key is refused, or with null that it has no end",
+      summary: "Set when a key expires, or with null that it does not expire",
       answers,
       refusals,
       params: KeyPath,
@@ -315,7 +316,7 @@ function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly Console
       method: "POST",
       path: "/keys/:id/suspend",
       id: "suspendKey",
-      summary: "Suspend a key, from its next request on, until it is resumed",
+      summary: "Suspend a key, from its next request until it is resumed",
       answers,
       refusals,
       params: KeyPath,
@@ -330,7 +331,7 @@ function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly Console
       method: "POST",
       path: "/keys/:id/resume",
       id: "resumeKey",
-      summary: "Resume a suspended key, from its next request on",
+      summary: "Resume a suspended key, effective from its next request",
       answers,
       refusals,
       params: KeyPath,
@@ -349,7 +350,7 @@ function endOf(typed: string | null, clock: Pick<Clock, "wallMs">): number | "ne
   if (typed === null) return "never";
   const endMs = readInstant("expires_at", typed);
   if (endMs <= clock.wallMs()) {
-    throw malformed("expires_at", "an instant to come", "To stop a key at once, suspend or revoke it.");
+    throw malformed("expires_at", "an instant in the future", "To stop a key at once, suspend or revoke it.");
   }
   return endMs;
 }

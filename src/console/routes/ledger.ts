@@ -46,9 +46,9 @@ export function ledgerRoutes({ store, clock, random }: ConsoleParts): readonly C
       id: "verifyLedger",
       summary: "Compare accounts with their ledger lines",
       description:
-        "An answer ends after about a second: `next` goes on, in the middle of an account if need be, and `progress` says " +
-        "how far that one is. `next` is null once everything is verified. The gateway remembers for two minutes how far it " +
-        "had come; with an older `next`, or at another gateway, that account begins anew (`restarted`).",
+        "An answer ends after about a second; continue with `next`, which may be in the middle of an account: `progress` shows " +
+        "how far it is. `next` is null when everything is verified. The gateway remembers the progress for two minutes; " +
+        "with an older `next`, or at another gateway, that account starts again (`restarted`).",
       answers: { 200: VerificationPage },
       refusals: { 404: "`unknown_account`." },
       query: VerifyQuery,

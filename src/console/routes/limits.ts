@@ -32,7 +32,7 @@ function perMinute(what: string) {
     minimum: 1,
     maximum: 1_000_000_000,
     description: `a whole number from 1 to 1000000000: ${what}`,
-    "x-remedy": "Leave it out, or send null, for no such limit.",
+    "x-remedy": "Leave it out, or send null, for no limit.",
     examples: [60],
   });
 }
@@ -66,7 +66,7 @@ const NewKeyLimits = Type.Object(
         Type.String({
           maxLength: 64,
           description: "an address, or a CIDR block, as a string such as 192.0.2.0/24",
-          "x-remedy": "Name the network and the length of its prefix.",
+          "x-remedy": "Send the network and its prefix length.",
           examples: ["192.0.2.0/24"],
         }),
         {
@@ -87,7 +87,7 @@ const NewAccountLimits = Type.Object(
 );
 
 const REPEAT = "Repeat the request: setting the same limits again changes nothing.";
-const REPLACES = "The limits replace all that were set before; what is left out, or null, is not limited.";
+const REPLACES = "These limits replace all earlier ones. What is left out or null is unlimited.";
 
 export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   const { store, catalog } = parts;
@@ -98,7 +98,7 @@ export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "PUT",
       path: "/accounts/:name/limits",
       id: "setAccountLimits",
-      summary: "Limit what all keys of an account spend in a day and in a month, from the next request on",
+      summary: "Limit what all keys of an account spend per day and per month, effective from the next request",
       description: REPLACES,
       answers: { 200: AccountShape },
       refusals: { 400: BUDGET_REFUSALS, 404: "`unknown_account`.", 409: "`account_closed`." },
@@ -126,11 +126,11 @@ export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
 
 const BUDGET_REFUSALS =
   "`limits_contradict`: a longer budget is below a shorter one. " +
-  "`budget_too_small`: it is below what the least request costs.";
+  "`budget_too_small`: it is below the cost of the smallest request.";
 const KEY_REFUSALS =
   "`limits_contradict`: a longer budget is below a shorter one, or the models are none of the key's group. " +
   "`unknown_model`: the configuration has none of that name. " +
-  "`budget_too_small`: it is below what the least request costs.";
+  "`budget_too_small`: it is below the cost of the smallest request.";
 
 function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): ConsoleRoute {
   const isCap = which === "caps";
@@ -146,7 +146,7 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
     refusals: {
       400: KEY_REFUSALS,
       404: "`unknown_key`.",
-      409: `\`key_revoked\`: a revoked key stays as it is.${isCap ? "" : " `above_cap`: the operator has capped it below."}`,
+      409: `\`key_revoked\`: a revoked key cannot be changed.${isCap ? "" : " `above_cap`: the operator has capped it below."}`,
     },
     params: KeyPath,
     body: NewKeyLimits,
@@ -203,8 +203,8 @@ function readBudgets(typed: TypedBudgets | null | undefined): NonNullable<LimitS
     }
     if (shorter !== undefined && amount < (budgets[shorter] as bigint)) {
       throw contradict(
-        `The budget of the ${span === "total" ? "key in all" : span} is below that of the ${shorter}, which can then never be used up.`,
-        `Lower the budget of the ${shorter} to ${formatUsd(amount)}, or leave it out.`,
+        `The budget ${span === "total" ? "in total" : `per ${span}`} is below the budget per ${shorter}, which could then never be used up.`,
+        `Lower the budget per ${shorter} to ${formatUsd(amount)}, or leave it out.`,
       );
     }
     budgets[span] = amount;
@@ -218,9 +218,9 @@ const BLOCK_RULE = "an address or a CIDR block such as 192.0.2.0/24 or 2001:db8:
 /** By what is wrong; the address is not repeated, since anything may have been pasted in its place. */
 const BLOCK_REMEDIES: Readonly<Record<BlockFault, string>> = {
   address:
-    "What stands before the slash, or alone, is no IP address: IPv4 is four numbers from 0 to 255 with points between, and IPv6 groups of at most four hexadecimal digits with colons.",
-  prefix: "What stands after the slash is no length of a prefix: a whole number, at most 32 for IPv4 and 128 for IPv6.",
-  bits: "It has bits set after its prefix: name the network itself, 192.0.2.0/24 and not 192.0.2.7/24.",
+    "The part before the slash is not an IP address: write IPv4 as four numbers from 0 to 255 with dots, and IPv6 as groups of at most four hexadecimal digits with colons.",
+  prefix: "The part after the slash is not a prefix length: use a whole number, at most 32 for IPv4 and 128 for IPv6.",
+  bits: "It has bits set after its prefix: send the network itself, 192.0.2.0/24 instead of 192.0.2.7/24.",
 };
 
 /** @throws AdminRefusal 400 */
@@ -241,15 +241,15 @@ function readKeyLimits(body: Static<typeof NewKeyLimits>): LimitSet {
   if (limitsText(limits).length > LIMITS_CHARS_MAX) {
     throw malformed(
       "limits",
-      `at most ${LIMITS_CHARS_MAX} characters as they are kept`,
-      "Name fewer models, beginnings of names with a *, or larger blocks of addresses.",
+      `at most ${LIMITS_CHARS_MAX} characters in stored form`,
+      "Send fewer models, name prefixes with a *, or larger blocks of addresses.",
     );
   }
   return limits;
 }
 
 const COPY_NAMES =
-  "Copy names from the catalog (GET /v1/models with the key), with their case; a final * stands for any ending.";
+  "Copy names exactly from the catalog (GET /v1/models with the key); a name may end with * for any ending.";
 
 /**
  * @param added names that were not there before: one that the configuration has lost since stays, as whoever sets another limit did
@@ -265,7 +265,7 @@ function assertModelsKnown(added: readonly string[], { models }: LimitSet, catal
   throw new AdminRefusal(
     400,
     "unknown_model",
-    `\`models[${models?.indexOf(unknown)}]\` is \`${unknown}\`, which is no model of the configuration.`,
+    `\`models[${models?.indexOf(unknown)}]\` is \`${unknown}\`, which is not a model of the configuration.`,
     `${guessOf(unknown, served)}${COPY_NAMES}`,
   );
 }
@@ -307,8 +307,8 @@ function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
     throw new AdminRefusal(
       400,
       "budget_too_small",
-      `\`budgets_usd.${span}\` is below ${formatUsd(least)} USD, which the least request costs.`,
-      "Raise it; to let the key do nothing at all, suspend it.",
+      `\`budgets_usd.${span}\` is below ${formatUsd(least)} USD, the cost of the smallest request.`,
+      "Raise it; to block the key completely, suspend it.",
     );
   }
 }
@@ -333,8 +333,8 @@ function assertWithin(limits: LimitSet, caps: LimitSet, before: LimitSet): void 
     throw new AdminRefusal(
       409,
       "above_cap",
-      `\`${name}\` is above ${words}, at which the operator has capped it.`,
-      "Set it to that or less, or have the cap raised.",
+      `\`${name}\` is above the operator's cap of ${words}.`,
+      "Lower it to the cap, or ask the operator to raise the cap.",
     );
   }
 }

@@ -26,9 +26,9 @@ export function markRoutes({ store, clock, random }: ConsoleParts): readonly Con
       id: "verifyMarks",
       summary: "Compare settled marks with the ledger",
       description:
-        "Finds requests that count as settled and have no line, and accounts that the list of accounts lacks. It goes through all keys of the store in bounded steps, also " +
-        "for one account, beside any traffic; an answer ends after about a second, and `next` goes on until it is null. With " +
-        "a `next` that the gateway has forgotten after two minutes some of it is gone through again (`restarted`). An " +
+        "Finds requests that count as settled but have no line, and accounts that are missing in the list of accounts. It reads all keys of the store in bounded steps, " +
+        "even for one account, and can run during traffic. An answer ends after about a second; continue with `next` until it is null. " +
+        "The gateway forgets a `next` after two minutes; then a part is read again (`restarted`). An " +
         "embedded store has no such marks.",
       answers: { 200: MarksPage },
       refusals: { 404: "`unknown_account`." },

@@ -47,7 +47,7 @@ export interface NoticeSender {
   };
 }
 
-const SAFE_TO_REPEAT = "Repeat the request: it changes nothing when it was already made.";
+const SAFE_TO_REPEAT = "Repeat the request: if it was already done, it changes nothing.";
 
 export function noticeRoutes(parts: ConsoleParts & NoticeSender): readonly ConsoleRoute[] {
   const { store, notices } = parts;
@@ -56,9 +56,9 @@ export function noticeRoutes(parts: ConsoleParts & NoticeSender): readonly Conso
       method: "PUT",
       path: "/accounts/:name/notify",
       id: "setNotifyBelow",
-      summary: "Set below which balance an account has a notice",
+      summary: "Set the balance below which a notice is sent for an account",
       description:
-        "`null`: as the configuration says. A balance that is below it already is told of when it was above again.",
+        "`null`: the threshold of the configuration. If the balance is already below it, the next notice is sent after it was above it again.",
       answers: { 200: AccountShape },
       refusals: { 404: "`unknown_account`.", 409: "`account_closed`." },
       params: AccountPath,
@@ -104,10 +104,10 @@ function waitingRoute({ store, clock }: ConsoleParts, notices: NonNullable<Notic
     method: "GET",
     path: "/notices",
     id: "listNotices",
-    summary: "What waits for the receiver of notices, by account",
+    summary: "List the notices that wait for the receiver, by account",
     description:
-      "A page looks at up to `limit` accounts and shows those of them that have something waiting; the first page begins " +
-      "with what is of no account. Failures are those that this gateway has seen.",
+      "A page checks up to `limit` accounts and shows those with waiting notices; the first page begins " +
+      "with notices that belong to no account. Failures are those that this gateway saw.",
     answers: { 200: NoticesPage },
     query: Type.Object(
       { cursor: AccountsQuery.properties.cursor, limit: AccountsQuery.properties.limit },
@@ -141,8 +141,8 @@ function deliveryRoutes(parts: ConsoleParts, notices: NonNullable<NoticeSender["
       method: "POST",
       path: "/notices/test",
       id: "testNotices",
-      summary: "Send a signed test notice to the receiver, now",
-      description: "It goes past what waits, is sent once, and tells of nothing.",
+      summary: "Send a signed test notice to the receiver now",
+      description: "It is sent once, ahead of waiting notices, and reports no event.",
       answers: { 200: NoticeTestShape },
       refusals: { 409: "`no_receiver`." },
       write: { what: "webhook.test", target: () => "receiver", whenUnknown: SAFE_TO_REPEAT },
@@ -158,9 +158,9 @@ function deliveryRoutes(parts: ConsoleParts, notices: NonNullable<NoticeSender["
       method: "POST",
       path: "/notices/retry",
       id: "retryNotices",
-      summary: "Try everything that waits for the receiver again, now",
+      summary: "Retry all waiting notices now",
       description:
-        "At this gateway, which takes over the delivery where another one had it; also behind an answer 410.",
+        "This gateway takes over the delivery from another one. Also works after the receiver has answered 410.",
       answers: { 200: RetriedShape },
       refusals: { 409: "`no_receiver`." },
       write: { what: "webhook.retry", target: () => "receiver", whenUnknown: SAFE_TO_REPEAT },
@@ -188,8 +188,8 @@ function noReceiver(): AdminRefusal {
   return new AdminRefusal(
     409,
     "no_receiver",
-    "The configuration names no receiver of notices.",
-    "Name one in the section notices: its url and the secrets that sign.",
+    "The configuration has no receiver for notices.",
+    "Set one in the section notices: its url and the signing secrets.",
   );
 }
 

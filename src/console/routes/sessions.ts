@@ -1,4 +1,4 @@
-/** Who is in the console, and by what: the operator looks, and ends it. */
+/** Sessions and passkeys of an account's console, for operators: list and end them. */
 import type { SignInKind } from "../../store/sign-ins.ts";
 import { showAccess } from "../answers/access.ts";
 import { AccessShape, SignedOutShape } from "../answers/session.ts";
@@ -16,7 +16,7 @@ export function sessionRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] 
       method: "GET",
       path: "/accounts/:name/sessions",
       id: "listSessions",
-      summary: "Who is signed in to an account's console, and its passkeys",
+      summary: "List the sessions of an account's console, and its passkeys",
       answers: { 200: AccessShape },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
@@ -29,8 +29,8 @@ export function sessionRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] 
       method: "POST",
       path: "/accounts/:name/sign-out",
       id: "signOutAccount",
-      summary: "End all sessions of an account's console, and its sign-in links that nobody has used",
-      description: "Its passkeys let their owner in again, unless `passkeys` has them removed, too.",
+      summary: "End all sessions of an account's console, and revoke its unused sign-in links",
+      description: "The owner can sign in again with a passkey, unless `passkeys` removes them too.",
       answers: { 200: SignedOutShape },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
@@ -39,7 +39,7 @@ export function sessionRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] 
         what: "account.sign_out",
         target: ({ params }) => params.name,
         facts: ({ body }) => ({ passkeys: body.passkeys === true ? "removed" : "kept" }),
-        whenUnknown: "Repeat the request: it ends what still runs.",
+        whenUnknown: "Repeat the request: it ends the remaining sessions.",
       },
       async handle({ params, body }) {
         const { tag, name } = await accountNamed(store, params.name);

@@ -17,7 +17,7 @@ const StoreConfirmation = Type.Object(
     confirm: Type.String({
       pattern: "^[0-9a-f]{12}$",
       description: "the 12 characters that tollgate store status shows",
-      "x-remedy": "Look at the state first (tollgate store status); it says what to send.",
+      "x-remedy": "Check the state first (tollgate store status); it shows what to send.",
     }),
   },
   closed,
@@ -30,7 +30,7 @@ export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreK
       method: "GET",
       path: "/store",
       id: "showStore",
-      summary: "Whether the store is the one that it was",
+      summary: "Show whether the store has all of its data",
       answers: { 200: StoreShape },
       handle: async () => ({ status: 200, body: await storeStatus() }),
     }),
@@ -45,7 +45,7 @@ export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreK
       write: {
         what: "store.confirm",
         target: ({ body }) => body.confirm,
-        whenUnknown: `Confirm again if the state still asks for it; to look: ${COMMAND} store status`,
+        whenUnknown: `Confirm again if the state still asks for it; to check: ${COMMAND} store status`,
       },
       async handle({ body }) {
         const outcome = await confirmStore(body.confirm);
@@ -60,7 +60,7 @@ function changed(): AdminRefusal {
   return new AdminRefusal(
     409,
     "store_changed",
-    "What was to be confirmed is not what the store shows now; nothing is changed.",
-    `Confirm what the state shows now: ${COMMAND} store status`,
+    "The store no longer has the state that was to be confirmed; nothing was changed.",
+    `Confirm the current state: ${COMMAND} store status`,
   );
 }

@@ -5,11 +5,11 @@ import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 /** One upstream at this instant. */
 export interface UpstreamState {
   readonly name: string;
-  /** `probe`: its rest is over, and the next request that goes there decides. */
+  /** `probe`: its ejection is over, and the next request decides. */
   readonly standing: "healthy" | "probe" | "ejected";
   /** Why it is not simply usable. */
   readonly reason: string | undefined;
-  /** How long it is still left alone, in milliseconds. */
+  /** Remaining ejection, in milliseconds. */
   readonly restMs: number;
   readonly inFlight: number;
   readonly maxConcurrency: number;
@@ -31,7 +31,7 @@ export function upstreamRoutes({ upstreams }: ConsoleParts & UpstreamWatcher): r
       method: "GET",
       path: "/upstreams",
       id: "listUpstreams",
-      summary: "How each upstream does at this process",
+      summary: "State of each upstream at this process",
       answers: { 200: UpstreamList },
       async handle() {
         return { status: 200, body: { items: upstreams().map(showUpstream) } };

@@ -32,7 +32,7 @@ const USAGE_PAGE_MAX = 200;
 
 const UpstreamName = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-  description: "the name of an upstream, 1 to 64 characters of A-Z a-z 0-9 . _ -, the first a letter or digit",
+  description: "the name of an upstream, 1 to 64 characters of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
   "x-remedy": "Take the name from the configuration, or from tollgate usage --by upstream.",
   examples: ["east"],
 });
@@ -84,8 +84,8 @@ export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       summary:
         "What was charged, what it cost and what was absorbed, per UTC day of the request, over a page of accounts",
       description:
-        "An answer ends after about a second. `next` goes on, in the middle of an account if need be: add up what the pages " +
-        "say of the same account, group, model, key, day or upstream.",
+        "An answer ends after about a second; continue with `next`, which may be in the middle of an account. Add up the figures " +
+        "of all pages for the same account, group, model, key, day or upstream.",
       answers: { 200: UsagePage },
       refusals: { 404: "`unknown_account`." },
       query: UsageQuery,
@@ -107,8 +107,8 @@ export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       id: "showUpstreamUsage",
       summary: "What an upstream is expected to bill, per UTC day of the request and model, over a page of accounts",
       description:
-        "An answer ends after about a second. `next` goes on, in the middle of an account if need be: add up what the pages " +
-        "say of the same day and model. An upstream of which the sums know nothing has none.",
+        "An answer ends after about a second; continue with `next`, which may be in the middle of an account. Add up the figures " +
+        "of all pages for the same day and model. An unknown upstream has no items.",
       answers: { 200: UpstreamUsagePage },
       params: UpstreamPath,
       query: UpstreamUsageQuery,

@@ -1,4 +1,4 @@
-/** `GET /admin/v1/version`: which program answers, and by which configuration. */
+/** `GET /admin/v1/version`: the program that answers, and its configuration. */
 import { type VersionAnswer, VersionShape } from "../answers/answers.ts";
 import { type ConsoleRoute, route } from "./contract.ts";
 
@@ -14,7 +14,7 @@ export function versionRoutes({ running }: Identity): readonly ConsoleRoute[] {
       method: "GET",
       path: "/version",
       id: "showVersion",
-      summary: "Which program answers, and by which configuration",
+      summary: "Version of the program that answers, and of its configuration",
       answers: { 200: VersionShape },
       handle: async () => ({ status: 200, body: running() }),
     }),

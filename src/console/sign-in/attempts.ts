@@ -100,5 +100,5 @@ class Rates {
 /** @param wait milliseconds until it may be asked again. */
 export function tooMany(code: string, message: string, wait: number): AdminRefusal {
   const seconds = Math.ceil(wait / MS_PER_S);
-  return new AdminRefusal(429, code, message, `Wait for ${seconds} s.`, { "retry-after": String(seconds) });
+  return new AdminRefusal(429, code, message, `Wait ${seconds} s.`, { "retry-after": String(seconds) });
 }

@@ -64,7 +64,7 @@ export class Challenges {
 }
 
 function tooManyLately(): AdminRefusal {
-  const message = "There were more sign-ins in the last minutes than are told apart.";
+  const message = "There were too many sign-ins in the last minutes.";
   return new AdminRefusal(429, "too_many_sign_ins", message, "Try again in a minute.", { "retry-after": "60" });
 }
 

@@ -91,19 +91,19 @@ export class OidcVisits {
 }
 
 const MESSAGES = {
-  oidc_over: "This sign-in was begun in another window, was used, or took too long.",
-  oidc_refused: "The provider has not confirmed who you are.",
-  oidc_no_account: "There is no account under the name that the provider gives you.",
-  claim_missing: "The provider does not say by what name your account goes.",
-  claim_no_name: "What the provider says is no name that an account can have.",
-  email_unverified: "The provider has not verified your e-mail address.",
+  oidc_over: "This sign-in was started in another window, was already used, or took too long.",
+  oidc_refused: "The provider did not confirm your identity.",
+  oidc_no_account: "There is no account with the name that the provider has for you.",
+  claim_missing: "The provider did not send the name of your account.",
+  claim_no_name: "The name that the provider sent is not a valid account name.",
+  email_unverified: "The provider has not verified your email address.",
 } as const satisfies Record<ClaimFault | `oidc_${string}`, string>;
 
 export function oidcRefused(code: keyof typeof MESSAGES): AdminRefusal {
-  return new AdminRefusal(401, code, MESSAGES[code], "Begin again, or ask your operator.");
+  return new AdminRefusal(401, code, MESSAGES[code], "Start again, or ask your operator.");
 }
 
 function silent(): AdminRefusal {
-  const remedy = "Try again in a moment; if it lasts, ask your operator.";
+  const remedy = "Try again in a moment. If the problem persists, ask your operator.";
   return new AdminRefusal(503, "oidc_unreachable", "The provider does not answer.", remedy, { "retry-after": "5" });
 }

@@ -27,7 +27,7 @@ export function assertNamed({ host }: PageSite): void {
   throw new AdminRefusal(
     409,
     "passkey_needs_name",
-    "Passkeys work under a host's name only, and this page was opened by a bare IP address.",
-    "Open the console by the gateway's name, such as localhost on its own machine.",
+    "Passkeys work only with a host name, but this page was opened with an IP address.",
+    "Open the console with the gateway's host name, such as localhost on its own machine.",
   );
 }

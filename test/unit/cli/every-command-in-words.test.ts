@@ -208,7 +208,7 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   const typo = await tollgate("key", "expire", id, "tomorrow");
   assert.deepEqual([typo.status, typo.err.includes("30d or 12h")], [2, true]);
   const past = await tollgate("key", "expire", id, "2020-01-01T00:00:00Z");
-  assert.deepEqual([past.status, past.err.includes("an instant to come")], [1, true]);
+  assert.deepEqual([past.status, past.err.includes("an instant in the future")], [1, true]);
   assert.equal((await tollgate("key", "limit", id)).out, `The key ${id} of account alice has no limits of its own.\n`);
   const limited = await tollgate("key", "limit", id, "--day", "5", "--requests", "60", "--from", "192.0.2.0/24, ::1");
   const figures = "5.00 USD a day; 60 requests per minute; from 192.0.2.0/24, ::1";

@@ -45,7 +45,7 @@ test("where it is known why the store must not be used, it is said, beside what 
   assert.deepEqual([answer.status, answer.json.error.code], [503, "store_unavailable"]);
   assert.equal(
     answer.json.error.message,
-    `The store gave no answer that counts (${storeUnfit()}); whether a change was made is unknown.`,
+    `The store gave no valid answer (${storeUnfit()}); it is unknown whether a change was made.`,
   );
   assert.match(answer.json.error.remedy, /same id/);
 });

@@ -143,14 +143,14 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
     budget({ day: "5", week: "4" }),
     400,
     "limits_contradict",
-    /budget of the week is below that of the day/,
+    /budget per week is below the budget per day/,
   );
   await refused(budget({ day: "5", total: "4.999999999" }), 400, "limits_contradict", /4\.999999999/);
   await refused(
     budget({ day: "5", week: "10", month: "7" }),
     400,
     "limits_contradict",
-    /budget of the month is below that of the week/,
+    /budget per month is below the budget per week/,
   );
   // A longer budget that is the same is all used up by the shorter one, and no contradiction.
   assert.equal((await set(budget({ day: "5", week: "5.00", total: "5" }))).status, 200);
@@ -158,7 +158,7 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   await refused(budget({ day: "0" }), 400, "malformed", /budgets_usd\.day/);
   await refused(budget({ day: "-1" }), 400, "malformed", /amount of US dollars above 0/);
   await refused(budget({ day: "1e3" }), 400, "malformed", /amount/);
-  await refused(budget({ day: "0.000000001" }), 400, "budget_too_small", /which the least request costs/);
+  await refused(budget({ day: "0.000000001" }), 400, "budget_too_small", /the cost of the smallest request/);
   await refused(budget({ year: "1" }), 400, "unknown_member", /year/);
   await refused({ requests_per_minute: 0 }, 400, "malformed", /requests_per_minute/);
   await refused({ concurrency: 1.5 }, 400, "malformed", /concurrency/);
@@ -167,7 +167,7 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
     { models: ["nope-*"] },
     400,
     "unknown_model",
-    /`models\[0\]` is `nope-\*`, which is no model of the configuration/,
+    /`models\[0\]` is `nope-\*`, which is not a model of the configuration/,
   );
   await refused(
     { models: ["chat-1", "mesages-1"] },

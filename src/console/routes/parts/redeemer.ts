@@ -67,8 +67,8 @@ function readTyped(typed: string): CodeHash {
   throw new AdminRefusal(
     400,
     "code_mistyped",
-    "The code was mistyped: its last symbol does not fit the others.",
-    "Compare it with what was sold, symbol by symbol.",
+    "The code has a typing error: its last character does not match the others.",
+    "Compare it with the code that was sold, character by character.",
   );
 }
 
@@ -77,8 +77,8 @@ function notRedeemable(): AdminRefusal {
   return new AdminRefusal(
     404,
     "code_not_redeemable",
-    "This account cannot redeem this code: there is none like it, it is void, or another account has it.",
-    `Compare it with what was sold. The state of every code, by its id: ${COMMAND} code list`,
+    "This account cannot redeem this code: it does not exist, it is void, or another account has redeemed it.",
+    `Compare it with the code that was sold. To see the state of every code, by id: ${COMMAND} code list`,
   );
 }
 
@@ -88,7 +88,7 @@ function noLongerRedeemable(): AdminRefusal {
     410,
     "expired_code",
     "The last day on which this code could be redeemed is over; nothing was changed.",
-    `Ask whoever sold it for another one; operators may give the card away: ${COMMAND} card gift ACCOUNT CARD --id ID`,
+    `Ask the seller for another one; operators can give the card: ${COMMAND} card gift ACCOUNT CARD --id ID`,
   );
 }
 
@@ -97,7 +97,7 @@ function tooManyGuesses(waitMs: number): AdminRefusal {
   return new AdminRefusal(
     429,
     "too_many_wrong_codes",
-    "This account has tried too many codes that it cannot redeem; no code is looked up for it for now.",
+    "This account has tried too many codes that it cannot redeem; for now, its codes are not looked up.",
     `Wait ${seconds} s, then send the right code.`,
     { "retry-after": String(seconds) },
   );

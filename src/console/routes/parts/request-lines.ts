@@ -11,7 +11,7 @@ import { closed, Type, wholeNumber } from "../../vocabulary.ts";
 export const PrintedRequestId = Type.String({
   pattern: "^req_[0-9A-Za-z]{24}$",
   description: "the id of a request: req_ and 24 letters or digits",
-  "x-remedy": "Copy it whole from the answer's x-request-id header, or from the message of an error.",
+  "x-remedy": "Copy the complete id from the answer's x-request-id header or from an error message.",
 });
 
 export const RequestQuery = Type.Object(
@@ -102,6 +102,6 @@ function noSuchRequest(id: string): AdminRefusal {
     404,
     "unknown_request",
     `No ledger line of this account is about the request \`${id}\`.`,
-    "Copy the id whole. A request that is still running, that was refused or that cost nothing has no line; old lines may be archived.",
+    "Copy the complete id. A request that is still running, was refused or cost nothing has no line; old lines may be archived.",
   );
 }

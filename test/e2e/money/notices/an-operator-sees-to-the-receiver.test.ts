@@ -71,7 +71,7 @@ test("the test says whether the receiver takes notices, and what to look at when
   assert.doesNotMatch(asJson.out + bad.out + JSON.stringify(here.log), /whsec_|hooks\/tollgate|for=tests/);
   here.gateway.reload({ ...here.settings, notices: undefined });
   const none = await tollgate("webhook", "test");
-  assert.deepEqual([none.status, none.err.includes("names no receiver of notices")], [1, true]);
+  assert.deepEqual([none.status, none.err.includes("has no receiver for notices")], [1, true]);
   assert.match((await tollgate("audit")).out, /Refused \(no receiver\): send a test notice to the receiver/);
 });
 

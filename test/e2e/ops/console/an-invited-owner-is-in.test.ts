@@ -30,6 +30,6 @@ test("an owner comes in by a link, once, and goes out", async (t) => {
   await page.goto(link);
   await page.reload();
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("This sign-in link does not open").waitFor();
+  await page.getByText("This sign-in link is not valid").waitFor();
   assert.deepEqual(complaints, []);
 });

@@ -81,7 +81,7 @@ test("a passkey is added, lets its owner in, is renamed and removed; then it ope
   await page.getByText("No passkey yet").waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
-  await page.getByText("This passkey does not open").waitFor();
+  await page.getByText("This passkey was not accepted").waitFor();
 
   const { items } = await ask(gateway, "GET", "/audit");
   const done = (items as { what: string; outcome: string; who: string; target: string }[])
@@ -175,7 +175,7 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   oidc.claims = { email: "alice@example.com", email_verified: false };
   await page.goto(`${url}/console/`);
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
-  await page.getByText("has not verified your e-mail address").waitFor();
+  await page.getByText("has not verified your email address").waitFor();
   oidc.claims = { email: "nobody@example.com", email_verified: true };
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
   await page.getByText("There is no account with the name").waitFor();
@@ -185,7 +185,7 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await page.getByText("alice@example.com").waitFor();
   await page.getByRole("link", { name: "Access" }).click();
-  await page.getByText(/^No passkey yet: .* another way that the sign-in page offers\.$/).waitFor();
+  await page.getByText(/^No passkey yet\. .* another sign-in method of the sign-in page\.$/).waitFor();
   await gateway.store.changeAccount("Oidc000001" as never, { status: "suspended" });
   await page.reload();
   await page.getByText("Your account is suspended. Until your operator resumes it, you can see").waitFor();

@@ -142,7 +142,7 @@ test("the owner of a suspended account looks, ends sessions and changes nothing 
   assert.deepEqual([session.status, session.json.status], [200, "suspended"]);
   const made = await alice.post("/accounts/alice/keys", { group: "cards" });
   assert.deepEqual([made.status, made.code], [403, "account_suspended"]);
-  assert.match(made.json.error.message, /^Your account is suspended\. Until your operator resumes it you can look/);
+  assert.match(made.json.error.message, /^Your account is suspended\. Until your operator resumes it, you can see/);
   assert.equal((await owners.store.listKeys(tag)).length, 0);
   const left = await alice.post("/sessions/end-others");
   assert.deepEqual([left.status, left.json.sessions.length], [200, 1]);

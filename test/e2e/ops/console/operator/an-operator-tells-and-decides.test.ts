@@ -31,11 +31,11 @@ test("a receiver is tried, with what it has answered, and what waits is sent aga
   await open("notices");
   await page.getByText(new URL(receiver.url).origin).waitFor();
   await write(page, "Send a test");
-  await page.getByText("The receiver has taken it").waitFor();
+  await page.getByText("The receiver accepted it").waitFor();
   await page.keyboard.press("Escape");
   receiver.answer = () => ({ status: 500 });
   await write(page, "Send a test");
-  await page.getByText("The receiver has not taken it").waitFor();
+  await page.getByText("The receiver did not accept it").waitFor();
   await assertUsable(page, "notices-refused");
   await page.keyboard.press("Escape");
   await world.admin("POST", "/accounts", { name: "alice" });

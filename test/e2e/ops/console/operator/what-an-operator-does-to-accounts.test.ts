@@ -41,7 +41,7 @@ test("an account from its first day to its last", async (t) => {
   await write(page, "Set the notice", { "Send a notice when the balance falls below, USD": "1.50" });
   await page.locator(".figure").getByText("1.50 USD").waitFor();
   await write(page, "Invite the owner");
-  await page.getByText("This link is shown once.").waitFor();
+  await page.getByText("This link is shown only this once.").waitFor();
   await page.getByRole("dialog").locator("code").getByText("/sign-in#").waitFor();
   await page.keyboard.press("Escape");
   await closed(page);

@@ -107,7 +107,7 @@ test("of a ledger one request's lines are shown by its id, however long they are
   await page.getByLabel("Request").fill(first.replace(/.{4}$/, "0000"));
   await search();
   await page.getByRole("alert").getByText("No ledger line of this account is about the request").waitFor();
-  await page.getByRole("alert").getByText("Copy the id whole.").waitFor();
+  await page.getByRole("alert").getByText("Copy the complete id.").waitFor();
   await page.getByLabel("Request").fill("4711");
   await search();
   await page.getByRole("alert").getByText("must be the id of a request: req_ and 24 letters or digits").waitFor();

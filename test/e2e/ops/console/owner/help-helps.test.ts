@@ -97,7 +97,7 @@ test("the text for support has the four facts, and never a key", async (t) => {
   const alice = await gateway.account();
   const { page, complaints } = await ownerWindow(t, gateway, alice.name, "help/support");
   await page.getByLabel("Complete error text").fill(`404 model_not_found\nwith ${alice.key}`);
-  await page.getByText("This holds a key").waitFor();
+  await page.getByText("This contains a key").waitFor();
   await page.getByLabel("Request address that was used").fill(`${gateway.url}/v1/v1/messages`);
   await page.getByLabel("Model name as typed").fill("Chat 1");
   await page.getByLabel("Group of the key").fill("money");
@@ -107,7 +107,7 @@ test("the text for support has the four facts, and never a key", async (t) => {
     assert.ok(text.includes(fact), fact);
   }
   assert.ok(!text.includes(alice.key));
-  const mail = await page.getByRole("link", { name: "By mail: help@example.com" }).getAttribute("href");
+  const mail = await page.getByRole("link", { name: "By email: help@example.com" }).getAttribute("href");
   assert.ok(mail?.startsWith("mailto:help@example.com?"));
   assert.ok(!decodeURIComponent(mail ?? "").includes(alice.key));
   assert.equal(

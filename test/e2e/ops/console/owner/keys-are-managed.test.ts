@@ -34,7 +34,7 @@ async function statusOf(gateway: GatewayHere, key: string, model = "chat-1"): Pr
 }
 
 const panel = (page: Page, name: string) => page.getByRole("region", { name, exact: true });
-const saved = (page: Page, name: string) => panel(page, name).getByText("Saved. It counts").waitFor();
+const saved = (page: Page, name: string) => panel(page, name).getByText("Saved. It takes effect").waitFor();
 
 test("a key is created, shown once, and works with the settings that are shown", async (t) => {
   const gateway = await startHouse();
@@ -192,7 +192,7 @@ test("keys are found by name and status, and the address says what was looked fo
   await page.getByRole("link", { name: "Server" }).waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Laptop of Alice" }).waitFor();
   await page.getByLabel("Status").selectOption("revoked");
-  await page.getByText("No key fits.").waitFor();
+  await page.getByText("No key matches.").waitFor();
   await page.goBack();
   await page.getByRole("link", { name: "Laptop of Alice" }).waitFor();
   await page.goBack();

@@ -175,10 +175,10 @@ test("a code counts once, however often it is sent", async (t) => {
   const redeem = page.getByRole("button", { name: "Redeem" });
   await page.getByLabel("Code").fill(code);
   await redeem.click();
-  await page.getByText("a code counts once").waitFor();
+  await page.getByText("a code counts only once").waitFor();
   assert.equal(await page.getByLabel("Code").inputValue(), code);
   await redeem.click();
-  await page.getByText("has redeemed this code before").waitFor();
+  await page.getByText("has already redeemed this code").waitFor();
   const { items } = await admin<{ readonly items: readonly object[] }>(gateway, "GET", `/accounts/${name}/cards`);
   assert.equal(items.length, 1);
   assert.deepEqual(complaints, []);

@@ -32,7 +32,7 @@ test("balance, spend and cards are those of the account, to the last digit", asy
   assert.match(await figure(page, "Spent today").innerText(), new RegExp(`^${spent_usd} USD`));
   assert.match(await figure(page, "Spent in 30 days").innerText(), new RegExp(`^${spent_usd} USD`));
   await page
-    .getByRole("img", { name: /what was spent on each day/ })
+    .getByRole("img", { name: /amount spent on each day/ })
     .locator("canvas")
     .waitFor();
   await page.getByText("As a table").click();
@@ -68,7 +68,7 @@ test("a balance below its threshold, a budget and a quota that are nearly used u
   const { page, complaints } = await signIn(t, gateway, name, { dark: true });
   await page.getByText(/The balance is 2\.99\d+ USD, below 5\.00 USD\./).waitFor();
   await page.getByText(/The time card day has 0\.000\d+ USD of 0\.001 USD left\./).waitFor();
-  const budget = page.getByRole("link", { name: /Of the budget of the day of the key .* It begins anew in/ });
+  const budget = page.getByRole("link", { name: /The budget per day of the key .* It resets in/ });
   await assertAccessible(page, t.name);
   await picture(page, "console-owner-overview-warnings-dark");
   await budget.click();

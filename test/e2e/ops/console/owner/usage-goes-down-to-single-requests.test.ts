@@ -197,7 +197,7 @@ test("a request of another account, or none, is not found, and the page says wha
   const others = await spend(gateway, bob.key);
   const { page, complaints } = await ownerWindow(t, gateway, alice.name, `usage/${others}`);
   await page.getByRole("alert").getByText("No ledger line of this account is about the request").waitFor();
-  await page.getByText("Copy the id whole.").waitFor();
+  await page.getByText("Copy the complete id.").waitFor();
   await page.goto(`${gateway.url}/console/usage/${encodeURIComponent("<b>x</b>")}`);
   await page
     .getByRole("alert")

@@ -26,16 +26,16 @@ test("limits that are none, contradict themselves or pass the operator's cap", a
   const { page, complaints } = await signIn(t, gateway, name);
   await page.goto(at(gateway, `keys/${keyId}`));
   await refusedLimit(page, "Per day", "1,5", "budgets_usd.day must be an amount of US dollars above 0.");
-  await refusedLimit(page, "Per day", "0.000000001", "which the least request costs");
-  await refusedLimit(page, "Per month", "40.01", "at which the operator has capped it");
-  await refusedLimit(page, "Requests in flight", "6", "at which the operator has capped it");
+  await refusedLimit(page, "Per day", "0.000000001", "the cost of the smallest request");
+  await refusedLimit(page, "Per month", "40.01", "is above the operator's cap of");
+  await refusedLimit(page, "Requests in flight", "6", "is above the operator's cap of");
   await refusedLimit(page, "Tokens per minute", "many", "must be a whole number from 1 to 1000000000");
   await refusedLimit(page, "Tokens per minute", "0", "must be a whole number from 1 to 1000000000");
   await refusedLimit(page, "Models", "other-family", "The limits name no model that the key's group serves.");
   await refusedLimit(page, "Addresses", "192.0.2.7/24", "must be an address or a CIDR block such as 192.0.2.0/24");
   const limits = page.getByRole("region", { name: "Limits", exact: true });
   await limits.getByLabel("Per day").fill("5");
-  await refusedLimit(page, "Per week", "4", "The budget of the week is below that of the day");
+  await refusedLimit(page, "Per week", "4", "The budget per week is below the budget per day");
   await assertAccessible(page, t.name);
   await picture(page, "console-owner-limits-refused-light");
   assert.deepEqual(complaints, []);
@@ -57,7 +57,7 @@ test("a name that is none, an expiry that is over, a group that is gone", async 
   const end = page.getByRole("region", { name: "Change the expiry", exact: true });
   await end.getByLabel("Expires", { exact: true }).fill("2020-01-01T00:00");
   await end.getByRole("button").click();
-  await end.getByRole("alert").getByText("an instant to come").waitFor();
+  await end.getByRole("alert").getByText("an instant in the future").waitFor();
   await end.getByText("suspend or revoke it").waitFor();
   const move = page.getByRole("region", { name: "Change the group", exact: true });
   await page.route("**/group", (route) => route.continue({ postData: JSON.stringify({ group: "mony" }) }));
@@ -74,7 +74,7 @@ test("a key that is none of the account's, and a page that is none", async (t) =
   const others = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, mine.name);
   await page.goto(at(gateway, `keys/${others.keyId}`));
-  await page.getByText("Go back to your keys: this one is none of them.").waitFor();
+  await page.getByText("Go back to your keys: this key is not one of them.").waitFor();
   await page.goto(at(gateway, "keys/<script>"));
   await page.getByText("There is no such page.").waitFor();
   await page.goto(at(gateway, "nowhere"));
@@ -100,12 +100,12 @@ test("codes that are mistyped, unknown, over, or guessed too often", async (t) =
   await refused("", "Enter the code first.");
   await refused("HELLO", "must be a code: 17 letters and digits in groups");
   const mistyped = code.replace(/.$/, (last) => (last === "7" ? "8" : "7"));
-  await refused(mistyped, "The code was mistyped: its last symbol does not fit the others.");
-  await page.getByText("Compare it with what was sold, symbol by symbol.").waitFor();
+  await refused(mistyped, "The code has a typing error: its last character does not match the others.");
+  await page.getByText("Compare it with the code that was sold, character by character.").waitFor();
   await assertAccessible(page, t.name);
   await picture(page, "console-owner-code-mistyped-light");
-  await refused(taken, "there is none like it, it is void, or another account has it");
-  await page.getByText("Whoever sold it can look up what has become of it.").waitFor();
+  await refused(taken, "it does not exist, it is void, or another account has redeemed it");
+  await page.getByText("The seller can look up its state.").waitFor();
   // As people type it: small letters, blanks in place of dashes.
   await page.getByLabel("Code").fill(`  ${code.toLowerCase().replaceAll("-", " ")} `);
   await page.getByRole("button", { name: "Redeem" }).click();
@@ -151,6 +151,6 @@ test("in Chinese, with the gateway's own words where a figure is in them", async
   await page.getByLabel("同时请求数").fill("6");
   await page.getByRole("button", { name: "保存: 限制" }).click();
   await page.getByText("超过了管理员设定的上限。").waitFor();
-  await page.getByText("concurrency is above 5, at which the operator has capped it.").waitFor();
+  await page.getByText("concurrency is above the operator's cap of 5.").waitFor();
   assert.deepEqual(complaints, []);
 });
