@@ -330,7 +330,10 @@ export const groups = mapOf(
       multiplier: optional(factor({ description: "Factor for every price.", default: DEFAULTS.multiplier })),
       limits: optional(
         section(
-          { description: "Limits per account in this group, or per key (per_key)." },
+          {
+            description:
+              "Limits per account in this group, or per key (per_key). A rate that is left out is unlimited.",
+          },
           {
             requests_per_minute: optional(
               count({ description: "Requests per minute.", min: 1, max: LIMITS.perMinuteMax }),

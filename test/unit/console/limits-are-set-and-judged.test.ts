@@ -179,13 +179,13 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   await refused({ models: ["*x"] }, 400, "malformed", /models/);
   for (const [none, why] of Object.entries({
     "10.0.0.1/8": /has bits set after its prefix/,
-    "10.0.0.0/33": /no length of a prefix/,
-    "10.0.0.0/": /no length of a prefix/,
+    "10.0.0.0/33": /not a prefix length/,
+    "10.0.0.0/": /not a prefix length/,
     "10.0.0.999/8": /four numbers from 0 to 255/,
     "2001:db8::12345": /at most four hexadecimal digits/,
-    x: /no IP address/,
-    "10.0.0.0/8,11.0.0.0/8": /no length of a prefix/,
-    "": /no IP address/,
+    x: /not an IP address/,
+    "10.0.0.0/8,11.0.0.0/8": /not a prefix length/,
+    "": /not an IP address/,
   })) {
     const body = await refused({ addresses: ["10.0.0.0/8", none] }, 400, "malformed", /`addresses\[1\]`/);
     assert.match(body.error.remedy, why, none);
