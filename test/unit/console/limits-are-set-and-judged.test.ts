@@ -198,7 +198,7 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   await refused({ requests_per_minute: 8 }, 409, "above_cap", /`requests_per_minute` is above the operator's cap of 7/);
   await refused({ tokens_per_minute: 901 }, 409, "above_cap", /`tokens_per_minute` is above the operator's cap of 900/);
   await refused({ concurrency: 6 }, 409, "above_cap", /`concurrency` is above the operator's cap of 5/);
-  await refused(budget({ day: "1.000000001" }), 409, "above_cap", /above 1\.00 USD/);
+  await refused(budget({ day: "1.000000001" }), 409, "above_cap", /above the operator's cap of 1\.00 USD/);
   // A limit that was there before its cap keeps nobody from setting another one.
   assert.equal((await set({ concurrency: 5 })).status, 200);
   assert.equal((await set({ concurrency: 4 }, "caps")).status, 200);

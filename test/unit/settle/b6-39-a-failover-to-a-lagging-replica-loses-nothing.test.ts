@@ -91,7 +91,7 @@ test("row B6, 39: nothing missing, nothing double, and what a replica confirmed 
   const unsure = await admin(here.adminUrl, "POST", "/accounts/served/topups", late);
   const error = unsure.json.error as { code: string; message: string; remedy: string };
   assert.deepEqual([unsure.status, error.code], [503, "not_confirmed"]);
-  assert.match(error.message, /made on the store's primary, but no replica has confirmed it/);
+  assert.match(error.message, /made on the store's primary, but no replica confirmed it/);
   assert.match(error.remedy, /same id/);
   const before = await balanced(here.store, "served");
   assert.equal(charged(before).length, 6);
