@@ -92,7 +92,7 @@ test("a name that is there twice is refused, at the top and inside, as is what i
     ["POST", topUp, String.raw`{"id":"a","usd":"1.00","\u0075sd":"100.00"}`, "duplicate_member", /`usd` twice/],
     ["PUT", limits, '{"budgets_usd":{"day":"1.00","day":"9.00"}}', "duplicate_member", /`day` twice/],
     ["PUT", limits, '{"a":{"b":{"c":1,"c":2}}}', "duplicate_member", /`c` twice/],
-    ["POST", topUp, '{"id":"a","usd":"1.00",}', "not_json", /broken at byte 23/],
+    ["POST", topUp, '{"id":"a","usd":"1.00",}', "not_json", /invalid at byte 23/],
     ["POST", topUp, "[]", "not_json", /one JSON object/],
     ["POST", topUp, `{"a":${"[".repeat(40)}${"]".repeat(40)}}`, "not_json", /deeper than 32/],
     ["POST", topUp, '{"id":"a","usd":"1.00","__proto__":{}}', "unknown_member", /`__proto__`/],

@@ -67,7 +67,7 @@ test("FLUSHALL under load: 503 and not 401, nothing is made again, and after the
   const [, seen] = /tollgate store confirm ([0-9a-f]{12})\n/.exec(status.out) ?? [];
   assert.ok(seen, status.out);
   assert.match(status.out, /0 +empty +\S+ \(\d+ s\) +nothing\n/);
-  const waiting = Number(/wait for it: (\d+)\./.exec(status.out)?.[1]);
+  const waiting = Number(/wait for the store: (\d+)\./.exec(status.out)?.[1]);
   assert.ok(waiting >= 1, "charges of requests that ran wait");
   const followed = here.log.filter((line) => line.msg === FOLLOWED).length;
   assert.equal((await tollgate(here.adminUrl, "store", "confirm", seen)).status, 0);
