@@ -209,6 +209,7 @@ function envelopeOf(
     hasOwnTools: tools.hasOwn,
     options: optionsOf(facts.name, json),
     includeUsage: chat && asksForUsage(json.stream_options),
+    keepsReply: facts.name === "responses" && json.store !== false,
   };
 }
 

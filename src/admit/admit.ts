@@ -12,6 +12,7 @@ import type { AccountTag, WellFormedKey } from "../values/key.ts";
 import type { Envelope } from "../values/members/envelope.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { RequestId } from "../values/request-id.ts";
+import { holdWhatIsSent, mayBeKept } from "./kept-reply.ts";
 import { readKeyView } from "./key-view.ts";
 import { type Permit, permitOf } from "./permit.ts";
 import { type RefusingParts, refusedBy, storeRefusal } from "./refused.ts";
@@ -35,7 +36,7 @@ export interface AdmitInput {
 }
 
 export interface AdmitParts extends RefusingParts {
-  readonly store: Pick<Store, "admit" | "readKey">;
+  readonly store: Pick<Store, "admit" | "extend" | "readKey">;
   readonly catalog: () => Catalog;
   /** Resolves when this process has settled the account's pending charges; undefined if there are none. */
   readonly unsettled: (tag: AccountTag) => Promise<void> | undefined;
@@ -85,7 +86,10 @@ export async function admit(input: AdmitInput, parts: AdmitParts): Promise<Permi
     }
     if (answer.outcome === "refused") return refusedBy(answer, input, facts, catalog, parts);
     parts.seenKeys.noteGood(input.key.hash);
-    return permitOf(input, facts, quote, answer, catalog);
+    const permit = permitOf(input, facts, quote, answer, catalog);
+    if (!permit.growth || !mayBeKept(facts, permit.model)) return permit;
+    const held = await holdWhatIsSent(permit, answer, permit.growth, parts);
+    return { ...permitOf(input, facts, quote, held, catalog), growth: undefined };
   } catch (error) {
     if (asking) giveUp(asking, error, parts);
     return storeRefusal(error);

@@ -11,7 +11,6 @@ import type { Route } from "../values/catalog.ts";
 import type { Clock } from "../values/time.ts";
 import { unseenCalls } from "../values/tokens/tool-calls.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import type { HoldExtension } from "./hold-extension.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { EXPECTED_MS, type SeenCounts } from "./silence.ts";
 
@@ -78,8 +77,6 @@ interface LeftStream {
   /** The counts at this time. */
   readonly counts: SeenCounts;
   readonly delivered: boolean;
-  /** Undefined if the hold covers the maximum. */
-  readonly holdExtension: Pick<HoldExtension, "look"> | undefined;
 }
 
 /** If held input exceeds the likely input by more than this, it is worth waiting for a count. */
@@ -96,7 +93,7 @@ const BYTES_PER_TOKEN = 4_096;
 export function leavingOf(
   run: Run,
   admitted: Permit,
-  { route, tier, counts, delivered, holdExtension }: LeftStream,
+  { route, tier, counts, delivered }: LeftStream,
   parts: PipelineParts,
 ): Leaving | undefined {
   const upstream = parts.settings().upstreams.get(route.upstream);
@@ -128,8 +125,6 @@ export function leavingOf(
     covers(seen) {
       const permit = run.permit ?? admitted;
       if (permit.unmetered) return true;
-      // The client can read all of it later, so its hold grows like that of a stream whose client stays.
-      if (isReadLater && holdExtension) return holdExtension.look(seen) !== "stop";
       // Calls that were seen, and their results, are owed whether the reading continues or not.
       const { served: _, ...produced } = seen.produced;
       return costSoFar(permit, { ...seen, produced }, { cause: "client_gone", pace, tier }).cost < permit.hold;

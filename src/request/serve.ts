@@ -95,7 +95,7 @@ async function takeSteps(run: Run, parts: PipelineParts): Promise<Refusal | unde
   const noRoom = enterFlight(run, key, permit, parts);
   if (noRoom) return noRoom;
   run.asksToThink = asksToThink(read.json);
-  run.readsAgain = run.protocol === "responses" && read.json.store !== false;
+  run.readsAgain = read.envelope.keepsReply === true;
   run.streamed = read.envelope.stream;
   const convert = conversionOf(run, permit, read, parts);
   const answered = await pickUpstream(run, permit, read, convert, parts);

@@ -84,8 +84,7 @@ export class StreamBill {
   /** The client disconnects. @returns how the upstream is read from then on; undefined: it is stopped. */
   leaving(counts: SeenCounts, delivered: boolean): Leaving | undefined {
     const { route } = this.#answered;
-    const { holdExtension } = this;
-    const left = { route, tier: this.#tier, counts, delivered, holdExtension };
+    const left = { route, tier: this.#tier, counts, delivered };
     return leavingOf(this.#run, this.#admitted, left, this.#parts);
   }
 

@@ -15,13 +15,14 @@ import type { PipelineParts } from "../../request/run.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../../store/admission.ts";
 import type { LimitUsage } from "../../store/buckets.ts";
 import { decide, runningCards } from "../../store/decision.ts";
+import type { ExtendAnswer } from "../../store/extension.ts";
 import { keyScope } from "../../store/names.ts";
 import type { KeyView } from "../../store/records.ts";
 import { type Catalog, type Group, groupServes, type Model, type Route } from "../../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
 import type { KeyHash } from "../../values/key.ts";
 import type { Envelope } from "../../values/members/envelope.ts";
-import { type NanoUsd, nanoUsd } from "../../values/money.ts";
+import { leastNano, type NanoUsd, nanoUsd } from "../../values/money.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import { actionsFor, type RuleAction } from "../../values/rules.ts";
@@ -133,10 +134,18 @@ async function permitFor(
   if (!journal.health().usable) return refusal("journal_full");
   const facts: Envelope | Refusal = isRefusal(read) ? read : read.envelope;
   const key = { tag: seen.view.key.tag, hash: "" as KeyHash };
+  let foreseen: Admitted | AdmitRefused | undefined;
   return admit(
     { requestId: "" as RequestId, protocol, key, facts, address: "", holdTtlMs: 0, idempotency: undefined },
     {
-      store: { admit: async (ask) => foresee(seen, ask), readKey: async () => seen.view },
+      store: {
+        async admit(ask) {
+          foreseen = foresee(seen, ask);
+          return foreseen;
+        },
+        extend: async ({ target }) => foreseenHold(foreseen, target),
+        readKey: async () => seen.view,
+      },
       catalog: () => catalog,
       wallMs,
       unsettled: () => undefined,
@@ -144,6 +153,12 @@ async function permitFor(
       seenKeys: FORGETFUL,
     },
   );
+}
+
+/** The answer that `Store.extend` would give right after this admission. */
+function foreseenHold(admitted: Admitted | AdmitRefused | undefined, target: NanoUsd): ExtendAnswer {
+  if (admitted?.outcome !== "admitted") return { outcome: "gone" };
+  return { outcome: "held", hold: leastNano(target, nanoUsd(admitted.hold + (admitted.free ?? 0n))) };
 }
 
 /** The answer that `Store.admit` would give. */

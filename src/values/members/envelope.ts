@@ -42,6 +42,8 @@ export interface Envelope {
   readonly compacts: boolean;
   /** Whether the upstream reads stored data in addition to the body, of a size that only the upstream knows. */
   readonly readsStored?: boolean;
+  /** Whether an upstream that keeps responses keeps the reply, so that the client can read it again by its id. */
+  readonly keepsReply?: boolean;
   /**
    * A service tier, speed, region or output other than the standard one; it needs a price (ARCHITECTURE.md promise 14).
    */

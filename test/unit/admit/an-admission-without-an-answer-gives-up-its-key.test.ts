@@ -68,6 +68,7 @@ test("the reply of an admission is lost: 503, and its settlement frees hold and 
   };
   const lost = {
     readKey: store.readKey.bind(store),
+    extend: store.extend.bind(store),
     async admit(ask: Parameters<typeof store.admit>[0]): Promise<never> {
       assert.equal((await store.admit(ask)).outcome, "admitted");
       throw new StoreError("unavailable", "no reply");

@@ -58,6 +58,7 @@ async function asked(
     unsettled: () => (isPending ? settle() : undefined),
     store: {
       readKey: async () => undefined,
+      extend: async () => ({ outcome: "gone" }),
       async admit(ask) {
         assert.equal(isSettled, asks.length === 1, "the second time what was unsettled is settled");
         asks.push(ask);

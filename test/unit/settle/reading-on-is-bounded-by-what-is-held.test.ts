@@ -43,12 +43,7 @@ function leave(now: { readonly permit?: Permit; readonly counts?: SeenCounts; re
     left: { add: () => () => {} },
   } as unknown as PipelineParts;
   const run = { asksToThink: false, permit } as unknown as Run;
-  const leaving = leavingOf(
-    run,
-    PERMIT,
-    { tier: undefined, route: ROUTE, counts, delivered: true, holdExtension: undefined },
-    parts,
-  );
+  const leaving = leavingOf(run, PERMIT, { tier: undefined, route: ROUTE, counts, delivered: true }, parts);
   assert.ok(leaving);
   return leaving;
 }

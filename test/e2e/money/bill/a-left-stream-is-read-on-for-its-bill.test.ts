@@ -8,7 +8,6 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import test, { type TestContext } from "node:test";
-import { setImmediate } from "node:timers/promises";
 import type { Settings } from "../../../../src/values/settings.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
@@ -292,20 +291,6 @@ test("an answer that its server keeps is read to its end and charged to whoever 
   await Promise.race([readingOn(one), stopped]);
   // Longer than any other stream is read on.
   one.clock.advance(3 * GRACE_MS);
-  upstream.end(completed(4_000));
-  const { memo, line } = await theLine(one);
-  assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 4_000, "client_gone"]);
-});
-
-test("the hold of an answer without a limit grows while it is read on, as if its client had stayed", async (t) => {
-  const one = await scene(t);
-  const upstream = await leftWithId(one, { store: undefined, max_output_tokens: undefined });
-  await readingOn(one);
-  const held = async () => (await one.here.store.getAccount(one.account.tag))?.held ?? 0n;
-  const first = await held();
-  // More than its first hold is for.
-  upstream.write(event({ type: "response.output_text.delta", output_index: 0, delta: "word ".repeat(150) }));
-  for (; (await held()) <= first; await setImmediate()) assert.ok(!upstream.closed, "it is not read on");
   upstream.end(completed(4_000));
   const { memo, line } = await theLine(one);
   assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 4_000, "client_gone"]);

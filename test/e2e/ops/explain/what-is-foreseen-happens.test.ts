@@ -27,9 +27,17 @@ const accounts = new Map<string, TestAccount>();
 before(async () => {
   here = await startGatewayHere({
     config: (places) =>
-      testConfig(places, ({ groups }) => ({
-        groups: { money: { models: [...groups.money.models, "blind*"] } },
+      testConfig(places, ({ groups, upstreams }) => ({
+        groups: { money: { models: [...groups.money.models, "blind*", "keeping"] } },
+        upstreams: { "up-keeping": { ...upstreams["up-responses"], stateful: true } },
         models: {
+          keeping: {
+            plans: ["free"],
+            price: { input: "1", output: "10" },
+            context_tokens: 9000,
+            default_output_tokens: 100,
+            routes: [{ upstream: "up-keeping" }],
+          },
           blind: {
             plans: ["free"],
             price: { input: "1", output: "10" },
@@ -48,6 +56,7 @@ before(async () => {
     await make(`card part, ${protocol}`, { group: "cards", usd: "0" });
     await grant(`card part, ${protocol}`, "pro", PART);
   }
+  await make("kept part", { usd: "0.08" });
   await make("double", { group: "double-money" });
   await make("no card", { group: "cards" });
   await make("card", { group: "cards", usd: "0" });
@@ -123,6 +132,9 @@ const IMAGE_TURN: Readonly<Record<Protocol, Fields>> = {
   responses: { input: [{ role: "user", content: [{ type: "input_image", image_url: image }] }] },
 };
 
+/** A stream whose upstream keeps the reply, if the client speaks responses. */
+const KEPT: Fields = { model: "keeping", stream: true, store: undefined };
+
 const CASES: readonly Case[] = [
   { account: "rich", expected: "200" },
   { account: "rich", fields: () => ({ stream: true }), expected: "200" },
@@ -164,6 +176,16 @@ const CASES: readonly Case[] = [
   { account: "no card", fields: () => ({ model: "other-family" }), expected: "403 group_mismatch" },
   { account: "poor", expected: "403 insufficient_balance" },
   { account: "part", expected: "200" },
+  {
+    account: "rich",
+    fields: (p) => ({ ...KEPT, [LIMIT_FIELD[p]]: p === "messages" ? 100 : undefined }),
+    expected: "200",
+  },
+  {
+    account: "kept part",
+    fields: (p) => ({ ...KEPT, [LIMIT_FIELD[p]]: p === "messages" ? 100 : undefined }),
+    expected: "200",
+  },
   { account: "no card", expected: "403 no_entitlement" },
   { account: "card elsewhere", expected: "403 no_entitlement" },
   { account: "card used", expected: "403 quota_used" },
@@ -233,6 +255,8 @@ test("the cases reach a lowered limit, a lossy translation and a route that cann
   };
   await here.store.credit(accountOf("part, chat").tag, { id: "again", amount: PART, kind: "topup", note: "" });
   assert.match((await told("part, chat", "chat", {})).clamped, /^max_tokens=\d+$/);
+  const kept = await told("kept part", "responses", { ...KEPT, max_output_tokens: undefined });
+  assert.match(kept.clamped, /^max_output_tokens=\d\d\d\d$/);
   const lossy = await told("rich", "chat", { model: "messages-1", seed: 7 });
   assert.deepEqual(lossy.routes[0].dropped, ["seed"]);
   assert.equal(lossy.routes[0].upstream, undefined, "an owner is told no name of an upstream");
