@@ -65,6 +65,7 @@ const PARTS = {
   "sign-in-drop": ["common", "sign-ins"],
   "sign-ins-read": ["common", "sign-ins"],
   rights: [],
+  "write-probe": [],
 } as const;
 
 type ScriptName = keyof typeof PARTS;

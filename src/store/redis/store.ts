@@ -147,7 +147,7 @@ interface RedisStoreParts {
 
 function redisStore({ beside, ...shared }: RedisStoreParts): Store {
   const { runner, scripts, fitness, parts, notices: noticeWriter } = shared;
-  const health = new HealthCheck(runner, fitness);
+  const health = new HealthCheck(runner, scripts, fitness);
   const context: ScriptContext = {
     runner,
     scripts,

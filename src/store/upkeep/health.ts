@@ -3,7 +3,7 @@
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Clock } from "../../values/time.ts";
-import { type Store, StoreError } from "../contract.ts";
+import { type Store, StoreAwayError, StoreError } from "../contract.ts";
 import type { AwayLog } from "./away-log.ts";
 
 const CHECK_EVERY_MS = 1_000;
@@ -38,6 +38,7 @@ export function watchHealth(parts: {
   let failingSinceMs = parts.hasAnswered ? undefined : Number.NEGATIVE_INFINITY;
   /** Why a store that answers must not be used; undefined while no fault is known. */
   let unfit: string | undefined;
+  let failure = NO_ANSWER;
   let stopped = false;
   let cancel = () => {};
   metrics.storeUp.set(parts.hasAnswered ? 1 : 0);
@@ -58,6 +59,7 @@ export function watchHealth(parts: {
         if (reason !== unfit) log.error({ reason }, "the store is not fit for use");
       }
       failingSinceMs ??= clock.monotonicMs();
+      failure = failureOf(error);
       unfit = reason;
     }
     metrics.storeUp.set(failingSinceMs === undefined ? 1 : 0);
@@ -68,7 +70,7 @@ export function watchHealth(parts: {
     reasons() {
       if (unfit !== undefined) return [isUnfit(unfit)];
       const failing = failingSinceMs !== undefined && clock.monotonicMs() - failingSinceMs >= UNREADY_AFTER_MS;
-      return failing ? [NO_ANSWER] : [];
+      return failing ? [failure] : [];
     },
     unfit: () => (unfit === undefined ? undefined : isUnfit(unfit)),
     stop() {
@@ -80,6 +82,12 @@ export function watchHealth(parts: {
 
 const NO_ANSWER = "the store does not answer";
 const isUnfit = (reason: string): string => `the store is not fit for use: ${reason}`;
+
+/** A store that has answered says why it cannot be used. */
+function failureOf(error: unknown): string {
+  const hasAnswered = error instanceof StoreError && !(error instanceof StoreAwayError);
+  return hasAnswered ? `the store cannot be used now: ${error.message}` : NO_ANSWER;
+}
 
 /** Why a store that has answered must not be used; undefined if it has not answered. */
 function unfitness(error: unknown): string | undefined {
@@ -94,7 +102,7 @@ export async function problemOf(store: Pick<Store, "check">): Promise<string | u
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     const reason = unfitness(error);
-    return reason === undefined ? NO_ANSWER : isUnfit(reason);
+    return reason === undefined ? failureOf(error) : isUnfit(reason);
   }
 }
 

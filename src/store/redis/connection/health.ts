@@ -1,18 +1,22 @@
 /**
  * The health of Redis: whether it, or a part of a cluster, answers and is fit for use, and which incarnation answers.
  */
+import { errorText } from "../../../values/program/error-text.ts";
 import { type StepOutcome, StoreError } from "../../contract.ts";
+import type { Script, Scripts } from "../scripts.ts";
 import { isOfRights } from "./rights.ts";
 import type { Runner } from "./runner.ts";
 
 /** Checks Redis repeatedly. A warning is passed on when it begins, and not again while it lasts. */
 export class HealthCheck {
   readonly #runner: Runner;
+  readonly #writeProbe: Script;
   readonly #fitness: FitnessOptions;
   #warnings: ReadonlySet<string> = new Set();
 
-  constructor(runner: Runner, fitness: FitnessOptions) {
+  constructor(runner: Runner, scripts: Scripts, fitness: FitnessOptions) {
     this.#runner = runner;
+    this.#writeProbe = scripts["write-probe"];
     this.#fitness = fitness;
   }
 
@@ -20,7 +24,10 @@ export class HealthCheck {
   async check(): Promise<void> {
     const found = new Set<string>();
     try {
-      await checkHealth(this.#runner, { ...this.#fitness, warn: (message) => found.add(message) });
+      await checkHealth(this.#runner, this.#writeProbe, {
+        ...this.#fitness,
+        warn: (message) => found.add(message),
+      });
     } finally {
       for (const message of found) if (!this.#warnings.has(message)) this.#fitness.warn(message);
       this.#warnings = found;
@@ -28,21 +35,24 @@ export class HealthCheck {
   }
 }
 
-async function checkHealth(runner: Runner, fitness: FitnessOptions): Promise<void> {
+async function checkHealth(runner: Runner, writeProbe: Script, fitness: FitnessOptions): Promise<void> {
   const { rights } = runner;
   const { warn } = fitness;
-  const infos = await runner.step(async (redis) => {
+  const answers = await runner.step(async (redis) => {
     try {
-      return someOf(await redis.infos());
+      const nodes = redis.primaries();
+      return someOf(nodes, await redis.infos());
     } catch (error) {
       // The user may lack the right to INFO itself; the error then also names its other missing rights.
       if (isOfRights(String(error))) await rights?.check(warn);
       throw error;
     }
   });
-  for (const info of infos) checkFitness(info, fitness);
+  for (const { info } of answers) checkFitness(info, fitness);
+  const problems = await Promise.all(
+    answers.map(({ node, info }) => whyNoWrite(info) ?? whyNoSave(info, () => runOn(runner, node, writeProbe))),
+  );
   // A failed part of a cluster affects only its own accounts.
-  const problems = infos.map(whyNoWrite);
   if (problems[0] !== undefined && !problems.includes(undefined)) throw unfit(problems[0]);
   await runner.step(async () => rights?.check(warn));
 }
@@ -60,10 +70,23 @@ function allOf(infos: readonly PromiseSettledResult<string>[]): string[] {
   });
 }
 
-/** The answers received. A cluster part that is down affects only its own accounts (docs/failure-model.md row B7). */
-function someOf(infos: readonly PromiseSettledResult<string>[]): string[] {
-  const answered = infos.filter((info) => info.status === "fulfilled").map((info) => info.value);
-  return answered.length > 0 ? answered : allOf(infos);
+/** INFO of a server. */
+interface InfoOf {
+  readonly node: string;
+  readonly info: string;
+}
+
+/**
+ * The answers received, or the error if there is none. A cluster part that is down affects only its own accounts
+ * (docs/failure-model.md row B7).
+ * @param nodes the servers that were asked, in the same order.
+ */
+function someOf(nodes: readonly string[], infos: readonly PromiseSettledResult<string>[]): InfoOf[] {
+  const answered = infos.flatMap((info, at) =>
+    info.status === "fulfilled" ? [{ node: nodes[at] ?? "", info: info.value }] : [],
+  );
+  if (answered.length === 0) allOf(infos);
+  return answered;
 }
 
 /*
@@ -116,6 +139,26 @@ function whyNoWrite(info: string): string | undefined {
     return "Redis has no replica that keeps up (min-replicas-to-write) and accepts no writes";
   if (facts.get("aof_last_write_status") !== "err") return undefined;
   return "Redis cannot write its append-only file (is its disk full?) and accepts no writes";
+}
+
+/**
+ * The same for a Redis whose last snapshot failed. INFO does not tell whether it accepts writes all the same
+ * (`stop-writes-on-bgsave-error`), so a script is sent that could write.
+ */
+async function whyNoSave(info: string, probe: () => Promise<unknown>): Promise<string | undefined> {
+  if (parseInfo(info).get("rdb_last_bgsave_status") !== "err") return undefined;
+  try {
+    await probe();
+    return undefined;
+  } catch (error) {
+    // Any other failure is found by the next INFO.
+    if (!errorText(error).includes("MISCONF")) return undefined;
+    return "Redis cannot save its snapshot (is its disk full?) and accepts no writes (stop-writes-on-bgsave-error)";
+  }
+}
+
+function runOn(runner: Runner, node: string, script: Script): Promise<unknown> {
+  return runner.step((redis) => redis.runOn(node, script, []));
 }
 
 /**

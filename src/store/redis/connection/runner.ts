@@ -97,11 +97,11 @@ export class Runner {
     } catch (error) {
       refuseDefect(error);
       const outcome = isOfThisStep(error) ? "refused" : "unknown";
-      const message = `Redis did not answer: ${errorText(error)}`;
+      const text = errorText(error);
       if (replyOf(error) !== undefined) {
-        throw new StoreError("unavailable", message, { cause: error, outcome });
+        throw new StoreError("unavailable", `Redis answered with an error: ${text}`, { cause: error, outcome });
       }
-      throw new StoreAwayError("unavailable", message, { cause: error, outcome });
+      throw new StoreAwayError("unavailable", `Redis did not answer: ${text}`, { cause: error, outcome });
     }
   }
 }
