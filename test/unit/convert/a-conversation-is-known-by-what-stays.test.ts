@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rule 8: prompt_cache_key, metadata.user_id, the client's session, else how the conversation
- * begins.
+ * docs/translation-rules.md rule 8: a conversation is recognized by prompt_cache_key, metadata.user_id or the client's
+ * session, else by a hash of its beginning.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -21,7 +21,7 @@ const BEGINNINGS: readonly (readonly [Protocol, (...turns: object[]) => Record<s
 ];
 
 for (const [protocol, body] of BEGINNINGS) {
-  test(`${protocol}: later turns change nothing, another beginning does`, () => {
+  test(`${protocol}: later turns keep the hash, and another beginning changes it`, () => {
     const first = hashOf(protocol, body(user("hello")));
     assert.match(first, /^[0-9a-f]{32}$/);
     assert.equal(hashOf(protocol, body(user("hello"), assistant("hi"), user("and now?"))), first);
@@ -29,7 +29,7 @@ for (const [protocol, body] of BEGINNINGS) {
     assert.notEqual(hashOf(protocol, { ...body(user("hello")), instructions: "be brief", system: "be brief" }), first);
   });
 
-  test(`${protocol}: other accounts and other models have conversations of their own`, () => {
+  test(`${protocol}: another account or another model gives another hash`, () => {
     const first = hashOf(protocol, body(user("hello")));
     for (const scope of [
       ["account-2", "model-1"],
@@ -40,7 +40,7 @@ for (const [protocol, body] of BEGINNINGS) {
   });
 }
 
-test("what the client names goes before its session, and that before the text", () => {
+test("the client's own name for the conversation takes precedence over its session, and the session over the text", () => {
   const named = hashOf("responses", { prompt_cache_key: "a", input: "hello" }, "session-1");
   assert.equal(hashOf("responses", { prompt_cache_key: "a", input: "other" }, "session-2"), named);
   const byUser = hashOf("messages", { metadata: { user_id: "a" }, messages: [user("hello")] });
@@ -50,7 +50,7 @@ test("what the client names goes before its session, and that before the text", 
   assert.notEqual(hashOf("chat", { messages: [user("hello")] }, "session-2"), bySession);
 });
 
-test("odd shapes have a hash too, and a first turn of megabytes is read in part", () => {
+test("a body of an odd shape has a hash, and only part of a first turn of megabytes is hashed", () => {
   for (const json of [{}, { input: 7 }, { messages: [null, 3] }, { metadata: { user_id: 7 }, prompt_cache_key: "" }]) {
     for (const protocol of ["chat", "messages", "responses"] as const) assert.equal(hashOf(protocol, json).length, 32);
   }

@@ -1,7 +1,7 @@
 /**
- * Frames that differ from the last one by their text only are passed on by their bytes (src/convert/delta-template.ts). What
- * the client gets, what is counted and what is a fault must be as if each had been parsed: a comment between two frames
- * makes the second one be parsed.
+ * A frame that differs from the last one only in its text is passed on by its bytes, without parsing
+ * (src/convert/delta-template.ts). The bytes sent to the client, the counts and the faults must be the same as if each
+ * frame were parsed. The tests put a comment between two frames to make the gateway parse the second one.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -40,7 +40,7 @@ function openExchange(protocol: Protocol, { openEnded = false, renamed = false, 
   return exchange;
 }
 
-/** What can be known of a stream: its bytes, its counts, its end. */
+/** What can be observed of a stream: its bytes, its counts, its end. */
 function outcome({ text, fault, converter }: Told) {
   return { text: text.replaceAll(COMMENT, ""), fault, ended: converter.ended, counts: converter.counts() };
 }
@@ -183,7 +183,7 @@ function parse(frames: readonly Buffer[]): Buffer[] {
   return frames.flatMap((frame) => [Buffer.from(COMMENT), frame]);
 }
 
-/** How a stream is ended that may not go on. */
+/** The bytes that end a stream whose hold cannot be extended. */
 function truncated(exchange: Exchange, pieces: readonly Buffer[]): string {
   const converter = exchange.stream();
   for (const piece of pieces) if (!converter.ended && !converter.fault) converter.push(piece);
@@ -196,7 +196,7 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
 }
 
 for (const protocol of PROTOCOL_NAMES) {
-  test(`${protocol}: bytes, counts and end are as if each frame were parsed, however the stream is cut`, () => {
+  test(`${protocol}: bytes, counts and end are the same as if each frame were parsed, however the stream is cut`, () => {
     const cuts = fc.array(fc.nat(20_000), { maxLength: 12 });
     fc.assert(
       fc.property(events, cuts, openings, (list, places, opened) => {
@@ -217,7 +217,7 @@ for (const protocol of PROTOCOL_NAMES) {
     );
   });
 
-  test(`${protocol}: of 200 deltas that come at once few are parsed, also where each is a chunk of its own`, (t) => {
+  test(`${protocol}: of 200 deltas fewer than five are parsed, in one chunk or each in its own`, (t) => {
     const parsing = t.mock.method(JSON, "parse");
     const frames = Array.from({ length: 200 }, (_, i) => frameOf(protocol, "plain", `word ${i}`, i + 1));
     const first = Buffer.from(`data: ${FIRST[protocol]}\n\n`);
@@ -233,7 +233,7 @@ for (const protocol of PROTOCOL_NAMES) {
     }
   });
 
-  test(`${protocol}: more deltas than a run has, of all kinds of texts, come at once`, () => {
+  test(`${protocol}: more deltas than a run holds, with all kinds of texts, arrive in one chunk`, () => {
     for (const renamed of [false, true]) {
       const texts = ["a", " word", "é", "日本", "😀", "42"];
       const frames = Array.from({ length: 1_300 }, (_, i) => frameOf(protocol, "known", texts[i % 6] ?? "", i + 1));
@@ -243,7 +243,7 @@ for (const protocol of PROTOCOL_NAMES) {
     }
   });
 
-  test(`${protocol}: the same comes of it one push after another, after each of them`, () => {
+  test(`${protocol}: each push gives the same output and counts as with parsing`, () => {
     const frames = Array.from({ length: 40 }, (_, i) => frameOf(protocol, "plain", i % 3 ? "word" : "wörd", i + 1));
     const all = [Buffer.from(`data: ${FIRST[protocol]}\n\n`), ...frames];
     const byBytes = openExchange(protocol).stream();
@@ -257,7 +257,7 @@ for (const protocol of PROTOCOL_NAMES) {
     }
   });
 
-  test(`${protocol}: what is counted is the same whether it has been asked for before`, () => {
+  test(`${protocol}: counts are the same whether or not they were read before`, () => {
     const kinds = ["plain", "plain", "usage", "plain", "known", "plain", "finish", "usage"];
     const frames = kinds.map((kind, i) => frameOf(protocol, kind, "a", i + 1));
     const end = Buffer.from(protocol === "messages" ? 'data: {"type":"message_stop"}\n\n' : "data: [DONE]\n\n");
@@ -272,7 +272,7 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.equal(asked.counts().final, true);
   });
 
-  test(`${protocol}: an event over the size limit is refused, whatever came before it`, () => {
+  test(`${protocol}: an event over the size limit is refused after deltas that were passed by their bytes`, () => {
     const frames = ["a", "b", "c", "x".repeat(5_000_000)].map((text, i) => frameOf(protocol, "plain", text, i + 1));
     const all = [Buffer.from(`data: ${FIRST[protocol]}\n\n`), ...frames];
     const { fault } = tell(openExchange(protocol), [Buffer.concat(all)]);
@@ -280,7 +280,7 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 }
 
-test("a frame that differs from the template in any one byte, or that is not all there, is not taken", () => {
+test("a frame that is incomplete or differs from the template in any other byte does not match it", () => {
   for (const last of ["", ',"n":"ab"', ',"number":12', ',"x":true']) {
     const frame = Buffer.from(`data: {"id":"chunk-0123456789","text":"words"${last}}\n\n`);
     const varying = {
@@ -319,7 +319,7 @@ const NAMED: Readonly<Record<Protocol, string>> = {
 };
 
 for (const protocol of PROTOCOL_NAMES) {
-  test(`${protocol}: an event over several data lines is given the client's name of the model like any other`, () => {
+  test(`${protocol}: an event over several data lines gets the client's name of the model like any other`, () => {
     const told = (data: string) => {
       const { text } = tell(openExchange(protocol, { renamed: true }), [Buffer.from(`data: ${data}\n\n`)]);
       const [, json] = /^data: (.*)$/m.exec(text) ?? [];
@@ -331,7 +331,7 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 }
 
-test("a template keeps nothing of the bytes that it was made of", () => {
+test("a template keeps no reference to the buffers from which it was made", () => {
   const frame = Buffer.from('data: {"model":"upstream","text":"words"}\n\n');
   const sent = Buffer.from('data: {"model":"ours","text":"words"}\n\n');
   const template = DeltaTemplate.of(frame, sent, { text: "text" });

@@ -1,6 +1,7 @@
 /**
- * An error in a 200 (docs/translation-rules.md rules 46 and 50) is read alike, whatever the client speaks: whether a server of its own
- * protocol or of another one has said it decides neither whose fault it is nor what becomes of the upstream's health.
+ * An error in a 200 (docs/translation-rules.md rules 46 and 50) is read in the same way for every client protocol.
+ * Whether the server speaks the client's own protocol or another one changes neither who is at fault nor what is
+ * recorded about the upstream's health.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -31,7 +32,7 @@ function exchangeOf(client: Protocol, upstream: Protocol, stream: boolean, capab
 
 const frame = (payload: object) => Buffer.from(`data: ${JSON.stringify(payload)}\n\n`);
 
-/** What each protocol's server makes of an error, in a stream and as a whole reply. */
+/** How each protocol's server writes an error, in a stream and as a whole reply. */
 const STREAMED: Readonly<Record<Protocol, readonly ((error: object) => Buffer)[]>> = {
   chat: [(error) => frame({ error })],
   messages: [(error) => frame({ type: "error", error })],
@@ -57,7 +58,7 @@ const ERRORS: readonly (readonly [object, string])[] = [
 ];
 
 for (const upstream of PROTOCOL_NAMES) {
-  test(`of a ${upstream} server`, () => {
+  test(`an error of a ${upstream} server has the same cause for every client, streamed and whole`, () => {
     for (const client of PROTOCOL_NAMES) {
       for (const [error, cause] of ERRORS) {
         const what = `${client} client: ${JSON.stringify(error)}`;
@@ -74,7 +75,7 @@ for (const upstream of PROTOCOL_NAMES) {
   });
 }
 
-test("stop strings for a responses server are watched for here, whatever its model's capabilities say", () => {
+test("stop strings for a responses server are matched by the gateway, whatever the model's capabilities say", () => {
   const said = { id: "msg_1", type: "message", role: "assistant", status: "completed" };
   const text = { type: "output_text", text: "before END after", annotations: [] };
   const reply = { id: "resp_1", object: "response", status: "completed", output: [{ ...said, content: [text] }] };
@@ -84,7 +85,7 @@ test("stop strings for a responses server are watched for here, whatever its mod
   assert.deepEqual([choices[0].message.content, choices[0].finish_reason], ["before ", "stop"]);
 });
 
-test("what a failed stream has said can be referred to by an item with an index of its own", () => {
+test("the item that carries what a failed stream has said has an output index of its own", () => {
   const stream = exchangeOf("responses", "chat", true).stream();
   const delta = { id: "c", object: "chat.completion.chunk", choices: [{ index: 0, delta: { content: "half a" } }] };
   const sent = [...stream.push(frame(delta)), ...stream.push(frame({ error: { message: "gone" } }))].map(

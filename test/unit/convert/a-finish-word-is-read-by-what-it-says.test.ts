@@ -1,4 +1,4 @@
-/** docs/translation-rules.md rule 43. */
+/** docs/translation-rules.md rule 43: a finish reason is read in the words of any server. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ChatWatcher } from "../../../src/convert/chat/watch.ts";
@@ -11,13 +11,13 @@ import { OWN } from "./references/rig.ts";
 import { routeTo } from "./request/translate.ts";
 import { clientRequest } from "./translate/rig.ts";
 
-test("words that say that nothing has ended yet are none", () => {
+test("an empty or unspecified finish reason is no finish reason", () => {
   for (const word of ["", "null", "none", "FINISH_REASON_UNSPECIFIED", null, undefined, 7, {}]) {
     assert.equal(finishOf(word), undefined, String(word));
   }
 });
 
-test("the graver of two reasons counts, whichever stands first", () => {
+test("of two finish reasons in one word the more severe counts, in either order", () => {
   assert.equal(finishOf("stop: SAFETY"), "refusal");
   assert.equal(finishOf("MAX_TOKENS, stop"), "output-limit");
   assert.equal(finishOf("function_call_filter: UNEXPECTED_TOOL_CALL"), "failure");
@@ -25,13 +25,13 @@ test("the graver of two reasons counts, whichever stands first", () => {
   assert.equal(finishOf("ToolCalls"), "tool-calls");
 });
 
-test("a word with hyphens is the word with underscores", () => {
+test("a finish reason with hyphens is read like one with underscores", () => {
   assert.equal(finishOf("tool-calls"), "tool-calls");
   assert.equal(finishOf("stop-sequence"), "stop-sequence");
   assert.equal(finishOf("pause-turn"), "pause");
 });
 
-test("only members get another word: text that says the same stays", () => {
+test("only the member is rewritten: text that contains the same words stays", () => {
   const said = JSON.stringify({ content: '"finish_reason":"SAFETY"', finish_reason: "SAFETY" });
   const own = JSON.stringify({ content: '"finish_reason":"SAFETY"', finish_reason: "content_filter" });
   assert.equal(
@@ -41,7 +41,7 @@ test("only members get another word: text that says the same stays", () => {
 });
 
 for (const word of ["", "null"]) {
-  test(`a stream whose chunks all say "${word}" and that breaks off has not ended`, () => {
+  test(`a stream whose chunks all have the finish reason "${word}" and that breaks off is truncated`, () => {
     const watcher = new ChatWatcher({ includeUsage: false, rename: undefined, choices: 1 });
     const reader = new SseReader();
     const chunk = { choices: [{ index: 0, delta: { content: "half" }, finish_reason: word }] };
@@ -54,7 +54,7 @@ for (const word of ["", "null"]) {
   });
 }
 
-/** What a watcher passes of these chunks. */
+/** What a watcher passes on of these chunks. */
 function watched(watcher: ChatWatcher, chunks: readonly object[]): string {
   const reader = new SseReader();
   reader.feed(Buffer.from(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")));
@@ -63,7 +63,7 @@ function watched(watcher: ChatWatcher, chunks: readonly object[]): string {
   return out;
 }
 
-test("a choice that has said why it stopped has ended, also where chunks without such a word follow", () => {
+test("a choice with a finish reason has ended, even if chunks without one follow", () => {
   const chunk = (delta: object, finish_reason: string | null) => ({ choices: [{ index: 0, delta, finish_reason }] });
   const chunks = [chunk({ content: "whole" }, null), chunk({}, "stop"), chunk({}, null), chunk({}, "")];
   const ended = new ChatWatcher({ includeUsage: false, rename: undefined, choices: 1 });
@@ -75,7 +75,7 @@ test("a choice that has said why it stopped has ended, also where chunks without
   assert.equal(Buffer.from(cut.truncate(NO_USAGE)).toString(), "data: [DONE]\n\n", "one reason is enough");
 });
 
-/** What a client gets of a whole reply of its own protocol. */
+/** What a client of the same protocol gets of a whole reply. */
 function passedOn(protocol: "chat" | "messages", reply: string): string {
   const said = { model: "m", max_tokens: 50, messages: [{ role: "user", content: "hi" }] };
   const permitted = { outputLimit: undefined, strict: false };
@@ -86,13 +86,13 @@ function passedOn(protocol: "chat" | "messages", reply: string): string {
   return Buffer.from(read.body).toString();
 }
 
-test("an input of a tool keeps a member that is called as the reason", () => {
+test("a tool's input keeps a member with the name of the stop reason", () => {
   const said = (word: string) =>
     `{"model":"m-upstream","content":[{"type":"tool_use","id":"t","name":"f","input":{"stop_reason":"MAX_TOKENS"}}], "stop_reason": "${word}","usage":{"input_tokens":1,"output_tokens":1}}`;
   assert.equal(besideModel(passedOn("messages", said("STOP"))), besideModel(said("end_turn")));
 });
 
-test("arguments that are an object keep such a member, and each choice gets its own word", () => {
+test("arguments that are an object keep such a member, and each choice gets its own finish reason", () => {
   const call = '{"id":"c","type":"function","function":{"name":"f","arguments":{"finish_reason":"SAFETY"}}}';
   const said = (one: string, two: string) =>
     `{"model":"m-upstream","choices":[ {"index":0,"finish_reason":"${one}","message":{"tool_calls":[${call}]}} ,{"index":1,"message":{"content":"x"},"finish_reason" : "${two}"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`;
@@ -100,7 +100,7 @@ test("arguments that are an object keep such a member, and each choice gets its 
   assert.equal(besideModel(passedOn("chat", said("stop", "SAFETY"))), besideModel(said("stop", "content_filter")));
 });
 
-/** A reply without its model's name, which is another matter. */
+/** A reply without the name of its model, which is not compared here. */
 function besideModel(reply: string): string {
   return reply.replace(/^\{"model":"[^"]*",/, "{");
 }

@@ -1,4 +1,4 @@
-/** A stream that ends within its last frame: what the gateway writes behind it is a frame of its own. */
+/** If a stream ends within its last frame, the gateway completes that frame before it writes its own. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openPassthrough } from "../../../src/convert/passthrough/passthrough.ts";
@@ -11,7 +11,7 @@ const CHUNK = { id: "c", object: "chat.completion.chunk", created: 1, model: "m"
 const TEXT = { ...CHUNK, choices: [{ index: 0, delta: { content: "hi" }, finish_reason: null }] };
 const END = { ...CHUNK, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
 
-/** What a client is sent of it. */
+/** The bytes that a client is sent for this stream. */
 function sentOf(bytes: string): Buffer {
   const request = clientRequest("chat", { model: "m", messages: [{ role: "user", content: "hi" }], stream: true });
   const exchange = openPassthrough(request, { ...routeTo("chat"), upstreamModel: "m" }, PERMITTED, CONTEXT);
@@ -21,14 +21,14 @@ function sentOf(bytes: string): Buffer {
   return Buffer.concat(frames.map((frame) => frame.bytes));
 }
 
-/** The same as it is read, frame by frame. */
+/** The data of the frames that a client is sent. */
 function read(bytes: string): string[] {
   const reader = new SseReader();
   reader.feed(sentOf(bytes));
   const found: string[] = [];
   for (let event = reader.next(); event; event = reader.next())
     if (event.data) found.push(Buffer.from(event.data).toString());
-  assert.deepEqual(reader.end(), [], "nothing is left without its end");
+  assert.deepEqual(reader.end(), [], "no frame is incomplete");
   return found;
 }
 
@@ -40,21 +40,21 @@ for (const [name, last] of [
   ["a carriage return", "\r"],
   ["both", "\r\n"],
 ] as const) {
-  test(`behind the last frame: ${name}`, () => {
+  test(`the last frame is completed before the next one if it ends with ${name}`, () => {
     assert.deepEqual(read(`data: ${text}\n\ndata: ${end}${last}`), [text, end, "[DONE]"]);
     assert.deepEqual(read(`data: ${text}\n\ndata: ${end}\n\ndata: [DONE]${last}`), [text, end, "[DONE]"]);
   });
 }
 
-test("half a comment, or an event's name without its data, is no part of what follows", () => {
+test("half a comment, or an event name without data, is not joined to the frame that follows", () => {
   for (const rest of [": bye", "event: x", "event: x\n", "id: 1\r"])
     assert.deepEqual(read(`data: ${text}\n\ndata: ${end}\n\n${rest}`), [text, end, "[DONE]"], rest);
 });
 
-test("what was there stays as it came, and no more is written than a frame needs", () => {
+test("the bytes of the upstream stay as they are, and only what completes the frame is added", () => {
   const before = `data: ${text}\n\n`;
   for (const [rest, written] of [
-    // The blank line is there, but for a line feed that might have belonged to it.
+    // The blank line is complete, except for a line feed that might have followed.
     [`data: ${text}\r\r`, `data: ${text}\r\r`],
     [`data: ${text}\r\n\r`, `data: ${text}\r\n\r`],
     [`data: ${text}\r\n`, `data: ${text}\r\n\n\n`],

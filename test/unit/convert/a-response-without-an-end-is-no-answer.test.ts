@@ -1,4 +1,7 @@
-/** docs/translation-rules.md rule 46: on every route, whole, streamed, and as one object in place of a stream. */
+/**
+ * docs/translation-rules.md rule 46: an unfinished response is a fault on every route: whole, streamed, and as one
+ * object instead of a stream.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openExchange } from "../../../src/convert/bridge.ts";
@@ -32,14 +35,14 @@ for (const client of ["chat", "responses"] as const) {
     const isFault = status !== "completed";
     const body = JSON.stringify({ id: "resp_1", object: "response", model: "m", status, output: [MESSAGE] });
 
-    test(`a response that is ${status} is ${isFault ? "none" : "one"} for a ${client} client`, () => {
+    test(`a response with the status ${status} is ${isFault ? "a fault" : "an answer"} for a ${client} client`, () => {
       assert.equal("reason" in opened(client, false).whole(Buffer.from(body)), isFault);
       assert.equal(isFaultyStream(client, body), isFault);
     });
   }
 
   for (const status of ["failed", "cancelled"]) {
-    test(`a stream that completes what is ${status} fails for a ${client} client`, () => {
+    test(`a stream that completes with the status ${status} fails for a ${client} client`, () => {
       const begun = { id: "resp_1", model: "m", status: "in_progress", output: [] };
       const events = [
         { type: "response.created", response: begun },

@@ -1,9 +1,9 @@
-/** Which names are the model that was asked for, and which are another. */
+/** Which names in a reply denote the model that was asked for, and which denote another model. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { AnsweredModel, isSameModel } from "../../../src/convert/answered-model.ts";
 
-/** Asked for, answered with. */
+/** The name that was asked for, and the name in the reply. */
 const SAME: readonly (readonly [string, string])[] = [
   ["gpt-5.1", "gpt-5.1"],
   ["gpt-5.1", "gpt-5.1-2025-11-13"],
@@ -37,16 +37,17 @@ const OTHERS: readonly (readonly [string, string])[] = [
   ["big", "big-1"],
 ];
 
-for (const [asked, answered] of SAME) test(`${answered} is ${asked}`, () => assert.ok(isSameModel(asked, answered)));
+for (const [asked, answered] of SAME)
+  test(`${answered} is the same model as ${asked}`, () => assert.ok(isSameModel(asked, answered)));
 for (const [asked, answered] of OTHERS) {
-  test(`${answered} is not ${asked}`, () => {
+  test(`${answered} is another model than ${asked}`, () => {
     assert.ok(!isSameModel(asked, answered));
     assert.ok(isSameModel(asked, answered, [answered]));
     assert.ok(isSameModel(asked, answered, ["*"]));
   });
 }
 
-/** Payloads of a reply, and the other model that they name. */
+/** Payloads of a reply, and the other model that they name, if any. */
 const REPLIES: readonly (readonly [string, readonly object[], string | undefined])[] = [
   ["chunks of the model", [{ model: "m" }, { model: "m" }, { choices: [] }], undefined],
   ["a chunk of another", [{ model: "m" }, { model: "dear" }, { model: "dearest" }], "dear"],
@@ -63,7 +64,7 @@ const REPLIES: readonly (readonly [string, readonly object[], string | undefined
 ];
 
 for (const [name, payloads, other] of REPLIES) {
-  test(`${name}: ${String(other).slice(0, 20)}`, () => {
+  test(`${name}: ${other === undefined ? "no other model" : String(other).slice(0, 20)}`, () => {
     const answered = new AnsweredModel("m", undefined);
     for (const payload of payloads) answered.see({ ...payload });
     assert.equal(answered.other, other);

@@ -1,4 +1,4 @@
-// Which requests say of themselves that their model may write out of sight (docs/decisions/what-leaving-costs.md).
+// Which requests ask for reasoning, or for reasoning that is not shown (docs/decisions/what-leaving-costs.md).
 import assert from "node:assert/strict";
 import test from "node:test";
 import { asksToThink } from "../../../src/convert/thinking-asked.ts";
@@ -26,7 +26,7 @@ const THINKING: readonly object[] = [
   { chat_template_kwargs: { reasoning_effort: "high" } },
 ];
 
-/** What a server would have shown, it now leaves out or holds back. */
+/** Requests by which a server leaves out or holds back reasoning that it would have shown. */
 const HIDING: readonly object[] = [
   { reasoning: { exclude: true } },
   { include_reasoning: false },
@@ -46,6 +46,7 @@ const NEITHER: readonly object[] = [
 
 for (const [says, bodies] of [[true, [...THINKING, ...HIDING]] as const, [false, NEITHER] as const]) {
   for (const body of bodies) {
-    test(`${JSON.stringify(body)}: ${says}`, () => assert.equal(asksToThink({ ...body }), says));
+    test(`${JSON.stringify(body)} ${says ? "asks" : "does not ask"} for reasoning, shown or hidden`, () =>
+      assert.equal(asksToThink({ ...body }), says));
   }
 }

@@ -1,10 +1,10 @@
-// Names of an upstream's error and its word for an end go to the log as the reason of an attempt: only words, since a server
-// can quote a prompt there (docs/failure-model.md row 72).
+// The names of an upstream's error and its finish reason are logged as the reason of an attempt. Because a server can
+// quote a prompt there, only single words are logged (docs/failure-model.md row 72).
 import assert from "node:assert/strict";
 import test from "node:test";
 import { brokenOff, reported } from "../../../src/convert/watch.ts";
 
-test("words are told, anything else is `other`", () => {
+test("single words are logged, and anything else is logged as `other`", () => {
   assert.equal(reported("api_error", "engine.dead:1-x").reason, "the upstream reported api_error/engine.dead:1-x");
   assert.equal(reported(undefined, 400, "x").reason, "the upstream reported 400");
   for (const quote of ["a secret prompt", "geheim\n", "x".repeat(41), "pâté", ""]) {

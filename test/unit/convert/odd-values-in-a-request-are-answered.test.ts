@@ -1,4 +1,7 @@
-/** ARCHITECTURE.md promises 10 and 14: what stands where a word or an id is expected, and is none, is passed or refused. */
+/**
+ * ARCHITECTURE.md promises 10 and 14: a value of another type where a word or an id is expected is passed on or
+ * refused, and never crashes.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readEnvelope } from "../../../src/accept/envelope.ts";
@@ -9,7 +12,7 @@ import type { Protocol } from "../../../src/values/protocol.ts";
 import { CONTEXT } from "./request/translate.ts";
 import { routeOf } from "./translate/rig.ts";
 
-/** What the upstream is sent, or the refusal. */
+/** The body that the upstream is sent, or the refusal. */
 function sent(protocol: Protocol, members: object, route: RouteFacts): string | Refusal {
   const read = readEnvelope(protocol, Buffer.from(JSON.stringify({ model: "m", ...members })));
   assert.ok(!isRefusal(read));
@@ -18,13 +21,13 @@ function sent(protocol: Protocol, members: object, route: RouteFacts): string | 
   return isRefusal(exchange) ? exchange : Buffer.from(exchange.request.body).toString();
 }
 
-test("a type of thinking that is no word switches nothing off", () => {
+test("a thinking type that is not a string is passed on and does not count as switched off", () => {
   const route = { ...routeOf("messages", { thinkingOff: "reject" }), upstreamModel: "m" };
   const members = { max_tokens: 9, messages: [{ role: "user", content: "hi" }], thinking: { type: { toString: 1 } } };
   assert.match(sent("messages", members, route) as string, /"thinking":\{"type":\{"toString":1\}\}/);
 });
 
-test("an id that is no text is refused where ids reach something, and data elsewhere", () => {
+test("an id that is not a string is refused for a stateful upstream and passed on for any other", () => {
   for (const [item, param] of [
     [{ type: "reasoning", id: ["rs_1"], summary: [] }, "input[0].id"],
     [{ type: "mcp_approval_response", approval_request_id: ["mcpr_1"], approve: true }, "input[0].approval_request_id"],
@@ -37,7 +40,7 @@ test("an id that is no text is refused where ids reach something, and data elsew
   }
 });
 
-test("whatever chat's store says, but no, goes upstream as no", () => {
+test("any value of chat's store except null goes upstream as false", () => {
   const route = { ...routeOf("chat"), upstreamModel: "m" };
   const of = (store: unknown) => sent("chat", { messages: [{ role: "user", content: "hi" }], store }, route) as string;
   for (const store of [true, 1, "true", {}]) assert.match(of(store), /"store":false\}$/);

@@ -1,6 +1,6 @@
 /**
  * A client may add any members, in any case and with any escapes, at the top of a body or in the objects below it that
- * bill: what goes upstream has listed names only, and none that a lenient server would take for another.
+ * affect the price. Only listed names go upstream, and none that a lenient server could take for another.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -30,7 +30,7 @@ function requestOf(protocol: Protocol, text: string): ClientRequest | undefined 
   return isRefusal(read) ? undefined : { protocol, model: "m", stream: false, ...read };
 }
 
-/** What a route's upstream is sent; undefined when it is refused. */
+/** The exchange with a route's upstream; undefined if the request is refused. */
 function sent(client: Protocol, upstream: Protocol, text: string, passedMembers?: PassedMembers, openaiNative = false) {
   const request = requestOf(client, text);
   const route = { ...routeOf(upstream, { openaiNative }), upstreamModel: "m", passedMembers };
@@ -38,7 +38,7 @@ function sent(client: Protocol, upstream: Protocol, text: string, passedMembers?
   return exchange === undefined || isRefusal(exchange) ? undefined : exchange;
 }
 
-test("where a tool runs, and what it is given there, goes upstream as it came", () => {
+test("where a tool runs and what it is given there goes upstream unchanged", () => {
   const skill =
     '{"type":"inline","name":"n","description":"d","source":{"type":"base64","media_type":"application/zip","data":"AA=="}}';
   const policy =
@@ -56,7 +56,7 @@ test("where a tool runs, and what it is given there, goes upstream as it came", 
   }
 });
 
-/** The names of a body that its protocol does not list, or that could be taken for listed ones. */
+/** The names in a body that its protocol does not list, or that a server could take for listed ones. */
 function strange(protocol: Protocol, body: Uint8Array): readonly string[] {
   const scan = scanJson(body);
   assert.ok(!isJsonFault(scan));
@@ -64,7 +64,7 @@ function strange(protocol: Protocol, body: Uint8Array): readonly string[] {
   return fault ? [...surplus, fault.path] : surplus;
 }
 
-/** Names as a client might write them: listed ones bent, those of other servers, and anything. */
+/** Names as a client might write them: listed ones in another spelling, those of other servers, and anything. */
 function namesOf(shape: Shape): fc.Arbitrary<string> {
   const listed = fc.constantFrom(...shape.standings.keys());
   const bent = fc
@@ -80,14 +80,14 @@ function bend(char: string, die: number): string {
   return die === 2 ? `${char}_` : char;
 }
 
-/** A name's JSON, now and then with escapes. */
+/** A name as JSON, on request with escapes. */
 function spelled(name: string, escapes: boolean): string {
   const plain = JSON.stringify(name);
   if (!escapes) return plain;
   return `"${[...plain.slice(1, -1)].map((char, index) => (index % 2 === 0 && /[a-z_]/.test(char) ? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}` : char)).join("")}"`;
 }
 
-/** Members as JSON text, those below shaped ones included. */
+/** Members as JSON text, with members inside those whose shape is listed. */
 function membersOf(shape: Shape, depth: number): fc.Arbitrary<string> {
   const member = fc
     .tuple(namesOf(shape), fc.integer({ min: 0, max: 19 }), fc.constantFrom("1", '"x"', "true", "null", "{}", "[]"))
@@ -102,7 +102,7 @@ function membersOf(shape: Shape, depth: number): fc.Arbitrary<string> {
 
 for (const client of PROTOCOL_NAMES) {
   for (const upstream of PROTOCOL_NAMES) {
-    test(`from ${client} to ${upstream}`, () => {
+    test(`from ${client} to ${upstream}: no unlisted name reaches the upstream`, () => {
       let reached = 0;
       fc.assert(
         fc.property(membersOf(MEMBERS[client], 2), fc.boolean(), fc.boolean(), (members, before, openaiNative) => {
@@ -120,7 +120,7 @@ for (const client of PROTOCOL_NAMES) {
   }
 }
 
-test("an upstream that gets unknown members gets none that could be taken for a listed one", () => {
+test("an upstream that accepts unknown members gets none that it could take for a listed one", () => {
   fc.assert(
     fc.property(membersOf(MEMBERS.chat, 2), (members) => {
       const text = `{${BASES.chat}${members === "" ? "" : `,${members}`}}`;
@@ -142,7 +142,7 @@ test("an upstream that gets unknown members gets none that could be taken for a 
 
 const UNLISTED = `{ "num_ctx": 9 ,${BASES.chat}, "reasoning":{"effort" : "low","budget":1}, "seed": 9007199254740993 }`;
 
-test("what is left out is named, and every other byte stays", () => {
+test("unlisted members are left out and named, and every other byte stays", () => {
   const exchange = sent("chat", "chat", UNLISTED);
   assert.ok(exchange);
   assert.equal(
@@ -153,7 +153,7 @@ test("what is left out is named, and every other byte stays", () => {
   assert.equal(exchange.translation, "lossy; dropped=num_ctx,reasoning.budget");
 });
 
-test("what is passed by configuration passes byte for byte, and nothing is named", () => {
+test("members that the configuration lets through pass byte for byte and are not named", () => {
   for (const passed of [
     { all: true, names: new Set<string>() },
     { all: false, names: new Set(["num_ctx", "reasoning.budget"]) },
@@ -165,14 +165,14 @@ test("what is passed by configuration passes byte for byte, and nothing is named
   }
 });
 
-test("a translation names what nobody knows beside what it cannot carry, and the latter alone is counted by name", () => {
+test("a translation names unlisted members after those it cannot carry, and counts the unlisted ones", () => {
   const exchange = sent("chat", "messages", UNLISTED);
   assert.ok(exchange);
   assert.equal(exchange.translation, "lossy; dropped=seed,reasoning.effort,num_ctx,reasoning.budget");
   assert.equal(exchange.request.unlisted, 2);
 });
 
-test("a count is asked for with listed members only", () => {
+test("a request to count tokens has listed members only", () => {
   for (const protocol of ["messages", "responses"] as const) {
     const request = requestOf(protocol, `{"num_ctx":1,${BASES[protocol]},"keep_alive":"1h"}`);
     assert.ok(request);
@@ -182,7 +182,7 @@ test("a count is asked for with listed members only", () => {
   }
 });
 
-test("a client that wants nothing left out is told the first name", () => {
+test("a strict request is refused with the first unlisted name", () => {
   for (const upstream of PROTOCOL_NAMES) {
     const request = requestOf("chat", `{${BASES.chat},"num_ctx":9}`);
     assert.ok(request);
@@ -192,7 +192,7 @@ test("a client that wants nothing left out is told the first name", () => {
   }
 });
 
-test("what is spliced is spliced into what is left", () => {
+test("members that the gateway adds go into objects from which unlisted members were removed", () => {
   const request = requestOf("chat", `{${BASES.chat},"stream":true,"stream_options":{"x":1},"thinking":{"y":2}}`);
   assert.ok(request);
   const exchange = openExchange({ ...request, stream: true }, routeOf("chat"), PERMITTED, CONTEXT);
@@ -201,7 +201,7 @@ test("what is spliced is spliced into what is left", () => {
   assert.deepEqual([stream_options, thinking], [{ include_usage: true }, {}]);
 });
 
-/** What refers to a server's memory, at the top of a body or in an object of its own. */
+/** Members that refer to state at a server, at the top of a body or in an object of their own. */
 const STATE: readonly (readonly [Protocol, string, string])[] = [
   ["chat", '"previous_response_id":"r"', "previous_response_id"],
   ["chat", '"kv_transfer_params":{}', "kv_transfer_params"],
@@ -212,7 +212,7 @@ const STATE: readonly (readonly [Protocol, string, string])[] = [
 
 for (const [protocol, member, param] of STATE) {
   for (const upstream of PROTOCOL_NAMES) {
-    test(`${protocol}: ${member} reaches no memory of a server that speaks ${upstream}`, () => {
+    test(`${protocol}: ${member} is refused for a server that speaks ${upstream}`, () => {
       const request = requestOf(protocol, `{${BASES[protocol]},${member}}`);
       assert.ok(request);
       const refused = openExchange(request, routeOf(upstream, { openaiNative: true }), PERMITTED, CONTEXT);
@@ -222,7 +222,7 @@ for (const [protocol, member, param] of STATE) {
   }
 }
 
-test("where unknown members pass, a client's __proto__ is data and stands for no member of ours", () => {
+test("if unknown members pass, a client's __proto__ is data and replaces no member of the gateway", () => {
   const options = '{"stream_options":{"include_usage":true}}';
   const text = `{${BASES.chat},"stream":true,"__proto__":${options}}`;
   const request = requestOf("chat", text);

@@ -1,4 +1,7 @@
-/** ARCHITECTURE.md promises 6 and 14: a hosted tool without a price goes, wherever it is offered, and every other byte stays. */
+/**
+ * ARCHITECTURE.md promises 6 and 14: a hosted tool without a price is left out wherever it is offered, and every other
+ * byte stays.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readEnvelope } from "../../../src/accept/envelope.ts";
@@ -9,13 +12,13 @@ import { CONTEXT } from "./request/translate.ts";
 import { routeOf } from "./translate/rig.ts";
 
 const HOSTED = '{"type":"web_search"}';
-/** Numbers that a double does not hold, and white space. */
+/** Numbers that a double cannot hold, and white space. */
 const OWN =
   '{"type":"function","name":"f", "parameters":{"maximum":12345678901234567890,"minimum":-0,"default":1e400,"const":1.0}}';
 
 const HEAD = '{"model":"m","store":false,';
 
-/** The body without its beginning that goes upstream, and what is named as left out. */
+/** The body that goes upstream, without its beginning, and the names that were left out. */
 function sent(protocol: Protocol, members: string): readonly [string, readonly string[]] {
   const read = readEnvelope(protocol, Buffer.from(`${HEAD}${members}}`));
   assert.ok(!isRefusal(read), members);
@@ -51,7 +54,7 @@ const CASES: readonly (readonly [string, string])[] = [
   ],
 ];
 
-test("responses: at the top, in a namespace, in an item", () => {
+test("responses: an unpriced tool is left out at the top, in a namespace and in an item", () => {
   for (const [members, expected] of CASES) {
     const [body, dropped] = sent("responses", members);
     assert.equal(body, expected);
@@ -59,7 +62,7 @@ test("responses: at the top, in a namespace, in an item", () => {
   }
 });
 
-test("where nothing is left out, nothing changes", () => {
+test("if nothing is left out, no byte changes", () => {
   const members = `"input":"a", "tools":[${OWN} , {"type":"namespace","name":"n","tools":[ ${OWN} ]}]`;
   assert.equal(sent("responses", members)[0], members);
 });

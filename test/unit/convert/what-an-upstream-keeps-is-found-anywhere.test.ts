@@ -1,6 +1,6 @@
 /**
- * Whatever part of a conversation, or of its tools, names what an upstream keeps, the request is refused by its place
- * (ARCHITECTURE.md promise 14); data of the client's own that looks like it is not entered.
+ * If any part of a conversation or of its tools names an object that an upstream stores, the request is refused and the
+ * part is named (ARCHITECTURE.md promise 14). Similar names inside the client's own data are not searched.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import type { JsonObject } from "../../../src/values/json-object.ts";
 import type { Protocol } from "../../../src/values/protocol.ts";
 import { scanJson } from "../../../src/wire/json.ts";
 
-/** Where the first part that is refused stands. */
+/** The path of the first part that is refused. */
 function placeIn(protocol: Protocol, json: JsonObject): string | undefined {
   const body = Buffer.from(JSON.stringify(json));
   const scan = scanJson(body);
@@ -17,7 +17,7 @@ function placeIn(protocol: Protocol, json: JsonObject): string | undefined {
   return refusedState({ protocol, body, json, scan, model: "m", stream: false })?.facts.param;
 }
 
-/** Parts that name what is kept, and the member that says so. */
+/** Parts that name a stored object, and the member that names it. */
 const PARTS: readonly (readonly [JsonObject, string])[] = [
   [{ type: "input_file", file_id: "file_1" }, "file_id"],
   [{ type: "container_upload" }, "type"],
@@ -30,7 +30,7 @@ const PARTS: readonly (readonly [JsonObject, string])[] = [
   [{ type: "file_search", vector_store_ids: "vs_1" }, "vector_store_ids"],
 ];
 
-/** Members that have the same names and keep nothing. */
+/** Members of the same names that name no stored object. */
 const HARMLESS: readonly JsonObject[] = [
   { type: "text", text: "container_upload", file_id: null },
   { type: "code_interpreter", container: { type: "auto" } },
@@ -58,7 +58,7 @@ const PLACES: readonly (readonly [Protocol, (part: JsonObject) => JsonObject, st
   ["responses", (part) => ({ input: [{ role: "user", output: [part] }] }), "input[0].output[0]"],
 ];
 
-test("a part that names what is kept is refused by its place", () => {
+test("a part that names a stored object is refused with its path", () => {
   for (const [protocol, around, place] of PLACES) {
     for (const [part, member] of PARTS) {
       const json = around(part);
@@ -67,24 +67,24 @@ test("a part that names what is kept is refused by its place", () => {
   }
 });
 
-test("sound that was made before is named by its id", () => {
+test("an earlier audio output is refused by its id", () => {
   const around = (audio: unknown) => ({ messages: [{ role: "assistant", audio }] });
   assert.equal(placeIn("chat", around({ id: "audio_1" })), "messages[0].audio.id");
   assert.equal(placeIn("chat", around({ id: ["audio_1"] })), "messages[0].audio.id");
   assert.equal(placeIn("chat", around([{ id: "audio_1" }])), "messages[0].audio[0].id");
 });
 
-test("of several the first is named", () => {
+test("of several parts the first is named", () => {
   const [file] = PARTS[0] as (typeof PARTS)[0];
   const later = { role: "user", content: [file, file] };
   assert.equal(placeIn("chat", { messages: [{ role: "user" }, later, later] }), "messages[1].content[0].file_id");
 });
 
-test("what only looks like it goes through", () => {
+test("members that only look like references pass", () => {
   for (const part of HARMLESS) assert.equal(placeIn("chat", { messages: [{ content: [part] }, part] }), undefined);
 });
 
-/** Tools that name what is kept, or a container of another size, and the member that says so. */
+/** Tools that name a stored object or a container of another size, and the member that does so. */
 const TOOLS: readonly (readonly [JsonObject, string])[] = [
   [{ type: "file_search", vector_store_ids: ["vs_1"] }, "vector_store_ids"],
   [{ type: "file_search", vector_store_ids: "vs_1" }, "vector_store_ids"],
@@ -110,7 +110,7 @@ const TOOLS: readonly (readonly [JsonObject, string])[] = [
   ],
 ];
 
-/** Where a body may offer tools. */
+/** The places where a body may offer tools. */
 const OFFERS: readonly (readonly [Protocol, (tool: JsonObject) => JsonObject, string])[] = [
   ["responses", (tool) => ({ tools: [{ type: "function", name: "f" }, tool] }), "tools[1]"],
   ["responses", (tool) => ({ tools: [{ type: "namespace", name: "n", tools: [tool] }] }), "tools[0].tools[0]"],
@@ -120,7 +120,7 @@ const OFFERS: readonly (readonly [Protocol, (tool: JsonObject) => JsonObject, st
   ["messages", (tool) => ({ messages: [], tools: [tool] }), "tools[0]"],
 ];
 
-test("a tool that names what is kept, or a larger container, is refused wherever it is offered", () => {
+test("a tool that names a stored object or a larger container is refused wherever it is offered", () => {
   for (const [protocol, around, place] of OFFERS) {
     for (const [tool, member] of TOOLS) {
       const json = around(tool);
@@ -129,7 +129,7 @@ test("a tool that names what is kept, or a larger container, is refused wherever
   }
 });
 
-test("a tool that runs in what is made for the request, or at the client's, goes through", () => {
+test("a tool that runs in a new container or at the client passes", () => {
   for (const tool of [
     { type: "code_interpreter", container: { type: "auto", file_ids: [], memory_limit: "1g" } },
     { type: "code_interpreter", container: { type: "auto", memory_limit: null, network_policy: { type: "disabled" } } },
@@ -144,7 +144,7 @@ test("a tool that runs in what is made for the request, or at the client's, goes
     for (const [protocol, around] of OFFERS) assert.equal(placeIn(protocol, around(tool)), undefined);
 });
 
-test("system texts are looked at as the conversation is, and references in the middle of a message", () => {
+test("references are also found in system texts and in the middle of a message", () => {
   const file = [{ type: "input_file", file_id: "file_1" }];
   assert.equal(placeIn("responses", { instructions: [{ content: file }] }), "instructions");
   const reference = { type: "item_reference", id: "rs_1" };
@@ -154,7 +154,10 @@ test("system texts are looked at as the conversation is, and references in the m
   assert.equal(placeIn("messages", { system: [{ type: "document", source }] }), "system[0].source.file_id");
 });
 
-/** Bodies whose names are doubled or written with escapes, so that another parser reads more of them than ours; what is refused. */
+/**
+ * Bodies with duplicate or escaped names, from which another parser reads more than this one does, and the name that is
+ * refused.
+ */
 const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
   ["chat", '{"messages":[{"content":[{"type":"file","file":{"file_id":"f","file_id":null}}]}]}', "file[].file_id"],
   ["chat", '{"messages":[{"content":[{"type":"file","file":{"file_id":"f"},"file":null}]}]}', "content[].file"],
@@ -186,14 +189,14 @@ const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
   ["chat", '{"messages":[{"audio":{"id":"audio_1"},"audio":null}]}', "messages[].audio"],
   ["chat", '{"messages":[{"audio":{"id":"audio_1","id":null}}]}', "audio[].id"],
   ["responses", '{"input":[{"type":"item_reference","id":"rs_1","type":"message"}]}', "input[].type"],
-  // Nothing else in them says that there could be something to find.
+  // In these no other member is a sign that there could be a reference.
   ["chat", '{"messages":[{"content":[{"\\u0066ile_id":"f"}]}]}', "content[].file_id"],
   ["responses", '{"tools":[{"type":"shell","skills":[{"id":"s"}],"skills":[]}]}', "tools[].skills"],
   ["responses", '{"tools":[{"memory_limit":"64g","memory_limit":"1g"}]}', "tools[].memory_limit"],
   ["responses", '{"tools":[{"input_image_mask":"f","input_image_mask":null}]}', "tools[].input_image_mask"],
   ["responses", '{"tools":[{"container":"c","container":null}]}', "tools[].container"],
   ["responses", '{"tools":[{"vector_store_ids":["v"],"vector_store_ids":null}]}', "tools[].vector_store_ids"],
-  // What a server that takes the first of two would be offered, or would open.
+  // Tools and addresses that a server that takes the first of two members would use.
   [
     "responses",
     '{"input":[{"type":"additional_tools","tools":[{"type":"web_search"}],"tools":[{"type":"function","name":"f"}]}]}',
@@ -231,7 +234,7 @@ const DOUBTED: readonly (readonly [Protocol, string, string])[] = [
   ["chat", '{"messages":[{"content":[{"images":["gs://a"],"images":["https://a.b"]}]}]}', "content[].images"],
 ];
 
-test("a name that decides what is reached stands once, and as it is", () => {
+test("a name that decides what is reached may not be duplicated or escaped", () => {
   for (const [protocol, text, param] of DOUBTED) {
     const body = Buffer.from(text);
     const scan = scanJson(body);
@@ -242,7 +245,7 @@ test("a name that decides what is reached stands once, and as it is", () => {
   }
 });
 
-test("where ids alone reach something, an id stands once", () => {
+test("for a stateful upstream an id may not be duplicated or escaped", () => {
   const route = { upstream: "u", stateful: true };
   for (const [item, param] of [
     ['{"type":"reasoning","id":"rs_1","id":"x","summary":[]}', "input[].id"],
@@ -259,7 +262,7 @@ test("where ids alone reach something, an id stands once", () => {
   }
 });
 
-test("state in a list is found as it is alone", () => {
+test("state in a list is found like state in an object", () => {
   const { diagnostics, prompt_cache_options } = {
     diagnostics: { previous_message_id: "msg_1" },
     prompt_cache_options: { comparison_response_id: "resp_1" },
@@ -276,14 +279,14 @@ test("state in a list is found as it is alone", () => {
   );
 });
 
-test("a tool that a change brings is one", () => {
+test("a tool that a tool change adds is checked like any other", () => {
   for (const tool of [{ tool: { file_ids: ["f"] } }, { tool: { definition: { container: { file_ids: ["f"] } } } }]) {
     const found = placeIn("messages", { messages: [{ content: [{ type: "tool_addition", tool_changes: [tool] }] }] });
     assert.match(found ?? "", /^messages\[0\]\.content\[0\]\.tool_changes\[0\]\.tool\..*file_ids$/);
   }
 });
 
-test("an item in a list of its own is none, and skills that are kept are named", () => {
+test("an item inside a nested list is refused, and stored skills are named", () => {
   const call = { type: "code_interpreter_call", container_id: "cntr_1" };
   assert.equal(placeIn("responses", { input: [{ role: "user", content: "a" }, [call]] }), "input[1]");
   for (const skill of ["s", { skill_id: "s" }, { id: "s" }, { source: { file_id: "f" } }, [{ skill_id: "s" }]]) {

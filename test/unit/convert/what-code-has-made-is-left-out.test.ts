@@ -1,6 +1,7 @@
 /**
- * A result of code execution that comes back without the files it made: their ids are everybody's who shares the upstream's
- * credential (ARCHITECTURE.md promise 14), and a client that sends back what it was given goes on.
+ * The ids of files that code execution produced are left out of a result that a client sends back: such an id is valid
+ * for everyone who shares the upstream's credential (ARCHITECTURE.md promise 14). The conversation continues without
+ * them.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -16,7 +17,7 @@ const ROUTE = { ...routeOf("messages"), upstreamModel: "m" };
 const QUESTION = '{"role":"user","content":"draw"}';
 const CALL = '{"type":"server_tool_use","id":"srvtoolu_1","name":"bash_code_execution","input":{"command":"x"}}';
 
-/** What a turn ran, written as no encoder of ours would. */
+/** A turn with two code executions, in a spelling that no encoder of this project produces. */
 const turn = (bash: string, python: string, more = "") =>
   `{"role": "assistant","content":[${CALL},{ "type":"bash_code_execution_tool_result", "tool_use_id":"srvtoolu_1",` +
   `"content":{"type":"bash_code_execution_result","stdout":"1.50 \\u00e9", "return_code":0.0,"content":${bash}${more}}},` +
@@ -38,7 +39,7 @@ function requestOf(text: string): ClientRequest {
 
 const PERMITTED = { outputLimit: undefined, strict: false };
 
-/** The body that the upstream gets and the answer's header, or the member that is refused. */
+/** The upstream's body and the answer's header, or the member that is refused. */
 function sent(text: string, strict = false) {
   const exchange = openExchange(requestOf(text), ROUTE, { ...PERMITTED, strict }, CONTEXT);
   if (isRefusal(exchange)) return exchange.facts.param;
@@ -47,11 +48,11 @@ function sent(text: string, strict = false) {
 
 const BOTH = "lossy; dropped=messages.bash_code_execution_output,messages.code_execution_output";
 
-test("the files go and are named, and every other byte stays", () => {
+test("the files are left out and named, and every other byte stays", () => {
   assert.deepEqual(sent(bodyOf(turn(BASH, PYTHON), QUESTION)), [bodyOf(turn("[]", "[]"), QUESTION), BOTH]);
 });
 
-test("what is written elsewhere in the body has its right place", () => {
+test("other changes to the body still apply at their right positions", () => {
   const request = requestOf(bodyOf(turn(BASH, PYTHON)).replace('"model":"m",', "").replace(/\}$/, ',"model":"m"}'));
   const route = { ...ROUTE, upstreamModel: "other" };
   const exchange = openExchange(request, route, { ...PERMITTED, outputLimit: 5 }, CONTEXT);
@@ -62,7 +63,7 @@ test("what is written elsewhere in the body has its right place", () => {
   );
 });
 
-test("an output without an id is no file, and a block beside one keeps its bytes", () => {
+test("an output without an id is kept, and a block next to it keeps its bytes", () => {
   const beside = '{ "type":"tool_result", "tool_use_id":"t","content":[ ] }';
   const unnamed = '{ "type":"bash_code_execution_output" }';
   const at = (bash: string) => bodyOf(turn(bash, "[]").replace('{"type":"text"', `${beside},{"type":"text"`));
@@ -73,7 +74,7 @@ test("an output without an id is no file, and a block beside one keeps its bytes
   assert.deepEqual(sent(at(`[${unnamed}]`)), [at(`[${unnamed}]`), undefined]);
 });
 
-test("what a result has besides, and results that made nothing, stay as they are", () => {
+test("other content of a result, and results without files, stay as they are", () => {
   const nothing = bodyOf(turn("[]", "[]"), QUESTION);
   assert.deepEqual(sent(nothing), [nothing, undefined]);
   const [body, named] = sent(bodyOf(turn(`[{"type":"text","text":"a"},${BASH.slice(1)}`, "[]"))) as [string, string];
@@ -81,11 +82,11 @@ test("what a result has besides, and results that made nothing, stay as they are
   assert.equal(named, "lossy; dropped=messages.bash_code_execution_output");
 });
 
-test("a client that wants nothing left out is told where the first one stands", () => {
+test("a strict request is refused with the path of the first file", () => {
   assert.equal(sent(bodyOf(turn("[]", PYTHON)), true), "messages[1].content[2].content.content[0].file_id");
 });
 
-test("any other place of a file's id is refused as ever", () => {
+test("a file id in any other place is refused", () => {
   const output = '{"type":"bash_code_execution_output","file_id":"file_1"}';
   for (const [block, place] of [
     [output, "content[0].file_id"],
@@ -108,7 +109,7 @@ test("any other place of a file's id is refused as ever", () => {
   }
 });
 
-test("a conversation that names very many is refused", () => {
+test("a conversation with more than 256 files is refused", () => {
   const files = (count: number) => `[${Array.from({ length: count }, () => PYTHON.slice(1, -1)).join(",")}]`;
   assert.deepEqual(sent(bodyOf(turn("[]", files(256)))), [
     bodyOf(turn("[]", "[]")),
@@ -117,7 +118,7 @@ test("a conversation that names very many is refused", () => {
   assert.equal(sent(bodyOf(turn("[]", files(257)))), "messages[1].content[2].content.content[0].file_id");
 });
 
-test("another protocol has no such results: a block that looks like one is refused", () => {
+test("in another protocol a block that looks like such a result is refused", () => {
   const text = bodyOf(turn(BASH, "[]"));
   const read = readEnvelope("chat", Buffer.from(text));
   assert.ok(!isRefusal(read));
@@ -127,7 +128,7 @@ test("another protocol has no such results: a block that looks like one is refus
   assert.equal(exchange.facts.param, "messages[1].content[1].content.content[0].file_id");
 });
 
-test("a name that stands twice, of which one would be left, is refused", () => {
+test("a duplicate member, of which one would keep its files, is refused", () => {
   const twice = `,"content":[{"type":"bash_code_execution_output","file_id":"file_9"}]`;
   for (const more of [twice, twice.replace('"content"', '"cont\\u0065nt"')]) {
     const refused = sent(bodyOf(turn(BASH, "[]", more)));
@@ -135,7 +136,7 @@ test("a name that stands twice, of which one would be left, is refused", () => {
   }
 });
 
-test("they are not counted either", () => {
+test("the files are left out of a count request as well", () => {
   const request = countedOf(requestOf(bodyOf(turn(BASH, PYTHON))));
   assert.equal(countFault(request), undefined);
   const counted = encodeCount(request, ROUTE);

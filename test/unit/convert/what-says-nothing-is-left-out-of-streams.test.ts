@@ -1,4 +1,7 @@
-/** docs/translation-rules.md rule 48: the same protocol is no stricter than translation. */
+/**
+ * docs/translation-rules.md rule 48: events without content are tolerated on a route of the client's own protocol as in
+ * a translation.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ChatWatcher } from "../../../src/convert/chat/watch.ts";
@@ -31,7 +34,7 @@ function seen(watcher: Watcher, stream: string): string {
   return out;
 }
 
-test("chat: empty data, pings and chunks without choices, and a terminal marker with a blank", () => {
+test("chat: empty data, pings and chunks without choices are left out, and a terminal marker may end with a blank", () => {
   const watcher = new ChatWatcher({ includeUsage: false, rename: undefined, choices: 1 });
   const stream = [ODD.join(""), data(CHUNK), ODD.join(""), data(END)].join("");
   assert.equal(seen(watcher, `${stream}data: [DONE] \n\n`), `${data(CHUNK)}${data(END)}data: [DONE] \n\n`);
@@ -39,14 +42,14 @@ test("chat: empty data, pings and chunks without choices, and a terminal marker 
   assert.equal(watcher.fault, undefined);
 });
 
-test("chat: they say nothing to a translation either", () => {
+test("chat: a translation ignores the same events", () => {
   const stream = [ODD.join(""), data(CHUNK), ODD.join(""), data(END), "data: [DONE]\n\n"].join("");
   const { events, decoder } = decodeBytes([Buffer.from(stream)], planFor("chat"));
   assert.equal(decoder.fault, undefined);
   assert.equal(events.at(-1)?.type, "reply-end");
 });
 
-test("messages and responses: empty data and chat's terminal marker", () => {
+test("messages and responses: empty data and chat's terminal marker are left out", () => {
   for (const watcher of [new MessagesWatcher({ rename: undefined }), new ResponsesWatcher({ rename: undefined })]) {
     assert.equal(seen(watcher, "data:\n\ndata: [DONE] \n\n"), "");
   }

@@ -1,4 +1,7 @@
-/** docs/translation-rules.md rule 36: each member that only passes through keeps its digits, however it is written. */
+/**
+ * docs/translation-rules.md rule 36: numbers in members that are only passed through keep their digits, however the
+ * members are written.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { parseWithDigits, withDigits } from "../../../src/convert/json-exact.ts";
@@ -19,12 +22,12 @@ for (const text of HOLDERS) {
   });
 }
 
-test("blanks around the colon of a server's input lose no digits", () => {
+test("blanks around the colon of a tool's input lose no digits", () => {
   const text = `{"content_block": {"type": "tool_use", "input" : ${WIDE}}}`;
   assert.match(JSON.stringify(parseWithDigits(text)), /:9007199254740993,/);
 });
 
-test("of a reply beyond a megabyte, which no model writes, numbers are read once", () => {
+test("in a reply of more than a megabyte, which no model writes, numbers are doubles", () => {
   const text = `{"content_block":{"type":"tool_use","input":${WIDE}},"text":"${"x".repeat(1024 * 1024)}"}`;
   const { content_block } = parseWithDigits(text) as { content_block: { input: { id: unknown } } };
   assert.equal(content_block.input.id, Number("9007199254740993"));

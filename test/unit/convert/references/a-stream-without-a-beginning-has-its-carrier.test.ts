@@ -1,6 +1,6 @@
 /**
- * Rules 5 and 48 in one stream: a responses server that begins with its first item, and a client that may refer to what it
- * gets. The client is told of one response with one id, and the item that carries the others comes before its end.
+ * Rules 5 and 48 in one stream: a responses server that begins with its first item, and a client that may refer to the
+ * items it gets. The client gets one response with one id, and the item that carries the others comes before the end.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -21,7 +21,7 @@ function exchangeOf(more: Body = {}, openEnded = false): Exchange {
   return exchange;
 }
 
-/** The events of two items, and what ends them; numbered from `first`, or not at all. */
+/** The events of two items and of the end, numbered from `first` or not at all. */
 function events(first: number | undefined, output: readonly Item[] = [MESSAGE, CALL]): Item[] {
   const place = { item_id: MESSAGE.id, output_index: 0, content_index: 0 };
   const told: Item[] = [
@@ -56,7 +56,7 @@ const carriersOf = (frames: readonly Frame[]) =>
   frames.filter(({ data }) => String((data.item as Item | undefined)?.id).startsWith("rs_gw1."));
 
 for (const first of [0, 1, 7, undefined]) {
-  test(`numbered from ${first}: one beginning, one id, one carrier before the end`, async () => {
+  test(`numbered from ${first}: one created event, one id, one carrier before the end`, async () => {
     const frames = relayed(exchangeOf(), events(first));
     assert.deepEqual(
       frames.map(({ event }) => event?.replace("response.", "")),
@@ -76,15 +76,16 @@ for (const first of [0, 1, 7, undefined]) {
     assert.deepEqual(await placed(ids), [MESSAGE, CALL]);
   });
 
-  test(`numbered from ${first}: numbers never go back`, () => {
+  test(`numbered from ${first}: sequence numbers never decrease`, () => {
     const numbers = relayed(exchangeOf(), events(first)).flatMap(({ data }) => (data.sequence_number ?? []) as number);
-    // The beginning of a stream that is numbered from 0 shares its number with the first event: no byte of those changes.
+    // The created event that the gateway adds to a stream numbered from 0 has the number of the first event, whose
+    // bytes must not change.
     const least = (at: number) => Number(numbers[at - 1]) + (at === 1 && first === 0 ? 0 : 1);
     for (const [at, number] of numbers.entries()) assert.ok(at === 0 || number >= least(at), numbers.join());
   });
 }
 
-test("the same however it is cut, and without a carrier for who says store: false", () => {
+test("the events are the same however the bytes are cut, and a request with store: false gets no carrier", () => {
   const whole = relayed(exchangeOf(), events(1)).map(({ event }) => event);
   for (const bytes of [1, 7, 64])
     assert.deepEqual(
@@ -96,7 +97,7 @@ test("the same however it is cut, and without a carrier for who says store: fals
   assert.equal(responseOf(frames.at(-1)).id, responseOf(frames[0]).id);
 });
 
-test("items that only the last event has can be referred to as well", async () => {
+test("items that only the last event contains can be referred to as well", async () => {
   const frames = relayed(exchangeOf(), events(1).slice(-1));
   const carrier = carriersOf(frames).at(-1)?.data.item as Item | undefined;
   assert.ok(carrier, "a carrier");
@@ -104,7 +105,7 @@ test("items that only the last event has can be referred to as well", async () =
   assert.deepEqual(await placed([refer(MESSAGE.id), refer(CALL.id), refer(carrier.id)]), [MESSAGE, CALL]);
 });
 
-test("a stream that is ended here says its end with the same id, and its carrier before", async () => {
+test("a stream that the gateway ends keeps its id, and its carrier comes before the end", async () => {
   const converter = exchangeOf({}, true).stream();
   const bytes = Buffer.from(sse("responses", events(1).slice(0, 4)));
   const usage = { input: 5, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 3, reasoning: 0, toolCalls: {} };

@@ -1,4 +1,7 @@
-/** docs/decisions/references-carry-what-they-name.md: what is put into an id comes back from it, and only for its account. */
+/**
+ * docs/decisions/references-carry-what-they-name.md: an item that was sealed into an id is restored from it, for its
+ * own account only.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -23,7 +26,7 @@ function carrierOf(...items: readonly Item[]): Item {
   return kept.carrier(OWN) ?? {};
 }
 
-test("a whole reply's id is its item, of the same kind", async () => {
+test("an id of a whole reply contains its item and keeps the item's prefix", async () => {
   const id = idOf(MESSAGE);
   assert.match(id, /^msg_gw1\.[A-Za-z0-9_-]+$/);
   assert.deepEqual(await placed(["hi", refer(id), { role: "user", content: "x" }]), [
@@ -37,7 +40,7 @@ test("the type of a reference may be absent", async () => {
   assert.deepEqual(await placed([{ id: idOf(CALL) }]), [CALL]);
 });
 
-test("a stream's short ids are found in the item that carries them, wherever it stands, and it is gone", async () => {
+test("a stream's short ids are resolved from the carrier item, wherever it is, and the carrier is removed", async () => {
   const carrier = carrierOf(MESSAGE, CALL);
   assert.deepEqual([carrier.type, carrier.summary], ["reasoning", []]);
   const input = [refer("msg_1"), refer("fc_1"), refer(carrier.id), { type: "function_call_output", call_id: "call_1" }];
@@ -50,42 +53,46 @@ test("a stream's short ids are found in the item that carries them, wherever it 
   );
 });
 
-test("servers that number their items anew in each reply are understood", async () => {
+test("ids that a server uses again in each reply are resolved to the right reply", async () => {
   const [first, second] = ["one", "two"].map((text) => ({ ...MESSAGE, content: [{ type: "output_text", text }] }));
   const [a, b] = [carrierOf(first as Item), carrierOf(second as Item)];
   const input = [refer("msg_1"), refer(a.id), { role: "user", content: "x" }, refer("msg_1"), refer(b.id)];
   assert.deepEqual(await placed(input), [first, { role: "user", content: "x" }, second]);
-  assert.deepEqual(await placed([refer(a.id), refer("msg_1")]), [first], "what carries it may stand before it");
+  assert.deepEqual(await placed([refer(a.id), refer("msg_1")]), [first], "a carrier may come first");
 });
 
-test("a reference whose carrier is gone gets nothing of another reply", async () => {
+test("a reference whose carrier is missing gets no item of another reply", async () => {
   const [first, second] = ["one", "two"].map((text) => ({ ...MESSAGE, content: [{ type: "output_text", text }] }));
   const [a, b] = [carrierOf(first as Item), carrierOf(second as Item)];
   const user = { role: "user", content: "x" };
   const later = [refer("msg_1"), refer(b.id)];
-  assert.deepEqual(await placed([refer("msg_1"), user, ...later, user]), [user, second, user], "left out");
+  assert.deepEqual(
+    await placed([refer("msg_1"), user, ...later, user]),
+    [user, second, user],
+    "the reference is left out",
+  );
   const early = [user, refer(a.id), user, refer(b.id), user, refer("msg_1"), user];
-  assert.deepEqual(await placed(early), [user, user, user, user], "two have it");
+  assert.deepEqual(await placed(early), [user, user, user, user], "two carriers hold the id");
   const other = carrierOf(CALL);
   assert.deepEqual(
     await placed([user, refer("msg_1"), user, refer("fc_1"), refer(other.id), user, refer(a.id)]),
     [user, first, user, CALL, user],
-    "one alone has it",
+    "one carrier holds the id",
   );
 });
 
-test("items of one reply that have the same id come back in their order", async () => {
+test("items of one reply with the same id are restored in their order", async () => {
   const items = ["one", "two"].map((text) => ({ ...MESSAGE, content: [{ type: "output_text", text }] }));
   assert.deepEqual(await placed([refer("msg_1"), refer("msg_1"), refer(carrierOf(...items).id)]), items);
 });
 
-test("an approval names the item that asks for it by its short id", async () => {
+test("an approval response gets the short id of its request", async () => {
   const asks = { id: "mcpr_1", type: "mcp_approval_request", name: "delete", arguments: "{}", server_label: "files" };
   const answer = { type: "mcp_approval_response", approve: true, approval_request_id: idOf(asks) };
   assert.deepEqual(await placed([refer(idOf(asks)), answer]), [asks, { ...answer, approval_request_id: "mcpr_1" }]);
 });
 
-test("words that look like an id change nothing", async () => {
+test("text that looks like an id changes nothing", async () => {
   for (const input of ["say msg_gw1.AAAA", [{ role: "user", content: "say msg_gw1.AAAA" }], []]) {
     const text = `{ "model":"m", "input" : ${JSON.stringify(input)} }`;
     const body = Buffer.from(text);
@@ -94,15 +101,15 @@ test("words that look like an id change nothing", async () => {
   }
 });
 
-test("items that come back whole get their short ids again, for their servers know no other", async () => {
+test("items that the client sends back whole get their short ids again, the only ones that their server knows", async () => {
   const other = { ...MESSAGE, id: idOf(MESSAGE), content: "changed by its client" };
   assert.deepEqual(await placed([other]), [{ ...other, id: "msg_1" }]);
   const strange = { ...CALL, id: idOf(CALL, contextOf("another")) };
   const { id: _, ...nameless } = strange;
-  assert.deepEqual(await placed([strange]), [nameless], "an id that cannot be opened is none");
+  assert.deepEqual(await placed([strange]), [nameless], "an id that cannot be opened is removed");
 });
 
-test("reasoning of which only a sealed id is left is left out where that does not open: after a change of keys, of another account", async () => {
+test("reasoning of which only a sealed id is left is left out if the id does not open: after a change of keys, or for another account", async () => {
   const strange = new KeptItems();
   strange.add(MESSAGE);
   const carrier = strange.carrier(contextOf("another"));
@@ -111,7 +118,7 @@ test("reasoning of which only a sealed id is left is left out where that does no
   assert.deepEqual(await placed([{ ...carrier, encrypted_content: "opaque" }]), [readable], "its server may read it");
 });
 
-test("what is not of this account, was changed, or is made up stays a reference, and so does all that is beside it", async () => {
+test("a reference of another account, a changed one or an invented one leaves the whole input as it is", async () => {
   const id = idOf(MESSAGE);
   const at = id.length - 8;
   const flipped = `${id.slice(0, at)}${id[at] === "A" ? "B" : "A"}${id.slice(at + 1)}`;
@@ -123,14 +130,14 @@ test("what is not of this account, was changed, or is made up stays a reference,
   }
 });
 
-test("a sealed reasoning is no item, and the other way round", async () => {
+test("sealed reasoning is not opened as an item, nor a sealed item as reasoning", async () => {
   const reasoning = OWN.seal(Buffer.from("{}"), "reasoning:messages");
   assert.equal(await placed([refer(`rs_${reasoning}`)]), "as it is");
   const asSignature = idOf(MESSAGE).slice("msg_".length);
   assert.equal(openReasoning(asSignature, originOf(routeTo("messages")), OWN), undefined);
 });
 
-test("reasoning goes back to its own model as its server wrote it, and is left out where nobody could read it", async () => {
+test("reasoning goes back to its own model as its server wrote it, and is left out if it has no encrypted content", async () => {
   const native = { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "opaque" };
   const route = routeTo("responses");
   const [restored] = (await placed([refer(idOf(keptNative(native, route, OWN)))])) as Item[];
@@ -139,13 +146,13 @@ test("reasoning goes back to its own model as its server wrote it, and is left o
   assert.deepEqual(await placed([MESSAGE, refer(idOf(keptNative(bare, route, OWN)))]), [MESSAGE]);
 });
 
-test("probabilities are not kept: no model reads them", async () => {
+test("log probabilities are not kept, because no model reads them", async () => {
   const content = [{ type: "output_text", text: "a", annotations: [], logprobs: [{ token: "a", logprob: -1 }] }];
   const [kept] = (await placed([refer(idOf({ ...MESSAGE, content }))])) as Item[];
   assert.deepEqual(kept?.content, [{ type: "output_text", text: "a", annotations: [], logprobs: [] }]);
 });
 
-test("whatever is in the input, nothing throws, what is no reference keeps its words, and no sealed id is left", async () => {
+test("for any input nothing throws, messages are kept and no sealed id is left", async () => {
   const ids = [
     idOf(MESSAGE),
     idOf(CALL),
@@ -187,7 +194,7 @@ test("whatever is in the input, nothing throws, what is no reference keeps its w
   );
 });
 
-test("a whole reply keeps every byte but its ids", () => {
+test("a whole reply keeps every byte except its ids", () => {
   const text = `{ "id":"resp_1", "big":12345678901234567890, "output": [ ${JSON.stringify(MESSAGE)} , {"type":"x"} ] }`;
   const body = withSealedIds(Buffer.from(text), JSON.parse(text), { keep: (item) => item, context: OWN });
   const id = /msg_gw1\.[A-Za-z0-9_-]+/.exec(Buffer.from(body).toString())?.[0] ?? "";
@@ -195,6 +202,6 @@ test("a whole reply keeps every byte but its ids", () => {
   assert.equal(Buffer.from(body).toString().replace(id, "msg_1"), expected);
 });
 
-test("a short item costs few bytes", () => {
+test("the id of a short item is short", () => {
   assert.ok(idOf(CALL).length < 180, `${idOf(CALL).length} for ${JSON.stringify(CALL).length}`);
 });

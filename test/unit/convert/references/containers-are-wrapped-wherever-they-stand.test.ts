@@ -1,4 +1,7 @@
-/** docs/decisions/stateful-upstreams-get-wrapped-ids.md: ids of containers are wrapped where a server says them, and nowhere else. */
+/**
+ * docs/decisions/stateful-upstreams-get-wrapped-ids.md: ids of containers are wrapped where a server names a container,
+ * and nowhere else.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { withWrappedContainers } from "../../../../src/convert/responses/stored/containers.ts";
@@ -13,7 +16,7 @@ const NAMING = { container_id: RAW };
 const SHELL = { type: "shell_call", environment: { type: "container_reference", ...NAMING } };
 const KEPT = "cntr_kept";
 
-/** What a server says, and where in it are a client's own words, or a citation. */
+/** What a server sends. `KEPT` marks the ids in a client's own data or in a citation, which are not wrapped. */
 const SAID: readonly (readonly [string, object])[] = [
   [
     "a response",
@@ -33,7 +36,7 @@ const SAID: readonly (readonly [string, object])[] = [
 ];
 
 for (const [name, said] of SAID) {
-  test(`${name}: the ids change, and not a byte beside them`, () => {
+  test(`${name}: the container ids change, and no other byte`, () => {
     for (const blank of [0, 2]) {
       const text = JSON.stringify(said, undefined, blank);
       const wanted = text.replaceAll(`"${RAW}"`, `"${MADE}"`);
@@ -51,7 +54,7 @@ for (const [name, said] of SAID) {
           continue;
         }
         assert.deepEqual(JSON.parse(Buffer.from(shown.data ?? []).toString()), JSON.parse(wanted));
-        // Where all ids of a list of items are wrapped, there are no blanks between them.
+        // wrappingStored also wraps the ids of the listed items, which removes the blanks between the items.
         if (wrapping === wrappingStored && blank > 0) continue;
         assert.equal(Buffer.from(shown.raw).toString(), `event: e\ndata: ${wanted.replaceAll("\n", " ")}\n\n`);
       }
@@ -59,7 +62,7 @@ for (const [name, said] of SAID) {
   });
 }
 
-test("words that look like it, ids that cannot be wrapped and what names none stay the very bytes", () => {
+test("text that looks like an id, ids that cannot be wrapped and bodies without an id keep their bytes", () => {
   for (const output of [
     [{ text: '"container_id":"cntr_1"' }],
     [{ container_id: "not an id" }, { container_id: "" }, { container_id: 7 }, { container_id: null }],

@@ -1,6 +1,6 @@
 /**
- * docs/decisions/references-carry-what-they-name.md, *A stream that broke off*: what is left of it may be referred to and is left out;
- * what may be something else is refused.
+ * docs/decisions/references-carry-what-they-name.md, *A stream that broke off*: references to items of a stream that
+ * broke off are left out; references that may mean something else are refused.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,14 +11,14 @@ const user = { role: "user", content: "x" };
 const lost = [refer("rs_abc"), refer("msg_def")];
 const RESULT = { type: "function_call_output", call_id: "call_1", output: "fine" };
 
-/** A step whose items are known, and the item that carries them. */
+/** References to items, and to the carrier that holds them. */
 function carried(...items: Item[]): readonly Item[] {
   const kept = new KeptItems();
   for (const item of items) kept.add(item);
   return [...items.map(({ id }) => refer(id)), refer(kept.carrier(OWN)?.id)];
 }
 
-test("one step that nothing carries, wherever it is, is left out, and the rest is in its place", async () => {
+test("one step without a carrier is left out wherever it is, and the rest stays in place", async () => {
   assert.deepEqual(await placed([user, ...lost, user]), [user, user]);
   assert.deepEqual(await placed([user, ...carried(MESSAGE), user, ...lost, user]), [user, MESSAGE, user, user]);
   assert.deepEqual(await placed([user, ...lost, user, ...carried(MESSAGE), user]), [user, user, MESSAGE, user]);
@@ -26,11 +26,11 @@ test("one step that nothing carries, wherever it is, is left out, and the rest i
   assert.deepEqual(await placed([user, refer("rs_abc"), call, RESULT, user]), [user, call, RESULT, user]);
 });
 
-test("what is left of a step before one that is carried, without a word between", async () => {
+test("a step without a carrier is left out directly before a step with one", async () => {
   assert.deepEqual(await placed([user, ...lost, ...carried(MESSAGE), user]), [user, MESSAGE, user]);
 });
 
-test("more than one step beyond those that are known is a history from elsewhere", async () => {
+test("more steps without a carrier than the conversation can explain are refused", async () => {
   assert.equal(await placed([user, ...lost, user, ...lost, user]), "as it is");
   const known = [user, ...carried(MESSAGE), user, ...carried(CALL), RESULT];
   const [, , ...input] = (await placed([...known, user, ...lost, user, ...lost, user, ...lost, user])) as Item[];
@@ -38,7 +38,7 @@ test("more than one step beyond those that are known is a history from elsewhere
   assert.equal(await placed([...known, ...[1, 2, 3, 4].flatMap(() => [user, ...lost])]), "as it is");
 });
 
-test("a call, an id that nobody makes, and a seal that does not open are refused with everything beside them", async () => {
+test("a call, an invented id and a seal that does not open are refused with everything next to them", async () => {
   const strange = new KeptItems();
   strange.add(MESSAGE);
   const foreign = strange.carrier(contextOf("another"));
@@ -55,17 +55,17 @@ test("a call, an id that nobody makes, and a seal that does not open are refused
   }
 });
 
-test("what nothing is said after is no half message", async () => {
+test("references at the end of the input are refused", async () => {
   assert.equal(await placed(lost), "as it is");
   assert.equal(await placed([user, ...carried(MESSAGE), user, ...lost]), "as it is");
 });
 
-test("in a reply that came to its end nothing is left out: what has no id of its own was too large", async () => {
+test("nothing is left out of a reply that was completed: an item without a sealed id was too large", async () => {
   const own = refer(new SealedIds(OWN).of("msg_1", MESSAGE));
   assert.equal(await placed([user, own, refer("msg_large"), user]), "as it is");
 });
 
-test("a stream that fails carries what was whole, and knows what was not", async () => {
+test("the carrier of a failed stream restores its complete items and marks the incomplete ones", async () => {
   const kept = new KeptItems();
   for (const id of ["msg_1", "rs_2", "msg_3"]) kept.begin(id);
   kept.add(MESSAGE);

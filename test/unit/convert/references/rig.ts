@@ -1,4 +1,4 @@
-/** What the tests of references share: contexts of two accounts with real seals, and requests that refer. */
+/** Shared by the tests of references: contexts of two accounts with real seals, and requests with references. */
 import type { ConvertContext } from "../../../../src/convert/exchange.ts";
 import { withItemsInPlace } from "../../../../src/convert/responses/references/opening.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";
@@ -9,7 +9,7 @@ export type Item = Readonly<Record<string, unknown>>;
 
 const sealing = createSealing([new Secret("a-key-of-the-gateway-for-its-tests")]);
 
-/** The context of an account: what one seals, another does not open. */
+/** The context of an account. What one account seals, another cannot open. */
 export function contextOf(account: string, sealed = sealing): ConvertContext {
   return {
     nowS: 1_795_000_000,
@@ -41,7 +41,7 @@ export const CALL: Item = {
 
 export const refer = (id: unknown): Item => ({ type: "item_reference", id });
 
-/** The input that a request becomes, or why it does not. */
+/** The input of a request after its references are resolved, or the reason why they are not. */
 export async function placed(input: readonly unknown[], context = OWN, bytesMax = 1_000_000): Promise<unknown> {
   const json = { model: "m", input };
   const body = Buffer.from(JSON.stringify(json));

@@ -1,4 +1,7 @@
-/** docs/decisions/references-carry-what-they-name.md: what an id may hold, what a reply's may together, what a request may open. */
+/**
+ * docs/decisions/references-carry-what-they-name.md: the limits on the size of an id, on all ids of a reply together,
+ * and on what a request may open.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -7,18 +10,18 @@ import { KeptItems, SealedIds, withSealedIds } from "../../../../src/convert/res
 import { isRefusal, refusal } from "../../../../src/values/errors.ts";
 import { CALL, MESSAGE, OWN, placed, refer } from "./rig.ts";
 
-/** Text that cannot be compressed by much. */
+/** Text that hardly compresses. */
 const noise = (bytes: number) => randomBytes(bytes).toString("base64");
 const saying = (text: string) => ({ ...MESSAGE, content: [{ type: "output_text", text }] });
 
-test("an item that is too long keeps its short id, and the next one does not", () => {
+test("an item that is too long keeps its short id, and the next item is sealed", () => {
   const ids = new SealedIds(OWN);
   assert.equal(ids.of("msg_1", saying(noise(120_000))), undefined, "its id would be too long");
   assert.equal(ids.of("msg_1", saying("a".repeat(600_000))), undefined, "it would be too much to open");
   assert.match(ids.of("fc_1", CALL) ?? "", /^fc_gw1\./);
 });
 
-test("an item that is too long is not written in order to see that", () => {
+test("an item that is too long is recognized without being serialized", () => {
   let written = 0;
   const counted = { text: "\n".repeat(600_000), toJSON: () => ++written };
   const long = { ...MESSAGE, content: [counted] };
@@ -29,7 +32,7 @@ test("an item that is too long is not written in order to see that", () => {
   assert.equal(written, 0);
 });
 
-test("all ids of a reply together have a bound", () => {
+test("all ids of a reply together have a limit", () => {
   const ids = new SealedIds(OWN);
   const made = Array.from({ length: 8 }, () => ids.of("msg_1", saying(noise(40_000))));
   const lengths = made.flatMap((id) => (id === undefined ? [] : [id.length]));
@@ -37,7 +40,7 @@ test("all ids of a reply together have a bound", () => {
   assert.ok(lengths.reduce((sum, one) => sum + one, 0) <= 256 * 1024 + 8 * 16);
 });
 
-test("a reply of many items is not worked on beyond the ids that it gets", () => {
+test("in a reply of many items only those that get a sealed id are processed", () => {
   const output = Array.from({ length: 3_000 }, (_, at) => ({ ...CALL, id: `fc_${at}` }));
   const json = { id: "resp_1", output };
   let kept = 0;
@@ -57,7 +60,7 @@ test("a reply of many items is not worked on beyond the ids that it gets", () =>
   assert.equal(kept, 512);
 });
 
-test("a stream that says too much ends with an item that carries nothing", async () => {
+test("a stream that is too large ends with an empty carrier", async () => {
   const assertEmpty = async (kept: KeptItems, why: string): Promise<void> => {
     const carrier = kept.carrier(OWN);
     assert.ok(carrier && String(carrier.id).length < 80, why);
@@ -71,11 +74,11 @@ test("a stream that says too much ends with an item that carries nothing", async
   for (let i = 0; i < 8; i++) large.add(saying("a".repeat(100_000)));
   await assertEmpty(large, "it would be too much to open");
   large.add(CALL);
-  await assertEmpty(large, "nor does half of it");
+  await assertEmpty(large, "a part of the items is not carried either");
   assert.equal(new KeptItems().carrier(OWN), undefined, "nothing was said");
 });
 
-test("an item too deep to be written is in no id", () => {
+test("an item nested too deep to be serialized is not sealed", () => {
   const deep = JSON.parse(`${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`);
   assert.equal(new SealedIds(OWN).of("x_1", { ...CALL, deep }), undefined);
   const kept = new KeptItems();
@@ -83,7 +86,7 @@ test("an item too deep to be written is in no id", () => {
   assert.ok(String(kept.carrier(OWN)?.id).length < 80, "it carries nothing");
 });
 
-test("few bytes that open to many are counted as what they open to", async () => {
+test("compressed items count with their decompressed size", async () => {
   const id = new SealedIds(OWN).of("msg_1", saying("a".repeat(500_000)));
   assert.ok(id && id.length < 8_000, "it compresses well");
   assert.notEqual(await placed([refer(id)]), "too_large");
@@ -93,15 +96,15 @@ test("few bytes that open to many are counted as what they open to", async () =>
   const kept = new KeptItems();
   kept.add(saying("a".repeat(500_000)));
   const carriers = Array.from({ length: 3 }, () => kept.carrier(OWN)?.id);
-  assert.equal(await placed(carriers.map(refer)), "too_large", "what nobody names in them, too");
+  assert.equal(await placed(carriers.map(refer)), "too_large", "items to which nothing refers");
 });
 
 for (const [what, chars, times, asked] of [
   ["one large item", 90_000, 1, 1],
   ["a small item named often", 5_000, 20, 1],
-  ["what is small altogether", 5_000, 10, 0],
+  ["small items", 5_000, 10, 0],
 ] as const) {
-  test(`before an unproven key is given more than it may send, its key is looked at: ${what}`, async () => {
+  test(`an unproven key is checked before its items are expanded beyond its limit: ${what}`, async () => {
     const id = new SealedIds(OWN).of("msg_1", saying("a".repeat(chars)));
     const json = { model: "m", input: Array.from({ length: times }, () => refer(id)) };
     const body = Buffer.from(JSON.stringify(json));
@@ -122,7 +125,7 @@ for (const [what, chars, times, asked] of [
   });
 }
 
-test("nothing is asked of a key for what would be too much of any", async () => {
+test("the key is not checked if the items are too large for any key", async () => {
   const id = new SealedIds(OWN).of("msg_1", saying("a".repeat(5_000)));
   const json = { model: "m", input: [refer(id)] };
   const unproven = { bytesMax: 65_536, gate: () => assert.fail("asked") };
@@ -130,7 +133,7 @@ test("nothing is asked of a key for what would be too much of any", async () => 
   assert.equal(await withItemsInPlace({ body, json }, OWN, { bytesMax: 1_000, unproven }), "too_large");
 });
 
-test("an item that is named often is written once, and others have their turn between", async (t) => {
+test("an item that is named often is serialized once, and the work yields between the items", async (t) => {
   const id = new SealedIds(OWN).of("msg_1", saying("a".repeat(9_000)));
   const json = { model: "m", input: Array.from({ length: 64 }, () => refer(id)) };
   const body = Buffer.from(JSON.stringify(json));
@@ -143,5 +146,5 @@ test("an item that is named often is written once, and others have their turn be
   assert.ok(typeof whole === "object" && "body" in whole);
   assert.equal(JSON.parse(Buffer.from(whole.body).toString()).input.length, 64);
   assert.equal(written.mock.callCount(), 1);
-  assert.ok(rests >= 3 * 64, "while they are opened, measured and put in place");
+  assert.ok(rests >= 3 * 64, "it yields while items are opened, measured and inserted");
 });

@@ -1,4 +1,7 @@
-/** docs/decisions/stateful-upstreams-get-wrapped-ids.md: whatever id a server gives, it comes back as it was, for its own account. */
+/**
+ * docs/decisions/stateful-upstreams-get-wrapped-ids.md: any id that a server gives is restored unchanged, for its own
+ * account only.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -17,7 +20,7 @@ const ids = fc.oneof(
     .map((two) => two.join("")),
 );
 
-test("any id, any names: there and back, alike each time, and no other id alike", () => {
+test("any id is wrapped the same each time, unlike any other id, and restored", () => {
   const names = fc.stringMatching(/^[\p{L}\p{N} ._/:-]{1,64}$/u);
   fc.assert(
     fc.property(ids, names, names, ids, (id, upstream, model, other) => {
@@ -31,12 +34,12 @@ test("any id, any names: there and back, alike each time, and no other id alike"
   );
 });
 
-test("an id of the official service stays short", () => {
+test("a wrapped id of the official service is short", () => {
   const id = `resp_${"0123456789abcdef".repeat(3)}01`;
   assert.ok(wrap(id).length <= 115, `${wrap(id).length}`);
 });
 
-test("any change of any character, and another kind in front, opens nothing", () => {
+test("an id with any changed character or another prefix does not open", () => {
   for (const digits of [16, 17, 18])
     nothingElseOpens(wrap(`msg_${"0123456789abcdef".repeat(3)}`.slice(0, 4 + 2 * digits)));
 });
@@ -49,7 +52,7 @@ function nothingElseOpens(wrapped: string): void {
       assert.equal(openStored(changed, OWN), undefined, changed);
     }
   }
-  // The last bits of a text in base64url may mean nothing, nor one digit more.
+  // The last bits of a base64url text may be unused, and so may an additional digit.
   for (const digit of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
     for (const changed of [wrapped + digit, wrapped.slice(0, -1) + digit]) {
       assert.equal(openStored(changed, OWN) !== undefined, changed === wrapped, changed);
@@ -68,12 +71,12 @@ function nothingElseOpens(wrapped: string): void {
   ]) {
     assert.equal(openStored(foreign, OWN), undefined);
   }
-  // Sealed by us for the account, but as something else.
+  // Sealed by this gateway for the account, but for another purpose.
   const reasoning = OWN.seal(Buffer.from("\u0001east\0big-1\0resp_1"), "items");
   assert.equal(openStored(`resp_gw1.u.${reasoning.slice(4)}`, OWN), undefined);
 }
 
-test("an id that was asked by is given again, but not in place of the same id of another server", () => {
+test("an id by which the client asked is returned, except for the same id of another server", () => {
   const ofEast = wrap("resp_1");
   const asked = { names: new Map([[ofEast, { ...ROUTE, id: "resp_1" }]]) };
   assert.equal(new WrappedIds(ROUTE, OWN, asked).of("resp_1"), ofEast);
@@ -81,14 +84,14 @@ test("an id that was asked by is given again, but not in place of the same id of
   assert.equal(openStored(ofWest, OWN)?.upstream, "west");
 });
 
-test("what is no id is not wrapped: too long, empty, of other characters, no text", () => {
+test("a value that is not an id is not wrapped: too long, empty, with other characters, not a string", () => {
   const made = new WrappedIds(ROUTE, OWN);
   for (const id of ["", "x".repeat(257), "a b", "a/../b", "ä", "a\0b", 7, null, undefined, {}]) {
     assert.equal(made.of(id), undefined);
   }
 });
 
-test("two contents never share a nonce, and the contexts are apart", () => {
+test("different contents never share a nonce, and contexts are separate", () => {
   const sealing = createSealing([new Secret("a-key-of-the-gateway-for-its-tests")]);
   const nonceOf = (envelope: string) => Buffer.from(envelope.slice(4), "base64url").subarray(0, 12).toString("hex");
   const seen = new Set<string>();

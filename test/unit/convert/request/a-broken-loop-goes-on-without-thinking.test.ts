@@ -1,6 +1,7 @@
 /**
- * docs/translation-rules.md rules 27 and 38, on a route of the client's own protocol: reasoning that was sealed here is taken out,
- * and a thinking budget goes with it where a running loop of tools has lost that of its beginning or of its last calls, and nowhere else.
+ * docs/translation-rules.md rules 27 and 38, on a route of the client's own protocol: reasoning that the gateway sealed
+ * is removed. A thinking budget is switched off with it only if a running tool loop has lost the reasoning of its
+ * beginning or of its last calls.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -117,7 +118,7 @@ const CASES: readonly (readonly [string, readonly object[], object])[] = [
 ];
 
 for (const [name, messages, expected] of CASES) {
-  test(`reasoning that was sealed here in ${name}`, () => {
+  test(`reasoning that the gateway sealed, in ${name}`, () => {
     assert.deepEqual(sent(messages), expected);
     assert.deepEqual(sent(messages, { thinking: { type: "adaptive" } }), { ...ON, thinking: "adaptive" });
     const strict = expected === ON ? ON : { refused: "unsupported_parameter", param: "thinking" };
@@ -125,20 +126,20 @@ for (const [name, messages, expected] of CASES) {
   });
 }
 
-test("earlier thinking is no longer cleared where thinking is switched off", () => {
+test("an edit that clears earlier thinking is removed if thinking is switched off", () => {
   const loop = CASES[0]?.[1] ?? [];
   const both = { edits: [TOOLS, CLEARING] };
   assert.deepEqual(sent(loop, { context_management: { edits: [CLEARING] } }), OFF);
   assert.deepEqual(sent(loop, { context_management: both }), { ...OFF, managed: { edits: [TOOLS] } });
   assert.deepEqual(sent([user("go")], { context_management: both }), { ...ON, managed: both });
-  // No room for a budget within what is held.
+  // The limit that is held leaves no room for a budget.
   const small = sent([user("go")], { context_management: both }, { outputLimit: 1_000 });
   assert.deepEqual(small, { thinking: "disabled", managed: { edits: [TOOLS] }, translation: undefined });
   const lowered = sent([user("go")], { context_management: both }, { outputLimit: 1_500 });
   assert.deepEqual(lowered, { ...ON, managed: both });
 });
 
-test("a server that refused the reasoning is asked without it, by the same rule", () => {
+test("after a server has refused the reasoning, the request is sent without it, by the same rule", () => {
   const typeOf = (messages: readonly object[], more: Body = {}) => {
     const less = withoutReasoning(requestOf(messages, more));
     return less && [(less.json.thinking as Body).type, less.json.context_management, JSON.parse(less.body.toString())];

@@ -1,4 +1,4 @@
-/** Rule 19: the key that messages clients get on servers that find prompts by one. */
+/** Rule 19: the prompt_cache_key that messages clients get on servers that find cached prompts by a key. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { encodeRequest } from "../../../../src/convert/responses/request.ts";
@@ -19,7 +19,7 @@ const GROWN = [FIRST, { role: "assistant", content: "Which colour?" }, { role: "
 const keyOf = (json: Body, protocol: Protocol = "responses") =>
   upstreamBody("messages", json, routeTo(protocol)).prompt_cache_key;
 
-/** The key by the gateway's own secret. */
+/** The key that an account gets with a secret of the gateway. */
 function keyFor(account: string, secret: string, json: Body = body()): string {
   const sealing = createSealing([new Secret(secret)]);
   const context = contextOf({ clock: systemClock, sealing }, { tag: account as AccountTag });
@@ -30,14 +30,14 @@ function keyFor(account: string, secret: string, json: Body = body()): string {
   return JSON.parse(Buffer.from(encoded.body).toString()).prompt_cache_key;
 }
 
-test("it stays the same while the conversation grows, and is another's elsewhere", () => {
+test("the key stays the same while the conversation grows, and another conversation has another key", () => {
   assert.equal(keyOf(body({ messages: GROWN })), keyOf(body()));
   assert.equal(keyOf(body({ max_tokens: 200, temperature: 0.5, stop_sequences: ["x"] })), keyOf(body()));
   assert.notEqual(keyOf(body({ messages: [{ role: "user", content: "Paint the door." }] })), keyOf(body()));
   assert.notEqual(keyOf(body({ system: "You look at doors." })), keyOf(body()));
 });
 
-test("the client's own name for it decides where there is one", () => {
+test("a conversation that the client has named gets a key by that name", () => {
   const named = (user_id: string, more: Body = {}) => keyOf(body({ metadata: { user_id }, ...more }));
   assert.equal(named("session-1"), named("session-1", { system: "Another agent of this session." }));
   assert.notEqual(named("session-1"), named("session-2"));
@@ -45,14 +45,14 @@ test("the client's own name for it decides where there is one", () => {
   assert.equal(named(""), keyOf(body()), "an empty name is none");
 });
 
-test("two accounts never share one, and without the secret nobody can make another's", () => {
+test("two accounts never share a key, and another secret gives another key", () => {
   assert.equal(keyFor("tag0000001", "one"), keyFor("tag0000001", "one"));
   assert.notEqual(keyFor("tag0000001", "one"), keyFor("tag0000002", "one"));
   assert.notEqual(keyFor("tag0000001", "one"), keyFor("tag0000001", "two"));
 });
 
-test("no account can say another's name in its conversation", () => {
-  // A digest that joins account and text without a border would give the same for both.
+test("no account can get another account's key by naming it in the conversation", () => {
+  // A digest of account and text without a separator would be the same for both.
   const names = ["a", "a:", "a:prompt-cache", "a\n"];
   const keys = names.flatMap((tag) =>
     ["x", ":x", "\nx"].map((user_id) => keyFor(tag, "one", body({ metadata: { user_id } }))),
@@ -60,7 +60,7 @@ test("no account can say another's name in its conversation", () => {
   assert.equal(new Set(keys).size, keys.length);
 });
 
-test("it has nothing of the prompt, fits every server, and is left out where the operator says so", () => {
+test("the key contains nothing of the prompt, fits every server, and is left out if the operator says so", () => {
   const key = String(keyOf(body()));
   assert.match(key, /^[A-Za-z0-9_-]{32}$/);
   assert.equal(
@@ -69,7 +69,7 @@ test("it has nothing of the prompt, fits every server, and is left out where the
   );
 });
 
-test("chat servers get one where they know it; clients with a member for it keep their own word", () => {
+test("chat servers get a key if they know the member, and clients with such a member keep their own value", () => {
   assert.equal(keyOf(body(), "chat"), undefined);
   assert.match(
     String(upstreamBody("messages", body(), routeTo("chat", { openaiNative: true })).prompt_cache_key),

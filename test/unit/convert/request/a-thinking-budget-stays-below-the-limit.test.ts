@@ -1,4 +1,7 @@
-/** A limit that admission has lowered takes the thinking budget with it, which has to stay below it and has a least of its own. */
+/**
+ * If admission lowers the output limit, the thinking budget is lowered to stay below it, or switched off below its
+ * minimum.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readEnvelope } from "../../../../src/accept/envelope.ts";
@@ -22,7 +25,7 @@ for (const [outputLimit, thinking] of [
   [1_024, { type: "disabled" }],
   [1, { type: "disabled" }],
 ] as const) {
-  test(`a limit of ${outputLimit ?? "its own"}`, () => {
+  test(`a limit of ${outputLimit ?? "the client's own"} keeps the budget below it, or switches thinking off`, () => {
     const read = readEnvelope("messages", Buffer.from(JSON.stringify(BODY)));
     assert.ok(!isRefusal(read));
     const request = { protocol: "messages", model: "m", stream: false, ...read } as const;

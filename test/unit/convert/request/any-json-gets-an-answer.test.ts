@@ -1,4 +1,7 @@
-/** Strangers' JSON, and real bodies with a hole in them: every translation gives a body or a refusal, never a crash. */
+/**
+ * Random JSON, and real bodies in which one node is replaced: every translation gives a body or a refusal, and never
+ * crashes.
+ */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
@@ -92,7 +95,7 @@ function judge(from: Protocol, to: Protocol, body: Body, able: Partial<Capabilit
 
 for (const from of PROTOCOL_NAMES) {
   for (const to of PROTOCOL_NAMES) {
-    test(`random members, ${from} to ${to}`, () => {
+    test(`random members get an answer, ${from} to ${to}`, () => {
       const body = fc.dictionary(fc.constantFrom(...TOP[from]), junk, { maxKeys: 8, noNullPrototype: true });
       fc.assert(
         fc.property(body, capabilities, (value, able) => judge(from, to, value, able)),
@@ -100,7 +103,7 @@ for (const from of PROTOCOL_NAMES) {
       );
     });
 
-    test(`real bodies with one node replaced, ${from} to ${to}`, () => {
+    test(`real bodies with one node replaced get an answer, ${from} to ${to}`, () => {
       const bodies = goldenBodies(from);
       const choice = fc.tuple(fc.constantFrom(...bodies), fc.nat(), junk, capabilities);
       fc.assert(
@@ -116,7 +119,7 @@ function goldenBodies(from: Protocol): readonly Body[] {
   return files.map((file) => JSON.parse(readFileSync(new URL(`${from}/${file}`, GOLDENS), "utf8")).body);
 }
 
-/** A copy of a body in which the node number `place` (modulo their count) is another value. */
+/** A copy of a body in which the node number `place` (modulo their count) is replaced by another value. */
 function withHole(body: Body, place: number, value: unknown): Body {
   const copy = structuredClone(body) as Record<string, unknown>;
   const holes: (() => void)[] = [];

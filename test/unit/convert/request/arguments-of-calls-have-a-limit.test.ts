@@ -1,6 +1,7 @@
 /**
- * docs/errors.md, "What a body may hold": the JSON in the arguments of tool calls is a text to the limit on values, and is
- * parsed for a server of another protocol. However much of it a body has, it is counted first.
+ * docs/errors.md, "What a body may hold": the limit on the number of values sees the JSON in the arguments of tool
+ * calls as one text, although it is parsed for a server of another protocol. So its values are counted before it is
+ * parsed.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -19,7 +20,7 @@ const call = (id: number, name: string, input: string, type = "function") => ({
   ],
 });
 
-/** The cause of the refusal, or nothing. */
+/** The cause of the refusal, if any. */
 function refusalOf(inputs: readonly string[], upstream: "chat" | "messages", type?: string): string | undefined {
   const messages = [
     { role: "user", content: "x" },
@@ -39,7 +40,7 @@ function refusalOf(inputs: readonly string[], upstream: "chat" | "messages", typ
 
 const numbers = (count: number): string => `{"a":[${"1,".repeat(count - 1)}1]}`;
 
-test("of all calls together, whatever their values are", () => {
+test("the values of all calls together are limited, whatever they are", () => {
   assert.equal(refusalOf([numbers(49_000)], "messages"), undefined);
   assert.equal(refusalOf([numbers(51_000)], "messages"), "body_too_large");
   assert.equal(refusalOf([numbers(26_000), numbers(26_000)], "messages"), "body_too_large");
@@ -48,24 +49,24 @@ test("of all calls together, whatever their values are", () => {
   assert.equal(refusalOf([`{"a":${"[".repeat(60_000)}`], "messages"), "body_too_large");
 });
 
-test("what stands in strings counts as one, and so does the text of a freeform tool", () => {
+test("characters inside strings and the text of a freeform tool do not count as values", () => {
   const text = JSON.stringify({ rows: 'a,b:[{"\\,,'.repeat(60_000) });
   assert.equal(refusalOf([text], "messages"), undefined);
   assert.equal(refusalOf([numbers(60_000)], "messages", "custom"), undefined);
 });
 
-test("a server of the client's own protocol gets them as they are", () => {
+test("a server of the client's own protocol gets the arguments unparsed", () => {
   assert.equal(refusalOf([numbers(60_000)], "chat"), undefined);
 });
 
-test("a request of very many values is not translated", () => {
+test("a request with too many calls is not translated", () => {
   const few = (count: number) => Array.from({ length: count }, () => "{}");
   assert.equal(refusalOf(few(7_000), "messages"), undefined);
   assert.equal(refusalOf(few(11_000), "messages"), "body_too_large");
   assert.equal(refusalOf(few(11_000), "chat"), undefined);
 });
 
-test("those that a model has written stay a text beyond it", () => {
+test("arguments above the limit in a reply of a model stay a text", () => {
   const long = numbers(51_000);
   assert.deepEqual(parseArguments(long), { _raw_arguments: long });
   assert.equal((parseArguments(numbers(49_000)).a as number[]).length, 49_000);

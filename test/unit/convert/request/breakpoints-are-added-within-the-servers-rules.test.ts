@@ -1,4 +1,4 @@
-/** Rule 19: what a messages server's prompt cache needs is added for clients of the other protocols. */
+/** Rule 19: cache breakpoints for a messages server are added for clients of the other protocols. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -17,7 +17,7 @@ const part = (text: string, cache_control?: object) => ({
   ...(cache_control ? { cache_control } : {}),
 });
 
-/** A chat conversation of three turns of the user's. */
+/** A chat conversation with three turns of the user. */
 function conversation(more: Body = {}): Body {
   return {
     model: "m",
@@ -60,11 +60,11 @@ function marksOf(body: Record<string, unknown>): string[] {
 const sent = (body: Body, capabilities: Partial<Capabilities> = {}) =>
   upstreamBody("chat", body, routeTo("messages", capabilities));
 
-test("tools, system and the last two turns of the user end at one, results of tools among them", () => {
+test("a breakpoint is set at the end of tools, system and the last two user turns, including results of tools", () => {
   assert.deepEqual(marksOf(sent(conversation())), ["tools.0", "system.0", "messages.2.0", "messages.4.0"]);
 });
 
-test("a responses client gets the same", () => {
+test("a responses client gets the same breakpoints", () => {
   const input = [
     { role: "user", content: "one" },
     { type: "function_call", call_id: "c1", name: "look", arguments: "{}" },
@@ -75,7 +75,7 @@ test("a responses client gets the same", () => {
   assert.deepEqual(marksOf(body), ["tools.0", "system.0", "messages.0.0", "messages.2.0"]);
 });
 
-test("the next request has one where this one's last was, with the same bytes before it", () => {
+test("the next request has a breakpoint where the last one ended, with the same bytes before it", () => {
   const first = sent(conversation());
   const messages = [
     ...(conversation().messages as unknown[]),
@@ -90,7 +90,7 @@ test("the next request has one where this one's last was, with the same bytes be
   assert.ok(plain({ tools: second.tools, system: second.system, messages: second.messages }).startsWith(prefix));
 });
 
-test("none is added while the beginning is too short, by the length that the route says", () => {
+test("no breakpoint is added while the prefix is shorter than the route's minimum", () => {
   const short = conversation({ tools: undefined, messages: [{ role: "user", content: "x".repeat(3_000) }] });
   assert.deepEqual(marksOf(sent(short)), []);
   assert.deepEqual(marksOf(sent(short, { promptCacheMinTokens: 512 })), ["messages.0.0"]);
@@ -103,13 +103,13 @@ test("none is added while the beginning is too short, by the length that the rou
   assert.deepEqual(marksOf(sent(conversation(), { promptCacheMinTokens: 1_000_000 })), []);
 });
 
-test("none is added where the operator says so, or a client chooses its own", () => {
+test("no breakpoint is added if the operator or the client says so", () => {
   assert.deepEqual(marksOf(sent(conversation(), { promptCache: "client" })), []);
   assert.deepEqual(marksOf(sent(conversation({ prompt_cache_options: { mode: "explicit" } }))), []);
   assert.equal(marksOf(sent(conversation({ prompt_cache_options: { mode: "implicit" } }))).length, 4);
 });
 
-test("a client's own come first, and the most useful fill what is left of the four", () => {
+test("a client's own breakpoints are kept, and the most useful others fill up to four", () => {
   const user = (...parts: object[]) => ({ role: "user", content: parts });
   const own = [part("a", EPHEMERAL), part("b", EPHEMERAL), part("c", EPHEMERAL), part("d")];
   const messages = [{ role: "system", content: LONG }, user(...own)];
@@ -130,11 +130,11 @@ test("a client's own come first, and the most useful fill what is left of the fo
   assert.equal(marksOf(sent(conversation({ messages: five }))).length, 4);
 });
 
-test("the body's own counts among the four", () => {
+test("a breakpoint of the body counts as one of the four", () => {
   assert.equal(marksOf(sent(conversation({ cache_control: EPHEMERAL }))).length, 3);
 });
 
-test("none of five minutes comes before one of an hour", () => {
+test("no breakpoint of five minutes comes before one of an hour", () => {
   const messages = [
     { role: "system", content: LONG },
     { role: "user", content: [part("a", HOUR), part("b")] },
@@ -143,12 +143,12 @@ test("none of five minutes comes before one of an hour", () => {
   assert.deepEqual(marksOf(sent(conversation({ cache_control: HOUR }))), []);
 });
 
-test("whatever a client marks, the server's rules are kept", () => {
+test("the server's rules are kept whatever a client marks", () => {
   const mark = fc.constantFrom(undefined, EPHEMERAL, HOUR);
   const turn = fc.array(mark, { minLength: 1, maxLength: 5 });
   fc.assert(
     fc.property(fc.array(turn, { minLength: 1, maxLength: 4 }), mark, mark, (turns, ofTool, ofBody) => {
-      // A client that gets the order wrong itself is told so by the server.
+      // A client's own wrong order is refused by the server.
       const all = [ofTool, ...turns.flat(), ofBody].filter((one) => one !== undefined).slice(-4);
       fc.pre(!all.includes(EPHEMERAL) || all.lastIndexOf(HOUR) <= all.indexOf(EPHEMERAL));
       const messages = turns.flatMap((marks) => [

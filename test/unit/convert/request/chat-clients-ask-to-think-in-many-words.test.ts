@@ -1,4 +1,6 @@
-/** Rule 27: what chat clients send to have a model think, in the words of many servers, and which of several counts. */
+/**
+ * Rule 27: how chat clients ask for reasoning, in the members of many servers, and which of several members is used.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Capabilities } from "../../../../src/values/catalog.ts";
@@ -14,7 +16,7 @@ const ask = (more: Body): Body => ({
 });
 const budget = (tokens: number) => ({ type: "enabled", budget_tokens: tokens });
 
-/** The body, and what messages models with a budget, adaptive ones, and responses servers are told. */
+/** The body, and what messages models with a budget, adaptive ones, and responses servers get. */
 const ROWS: readonly (readonly [
   asked: Body,
   budget: object | undefined,
@@ -41,10 +43,10 @@ const ROWS: readonly (readonly [
 
 for (const [asked, toBudget, toAdaptive, effort] of ROWS) {
   test(`${JSON.stringify(asked)} is mapped, and nothing is named`, () => {
-    const told = (capabilities: Partial<Capabilities>) =>
+    const sentTo = (capabilities: Partial<Capabilities>) =>
       upstreamBody("chat", ask(asked), routeTo("messages", capabilities));
-    assert.deepEqual(told({ thinking: "budget" }).thinking, toBudget);
-    const { thinking, output_config } = told({ thinking: "adaptive", ...EFFORTS });
+    assert.deepEqual(sentTo({ thinking: "budget" }).thinking, toBudget);
+    const { thinking, output_config } = sentTo({ thinking: "adaptive", ...EFFORTS });
     const type = (thinking as { type?: string } | undefined)?.type;
     const word = (output_config as { effort?: string } | undefined)?.effort;
     assert.equal(word ?? (type === "disabled" ? "off" : type === "adaptive" ? "on" : undefined), toAdaptive);
@@ -55,7 +57,7 @@ for (const [asked, toBudget, toAdaptive, effort] of ROWS) {
   });
 }
 
-/** Contradictions: what is followed, and who is named. */
+/** Contradictions: the effort that is used, and the members that are named as dropped. */
 const CONFLICTS: readonly (readonly [asked: Body, effort: string | undefined, dropped: readonly string[]])[] = [
   [{ enable_thinking: false, reasoning_effort: "high" }, "none", ["reasoning_effort"]],
   [{ enable_thinking: true, reasoning_effort: "none" }, "medium", ["reasoning_effort"]],
@@ -86,7 +88,7 @@ const CONFLICTS: readonly (readonly [asked: Body, effort: string | undefined, dr
 ];
 
 for (const [asked, effort, dropped] of CONFLICTS) {
-  test(`of ${JSON.stringify(asked)} the first that counts is followed, the others are named`, () => {
+  test(`of ${JSON.stringify(asked)} the first valid member is used, and the others are named`, () => {
     const encoded = translate("chat", ask(asked), routeTo("responses", EFFORTS));
     assert.ok(!isRefusal(encoded));
     const { reasoning } = JSON.parse(new TextDecoder().decode(encoded.body));
@@ -97,7 +99,7 @@ for (const [asked, effort, dropped] of CONFLICTS) {
   });
 }
 
-test("a model that cannot think is not asked to, and that is named", () => {
+test("a model without reasoning is not asked for it, and the member is named", () => {
   for (const asked of [
     { enable_thinking: true },
     { reasoning: { effort: "high" } },

@@ -1,6 +1,4 @@
-/**
- * docs/translation-rules.md rule 27, one effort after the other: what the client asked for and what the upstream gets.
- */
+/** docs/translation-rules.md rule 27: for each effort that a client asks for, what the upstream gets. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Capabilities } from "../../../../src/values/catalog.ts";
@@ -35,7 +33,7 @@ const TO_MESSAGES: readonly (readonly [effort: string | undefined, mode: Thinkin
 ];
 
 for (const [effort, mode, told] of TO_MESSAGES) {
-  test(`chat ${effort ?? "without effort"} to messages ${mode}`, () => {
+  test(`chat ${effort ?? "without effort"} to a messages model with thinking ${mode}`, () => {
     const body = { messages: [{ role: "user", content: "hi" }], reasoning_effort: effort };
     const permitted = { outputLimit: 32_000, strict: false };
     assert.deepEqual(toldOf(upstreamBody("chat", body, routeTo("messages", { thinking: mode }), permitted)), told);
@@ -47,20 +45,20 @@ function toldOf(body: Record<string, unknown>): Told {
   return { ...(body.thinking ? { thinking: body.thinking as Body } : {}), ...(effort ? { effort } : {}) };
 }
 
-test("xhigh stays xhigh where the model has it", () => {
+test("xhigh stays xhigh if the model has it", () => {
   const body = { messages: [{ role: "user", content: "hi" }], reasoning_effort: "xhigh" };
   const route = routeTo("messages", { thinking: "adaptive", efforts: ["low", "high", "xhigh"] });
   assert.equal(toldOf(upstreamBody("chat", body, route)).effort, "xhigh");
 });
 
-test("a budget is never reason for a higher limit than the one that is held", () => {
+test("a budget never raises the limit above what is held", () => {
   const body = { messages: [{ role: "user", content: "hi" }], reasoning_effort: "medium" };
   const sent = upstreamBody("chat", body, routeTo("messages", { thinking: "budget" }));
   assert.equal(sent.max_tokens, 8192);
   assert.deepEqual(sent.thinking, { type: "enabled", budget_tokens: 8192 - 1024 });
 });
 
-test("a lowered limit takes the budget down with it, and nothing comes on top", () => {
+test("a lowered limit lowers the budget", () => {
   const body = { messages: [{ role: "user", content: "hi" }], reasoning_effort: "medium" };
   const route = routeTo("messages", { thinking: "budget" });
   const sent = upstreamBody("chat", body, route, { outputLimit: 3000, strict: false });
@@ -81,7 +79,7 @@ const OFF: readonly (readonly [Protocol, Body])[] = [
 for (const [from, members] of OFF) {
   const conversation = from === "responses" ? { input: "hi" } : { messages: [{ role: "user", content: "hi" }] };
   const body = { ...conversation, max_tokens: from === "messages" ? 9 : undefined, ...members };
-  test(`${from} switches off with ${JSON.stringify(members)} in every dialect`, () => {
+  test(`${from} switches reasoning off with ${JSON.stringify(members)} for every protocol`, () => {
     const words = (to: Protocol, able: Partial<Capabilities>) => upstreamBody(from, body, routeTo(to, able));
     assert.deepEqual(words("messages", { thinking: "adaptive" }).thinking, { type: "disabled" });
     assert.equal(words("chat", { efforts: ALL }).reasoning_effort, "none");
@@ -111,7 +109,7 @@ for (const [members, effort] of FROM_MESSAGES) {
   });
 }
 
-test("rule 27: summaries are asked for unless display is omitted, and encrypted reasoning whenever the model reasons", () => {
+test("rule 27: summaries are requested unless display is omitted, and encrypted reasoning whenever the model reasons", () => {
   const ask = (members: Body, efforts: readonly (typeof ALL)[number][] = ALL) => {
     const body = { max_tokens: 9, messages: [{ role: "user", content: "hi" }], ...members };
     const { reasoning, include } = upstreamBody("messages", body, routeTo("responses", { efforts }));
@@ -129,7 +127,7 @@ test("rule 27: summaries are asked for unless display is omitted, and encrypted 
   assert.deepEqual(ask({ thinking: { type: "adaptive" } }, []), { reasoning: undefined, include: undefined });
 });
 
-test("rule 27 display: asked for with a summary, and always where progress comes as thinking", () => {
+test("rule 27 display: requested with a summary, and always if the model reports progress in its thinking", () => {
   const shown = { type: "adaptive", display: "summarized" };
   const asks = { input: "hi", reasoning: { summary: "auto" } };
   assert.deepEqual(upstreamBody("responses", asks, routeTo("messages", { thinking: "always" })).thinking, shown);
@@ -141,7 +139,7 @@ test("rule 27 display: asked for with a summary, and always where progress comes
   });
 });
 
-test("rule 27: a budget is given up for a forced tool and for a loop whose thinking is gone", () => {
+test("rule 27: no budget is sent with a forced tool, or in a loop whose thinking is missing", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   const base = { tools, reasoning_effort: "high", messages: [{ role: "user", content: "hi" }] };
   const route = routeTo("messages", { thinking: "budget" });
@@ -155,7 +153,7 @@ test("rule 27: a budget is given up for a forced tool and for a loop whose think
   assert.equal(upstreamBody("chat", { ...base, messages: loop }, route).thinking, undefined);
 });
 
-test("rule 10: the effort of the last system message counts", () => {
+test("rule 10: the effort of the last system message is used", () => {
   const messages = [
     { role: "user", content: "hi" },
     { role: "system", content: [], output_config: { effort: "low" } },

@@ -1,4 +1,7 @@
-/** docs/errors.md: a refusal names the value that was wrong, clipped, and never a secret or somebody's words. */
+/**
+ * docs/errors.md: a refusal names the wrong value, cut to a maximum length, and never a secret or text that a person
+ * wrote.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readEnvelope } from "../../../../src/accept/envelope.ts";
@@ -42,7 +45,7 @@ const TRANSLATED: readonly (readonly [Protocol, object, string])[] = [
 ];
 
 for (const [client, body, words] of TRANSLATED) {
-  test(`${client}: ${words}`, () => {
+  test(`${client}, translated: ${words}`, () => {
     const limit = client === "messages" ? { max_tokens: 100 } : {};
     const made = translate(client, { model: "m", ...limit, ...body }, routeTo(client === "chat" ? "messages" : "chat"));
     assert.ok(isRefusal(made));
@@ -63,14 +66,14 @@ const ACCEPTED: readonly (readonly [Protocol, object, string])[] = [
 ];
 
 for (const [client, body, words] of ACCEPTED) {
-  test(`${client}: ${words}`, () => {
+  test(`${client}, not translated: ${words}`, () => {
     const read = readEnvelope(client, Buffer.from(JSON.stringify({ model: "m", ...body })));
     assert.ok(isRefusal(read));
     assert.ok(answerOf(read).message.includes(words), answerOf(read).message);
   });
 }
 
-test("secrets, addresses and words of people are told by their length", () => {
+test("secrets, addresses and texts of people are reported by their length", () => {
   for (const secret of [
     `sk-${"a".repeat(20)}`,
     "Bearer abc",

@@ -1,7 +1,7 @@
 /**
- * Each `test/golden/requests/<from>/<case>.json` is a client's body with the capabilities of the route; beside it is
- * one `<case>.<to>.expected.json` per target: the upstream's body, or who refused what. The numbers in the names only
- * keep them in order. UPDATE_GOLDENS=1 rewrites the expected files: the diff is the review.
+ * Each `test/golden/requests/<from>/<case>.json` is a client's body with the capabilities of the route. Next to it is
+ * one `<case>.<to>.expected.json` per target: the upstream's body, or the refusal. The numbers in the names only keep
+ * them in order. UPDATE_GOLDENS=1 rewrites the expected files; review their diff.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ for (const from of PROTOCOL_NAMES) {
   }
 }
 
-/** What a golden expects: the body and what the reply side gets to know of it, or the refusal. */
+/** What a golden expects: the body and what the translation of the reply gets, or the refusal. */
 function outcome(from: Protocol, golden: GoldenCase, to: Protocol): unknown {
   const encoded = translate(from, golden.body, routeTo(to, golden.capabilities));
   if (isRefusal(encoded)) return { refused: encoded.cause, param: encoded.facts.param };

@@ -1,7 +1,7 @@
 /**
- * docs/translation-rules.md rule 18: images that a model made, as parts of its message or beside it (OpenRouter's `images`,
- * openrouter.ai/docs/features/multimodal/image-generation), go to servers whose assistants have none at the front of the
- * user message after them.
+ * docs/translation-rules.md rule 18: images that a model made, as parts of its message or next to it (OpenRouter's
+ * `images`, openrouter.ai/docs/features/multimodal/image-generation), are moved to the front of the next user message
+ * if the server's assistants cannot have images.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -17,7 +17,7 @@ const input = (name: string) => ({ type: "input_image", image_url: url(name), de
 
 const user = (content: string) => ({ role: "user", content });
 
-test("in the content and beside it, before what the user says next", () => {
+test("images of the content and next to it come before the user's next text", () => {
   const messages = [
     user("draw"),
     { role: "assistant", content: [image("one"), { type: "text", text: "Here." }], images: [image("two")] },
@@ -32,7 +32,7 @@ test("in the content and beside it, before what the user says next", () => {
   assert.deepEqual(items.at(-1)?.content, [input("one"), input("two"), { type: "input_text", text: "larger" }]);
 });
 
-test("after the results of its calls where the user says nothing", () => {
+test("if the user says nothing, images come after the results of the calls", () => {
   const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
   const messages = [
     user("draw"),
@@ -46,7 +46,7 @@ test("after the results of its calls where the user says nothing", () => {
   );
 });
 
-test("a model that reads no images refuses them by their place", () => {
+test("a model that reads no images gets a refusal with the path of the image", () => {
   const messages = [user("draw"), { role: "assistant", content: [image("one")] }, user("larger")];
   assert.throws(
     () => upstreamBody("chat", { messages }, routeTo("messages", { vision: false })),

@@ -20,7 +20,7 @@ function sentLimit(
   return sent[able.maxTokensField ?? MEMBER[to]];
 }
 
-test("the client's own, clamped to the route's", () => {
+test("the client's limit is sent, at most the route's maximum", () => {
   for (const [from, to] of [
     ["chat", "messages"],
     ["messages", "chat"],
@@ -32,29 +32,29 @@ test("the client's own, clamped to the route's", () => {
   }
 });
 
-test("none: the default for messages, which requires one; none for the others", () => {
+test("without a limit messages, which requires one, gets the default, and the others get none", () => {
   assert.equal(sentLimit("chat", "messages", undefined), 8192);
   assert.equal(sentLimit("responses", "messages", undefined), 8192);
   assert.equal(sentLimit("responses", "chat", undefined), undefined);
   assert.equal(sentLimit("chat", "responses", undefined), undefined);
 });
 
-test("what admission lowered it to goes before the client's own", () => {
+test("a limit that admission has lowered replaces the client's", () => {
   assert.equal(sentLimit("chat", "messages", 500, 100), 100);
   assert.equal(sentLimit("responses", "chat", undefined, 100), 100);
   assert.equal(sentLimit("messages", "responses", 500, 100), 100);
 });
 
-test("rule 22: never below the floor of responses", () => {
+test("rule 22: the limit is never below the minimum of responses", () => {
   assert.equal(sentLimit("messages", "responses", 1), 16);
   assert.equal(sentLimit("responses", "chat", 5), 5);
 });
 
-test("the newer member where the chat server wants it", () => {
+test("a chat server gets the newer member if its route says so", () => {
   assert.equal(sentLimit("messages", "chat", 500, undefined, { maxTokensField: "max_completion_tokens" }), 500);
 });
 
-test("the newer of chat's two members wins", () => {
+test("if a chat client sends both members, the newer one is used", () => {
   const body = { messages: [{ role: "user", content: "hi" }], max_tokens: 5, max_completion_tokens: 7 };
   assert.equal(upstreamBody("chat", body, routeTo("messages")).max_tokens, 7);
 });

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 9: what is left out and means something is named; a strict request is refused instead. The
- * rules are those of docs/translation-rules.md.
+ * ARCHITECTURE.md promise 9: a member that has a meaning and is left out is named; a strict request is refused instead.
+ * The rules are those of docs/translation-rules.md.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -22,13 +22,13 @@ const search = { type: "web_search_20250305", name: "web_search" };
 const own = { name: "f", input_schema: { type: "object" } };
 const fn = { type: "function", name: "f", parameters: null };
 
-/** A search with all that chat has no word for. */
+/** A search with members that chat does not have. */
 const webSearch = { type: "web_search", filters: {}, external_web_access: true, search_content_types: ["text"] };
 const SEARCH_LOST = ["tools.filters", "tools.external_web_access", "tools.search_content_types"];
 
 const CHAT_SCHEMA = "response_format.json_schema.schema";
 
-/** A chat and a responses client's wish for an object with this property. */
+/** The response format of a chat and of a responses client, for an object with this property. */
 const chatFormat = (property: Body, more: Body = CLOSED) => ({
   response_format: { type: "json_schema", json_schema: { schema: objectWith(property, more) } },
 });
@@ -49,13 +49,13 @@ const ROWS: readonly Row[] = [
   ["rule 27 forced", "chat", "messages", { reasoning_effort: "high", ...forced }, ["reasoning_effort"], BUDGET],
   ["rule 27 no room", "chat", "messages", { reasoning_effort: "low", max_tokens: 90 }, ["reasoning_effort"], BUDGET],
   ["rule 27 less", "chat", "messages", { reasoning_effort: "xhigh", max_tokens: 3000 }, ["reasoning_effort"], BUDGET],
-  ["rule 27 as hard", "chat", "messages", { reasoning_effort: "high", max_tokens: 20_000 }, [], BUDGET],
+  ["rule 27 same effort", "chat", "messages", { reasoning_effort: "high", max_tokens: 20_000 }, [], BUDGET],
   ["rule 27 tokens", "chat", "messages", { thinking_budget: 5000, max_tokens: 5500 }, ["thinking_budget"], BUDGET],
   ["rule 26 closed", "chat", "messages", chatFormat({ type: "string" }), []],
   ["rule 26 nothing said", "chat", "messages", chatFormat({ type: "string" }, {}), []],
   ["rule 26 open", "chat", "messages", chatFormat({}, { additionalProperties: true }), [CHAT_SCHEMA]],
-  ["rule 26 told", "chat", "messages", chatFormat({ type: "integer", minimum: 3 }), [CHAT_SCHEMA]],
-  ["rule 26 told", "responses", "messages", textFormat({ items: { pattern: "x" } }), ["text.format.schema"]],
+  ["rule 26 described", "chat", "messages", chatFormat({ type: "integer", minimum: 3 }), [CHAT_SCHEMA]],
+  ["rule 26 described", "responses", "messages", textFormat({ items: { pattern: "x" } }), ["text.format.schema"]],
   ["rule 26 map", "chat", "messages", chatFormat(map), ["response_format"]],
   ["rule 26 map", "responses", "messages", textFormat({ anyOf: [{ type: ["object", "null"] }] }), ["text.format"]],
   ["rule 31", "chat", "messages", { seed: 1, prediction: { type: "content", content: "x" } }, ["seed", "prediction"]],
@@ -103,13 +103,13 @@ const ROWS: readonly Row[] = [
   ["rule 33 hosted", "responses", "messages", { tools: [fn, { type: "mcp", server_label: "x" }] }, ["tools.mcp"]],
 ];
 
-test("rule 23: a temperature that is the default gives way to top_p", () => {
+test("rule 23: the default temperature is left out in favour of top_p", () => {
   const body = { messages: [{ role: "user", content: "hi" }], temperature: 1, top_p: 0.5 };
   const { temperature, top_p } = upstreamBody("chat", body, routeTo("messages"));
   assert.deepEqual({ temperature, top_p }, { temperature: undefined, top_p: 0.5 });
 });
 
-test("rule 26: a format's description stands before its schema's own", () => {
+test("rule 26: a format's description comes before the description of its schema", () => {
   const format = { type: "json_schema", description: "Outer.", schema: { type: "string", description: "Inner." } };
   const sent = upstreamBody("responses", { input: "hi", text: { format } }, routeTo("messages"));
   assert.match(JSON.stringify(sent.output_config), /Outer\.\\n\\nInner\./);
@@ -118,7 +118,7 @@ test("rule 26: a format's description stands before its schema's own", () => {
   assert.equal(JSON.stringify(once.output_config).match(/Outer/g)?.length, 1);
 });
 
-test("rule 18: a document's title goes along with its blocks and with its address", () => {
+test("rule 18: a document's title is sent with its blocks or its address", () => {
   const sent = (source: Body, to: Protocol) => {
     const messages = [{ role: "user", content: [{ type: "document", title: "Report", source }] }];
     return JSON.stringify(upstreamBody("messages", { max_tokens: 100, messages }, routeTo(to)));
@@ -130,7 +130,7 @@ test("rule 18: a document's title goes along with its blocks and with its addres
   assert.match(sent(url, "responses"), /"filename":"Report"/);
 });
 
-test("rule 18: file data that is no data URL is refused and not sent as an address", () => {
+test("rule 18: file data that is not a data URL is refused, and not sent as an address", () => {
   const file = { file_data: "JVBERi0xLjQ=", filename: "a.pdf" };
   const body = { messages: [{ role: "user", content: [{ type: "file", file }] }] };
   const refused = translate("chat", body, routeTo("messages"));
@@ -138,7 +138,7 @@ test("rule 18: file data that is no data URL is refused and not sent as an addre
   assert.equal(refused.cause, "wrong_type");
 });
 
-test("rule 26: the schema of a map is told in words, since its closed form would allow an empty object only", () => {
+test("rule 26: the schema of a map is sent as system text, because its closed form would allow only an empty object", () => {
   const body = { messages: [{ role: "user", content: "hi" }], ...chatFormat(map) };
   const sent = upstreamBody("chat", body, routeTo("messages"));
   assert.equal(sent.output_config, undefined);
@@ -149,7 +149,7 @@ for (const [rule, from, to, members, dropped, capabilities] of ROWS) {
   const conversation = from === "responses" ? { input: "hi" } : { messages: [{ role: "user", content: "hi" }] };
   const body = { max_tokens: from === "messages" ? 100 : undefined, ...conversation, ...members };
   const route = routeTo(to, capabilities);
-  test(`${rule}, ${from} to ${to}: ${Object.keys(members).join(", ")} leaves ${dropped.join(", ") || "nothing"}`, () => {
+  test(`${rule}, ${from} to ${to}: of ${Object.keys(members).join(", ")}, ${dropped.join(", ") || "nothing"} is named as dropped`, () => {
     const lenient = translate(from, body, route);
     assert.ok(!isRefusal(lenient));
     assert.deepEqual(lenient.dropped, dropped);

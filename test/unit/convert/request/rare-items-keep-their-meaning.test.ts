@@ -1,4 +1,4 @@
-/** Parts of requests that are rare in the recorded clients and have a rule of docs/translation-rules.md all the same. */
+/** Parts of requests that rarely occur in the recorded clients, but have a rule in docs/translation-rules.md. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { originOf, sealReasoning } from "../../../../src/convert/rules/envelope.ts";
@@ -7,7 +7,7 @@ import { CONTEXT, routeTo, translate, upstreamBody } from "./translate.ts";
 
 const hi = { role: "user", content: "hi" };
 
-test("rule 21: items of hosted tools go, named once, and do not part an assistant's turn", () => {
+test("rule 21: items of hosted tools are left out, named once, and do not split an assistant's turn", () => {
   const input = [
     hi,
     { role: "assistant", content: "a" },
@@ -29,7 +29,7 @@ test("rule 21: items of hosted tools go, named once, and do not part an assistan
   assert.deepEqual(messages, [hi, { role: "assistant", content: "a\n\nbc" }, hi]);
 });
 
-test("rule 21: server tools go as a pair, named once", () => {
+test("rule 21: server tools are left out as a pair and named once", () => {
   const content = [
     { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} },
     { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] },
@@ -52,7 +52,7 @@ test("rule 18: audio in a responses message is refused at its part", () => {
   assert.equal(outcome.facts.param, "input[0].content[0]");
 });
 
-test("rule 18: a failed result of several parts says so in its first text, and in a text of its own without one", () => {
+test("rule 18: a failed result says so in its first text part, or in a text part that is added", () => {
   const png = { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } };
   const outputOf = (content: readonly object[]) => {
     const result = { type: "tool_result", tool_use_id: "a", is_error: true, content };
@@ -68,7 +68,7 @@ test("rule 18: a failed result of several parts says so in its first text, and i
   assert.deepEqual(outputOf([]), ["Error: "]);
 });
 
-test("an empty result is an empty text everywhere", () => {
+test("an empty result is an empty text for every protocol", () => {
   const call = { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "f" } }] };
   const body = { messages: [hi, call, { role: "tool", tool_call_id: "a", content: [] }] };
   const sent = upstreamBody("chat", body, routeTo("responses")) as { input: { output?: unknown }[] };
@@ -77,7 +77,7 @@ test("an empty result is an empty text everywhere", () => {
   assert.equal(other.messages[2]?.content[0]?.content, "");
 });
 
-test("rule 27: thinking that a forced tool forbids is left out, the effort stays", () => {
+test("rule 27: thinking is left out with a forced tool that forbids it, and the effort stays", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   const body = { messages: [hi], tools, tool_choice: "required", reasoning_effort: "high" };
   const both = upstreamBody("chat", body, routeTo("messages", { thinking: "both" }));
@@ -86,26 +86,26 @@ test("rule 27: thinking that a forced tool forbids is left out, the effort stays
   assert.deepEqual(adaptive.thinking, { type: "adaptive" });
 });
 
-test("rule 27: a model that always thinks takes no temperature, one that was switched off does", () => {
+test("rule 27: a model that always thinks gets no temperature, and one whose thinking is off does", () => {
   const body = { messages: [hi], reasoning_effort: "none", temperature: 0.5 };
   const sent = (thinking: "always" | "budget" | "adaptive") =>
     upstreamBody("chat", body, routeTo("messages", { thinking })).temperature;
   assert.deepEqual([sent("always"), sent("budget"), sent("adaptive")], [undefined, 0.5, 0.5]);
 });
 
-test("system text before anybody spoke leads, whichever role it has", () => {
+test("system text before the first turn is part of the leading system text, whatever its role", () => {
   const messages = [{ role: "system", content: "S" }, hi];
   const sent = upstreamBody("messages", { max_tokens: 9, system: "T", messages }, routeTo("chat"));
   assert.deepEqual(sent.messages, [{ role: "system", content: "T\n\nS" }, hi]);
 });
 
-test("rule 11: the attribution line goes alone where text stands behind it", () => {
+test("rule 11: the attribution line is removed, and text after it stays", () => {
   const system = "x-anthropic-billing-header: cch=1;\nYou are X";
   const sent = upstreamBody("messages", { max_tokens: 9, system, messages: [hi] }, routeTo("chat"));
   assert.deepEqual(sent.messages, [{ role: "system", content: "You are X" }, hi]);
 });
 
-test("rule 26: a format that the route lacks becomes a line of system text", () => {
+test("rule 26: a format that the model does not support becomes a line of system text", () => {
   const response_format = { type: "json_schema", json_schema: { name: "r", schema: { type: "object" } } };
   const body = { messages: [hi], response_format };
   const route = routeTo("messages", { structuredOutputs: false });
@@ -117,7 +117,7 @@ test("rule 26: a format that the route lacks becomes a line of system text", () 
   assert.deepEqual(upstreamBody("chat", object, routeTo("responses")).text, { format: { type: "json_object" } });
 });
 
-test("rule 28: a user id longer than 128 characters is a digest, and chat gets one only where it knows the member", () => {
+test("rule 28: a user id longer than 128 characters becomes a digest, and chat gets one only if it knows the member", () => {
   const body = { max_tokens: 9, messages: [hi], metadata: { user_id: "u".repeat(129) } };
   assert.equal(upstreamBody("messages", body, routeTo("chat")).safety_identifier, undefined);
   const native = upstreamBody("messages", body, routeTo("chat", { openaiNative: true })).safety_identifier;
@@ -144,14 +144,14 @@ test("a long run of calls and results is translated in linear time", () => {
   assert.equal(sent.messages[2]?.content.length, 30_000);
 });
 
-test("rule 24: chat gets as many stop strings as it takes, and of more none", () => {
+test("rule 24: chat gets up to four stop strings, and none if there are more", () => {
   const stopOf = (stop_sequences: readonly string[]) =>
     upstreamBody("messages", { max_tokens: 9, messages: [hi], stop_sequences }, routeTo("chat")).stop;
   assert.deepEqual(stopOf(["a", "b", "c", "d"]), ["a", "b", "c", "d"]);
   assert.equal(stopOf(["a", "b", "c", "d", "e"]), undefined);
 });
 
-test("rule 27: a loop that began with redacted thinking goes on thinking", () => {
+test("rule 27: a loop that began with redacted thinking keeps thinking on", () => {
   const route = routeTo("messages", { thinking: "budget" });
   const call = { type: "function_call", call_id: "a", name: "f", arguments: "{}" };
   const result = { type: "function_call_output", call_id: "a", output: "r" };
@@ -165,14 +165,14 @@ test("rule 27: a loop that began with redacted thinking goes on thinking", () =>
   assert.equal(thinkingOf(), undefined);
 });
 
-test("rule 28: the tier that is OpenAI's default is the standard one of messages", () => {
+test("rule 28: the default service tier of OpenAI is the standard tier of messages", () => {
   const encoded = translate("chat", { messages: [hi], service_tier: "default" }, routeTo("messages"));
   assert.ok(!isRefusal(encoded));
   assert.deepEqual(encoded.dropped, []);
   assert.equal(JSON.parse(new TextDecoder().decode(encoded.body)).service_tier, "standard_only");
 });
 
-test("rule 15: a blank text's breakpoint does not take the place of that of the block before", () => {
+test("rule 15: the breakpoint of a removed blank text does not replace that of the block before it", () => {
   const hour = { type: "ephemeral", ttl: "1h" };
   const content = [
     { type: "text", text: "a", cache_control: hour },

@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rule 38: what an upstream thought comes back to it byte for byte, or not at all; never to
- * anybody else.
+ * docs/translation-rules.md rule 38: reasoning goes back byte for byte to the upstream that produced it, or not at all,
+ * and never to another one.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -30,7 +30,7 @@ function assistantOf(items: readonly object[]): unknown {
   return (messages[1] as { content: unknown }).content;
 }
 
-test("case 47: our envelope is the original blocks, in place, byte for byte", () => {
+test("rule 38: an envelope of the gateway is replaced by the original blocks, byte for byte", () => {
   const items = [reasoningItem(sealed("messages", [THINKING])), reasoningItem(sealed("messages", [REDACTED])), said];
   assert.deepEqual(assistantOf(items), [THINKING, REDACTED, { type: "text", text: "a" }]);
 });
@@ -43,7 +43,7 @@ const GONE: readonly (readonly [string, string | null])[] = [
   ["missing", null],
 ];
 for (const [whose, opaque] of GONE) {
-  test(`case 47: ${whose} reasoning goes without an error, and takes the turn's other thinking along`, () => {
+  test(`rule 38: ${whose} reasoning is left out without an error, and so is the other thinking of its turn`, () => {
     assert.deepEqual(assistantOf([reasoningItem(opaque), said]), [{ type: "text", text: "a" }]);
     const mixed = [reasoningItem(sealed("messages", [THINKING])), reasoningItem(opaque), said];
     assert.deepEqual(assistantOf(mixed), [{ type: "text", text: "a" }]);
@@ -59,7 +59,7 @@ const turn = (...content: object[]) => ({
   ],
 });
 
-test("rule 38: a thinking block with our envelope is the reasoning item again", () => {
+test("rule 38: a thinking block with an envelope of the gateway becomes the original reasoning item", () => {
   const item = { type: "reasoning", id: "rs_9", summary: [], encrypted_content: "gAAAA" };
   const block = { type: "thinking", thinking: "", signature: sealed("responses", [item]) };
   const { input: items } = upstreamBody("messages", turn(block), routeTo("responses")) as { input: unknown[] };
@@ -68,7 +68,7 @@ test("rule 38: a thinking block with our envelope is the reasoning item again", 
   assert.equal((foreign.input as unknown[]).length, 3);
 });
 
-test("reasoning that nothing follows is left out, since its vendor refuses it", () => {
+test("reasoning with nothing after it is left out, because its vendor refuses it", () => {
   const item = { type: "reasoning", id: "rs_9", summary: [], encrypted_content: "gAAAA" };
   const block = { type: "thinking", thinking: "", signature: sealed("responses", [item]) };
   const body = {
@@ -88,7 +88,7 @@ function reasoningContent(from: Protocol, body: object, able: "read" | "roundtri
   return (sent.messages as { reasoning_content?: unknown }[])[1]?.reasoning_content;
 }
 
-test("rule 38: a roundtrip chat upstream gets its text back from either client; the others get none", () => {
+test("rule 38: a roundtrip chat upstream gets its text back from either client, and other upstreams get none", () => {
   const envelope = sealed("chat", ["th", "ink"]);
   const block = { type: "thinking", thinking: "", signature: envelope };
   assert.equal(reasoningContent("messages", turn(block)), "th\n\nink");
@@ -98,12 +98,12 @@ test("rule 38: a roundtrip chat upstream gets its text back from either client; 
   assert.equal(reasoningContent("responses", input(reasoningItem("gAAAA"), said)), undefined);
 });
 
-test("rule 38: reasoning that never was encrypted is the client's own word", () => {
+test("rule 38: reasoning that was never encrypted is sent as the client wrote it", () => {
   const item = { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "hm" }] };
   assert.equal(reasoningContent("responses", input(item, said)), "hm");
 });
 
-test("rule 38: a chat client's plain reasoning is dropped, an envelope is opened", () => {
+test("rule 38: a chat client's plain reasoning is dropped, and an envelope is opened", () => {
   const body = (reasoning_content: string) => ({
     messages: [
       { role: "user", content: "q" },
@@ -118,23 +118,23 @@ test("rule 38: a chat client's plain reasoning is dropped, an envelope is opened
   assert.equal((upstreamBody("chat", body("hm"), routeTo("responses")).input as unknown[]).length, 3);
 });
 
-test("rule 38: thinking that names no account is not read where it is bound to one", () => {
+test("rule 38: an envelope without an account is not opened on a route whose thinking is bound to one", () => {
   const body = input(reasoningItem(sealed("messages", [THINKING])), said);
   const { messages } = upstreamBody("responses", body, routeTo("messages", { accountBoundThinking: true }));
   assert.deepEqual((messages as { content: unknown }[])[1]?.content, [{ type: "text", text: "a" }]);
 });
 
-/** What a chat server wants back beside its words. */
+/** What a chat server needs back in addition to its text. */
 const WITH_DETAILS = { text: "hm", details: [{ type: "reasoning.text", text: "hm", signature: "s" }], calls: [] };
 
-test("rule 38: another chat model reads the words of what was signed, and nothing else of it", () => {
+test("rule 38: another chat model gets the text of signed reasoning, without the signature", () => {
   const block = { type: "thinking", thinking: "", signature: sealed("chat", [WITH_DETAILS], "other-model") };
   const sent = upstreamBody("messages", turn(block), routeTo("chat", { reasoningContent: "roundtrip" }));
   const { content, reasoning_content, reasoning_details } = (sent.messages as Record<string, unknown>[])[1] ?? {};
   assert.deepEqual([content, reasoning_content, reasoning_details], ["a", "hm", undefined]);
 });
 
-test("reasoning that comes back as details is not named as left out", () => {
+test("reasoning that goes back as details is not named as left out", () => {
   const ignored = (upstreamModel: string) => {
     const block = { type: "thinking", thinking: "", signature: sealed("chat", [WITH_DETAILS], upstreamModel) };
     const encoded = translate("messages", turn(block), routeTo("chat"));

@@ -1,6 +1,6 @@
 /**
- * What a translation cannot carry without changing the answer is refused, in the client's own spelling of the place, by
- * the rules of docs/translation-rules.md.
+ * If a translation cannot carry a member without changing the answer, the request is refused with the path in the
+ * client's own spelling, by the rules of docs/translation-rules.md.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -196,16 +196,16 @@ const ROWS: readonly Row[] = [
 ];
 
 for (const [rule, from, to, body, param, capabilities] of ROWS) {
-  test(`${rule}, ${from} to ${to}: 400 at ${param}`, () => {
+  test(`${rule}, ${from} to ${to}: refused with the path ${param}`, () => {
     const limited = from === "messages" ? { max_tokens: 100, ...body } : body;
     const outcome = translate(from, limited, routeTo(to, capabilities));
-    assert.ok(isRefusal(outcome), "the request was carried");
+    assert.ok(isRefusal(outcome), "the request was not refused");
     assert.equal(outcome.facts.param, param);
     assert.match(outcome.facts.detail ?? "", /\.$/);
   });
 }
 
-test("a prefill is kept, without trailing white space, where the model takes one (rule 17)", () => {
+test("a prefill is kept, without trailing white space, if the model accepts one (rule 17)", () => {
   const body = { messages: [hi, { role: "assistant", content: "So \n" }] };
   const outcome = translate("chat", body, routeTo("messages", { prefill: true }));
   assert.ok(!isRefusal(outcome));

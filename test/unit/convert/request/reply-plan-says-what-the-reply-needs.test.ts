@@ -1,5 +1,5 @@
 /**
- * The encoded request carries everything that the translation of the reply must know of the client
+ * The plan of an encoded request contains everything that the translation of the reply needs to know about the client
  * (docs/translation-rules.md).
  */
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ function planOf(from: Protocol, to: Protocol, members: Body, able: Partial<Capab
   return encoded.plan;
 }
 
-test("rule 1: the model as the client typed it", () => {
+test("rule 1: the model's name is the one that the client typed", () => {
   const plan = planOf("chat", "messages", { stream: true });
   assert.deepEqual(
     [plan.client, plan.upstream, plan.model, plan.upstreamModel, plan.stream],
@@ -26,20 +26,20 @@ test("rule 1: the model as the client typed it", () => {
   );
 });
 
-test("rule 32: the usage chunk only for who asked", () => {
+test("rule 32: only a client that asked for it gets the usage chunk", () => {
   assert.equal(planOf("chat", "messages", { stream: true }).includeUsage, false);
   const asked = { stream: true, stream_options: { include_usage: true } };
   assert.equal(planOf("chat", "messages", asked).includeUsage, true);
 });
 
-test("rule 37: the deprecated form only for who used it", () => {
+test("rule 37: only a client that used the deprecated form gets it", () => {
   const functions = [{ name: "f" }];
   assert.equal(planOf("chat", "messages", { functions }).deprecatedFunctions, true);
   const tools = [{ type: "function", function: { name: "f" } }];
   assert.equal(planOf("chat", "messages", { functions, tools }).deprecatedFunctions, false);
 });
 
-test("rule 39: a messages client sees reasoning unless it is off or omitted; what must come back is sent unseen", () => {
+test("rule 39: a messages client is shown reasoning unless it is off or omitted; what must come back is sent without text", () => {
   const seen = (thinking: Body | undefined, to: Protocol, able: Partial<Capabilities> = {}) =>
     planOf("messages", to, { thinking }, able).reasoning.visibility;
   assert.equal(seen(undefined, "chat"), "full");
@@ -51,7 +51,7 @@ test("rule 39: a messages client sees reasoning unless it is off or omitted; wha
   assert.equal(seen({ type: "adaptive", display: "omitted" }, "responses"), "opaque");
 });
 
-test("rule 38: envelopes for messages clients, and for responses clients that include them", () => {
+test("rule 38: messages clients get envelopes, and responses clients that include them", () => {
   assert.equal(planOf("messages", "chat", {}).reasoning.envelope, true);
   assert.equal(planOf("chat", "messages", {}).reasoning.envelope, false);
   assert.equal(planOf("responses", "chat", {}).reasoning.envelope, false);
@@ -59,13 +59,13 @@ test("rule 38: envelopes for messages clients, and for responses clients that in
   assert.equal(planOf("responses", "chat", { include }).reasoning.envelope, true);
 });
 
-test("rule 38: chat's reasoning is a summary only for who asked for one, thinking always", () => {
+test("rule 38: a chat server's reasoning becomes a summary only on request, and thinking always does", () => {
   assert.equal(planOf("responses", "chat", {}).reasoning.summary, false);
   assert.equal(planOf("responses", "chat", { reasoning: { summary: "auto" } }).reasoning.summary, true);
   assert.equal(planOf("responses", "messages", {}).reasoning.summary, true);
 });
 
-test("rule 45: what a response object repeats, with the protocol's defaults", () => {
+test("rule 45: a response object repeats members of the request, with the protocol's defaults", () => {
   const { echo } = planOf("responses", "chat", { metadata: { a: "b" }, temperature: 0.5, text: {}, instructions: "I" });
   assert.deepEqual(echo, {
     background: false,

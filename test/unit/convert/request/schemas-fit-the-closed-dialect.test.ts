@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rule 26: schemas for messages' structured output, compared with what the official SDK's own
- * helper makes of them.
+ * docs/translation-rules.md rule 26: schemas for the structured output of messages, compared with the result of the
+ * official SDK's own helper.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -21,14 +21,14 @@ const SCHEMAS: readonly Record<string, unknown>[] = [
 ];
 
 for (const schema of SCHEMAS) {
-  test(`as the SDK has it: ${JSON.stringify(schema)}`, () => {
+  test(`the schema is closed as the SDK does it: ${JSON.stringify(schema)}`, () => {
     const before = JSON.stringify(schema);
     assert.deepEqual(closedSchema(schema), transformJSONSchema(schema as Parameters<typeof transformJSONSchema>[0]));
     assert.equal(JSON.stringify(schema), before);
   });
 }
 
-test("one format under both of the names that messages has for it is carried", () => {
+test("the same format under both names of messages is accepted", () => {
   const format = { type: "json_schema", schema: { type: "object", properties: { a: { type: "string" } } } };
   const members = { messages: [{ role: "user", content: "hi" }], max_tokens: 9 };
   const both = { ...members, output_format: format, output_config: { format } };
@@ -36,7 +36,7 @@ test("one format under both of the names that messages has for it is carried", (
   assert.deepEqual((sent.response_format as { json_schema: { schema: unknown } }).json_schema.schema, format.schema);
 });
 
-test("a schema with a word that the dialect does not have is not closed", () => {
+test("a schema with a keyword outside the dialect is not closed", () => {
   const closed = { type: "object", properties: { a: { type: "string" } }, additionalProperties: false };
   const variants = (word: string) => ({ ...closed, properties: { a: { [word]: [closed] } } });
   assert.deepEqual([closed, variants("anyOf"), variants("allOf")].map(isClosed), [true, true, true]);
@@ -44,11 +44,11 @@ test("a schema with a word that the dialect does not have is not closed", () => 
   assert.deepEqual(others.map(isClosed), [false, false, false]);
 });
 
-test("what has been closed is closed, but for what moved into words", () => {
+test("the result of closing a schema is closed", () => {
   for (const schema of SCHEMAS) assert.equal(isClosed(closedSchema(schema)), true, JSON.stringify(schema));
 });
 
-test("an object that may have any members and says none is a map, wherever it stands; one that is said elsewhere is none", () => {
+test("an object that lists no members and may have any is a map, at any depth; one whose members are listed elsewhere is not", () => {
   const map = { type: "object" };
   const named = { type: "object", properties: { a: { type: "string" } } };
   const maps = [
@@ -72,7 +72,7 @@ test("an object that may have any members and says none is a map, wherever it st
   );
 });
 
-test("properties named like members of Object stay properties", () => {
+test("properties with the names of Object's members stay properties", () => {
   const schema = JSON.parse(
     '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"null"}}}',
   );
@@ -81,7 +81,7 @@ test("properties named like members of Object stay properties", () => {
   assert.deepEqual(Object.keys(merged.properties as object), ["__proto__", "constructor"]);
 });
 
-test("rule 33: a tool's root is an object, and an object is left alone", () => {
+test("rule 33: the root of a tool's schema becomes an object, and an object stays unchanged", () => {
   assert.deepEqual(objectRoot(undefined).schema, { type: "object", properties: {} });
   assert.deepEqual(objectRoot({ properties: { a: {} } }).schema, { properties: { a: {} }, type: "object" });
   const whole = { type: "object", properties: {} };

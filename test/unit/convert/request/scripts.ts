@@ -3,12 +3,12 @@ import fc from "fast-check";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { Body } from "./translate.ts";
 
-/** One round: what the user says, what the assistant answers, which tools it calls and what they give. */
+/** One round: what the user says, what the assistant answers, which tools it calls and what they return. */
 export interface Round {
   readonly user: string;
   readonly says: string;
   readonly calls: readonly { readonly id: string; readonly input: string; readonly output: string }[];
-  /** Whether the results stand in reverse order. */
+  /** Whether the results are in reverse order. */
   readonly reversed: boolean;
   /** System text after the calls, before or after their results. */
   readonly note: { readonly text: string; readonly early: boolean } | undefined;
@@ -22,7 +22,7 @@ export interface Script {
   readonly limit: number;
 }
 
-/** Text that no protocol refuses: not blank. */
+/** Text that no protocol refuses, because it is not blank. */
 const word = fc.string({ minLength: 1, maxLength: 12, unit: "grapheme" }).map((text) => `.${text}.`);
 
 const call = fc.record({
@@ -51,7 +51,7 @@ export const scripts: fc.Arbitrary<Script> = fc.record({
   limit: fc.integer({ min: 16, max: 30_000 }),
 });
 
-/** Every text that must arrive, in order of appearance. */
+/** All texts that must arrive, in their order. */
 export function textsOf(script: Script): readonly string[] {
   return [
     ...(script.system === "" ? [] : [script.system]),
@@ -64,7 +64,7 @@ function results(one: Round): Round["calls"] {
   return one.reversed ? [...one.calls].reverse() : one.calls;
 }
 
-/** An answer that says nothing and calls nothing is no turn at all. */
+/** Whether the assistant has a turn in this round. */
 function speaks(one: Round): boolean {
   return one.says !== "" || one.calls.length > 0;
 }

@@ -1,4 +1,6 @@
-/** docs/translation-rules.md rule 18: a text file is text in the charset that it names, in each client's words for it. */
+/**
+ * docs/translation-rules.md rule 18: a text file is read in the charset that it names, from clients of every protocol.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isRefusal } from "../../../../src/values/errors.ts";
@@ -36,7 +38,7 @@ const PROTOCOLS = Object.keys(CLIENTS) as Protocol[];
 
 for (const from of PROTOCOLS) {
   for (const to of PROTOCOLS.filter((one) => one !== from)) {
-    test(`${from} to ${to}: what is read is what was written`, () => {
+    test(`${from} to ${to}: the text is decoded correctly in each charset`, () => {
       for (const [parameter, bytes] of BYTES) {
         const asked = CLIENTS[from](`text/plain${parameter}`, bytes.toString("base64"));
         const sent = JSON.stringify(upstreamBody(from, asked, routeTo(to)));
@@ -44,7 +46,7 @@ for (const from of PROTOCOLS) {
       }
     });
 
-    test(`${from} to ${to}: a charset that nobody knows is refused by name`, () => {
+    test(`${from} to ${to}: an unknown charset is refused and named`, () => {
       const refused = translate(from, CLIENTS[from]("text/plain;charset=ebcdic-cp-fi", "AAAA"), routeTo(to));
       assert.ok(isRefusal(refused));
       assert.equal(refused.cause, "untranslatable");

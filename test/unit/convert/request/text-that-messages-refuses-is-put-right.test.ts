@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rules 15, 16 and 19: blank text, cache breakpoints and neighbours of one role on their way
- * to messages.
+ * docs/translation-rules.md rules 15, 16 and 19: blank text, cache breakpoints and consecutive messages of one role on
+ * the way to messages.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -14,19 +14,19 @@ function messagesOf(messages: readonly object[]): unknown {
   return upstreamBody("chat", { messages }, routeTo("messages")).messages;
 }
 
-test("rule 15: blank parts go, and their breakpoint moves to the part before", () => {
+test("rule 15: blank parts are left out, and their breakpoint moves to the part before", () => {
   const user = { role: "user", content: [text("a"), text(" \n", mark), text("b")] };
   assert.deepEqual(messagesOf([user]), [{ role: "user", content: [cached("a"), text("b")] }]);
 });
 
-test("rule 15: an assistant message of blank text without calls goes", () => {
+test("rule 15: an assistant message of blank text without calls is left out", () => {
   const user = { role: "user", content: "q" };
   assert.deepEqual(messagesOf([user, { role: "assistant", content: " " }, { role: "user", content: "r" }]), [
     { role: "user", content: [text("q"), text("r")] },
   ]);
 });
 
-test("rule 15: a blank user turn behind results needs no text of its own", () => {
+test("rule 15: a blank user turn after results adds no text", () => {
   const messages = [
     { role: "user", content: "q" },
     { role: "assistant", tool_calls: [{ id: "a", type: "function", function: { name: "f" } }] },
@@ -37,7 +37,7 @@ test("rule 15: a blank user turn behind results needs no text of its own", () =>
   assert.deepEqual(sent[2]?.content, [{ type: "tool_result", tool_use_id: "a", content: "" }]);
 });
 
-test("rule 16: neighbours of one role are one message", () => {
+test("rule 16: consecutive messages of one role become one message", () => {
   const sent = messagesOf([
     { role: "user", content: "a" },
     { role: "user", content: [text("b"), text("c")] },
@@ -60,13 +60,13 @@ test("rule 19: of more than four breakpoints the last four stay", () => {
   assert.deepEqual(sent.messages, [{ role: "user", content: ["a", "b", "c", "d"].map(cached) }]);
 });
 
-test("rule 14: refusals in history are text", () => {
+test("rule 14: refusals in the history become text", () => {
   const user = { role: "user", content: "q" };
   const sent = messagesOf([user, { role: "assistant", content: null, refusal: "no" }, user]) as { content: unknown }[];
   assert.deepEqual(sent[1]?.content, [text("no")]);
 });
 
-test("rule 15: a byte order mark alone is text, for which nothing is refused or left out", () => {
+test("rule 15: a byte order mark alone counts as text", () => {
   assert.deepEqual(messagesOf([{ role: "user", content: "\ufeff" }]), [{ role: "user", content: [text("\ufeff")] }]);
   const mixed = { role: "user", content: [text("a"), text(" \ufeff\n"), text("\u00a0\u3000")] };
   assert.deepEqual(messagesOf([mixed]), [{ role: "user", content: [text("a"), text(" \ufeff\n")] }]);

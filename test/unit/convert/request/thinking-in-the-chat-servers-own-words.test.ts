@@ -1,9 +1,9 @@
 /**
- * docs/translation-rules.md rules 27 and 38: the member that switches a chat server's thinking, and the one in which it wants
- * its reasoning back, are the route's capabilities. The forms are the makers' own: DeepSeek and GLM `thinking`
- * (api-docs.deepseek.com/guides/thinking_mode), Qwen `enable_thinking`, servers of open models `chat_template_kwargs`,
- * OpenRouter `reasoning`; vLLM `reasoning` (github.com/vllm-project/vllm/issues/27755), Mistral parts (docs.mistral.ai,
- * reasoning), MiniMax tags in the text (its tool calling guide).
+ * docs/translation-rules.md rules 27 and 38: which member switches the thinking of a chat server, and in which member
+ * it needs its reasoning back, are capabilities of the route. The forms are those of the makers: DeepSeek and GLM
+ * `thinking` (api-docs.deepseek.com/guides/thinking_mode), Qwen `enable_thinking`, servers of open models
+ * `chat_template_kwargs`, OpenRouter `reasoning`; vLLM `reasoning` (github.com/vllm-project/vllm/issues/27755), Mistral
+ * parts (docs.mistral.ai, reasoning), MiniMax tags in the text (its tool calling guide).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -18,7 +18,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const MEMBERS = ["reasoning_effort", "thinking", "enable_thinking", "chat_template_kwargs", "reasoning"];
 
-/** What the upstream gets of a wish, in the members that switch thinking. */
+/** The members that switch thinking, as the upstream gets them. */
 function told(from: Protocol, wish: Json, capabilities: Partial<Capabilities>): Json {
   const turn = { role: "user", content: "q" };
   const body = from === "responses" ? { input: [turn], ...wish } : { max_tokens: 900, messages: [turn], ...wish };
@@ -57,7 +57,7 @@ const ON_AND_OFF: readonly (readonly [Partial<Capabilities>, on: Json, high: Jso
 ];
 
 for (const [capabilities, on, high, off] of ON_AND_OFF) {
-  test(`${capabilities.thinkingSwitch}: on, how hard, off, and nothing where nothing was said`, () => {
+  test(`${capabilities.thinkingSwitch}: thinking is switched on, set to an effort, switched off, and not mentioned without a request`, () => {
     const able = { ...EFFORTS, ...capabilities };
     assert.deepEqual(told("messages", { thinking: { type: "adaptive" } }, able), on);
     assert.deepEqual(told("messages", { output_config: { effort: "high" } }, able), high);
@@ -68,7 +68,7 @@ for (const [capabilities, on, high, off] of ON_AND_OFF) {
   });
 }
 
-test("OpenRouter gets a budget as a budget, the others as an effort", () => {
+test("OpenRouter gets a budget as a budget, and other servers get an effort", () => {
   const wish = { max_tokens: 9_000, thinking: { type: "enabled", budget_tokens: 5_000 } };
   assert.deepEqual(told("messages", wish, { ...EFFORTS, thinkingSwitch: "reasoning" }), {
     reasoning: { max_tokens: 5_000 },
@@ -79,7 +79,7 @@ test("OpenRouter gets a budget as a budget, the others as an effort", () => {
   });
 });
 
-test("a server without efforts is switched on all the same, and how hard is named as lost", () => {
+test("a server without efforts is switched on, and the effort is named as dropped", () => {
   const route = routeTo("chat", { efforts: [], thinkingSwitch: "enable_thinking" });
   const encoded = translate("responses", { input: "q", reasoning: { effort: "high" } }, route);
   assert.ok(!isRefusal(encoded));
@@ -88,7 +88,7 @@ test("a server without efforts is switched on all the same, and how hard is name
   assert.deepEqual(encoded.dropped, ["reasoning.effort"]);
 });
 
-test("a switch of its own is a switch: `thinking_off: reject` refuses nothing there", () => {
+test("`thinking_off: reject` refuses nothing if the server has a member that switches thinking off", () => {
   for (const thinkingSwitch of ["reasoning_effort", "thinking"] as const) {
     const route = routeTo("chat", { efforts: ["low"], thinkingOff: "reject", thinkingSwitch });
     const request = clientRequest("chat", { model: "m", messages: [], thinking: { type: "disabled" } });
@@ -102,7 +102,7 @@ const THOUGHT = { type: "reasoning", summary: [], content: [{ type: "reasoning_t
 const CALL = { type: "function_call", call_id: "c", name: "f", arguments: "{}" };
 const RESULT = { type: "function_call_output", call_id: "c", output: "r" };
 
-/** The assistant's message as the server gets it, with and without words. */
+/** The assistant's message as the server gets it, with or without text. */
 function broughtBack(reasoningField: Capabilities["reasoningField"], words: string): Json {
   const said = { type: "message", role: "assistant", content: [{ type: "output_text", text: words }] };
   const input = [{ role: "user", content: "q" }, THOUGHT, ...(words ? [said] : []), CALL, RESULT];

@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rules 34 and 35: what the upstream may call a tool or a call, and how both find back to the
- * client's own names.
+ * docs/translation-rules.md rules 34 and 35: the names of tools and the ids of calls that the upstream gets, and how
+ * the client's own names are restored.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -13,7 +13,7 @@ import { routeTo, translate, upstreamBody } from "./translate.ts";
 const LIMIT = { chat: 64, messages: 128, responses: 128 };
 const func = (name: string, namespace?: string) => ({ kind: "function" as const, name, namespace });
 
-test("any set of tools gets different names that the upstream takes, and each finds back", () => {
+test("all tools get different names that the upstream accepts, and each name is restored", () => {
   const name = fc.oneof(fc.string({ maxLength: 90 }), fc.constantFrom("a__b", "a.b", "a/b", "b", "x".repeat(70)));
   const tools = fc.uniqueArray(
     fc.record({ name, namespace: fc.option(fc.constantFrom("a", "a.c", "n"), { nil: undefined }) }),
@@ -39,18 +39,18 @@ test("any set of tools gets different names that the upstream takes, and each fi
   }
 });
 
-test("rule 34: a long name keeps its beginning and gets eight hex digits", () => {
+test("rule 34: a long name keeps its beginning and ends with eight hex digits", () => {
   const long = "mcp__server__".padEnd(80, "x");
   assert.match(safeToolName(long, "chat"), /^mcp__server__x{42}_[0-9a-f]{8}$/);
   assert.equal(safeToolName(long, "messages"), long);
   assert.match(safeToolName("a.b", "chat"), /^a_b_[0-9a-f]{8}$/);
 });
 
-test("a name that was never offered stays what it is", () => {
+test("a name that was never offered stays unchanged", () => {
   assert.deepEqual(restoreTool(new Map(), "made_up"), { kind: "function", name: "made_up" });
 });
 
-test("one name in tools, history, choice and tool references", () => {
+test("a tool has the same name in tools, history, choice and tool references", () => {
   const name = "git.log";
   const sent = upstreamBody(
     "messages",
@@ -80,7 +80,7 @@ test("one name in tools, history, choice and tool references", () => {
   assert.equal(sent.tool_choice.function.name, upstream);
 });
 
-test("a plain tool beside a namespaced one of the same flat name stays apart", () => {
+test("a plain tool and a namespaced one with the same flat name stay separate", () => {
   const encoded = translate(
     "responses",
     {
@@ -97,7 +97,7 @@ test("a plain tool beside a namespaced one of the same flat name stays apart", (
   assert.deepEqual([...encoded.plan.tools.values()], [func("b", "a"), func("a__b")]);
 });
 
-test("rule 35: safe ids stay, all others become a digest, the same each time", () => {
+test("rule 35: safe ids stay, and all others become the same digest each time", () => {
   for (const id of ["toolu_01", "call-1", "A".repeat(64)]) assert.equal(safeCallId(id), id);
   for (const id of ["functions.f:0", "", "a b", "A".repeat(65)]) {
     assert.match(safeCallId(id), /^call_[a-zA-Z0-9_-]{43}$/);
@@ -106,7 +106,7 @@ test("rule 35: safe ids stay, all others become a digest, the same each time", (
   assert.notEqual(safeCallId(`${"A".repeat(65)}1`), safeCallId(`${"A".repeat(65)}2`));
 });
 
-test("an id that is used again in a later turn is another id upstream, in call and result alike", () => {
+test("an id that is used again in a later turn gets another id upstream, in the call and in its result", () => {
   const ids = new CallIds();
   const pairs = [1, 2, 3].map(() => [ids.ofCall("call_0"), ids.ofResult("call_0")]);
   for (const [call, result] of pairs) assert.equal(call, result);

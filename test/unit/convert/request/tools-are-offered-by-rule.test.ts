@@ -26,7 +26,7 @@ const FORCED: readonly (readonly [Protocol, Body])[] = [
 
 for (const [from, members] of FORCED) {
   const choice = JSON.stringify(members.tool_choice);
-  test(`${from} ${choice} is refused where a tool cannot be forced, or is not offered`, () => {
+  test(`${from} ${choice} is refused if a tool cannot be forced or is not offered`, () => {
     for (const to of ["chat", "messages", "responses"] as const) {
       if (to === from) continue;
       assertRefused(from, to, members, "tool_choice", { forcedToolChoice: false });
@@ -43,11 +43,11 @@ function assertRefused(
   able: Partial<Capabilities> = {},
 ): void {
   const outcome = translate(from, body(from, members), routeTo(to, able));
-  assert.ok(isRefusal(outcome), `${from} to ${to} was carried`);
+  assert.ok(isRefusal(outcome), `${from} to ${to} was not refused`);
   assert.equal(outcome.facts.param, param);
 }
 
-test("functions beside tools are offered with them; alone, or beside an empty list, they are answered in kind", () => {
+test("functions next to tools are offered as tools; alone, or with an empty list of tools, they get the deprecated form", () => {
   const members = { tools: [chatOwn], functions: [{ name: "g", parameters: { type: "object", properties: {} } }] };
   for (const to of ["messages", "responses"] as const) {
     const sent = upstreamBody("chat", body("chat", members), routeTo(to));
@@ -63,7 +63,7 @@ test("functions beside tools are offered with them; alone, or beside an empty li
   }
 });
 
-test("a function_call that says what tool_choice says, or stands beside tools alone, is followed", () => {
+test("a function_call that agrees with tool_choice, or comes with tools alone, is used", () => {
   const tool_choice = { type: "function", function: { name: "f" } };
   for (const choice of [{ tool_choice }, {}]) {
     const members = { tools: [chatOwn], function_call: { name: "f" }, ...choice };
@@ -92,12 +92,12 @@ for (const [from, to, members, param] of DOUBLED) {
   });
 }
 
-test("a tool that is told twice is offered once", () => {
+test("a tool that is sent twice is offered once", () => {
   const sent = upstreamBody("messages", body("messages", { tools: [mOwn, { ...mOwn }] }), routeTo("chat"));
   assert.equal((sent.tools as unknown[]).length, 1);
 });
 
-test("another tool of the same name that came in the middle of a conversation is left out and named", () => {
+test("another tool of the same name that an item adds later is left out and named", () => {
   const item = { type: "additional_tools", role: "developer", tools: [doubled(own, "newer")] };
   const members = { tools: [own], input: [{ role: "user", content: "hi" }, item] };
   const outcome = translate("responses", members, routeTo("chat"));
@@ -128,7 +128,7 @@ const HOSTED: readonly (readonly [Protocol, Protocol, object, string])[] = [
 
 for (const [from, to, hosted, param] of HOSTED) {
   const mine = from === "messages" ? mOwn : own;
-  test(`${from} to ${to}: ${(hosted as { type: string }).type} alone is refused, beside others dropped, forced refused`, () => {
+  test(`${from} to ${to}: ${(hosted as { type: string }).type} is refused alone or if forced, and dropped next to other tools`, () => {
     assertRefused(from, to, { tools: [hosted] }, param);
     const sent = upstreamBody(from, body(from, { tools: [hosted, mine] }), routeTo(to));
     assert.equal((sent.tools as unknown[]).length, 1);
@@ -146,7 +146,7 @@ test("a web search is carried between the two protocols of its vendor", () => {
   assert.deepEqual(sent.web_search_options, { user_location: { type: "approximate", approximate: { city: "Ulm" } } });
 });
 
-test("auto and none without tools go with the tools", () => {
+test("without tools, the choices auto and none are left out", () => {
   for (const tool_choice of ["auto", "none"]) {
     const members = { tools: [], tool_choice, parallel_tool_calls: false };
     for (const to of ["chat", "messages"] as const) {
@@ -156,12 +156,12 @@ test("auto and none without tools go with the tools", () => {
   }
 });
 
-test("no parallel calls is not said with none", () => {
+test("parallel_tool_calls: false is not sent with the choice none", () => {
   const members = { tools: [chatOwn], tool_choice: "none", parallel_tool_calls: false };
   assert.deepEqual(upstreamBody("chat", body("chat", members), routeTo("messages")).tool_choice, { type: "none" });
 });
 
-test("a choice of a freeform tool names the function that it became, or stays freeform", () => {
+test("the choice of a freeform tool names the function that replaces it, or stays freeform", () => {
   const members = { tools: [{ type: "custom", name: "p" }], tool_choice: { type: "custom", name: "p" } };
   const sent = (able: Partial<Capabilities>) =>
     upstreamBody("responses", body("responses", members), routeTo("chat", able)).tool_choice;
@@ -169,7 +169,7 @@ test("a choice of a freeform tool names the function that it became, or stays fr
   assert.deepEqual(sent({ customTools: true }), { type: "custom", custom: { name: "p" } });
 });
 
-test("allowed tools may be a whole namespace", () => {
+test("the allowed tools may be a whole namespace", () => {
   const tools = [
     own,
     {
@@ -190,7 +190,7 @@ test("allowed tools may be a whole namespace", () => {
   assert.deepEqual(sent.tool_choice, { type: "auto" });
 });
 
-test("strict goes to messages only with a schema that its closed dialect takes", () => {
+test("strict is sent to messages only with a schema in its closed dialect", () => {
   const strictTool = (schema: object) => ({
     type: "function",
     function: { name: "f", strict: true, parameters: schema },
@@ -212,7 +212,7 @@ test("strict goes to messages only with a schema that its closed dialect takes",
   assert.equal(strictOf({ type: "object", properties: {} }), undefined);
 });
 
-test("all of an allOf is required, of variants only what all require", () => {
+test("members that one part of an allOf requires are required; of variants, only those that all require", () => {
   const part = (name: string, required: string[]) => ({ type: "object", properties: { [name]: {} }, required });
   const schemaOf = (schema: object) => {
     const tools = [{ type: "function", function: { name: "f", description: "D", parameters: schema } }];

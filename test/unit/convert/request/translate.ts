@@ -1,4 +1,7 @@
-/** What the request tests share: a route, a context without chance, and one call from a client's body to an upstream's. */
+/**
+ * Shared by the request tests: a route, a deterministic context, and the translation of a client's body to an
+ * upstream's.
+ */
 import { createHash } from "node:crypto";
 import * as chat from "../../../../src/convert/chat/request.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../../../../src/convert/exchange.ts";
@@ -23,7 +26,9 @@ interface RequestTranslator {
 
 export const TRANSLATORS: Readonly<Record<Protocol, RequestTranslator>> = { chat, messages, responses };
 
-/** Seals without secrets, so that a test can see what is inside; opens only what it sealed for the same binding. */
+/**
+ * Seals without a secret, so that a test can read the content. `open` opens only what was sealed for the same binding.
+ */
 const sealed: ConvertContext["seal"] = (content, binding) =>
   `gw1.${Buffer.from(`${binding}\n${Buffer.from(content)}`).toString("base64url")}`;
 
@@ -41,7 +46,7 @@ export const CONTEXT: ConvertContext = {
 
 export const UPSTREAM_MODEL = "upstream-model";
 
-/** A route with the default capabilities but for those named. */
+/** A route with the default capabilities, except for the given ones. */
 export function routeTo(protocol: Protocol, capabilities: Partial<Capabilities> = {}): RouteFacts {
   return {
     upstream: "east",
@@ -55,7 +60,7 @@ export function routeTo(protocol: Protocol, capabilities: Partial<Capabilities> 
 
 export const PERMITTED: Permitted = { outputLimit: undefined, strict: false };
 
-/** One request from a client's body to the upstream's. */
+/** Translates a client's body to the upstream's request. */
 export function translate(
   from: Protocol,
   body: Body,

@@ -1,7 +1,6 @@
 /**
- * For every conversation that a client sends in its own protocol, the upstream's own strict rules accept the
- * translation (calls and results paired and placed, no blank text, no unknown member), and every text and result
- * arrives in order.
+ * For every conversation that a client sends in its own protocol, the translation satisfies the upstream's strict rules
+ * (calls and results paired and placed, no blank text, no unknown member), and every text and result arrives in order.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -18,7 +17,7 @@ for (const from of PROTOCOL_NAMES) {
   for (const to of PROTOCOL_NAMES) {
     for (const midSystem of [false, true]) {
       const where = midSystem ? "system turns native" : "system turns as reminders";
-      test(`${from} to ${to}, ${where}: accepted and complete`, () => {
+      test(`${from} to ${to}, ${where}: a conversation is accepted, and nothing of it is missing`, () => {
         fc.assert(
           fc.property(scripts, (script) => {
             const body = upstreamBody(from, TELL[from](script), routeTo(to, { midSystem }));
@@ -34,10 +33,10 @@ for (const from of PROTOCOL_NAMES) {
 }
 
 for (const protocol of PROTOCOL_NAMES) {
-  test(`${protocol} to ${protocol}: what is encoded decodes to the same meaning`, () => {
+  test(`${protocol} to ${protocol}: the encoded request decodes to the same meaning`, () => {
     fc.assert(
       fc.property(scripts, (script) => {
-        // Messages takes system turns in few places, and what it does not take becomes the user's
+        // Messages accepts system turns in few places. Elsewhere they become text of the user
         // (docs/translation-rules.md rule 10).
         const rounds = script.rounds.map((one) => ({ ...one, note: protocol === "messages" ? undefined : one.note }));
         const body = TELL[protocol]({ ...script, rounds });
@@ -59,14 +58,14 @@ function assertInOrder(body: Body, script: Script): void {
   }
 }
 
-/** Each output has the id of the call that it answers. */
+/** Every output of a tool is in the body. */
 function assertResults(body: Body, script: Script): void {
   const outputs = script.rounds.flatMap((one) => one.calls.map((call) => call.output));
   const found = JSON.stringify(body.messages ?? body.input);
   for (const output of outputs) assert.ok(found.includes(JSON.stringify(output)), `${output} is missing`);
 }
 
-/** What a request says, without where and how it was written. */
+/** What a request means, independent of how it was written. */
 function meaning(protocol: Protocol, body: Body): unknown {
   const hub = TRANSLATORS[protocol].decodeRequest(body, { model: "", stream: body.stream === true });
   assert.ok(!isRefusal(hub));
@@ -79,7 +78,7 @@ function meaning(protocol: Protocol, body: Body): unknown {
   };
 }
 
-/** Pieces of turns with results settled, calls by their ordinal in place of their ids, and nothing empty. */
+/** The parts of all turns, without empty ones: each result with the position of its call in place of the id. */
 function said(hub: HubRequest): readonly unknown[] {
   const list: (readonly [string, unknown])[] = [];
   const order: string[] = [];

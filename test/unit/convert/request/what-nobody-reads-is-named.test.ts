@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rules 2 and 3: a member that no decoder reads is named wherever it stands; what changes no
- * answer is named apart, and a strict request goes on without it.
+ * docs/translation-rules.md rules 2 and 3: a member that no decoder reads is named, at any depth. A member that changes
+ * no answer is named separately, and does not make a strict request fail.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -105,7 +105,7 @@ const ROWS: readonly Row[] = [
 ];
 
 for (const [client, upstream, members, header, unlisted = 0] of ROWS) {
-  test(`${client} to ${upstream}: ${JSON.stringify(members).slice(0, 90)} is told as ${header}`, () => {
+  test(`${client} to ${upstream}: ${JSON.stringify(members).slice(0, 90)} is reported as ${header}`, () => {
     const exchange = open(client, upstream, members);
     assert.ok(!isRefusal(exchange));
     assert.equal(exchange.translation, header);
@@ -116,7 +116,7 @@ for (const [client, upstream, members, header, unlisted = 0] of ROWS) {
   });
 }
 
-test("names of a hostile body are bounded, and harmless in a header", () => {
+test("the names of a hostile body are limited in number and escaped in the header", () => {
   const part = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`x\r\n${at}`, at]));
   const hostile = { type: "text", text: "a", constructor: 1, ...part };
   const exchange = open("chat", "messages", { messages: text([hostile]) });
@@ -127,7 +127,7 @@ test("names of a hostile body are bounded, and harmless in a header", () => {
   );
 });
 
-test("an answer that would be nothing but a summary is refused", () => {
+test("a request whose answer would only be a summary is refused", () => {
   const refused = open("messages", "chat", { ...ASK.messages, compaction: { type: "summarize" } });
   assert.ok(isRefusal(refused));
   assert.deepEqual([refused.cause, refused.facts.param], ["unsupported_parameter", "compaction"]);
@@ -135,7 +135,7 @@ test("an answer that would be nothing but a summary is refused", () => {
 
 const CACHED = { type: "ephemeral", ttl: "1h" };
 
-test("a chat client's marks for a cache reach messages in either spelling, the body's among the four", () => {
+test("a chat client's cache marks reach messages in either spelling, and the mark of the body is one of the four", () => {
   const parts = ["a", "b", "c"].map((one) => ({ type: "text", text: one, cache_control: { type: "ephemeral" } }));
   const tools = [{ type: "function", function: { name: "f" }, cache_control: CACHED }];
   const body = upstreamBody("chat", { messages: text(parts), tools, cache_control: CACHED }, routeTo("messages"));
@@ -147,7 +147,7 @@ test("a chat client's marks for a cache reach messages in either spelling, the b
 
 const NATIVE: Partial<Capabilities> = { openaiNative: true };
 
-test("a breakpoint keeps its life between chat and responses", () => {
+test("a breakpoint keeps its lifetime between chat and responses", () => {
   const mark = { mode: "explicit", ttl: "30m" };
   const chat = text([{ type: "text", text: "a", prompt_cache_breakpoint: mark }]);
   const there = upstreamBody("chat", { messages: chat }, routeTo("responses", NATIVE));
@@ -156,7 +156,7 @@ test("a breakpoint keeps its life between chat and responses", () => {
   assert.deepEqual(back.messages, chat);
 });
 
-test("a breakpoint that chat cannot carry is named, on whichever part it stands", () => {
+test("a breakpoint that chat cannot carry is named, whatever part it is on", () => {
   const mark = { prompt_cache_breakpoint: { mode: "explicit" } };
   for (const part of [
     { type: "input_text", text: "a" },
@@ -169,7 +169,7 @@ test("a breakpoint that chat cannot carry is named, on whichever part it stands"
   }
 });
 
-test("top_k of servers of open models reaches messages, where 0 and -1 mean all", () => {
+test("top_k reaches messages, except for 0 and -1, which mean no limit", () => {
   for (const [told, sent] of [
     [5, 5],
     [0, undefined],
@@ -179,7 +179,7 @@ test("top_k of servers of open models reaches messages, where 0 and -1 mean all"
   }
 });
 
-test("what was said before a call is commentary to the vendor of responses, all else the answer", () => {
+test("text before a call is commentary to the vendor of responses, and other text is the final answer", () => {
   const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
   const messages = [
     { role: "user", content: "a" },
@@ -196,14 +196,14 @@ test("what was said before a call is commentary to the vendor of responses, all 
   assert.deepEqual(phases({}), [undefined, undefined], "other servers may refuse what they do not know");
 });
 
-test("an effort that is lowered is named, one that is there is not", () => {
+test("an effort that is lowered is named, and one that the model has is not", () => {
   const effort = (told: string) => open("responses", "chat", { ...ASK.responses, reasoning: { effort: told } });
   const [xhigh, high] = [effort("xhigh"), effort("high")];
   assert.ok(!isRefusal(xhigh) && !isRefusal(high));
   assert.deepEqual([xhigh.translation, high.translation], ["lossy; dropped=reasoning.effort", "exact"]);
 });
 
-test("a schema that shall bind and cannot is named", () => {
+test("strict is named if messages cannot bind its model to the schema", () => {
   const tools = (parameters: Body) => [{ type: "function", function: { name: "f", parameters, strict: true } }];
   const closed = { type: "object", properties: {}, additionalProperties: false };
   const [open_, shut] = [{ type: "object" }, closed].map((schema) =>

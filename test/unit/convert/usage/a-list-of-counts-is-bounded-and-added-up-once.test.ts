@@ -1,4 +1,7 @@
-/** A list of counts is as long as an upstream likes: one that no server has is none, and others are added up once. */
+/**
+ * A list of counts can be as long as an upstream makes it. A list longer than any server's is ignored, and others are
+ * added up once.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { CHOICES_MAX, ChatStreamUsage } from "../../../../src/convert/chat/usage.ts";
@@ -6,7 +9,7 @@ import { ITERATIONS_MAX, MessageUsage, readUsage } from "../../../../src/convert
 
 const iterations = (length: number) => Array(length).fill({ type: "message", input_tokens: 3, output_tokens: 2 });
 
-test("messages: so many iterations are added up, and a longer list is no count", () => {
+test("messages: iterations are added up to the limit, and a longer list is ignored", () => {
   const counts = (length: number) => {
     const usage = readUsage({ input_tokens: 7, output_tokens: 5, iterations: iterations(length) });
     return [usage?.input, usage?.output, usage?.longestInput];
@@ -16,7 +19,7 @@ test("messages: so many iterations are added up, and a longer list is no count",
   assert.equal(readUsage({ iterations: iterations(ITERATIONS_MAX + 1) }), undefined);
 });
 
-test("messages: a list that is no count leaves the one before it standing", () => {
+test("messages: a list that is too long leaves the earlier one in use", () => {
   const reading = new MessageUsage();
   reading.begin({ input_tokens: 7, output_tokens: 1, iterations: iterations(4) });
   reading.count({ output_tokens: 5, iterations: iterations(ITERATIONS_MAX + 1) });
@@ -25,7 +28,7 @@ test("messages: a list that is no count leaves the one before it standing", () =
   assert.deepEqual([reading.usage?.input, reading.usage?.output], [15, 10]);
 });
 
-test("messages: iterations are read once, however often they are asked for and whatever is counted after them", () => {
+test("messages: iterations are added up once, however often the usage is read and whatever is counted later", () => {
   let reads = 0;
   const entry = {
     type: "message",
@@ -47,7 +50,7 @@ test("messages: iterations are read once, however often they are asked for and w
   assert.equal(reads, first);
 });
 
-test("chat: choices are added up once until more of them is counted", () => {
+test("chat: choices are added up once, until another count of one of them arrives", () => {
   const choice = (index: number, usage?: object) => ({ index, delta: {}, usage });
   const count = { prompt_tokens: 9, completion_tokens: 2 };
   const reading = new ChatStreamUsage(CHOICES_MAX);

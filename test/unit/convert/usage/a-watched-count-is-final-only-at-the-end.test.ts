@@ -1,5 +1,5 @@
-// What a passed-through stream counts: text after a count makes it a snapshot, and an end without a count keeps the
-// last one.
+// Counts of a stream that is passed through: text after a count makes the count a snapshot, and an end without a count
+// keeps the last one.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MessagesWatcher } from "../../../../src/convert/messages/watch.ts";
@@ -11,7 +11,7 @@ const event = (payload: object) => {
   return { data, raw: data } as unknown as SseEvent;
 };
 
-test("messages: text behind the last count leaves that a snapshot", () => {
+test("messages: text after the last count makes that count a snapshot", () => {
   const watcher = new MessagesWatcher({ rename: undefined });
   const delta = { stop_reason: "end_turn", stop_sequence: null };
   watcher.see(event({ type: "message_start", message: { usage: { input_tokens: 9, output_tokens: 1 } } }));
@@ -22,7 +22,7 @@ test("messages: text behind the last count leaves that a snapshot", () => {
   assert.deepEqual([final, usage?.input, usage?.output], [false, 9, 5]);
 });
 
-test("responses: an end without a count keeps the one before it", () => {
+test("responses: an end without a count keeps the count before it", () => {
   const watcher = new ResponsesWatcher({ rename: undefined });
   const response = { id: "r", output: [] };
   const usage = { input_tokens: 9, output_tokens: 5, total_tokens: 14 };

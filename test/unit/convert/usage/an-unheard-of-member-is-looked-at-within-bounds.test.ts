@@ -1,4 +1,4 @@
-/** Output in members that no protocol lists is counted, and of one that a server has made endless only the beginning is read. */
+/** Output in members that no protocol lists is counted. Of a very large member only the beginning is read. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Produced } from "../../../../src/convert/produced.ts";
@@ -9,13 +9,13 @@ function bytesOf(value: unknown): number {
   return produced.counts().bytes;
 }
 
-test("texts and lists of numbers are output, wherever they are; labels and numbers on their own are none", () => {
+test("texts and lists of numbers are counted as output at any depth; labels and single numbers are not", () => {
   assert.equal(bytesOf({ a: "xx", b: [1, 22, { c: ["yyy"] }], n: 7, type: "label" }), 2 + 2 + 3 + 3);
   assert.equal(bytesOf(7), 0);
   assert.equal(bytesOf([[], {}, [[5]]]), 2);
 });
 
-test("lists in lists are read no further than is counted", () => {
+test("nested lists are read only up to the limit", () => {
   let read = 0;
   const counting = (values: unknown[]): unknown[] =>
     new Proxy(values, {
@@ -26,7 +26,7 @@ test("lists in lists are read no further than is counted", () => {
     });
   let nested: unknown[] = [];
   for (let level = 0; level < 20; level++) nested = counting([nested, ...Array(9_999).fill(0)]);
-  // Ten thousand values, 21 of them lists, two bytes for each other one.
+  // Ten thousand values, of which 21 are lists and each other one counts two bytes.
   assert.equal(bytesOf(nested), 2 * (10_000 - 21));
   assert.equal(read, 10_000 - 1);
 });

@@ -1,6 +1,6 @@
 /**
- * docs/decisions/what-leaving-costs.md: calls of the server's own tools are items and blocks of the stream, so whoever leaves
- * before the last count, or has it ended by a stop string, has caused those that went by. Counted before: none without a usage.
+ * docs/decisions/what-leaving-costs.md: calls of the server's own tools are items and blocks of the stream. A client
+ * that disconnects before the last count, or whose stream a stop string ends, is charged for those that have passed.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -25,13 +25,13 @@ function servedBy(
   return output.counts().served;
 }
 
-test("a response's calls count from their beginning, each once", () => {
+test("calls of a response count from their first event, each once", () => {
   const output = new ResponsesOutput();
   const calls = (...events: readonly (readonly [string, Payload])[]) => servedBy(output, events)?.calls;
   assert.equal(calls(["response.output_text.delta", { output_index: 0, delta: "word" }]), undefined);
   assert.deepEqual(calls(added(search(1))), { web_search: 1 });
   assert.deepEqual(calls(done(search(1)), added(search(2)), added(search(3))), { web_search: 3 });
-  // A page that is opened is no search; a call whose beginning was not shown is one.
+  // Opening a page is not a search. A call whose first event is missing counts at its end.
   assert.deepEqual(calls(done(search(2, { action: { type: "open_page" } })), done(search(3))), { web_search: 2 });
   assert.deepEqual(calls(done(search(4))), { web_search: 3 });
   assert.deepEqual(calls(["response.completed", { response: { output: [search(1).item] } }]), { web_search: 3 });
@@ -46,7 +46,7 @@ test("a container counts once, however many of its calls begin and end", () => {
   });
 });
 
-test("a message's calls count by their blocks, less those that failed", () => {
+test("calls of a message count by their blocks, and failed ones are subtracted", () => {
   const output = new MessagesOutput();
   const block = (content_block: Payload) => ["content_block_start", { content_block }] as const;
   const use = (name: string) => block({ type: "server_tool_use", id: "srvtoolu_1", name, input: {} });
@@ -62,7 +62,8 @@ test("a message's calls count by their blocks, less those that failed", () => {
   const failed = found({ type: "web_search_tool_result_error", error_code: "unavailable" });
   assert.deepEqual(servedBy(output, [failed])?.calls, { web_search: 1, code_execution: 1 });
   assert.deepEqual(servedBy(output, [use("../a path")])?.calls, { web_search: 1, code_execution: 1 });
-  // What looks among the client's own tools is free; what another server runs has one name, whatever its tools are called.
+  // A search among the client's own tools is free. Tools of another server count under one name, whatever they are
+  // called.
   const others = [use("tool_search_tool_bm25"), block({ type: "mcp_tool_use", id: "mcptoolu_1", name: "own_name" })];
   assert.deepEqual(servedBy(output, others)?.calls, { web_search: 1, code_execution: 1, mcp: 1 });
   const results = [
@@ -72,7 +73,7 @@ test("a message's calls count by their blocks, less those that failed", () => {
   assert.deepEqual(servedBy(output, results)?.ended, { web_search: 1, mcp: 1 });
 });
 
-test("what calls have found is reckoned as it is shown: sealed text at four characters a token, a file as a file", () => {
+test("results of calls are estimated as they are shown: sealed text at four characters a token, a file as a file", () => {
   const block = (type: string, content: unknown) =>
     ["content_block_start", { content_block: { type, tool_use_id: "srvtoolu_1", content } }] as const;
   const tokens = (...events: Parameters<typeof servedBy>[1]) => servedBy(new MessagesOutput(), events)?.foundTokens;
@@ -88,7 +89,7 @@ test("what calls have found is reckoned as it is shown: sealed text at four char
   assert.ok(ofFiles && ofFiles.foundTokens >= 1_000 && ofFiles.foundTokens <= 2_000, `${ofFiles?.foundTokens}`);
 });
 
-test("a whole reply without a usage shows its calls, too", () => {
+test("the calls of a whole reply without a usage are counted from its content", () => {
   const use = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} };
   assert.deepEqual(countContent([use, use]).served?.calls, { web_search: 2 });
   assert.deepEqual(countOutput([search(0).item, search(1).item]).served?.calls, { web_search: 2 });

@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rules 5, 7 and 8 of docs/usage-forms.md where no row shows them: what an early, half or
- * forgetful count is worth.
+ * Rules 5, 7 and 8 of docs/usage-forms.md, in cases that no row of its table shows: how early and incomplete counts of
+ * a stream are used.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -16,7 +16,7 @@ function kinds(usage: Usage | undefined): readonly (number | undefined)[] {
   return [usage?.input, usage?.cachedInput, usage?.output];
 }
 
-test("chat: what was produced behind the last count makes it a snapshot, whatever ends the stream", () => {
+test("chat: output after the last count makes that count a snapshot, however the stream ends", () => {
   const reading = new ChatStreamUsage(1);
   reading.see(chunk("one", { prompt_tokens: 70, completion_tokens: 5, total_tokens: 75 }), true);
   reading.see(chunk(" and many more words"), true);
@@ -28,14 +28,14 @@ test("chat: what was produced behind the last count makes it a snapshot, whateve
   assert.deepEqual([...kinds(usage), estimated], [70, 0, 1_000, true]);
 });
 
-test("chat: a count that comes after the last content is the last word, also without a marker of the end", () => {
+test("chat: a count after the last content is final, even without a terminal marker", () => {
   const reading = new ChatStreamUsage(1);
   reading.see(chunk("one"), true);
   reading.see(chunk(undefined, { prompt_tokens: 70, completion_tokens: 5 }, "stop"), false);
   assert.equal(reading.final, true);
 });
 
-test("chat: a count that has forgotten the input, or the output, leaves the earlier one standing", () => {
+test("chat: a count without the input or the output keeps that part of the earlier count", () => {
   const first = {
     prompt_tokens: 70,
     completion_tokens: 5,
@@ -58,7 +58,7 @@ test("chat: a count that has forgotten the input, or the output, leaves the earl
   }
 });
 
-/** Counts of 70 tokens in, unless it is said, and so many out. */
+/** A count of 70 input tokens by default, and the given output tokens. */
 const count = (output: number, input = 70) => ({ prompt_tokens: input, completion_tokens: output });
 const words = (index: number, more: object = {}) => ({
   index,
@@ -66,10 +66,10 @@ const words = (index: number, more: object = {}) => ({
   finish_reason: null,
   ...more,
 });
-/** A chunk of one choice of several with a count beside it. */
+/** A chunk of one of several choices, with a count next to the choices. */
 const beside = (index: number, usage: object) => ({ choices: [words(index)], usage });
 
-test("chat, several choices: their counts behind a whole one replace it, and the next whole one replaces them", () => {
+test("chat, several choices: counts of choices after a whole count replace it, and the next whole count replaces them", () => {
   const reading = new ChatStreamUsage(2);
   reading.see({ choices: [], usage: count(5) }, false);
   assert.deepEqual(kinds(reading.usage), [70, 0, 5]);
@@ -78,12 +78,12 @@ test("chat, several choices: their counts behind a whole one replace it, and the
   assert.deepEqual(kinds(reading.usage), [70, 0, 10]);
   reading.see({ choices: [], usage: count(8) }, false);
   assert.deepEqual(kinds(reading.usage), [70, 0, 8]);
-  // A choice that starts again does not make less of the whole.
+  // A choice whose count restarts does not lower the whole.
   reading.see(beside(0, count(1)), true);
   assert.deepEqual(kinds(reading.usage), [70, 0, 8]);
 });
 
-test("chat, several choices: counts of them that are less than the whole before them leave it standing", () => {
+test("chat, several choices: counts of choices below the whole count before them do not replace it", () => {
   const reading = new ChatStreamUsage(2);
   reading.see({ choices: [], usage: count(20) }, false);
   reading.see(beside(0, count(6)), true);
@@ -91,7 +91,7 @@ test("chat, several choices: counts of them that are less than the whole before 
   assert.deepEqual(kinds(reading.usage), [70, 0, 20]);
 });
 
-test("chat, several choices: one counter for all may repeat itself where nothing was produced, and forget the input", () => {
+test("chat, several choices: one counter for all may repeat its value if nothing was produced, and may omit the input", () => {
   const reading = new ChatStreamUsage(2);
   reading.see(beside(0, count(4)), true);
   reading.see(beside(1, count(6, 0)), true);
@@ -99,23 +99,23 @@ test("chat, several choices: one counter for all may repeat itself where nothing
   assert.deepEqual(kinds(reading.usage), [70, 0, 6]);
 });
 
-test("chat, several choices: a count inside one of them is its own, whatever stands beside the others", () => {
+test("chat, several choices: a count inside a choice belongs to that choice, whatever is next to the others", () => {
   const reading = new ChatStreamUsage(2);
   reading.see(beside(0, count(4)), true);
   reading.see({ choices: [words(1, { usage: count(6) })] }, true);
   assert.deepEqual(kinds(reading.usage), [70, 0, 10]);
   reading.see({ choices: [words(0, { usage: count(4, 0) }), words(1, { usage: count(9, 0) })] }, true);
-  assert.deepEqual(kinds(reading.usage), [70, 0, 13], "none has forgotten its input");
+  assert.deepEqual(kinds(reading.usage), [70, 0, 13], "a count without input keeps the earlier input");
 });
 
-test("chat, several choices: a count beside all of them is the whole's", () => {
+test("chat, several choices: a count next to all choices is that of the whole reply", () => {
   const reading = new ChatStreamUsage(2);
   reading.see({ choices: [words(0), words(1)], usage: count(12) }, true);
   reading.see(beside(0, count(3)), true);
   assert.deepEqual(kinds(reading.usage), [70, 0, 12]);
 });
 
-test("chat, several choices: the end is the last word, also where a choice never came; no more of them are told apart than there are", () => {
+test("chat, several choices: the end makes the counts final even if a choice never came, and only CHOICES_MAX choices are counted separately", () => {
   const reading = new ChatStreamUsage(CHOICES_MAX);
   for (let index = 0; index < 2 * CHOICES_MAX; index++) {
     reading.see({ choices: [words(index % (CHOICES_MAX + 9), { usage: count(2) })] }, index < CHOICES_MAX);
@@ -125,7 +125,7 @@ test("chat, several choices: the end is the last word, also where a choice never
   assert.equal(reading.final, true);
 });
 
-test("chat, several choices: a count of one of them is no last word of what another has produced", () => {
+test("chat, several choices: a count of one choice is not final for another that has produced output", () => {
   const reading = new ChatStreamUsage(2);
   reading.see({ choices: [words(0)] }, true);
   reading.see({ choices: [words(1)] }, true);
@@ -138,7 +138,7 @@ test("chat, several choices: a count of one of them is no last word of what anot
   assert.deepEqual([...kinds(reading.usage), reading.final], [70, 0, 10, true]);
 });
 
-test("chat: a failure that counts has the last word, one that does not leaves the count before it a snapshot", () => {
+test("chat: the count of a failure is final, and without one the count before the failure is a snapshot", () => {
   const error = { message: "overloaded" };
   for (const [failure, expected] of [
     [{ error, usage: count(9) }, [70, 0, 9, true]],
@@ -151,7 +151,7 @@ test("chat: a failure that counts has the last word, one that does not leaves th
   }
 });
 
-test("chat: of a total alone the input is what the request's size makes likely, and the rest is output", () => {
+test("chat: a total alone is split by the estimate of the input, and the rest is output", () => {
   const counted = readChat({ total_tokens: 5_000 });
   const evidence = { final: true, inputEstimate: 1_200, outputEstimate: 10 };
   assert.deepEqual([...kinds(billedUsage(counted, evidence).usage)], [1_200, 0, 3_800]);
@@ -160,7 +160,7 @@ test("chat: of a total alone the input is what the request's size makes likely, 
   assert.deepEqual(kinds(small), [800, 0, 0]);
 });
 
-test("messages: what was produced behind a count makes it a snapshot", () => {
+test("messages: output after a count makes that count a snapshot", () => {
   const reading = new MessageUsage();
   reading.begin({ input_tokens: 70, output_tokens: 1 });
   assert.equal(reading.final, false);
@@ -172,7 +172,7 @@ test("messages: what was produced behind a count makes it a snapshot", () => {
   assert.deepEqual([...kinds(reading.usage), reading.final], [70, 0, 9, true]);
 });
 
-test("messages: the longest iteration decides the price step, wherever it stands", () => {
+test("messages: the longest iteration decides the price step, whatever its position", () => {
   const iteration = (tokens: number) => ({ type: "message", input_tokens: tokens, output_tokens: 1 });
   for (const order of [
     [150_000, 90_000],
@@ -184,7 +184,7 @@ test("messages: the longest iteration decides the price step, wherever it stands
   }
 });
 
-test("messages: a reading that answered and is not listed itself decides the price step as well", () => {
+test("messages: an answering iteration that is not listed also counts for the price step", () => {
   const listed = { type: "compaction", input_tokens: 90_000, output_tokens: 1 };
   for (const [answering, longest] of [
     [150_000, 150_000],
@@ -196,7 +196,7 @@ test("messages: a reading that answered and is not listed itself decides the pri
   }
 });
 
-test("only a decline that says that it wrote nothing is free: one that says nothing of its output is billed", () => {
+test("messages: a declined attempt is free only if it reports no output, and is billed if it does not report its output", () => {
   const answer = { type: "fallback_message", input_tokens: 10, output_tokens: 5 };
   const declined = (entry: object) =>
     kinds(readMessages({ input_tokens: 10, output_tokens: 5, iterations: [{ type: "message", ...entry }, answer] }));

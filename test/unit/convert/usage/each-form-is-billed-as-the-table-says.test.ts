@@ -1,6 +1,6 @@
 /**
- * Each row of docs/usage-forms.md, whole and streamed, to a client of its own protocol and to one of each other: the
- * tokens that are billed, what they cost, and the usage that the client gets.
+ * Each row of docs/usage-forms.md, whole and streamed, to a client of each protocol: the tokens that are billed, their
+ * price, and the usage that the client gets.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -17,7 +17,7 @@ import { framesOf } from "../translate/rig.ts";
 import { INPUT_ESTIMATE, streamedReply, type UsageGolden, usageGoldens, wholeReply } from "./usage-goldens.ts";
 
 const PRICE = priceOf("3 0.3 3.75 6 15");
-/** Of a model that shows all that it writes. */
+/** Evidence for a model that shows all of its output. */
 const EVIDENCE = {
   ...{ input: INPUT_ESTIMATE, visibleFactor: 1, byEvent: false, hiddenPerS: 0, outputMost: 100_000 },
   ...{ contextTokens: 200_000, unseenCalls: {} },
@@ -36,11 +36,11 @@ function assertBilled(golden: UsageGolden, counts: AttemptCounts): Usage {
 }
 
 /** Reads the usage that a client of another protocol gets with that protocol's own reader. */
-function assertTold(told: Usage | undefined, billed: Usage): void {
+function assertReported(told: Usage | undefined, billed: Usage): void {
   const sums = ({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage) => {
     return { input, cachedInput, written: cacheWrite + cacheWrite1h, output, reasoning };
   };
-  assert.ok(told, "the client is told nothing");
+  assert.ok(told, "the client gets no usage");
   assert.deepEqual(sums(told), sums(billed));
 }
 
@@ -50,8 +50,8 @@ const READ: Readonly<Record<Protocol, (reply: Record<string, unknown>) => Usage 
   responses: (reply) => readResponses(reply),
 };
 
-/** The usage in the last frame of a stream of ours that has one. */
-function lastTold(client: Protocol, text: string): Usage | undefined {
+/** The usage in the last frame of the client's stream that has one. */
+function lastUsage(client: Protocol, text: string): Usage | undefined {
   const told = framesOf(text).flatMap(({ data }) => {
     const reply = client === "responses" ? data.response : data;
     return (typeof reply === "object" && reply !== null && READ[client](reply as Record<string, unknown>)) || [];
@@ -61,23 +61,23 @@ function lastTold(client: Protocol, text: string): Usage | undefined {
 
 for (const golden of usageGoldens()) {
   for (const client of PROTOCOL_NAMES) {
-    // Several choices are chat's alone.
+    // Only chat has several choices.
     if (golden.n !== undefined && client !== "chat") continue;
     const other = client !== golden.protocol;
     if (golden.whole) {
-      test(`${golden.name}, whole, to ${client}`, () => {
+      test(`${golden.name}, whole, is billed as in the table to a ${client} client`, () => {
         const { counts, json } = wholeReply(golden, client);
         const billed = assertBilled(golden, counts);
-        if (other) assertTold(READ[client](json), billed);
+        if (other) assertReported(READ[client](json), billed);
       });
     }
     if (golden.stream) {
-      test(`${golden.name}, streamed, to ${client}`, () => {
+      test(`${golden.name}, streamed, is billed as in the table to a ${client} client`, () => {
         for (const chunkBytes of [1, 100_000]) {
           const { counts, text, ended } = streamedReply(golden, client, chunkBytes);
           assert.ok(ended);
           const billed = assertBilled(golden, counts);
-          if (other) assertTold(lastTold(client, text), billed);
+          if (other) assertReported(lastUsage(client, text), billed);
         }
       });
     }

@@ -1,6 +1,6 @@
 /**
- * What the client is told of each form of docs/usage-forms.md, in each protocol: the table there ("What the client gets") has
- * the figures (UPDATE_GOLDENS=1 writes them), and the sums of each protocol hold.
+ * The usage that clients of each protocol get for each form of docs/usage-forms.md. The table there ("What the client
+ * gets") has the figures (UPDATE_GOLDENS=1 writes them), and the sums of each protocol must be right.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { streamedReply, type UsageGolden, usageGoldens, wholeReply } from "./usa
 
 const PAGE = new URL("../../../../docs/usage-forms.md", import.meta.url);
 
-/** Usage as a client of a protocol reads it; `input` is all of it, `output` has the reasoning in it. */
+/** Usage as a client of a protocol reads it. `input` is all input, and `output` includes the reasoning. */
 interface Told {
   readonly input: number;
   readonly cached: number;
@@ -68,7 +68,7 @@ function usageOf(client: Protocol, text: string): JsonObject {
   return objectOf(events.findLast(({ data }) => objectOf(data.usage) !== undefined)?.data.usage) ?? {};
 }
 
-/** The sums of what is charged; several choices exist for chat clients alone. */
+/** The usage that a client gets, after checking its sums. Only chat clients can have several choices. */
 function told(golden: UsageGolden, client: Protocol): Told | undefined {
   if (golden.n !== undefined && client !== "chat") return undefined;
   const ways = [
@@ -87,7 +87,7 @@ const figures = ({ input, cached, written, output, reasoning }: Told) =>
 
 const rows: string[] = [];
 for (const golden of usageGoldens()) {
-  test(`${golden.name}: translated clients are told what is charged, by the sums of their protocol`, () => {
+  test(`${golden.name}: translated clients get the usage that is charged, with the sums of their protocol`, () => {
     const { tokens } = golden;
     const input = tokens.input + tokens.cached_input + tokens.cache_write + tokens.cache_write_1h;
     const cells: string[] = [];
@@ -107,7 +107,7 @@ for (const golden of usageGoldens()) {
   });
 }
 
-test("docs/usage-forms.md has the table", () => {
+test("the table of docs/usage-forms.md has these figures", () => {
   const head = "| form | chat | messages | responses |\n| --- | --- | --- | --- |\n";
   const page = readFileSync(PAGE, "utf8");
   const at = page.indexOf(head);

@@ -1,6 +1,7 @@
 /**
- * docs/decisions/what-leaving-costs.md: a signature that is long enough to hold sealed reasoning counts four characters a
- * token where the upstream counts nothing, in every place where chat servers have one, streamed and whole alike.
+ * docs/decisions/what-leaving-costs.md: a signature that is long enough to hold sealed reasoning counts as one token
+ * for four characters if the upstream reports no count, in every place where chat servers have one, streamed and whole
+ * alike.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -14,7 +15,7 @@ const call = (more: JsonObject, inner: JsonObject = {}): JsonObject => ({
   tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "f", arguments: "{}", ...inner }, ...more }],
 });
 
-/** What a message or delta has beside its text. */
+/** The members of a message or delta that hold a signature. */
 const PLACES: Readonly<Record<string, (signature: string) => JsonObject>> = {
   "message, Gemini": (s) => ({ extra_content: { google: { thought_signature: s } } }),
   "message, Vertex": (s) => ({ extra_content: { vertex: { thought_signature: s } } }),
@@ -31,7 +32,7 @@ const PLACES: Readonly<Record<string, (signature: string) => JsonObject>> = {
     call({ thought_signature: s, extra_content: { google: { thought_signature: s } }, provider_specific_fields: {} }),
 };
 
-/** The tokens of a whole message and of the same as a delta. */
+/** The tokens that are counted for a whole message and for the same content as a delta. */
 function counted(beside: JsonObject): readonly [whole: number, streamed: number] {
   const text = { role: "assistant", content: "hi" };
   const stream = new ChatOutput();
@@ -41,7 +42,7 @@ function counted(beside: JsonObject): readonly [whole: number, streamed: number]
 }
 
 for (const [place, beside] of Object.entries(PLACES)) {
-  test(`${place}: a long signature counts once, a short one nothing`, () => {
+  test(`${place}: a long signature counts once, and a short one does not count`, () => {
     const [none] = counted(beside(""));
     assert.deepEqual(counted(beside("QUJD".repeat(256))), [none, none]);
     const [whole, streamed] = counted(beside(LONG));

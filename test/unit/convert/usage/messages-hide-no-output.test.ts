@@ -1,4 +1,5 @@
-// Rules 1, 2 and 3 of docs/usage-forms.md hold for messages as well: a total, thinking beside the output, other names.
+// Rules 1, 2 and 3 of docs/usage-forms.md apply to messages as well: a total, thinking separate from the output, other
+// names.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MessageUsage, readUsage } from "../../../../src/convert/messages/usage.ts";
@@ -6,20 +7,20 @@ import { totalInput } from "../../../../src/values/tokens/usage.ts";
 
 const FORMS: readonly (readonly [what: string, usage: object, input: number, cached: number, output: number])[] = [
   [
-    "thinking inside",
+    "thinking inside the output",
     { input_tokens: 10, output_tokens: 50, output_tokens_details: { thinking_tokens: 40 } },
     10,
     0,
     50,
   ],
   [
-    "thinking beside",
+    "thinking separate from the output",
     { input_tokens: 10, output_tokens: 5, output_tokens_details: { thinking_tokens: 40 } },
     10,
     0,
     45,
   ],
-  ["a total with more", { input_tokens: 10, output_tokens: 5, total_tokens: 55 }, 10, 0, 45],
+  ["a total above the sum", { input_tokens: 10, output_tokens: 5, total_tokens: 55 }, 10, 0, 45],
   [
     "a total with the cache",
     { input_tokens: 10, cache_read_input_tokens: 90, output_tokens: 5, total_tokens: 105 },
@@ -34,8 +35,8 @@ const FORMS: readonly (readonly [what: string, usage: object, input: number, cac
     90,
     5,
   ],
-  ["a total beside half a count", { output_tokens: 5, total_tokens: 1_000 }, 0, 0, 5],
-  ["a total beside a lie", { input_tokens: 10, output_tokens: -5, total_tokens: 1_000 }, 10, 0, 0],
+  ["a total with only one other count", { output_tokens: 5, total_tokens: 1_000 }, 0, 0, 5],
+  ["a total with a negative count", { input_tokens: 10, output_tokens: -5, total_tokens: 1_000 }, 10, 0, 0],
   [
     "the names of chat",
     { prompt_tokens: 100, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 90 } },
@@ -50,20 +51,32 @@ const FORMS: readonly (readonly [what: string, usage: object, input: number, cac
     50,
     5,
   ],
-  ["the names of chat, of the output alone", { completion_tokens: 5 }, 0, 0, 5],
-  ["the same beside zeros", { input_tokens: 0, output_tokens: 0, prompt_tokens: 100, completion_tokens: 5 }, 100, 0, 5],
-  ["both", { input_tokens: 10, output_tokens: 5, prompt_tokens: 100, completion_tokens: 50 }, 10, 0, 5],
+  ["the names of chat, for the output alone", { completion_tokens: 5 }, 0, 0, 5],
+  [
+    "the names of chat next to zeros",
+    { input_tokens: 0, output_tokens: 0, prompt_tokens: 100, completion_tokens: 5 },
+    100,
+    0,
+    5,
+  ],
+  [
+    "the names of both protocols",
+    { input_tokens: 10, output_tokens: 5, prompt_tokens: 100, completion_tokens: 50 },
+    10,
+    0,
+    5,
+  ],
 ];
 
 for (const [what, said, input, cached, output] of FORMS) {
-  test(what, () => {
+  test(`${what}: all input and output is counted`, () => {
     const usage = readUsage(said);
     assert.ok(usage);
     assert.deepEqual([totalInput(usage), usage.cachedInput, usage.output], [input, cached, output]);
   });
 }
 
-test("an end of 0 behind a beginning of 1 is no last word, an end of 0 behind none is", () => {
+test("a last count of 0 output tokens is final after a first count of 0, and not after a first count of 1", () => {
   const forgotten = new MessageUsage();
   forgotten.begin({ input_tokens: 10, output_tokens: 1 });
   forgotten.count({ output_tokens: 0 });
@@ -74,7 +87,7 @@ test("an end of 0 behind a beginning of 1 is no last word, an end of 0 behind no
   assert.equal(empty.final, true);
 });
 
-test("Bedrock's own count stands in for the protocol's, and does not replace it", () => {
+test("Bedrock's own count is used only if the protocol's is missing", () => {
   const metrics = { "amazon-bedrock-invocationMetrics": { inputTokenCount: 8, outputTokenCount: 3 } };
   const counted = new MessageUsage();
   counted.count({ input_tokens: 10, output_tokens: 5 });

@@ -1,10 +1,11 @@
 /**
- * Properties of reading usage: for anything that a server writes, nothing that it names is billed less than it says,
- * nothing more than all that it names together, and nothing that is no number of tokens comes out.
+ * Properties of reading usage, for anything that a server writes: no number is billed below its value, all together are
+ * not billed above their sum, and the result contains only valid numbers of tokens.
  *
- * "What it says" is the cheapest reading that honours each of its numbers: all input is at least the input count, all
- * output at least the output count and the reasoning, both together at least the total; at the price of cached input
- * there is no more than it calls cached, at that of a write no more than it calls written. These hold for any prices.
+ * A number bills at least this much, which is the cheapest reading of all numbers together: all input is at least the
+ * input count, all output at least the output count and the reasoning, and both together at least the total. At most
+ * what is called cached has the price of cached input, and at most what is called written has the price of a write.
+ * This holds for any prices.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -23,7 +24,7 @@ const EVIDENCE = { final: true, inputEstimate: 1_000, outputEstimate: 100 };
 const count = fc.oneof(fc.nat(10), fc.nat(5_000), fc.nat(400_000));
 const maybe = fc.option(count, { nil: undefined });
 
-/** What a server of the OpenAI kind says, under neutral names. */
+/** What an OpenAI-compatible server reports, under neutral names. */
 const said = fc.record({
   input: maybe,
   output: maybe,
@@ -65,7 +66,7 @@ const responsesUsage = (one: Said): object => ({
   output_tokens_details: { reasoning_tokens: one.reasoning },
 });
 
-/** What must hold of every usage that is read, from any source. */
+/** What must hold for every usage that is read, from any source. */
 function assertTokens(usage: Usage): void {
   const { toolCalls, outputUncounted: _, ...counts } = usage;
   for (const [name, value] of Object.entries({ ...counts, ...toolCalls })) {
@@ -102,7 +103,7 @@ function assertHonours(usage: Usage | undefined, one: Said, written1h: number): 
   if (one.output === undefined) assert.ok(usage.outputUncounted || usage.output > 0, "half a count bills nothing");
 }
 
-test("property, chat: no number of a usage object is billed below what it says, nor above all of them", () => {
+test("property, chat: no number of a usage object is billed below its value, and all together not above their sum", () => {
   fc.assert(
     fc.property(said, fc.nat(3), (one, names) => {
       assertHonours(readChat({ usage: chatUsage(one, names) }), one, one.written1h ?? 0);
@@ -111,14 +112,14 @@ test("property, chat: no number of a usage object is billed below what it says, 
   );
 });
 
-test("property, responses: the same", () => {
+test("property, responses: no number of a usage object is billed below its value, and all together not above their sum", () => {
   fc.assert(
     fc.property(said, (one) => assertHonours(readResponses({ usage: responsesUsage(one) }), one, 0)),
     { numRuns: 10_000 },
   );
 });
 
-/** What was really used, and how a server of this convention writes it. */
+/** What was really used, and by which convention the server reports it. */
 const truth = fc.record({
   plain: fc.integer({ min: 1, max: 50_000 }),
   cached: count,
@@ -129,14 +130,14 @@ const truth = fc.record({
   reasoningBeside: fc.boolean(),
 });
 
-test("property, chat: a server that keeps to one convention and gives its total is billed what was used, to the token", () => {
+test("property, chat: a server that keeps to one convention and reports its total is billed exactly what was used", () => {
   fc.assert(
     fc.property(truth, fc.nat(3), (used, names) => {
       const cache = used.cached + used.written;
       const input = used.plain + (used.cacheBeside ? 0 : cache);
       const output = used.text + (used.reasoningBeside ? 0 : used.reasoning);
       const total = used.plain + cache + used.text + used.reasoning;
-      // Where the surplus can be either, it is taken for the dearer of the two.
+      // A surplus that fits both is read as the more expensive of the two.
       fc.pre(!(used.cacheBeside && [cache, used.cached, used.written].includes(used.reasoning)));
       const { cached, written, reasoning } = used;
       const usage = chatUsage({ input, output, total, cached, written, written1h: undefined, reasoning }, names);
@@ -183,7 +184,7 @@ test("property, messages: every iteration is billed once, whatever the top-level
   );
 });
 
-/** A chat stream of several choices that take turns: each turn writes so many tokens. */
+/** A chat stream of several choices that take turns; each turn produces some tokens. */
 const turns = fc.record({
   n: fc.integer({ min: 1, max: 4 }),
   turns: fc.array(fc.record({ choice: fc.nat(3), tokens: fc.integer({ min: 1, max: 500 }) }), {
@@ -193,13 +194,13 @@ const turns = fc.record({
   whole: fc.boolean(),
 });
 
-test("property, chat streams: running counts of choices add up at every moment, and are final when all have ended", () => {
+test("property, chat streams: running counts of choices add up at every moment, and are final when all choices have ended", () => {
   fc.assert(
     fc.property(turns, ({ n, turns: all, whole }) => {
       const reading = new ChatStreamUsage(n);
       const produced = new Map<number, number>();
       const sum = () => [...produced.values()].reduce((total, tokens) => total + tokens, 0);
-      // Counts of several choices that only ever grow from chunk to chunk may be those of one counter for all.
+      // Counts of several choices that only grow from chunk to chunk may be those of one counter for all.
       let last = 0;
       let oneCounter = n > 1;
       const expected = (counted: number) => {
@@ -246,7 +247,7 @@ const number = fc.oneof(
   fc.double(),
   fc.constantFrom(TOKEN_COUNT_MAX, TOKEN_COUNT_MAX + 1, 2 ** 53),
 );
-/** Objects inside objects, three deep, of the names that mean something and of others. */
+/** Nested objects, up to three levels, with known names and others. */
 function hostileObject(depth: number): fc.Arbitrary<object> {
   const inner =
     depth === 0 ? anything : fc.oneof(hostileObject(depth - 1), fc.array(hostileObject(depth - 1), { maxLength: 3 }));
@@ -255,12 +256,12 @@ function hostileObject(depth: number): fc.Arbitrary<object> {
 }
 const hostile = hostileObject(2);
 
-test("the longest reading of several is a count as well", () => {
+test("the longest input of several iterations is limited to the largest count", () => {
   const usage = { iterations: [{ cache_read_input_tokens: 1, cache_creation_input_tokens: TOKEN_COUNT_MAX }] };
   assert.equal(readMessages(usage)?.longestInput, TOKEN_COUNT_MAX);
 });
 
-test("property: nothing that is no number of tokens comes out of any JSON", () => {
+test("property: any JSON yields only valid numbers of tokens", () => {
   let read = 0;
   fc.assert(
     fc.property(hostile, hostile, (usage, more) => {
@@ -281,7 +282,7 @@ test("property: nothing that is no number of tokens comes out of any JSON", () =
   assert.ok(read > 300, `${read} were read`);
 });
 
-test("an object of a hundred thousand members takes no more than its length in time", () => {
+test("an object of a hundred thousand members is read in linear time", () => {
   // Quadratic reading of any of these would take minutes.
   const many = 100_000;
   const names = Array.from({ length: many }, (_, at) => `tool_${at}`);

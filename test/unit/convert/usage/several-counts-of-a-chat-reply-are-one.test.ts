@@ -1,4 +1,4 @@
-/** docs/usage-forms.md: choices that are counted one by one, and searches that a reply cites, are one count together. */
+/** docs/usage-forms.md: counts of single choices are added up, and a reply that cites the web counts as one search. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readWholeUsage } from "../../../../src/convert/chat/usage.ts";
@@ -11,7 +11,7 @@ const choice = (index: number, prompt: number, completion: number) => ({
 
 const citing = { index: 0, message: { role: "assistant", annotations: [{ type: "url_citation" }] } };
 
-test("of choices with counts of their own the input is the larger one, in whichever order, and outputs add up", () => {
+test("of choices with their own counts the larger input is used, and outputs add up", () => {
   for (const choices of [
     [choice(0, 10, 3), choice(1, 12, 4)],
     [choice(0, 12, 3), choice(1, 10, 4)],
@@ -21,7 +21,7 @@ test("of choices with counts of their own the input is the larger one, in whiche
   }
 });
 
-test("a reply that cites the web was one search, unless its count says how many", () => {
+test("a reply that cites the web counts as one search, unless its count has a number", () => {
   const usage = { prompt_tokens: 10, completion_tokens: 3 };
   assert.equal(readWholeUsage({ choices: [citing], usage })?.toolCalls.web_search, 1);
   const counted = { ...usage, server_tool_use: { web_search_requests: 3 } };

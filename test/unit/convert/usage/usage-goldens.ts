@@ -1,4 +1,4 @@
-/** Reads `test/golden/usage`: a server's body and stream, and what they are billed for (docs/usage-forms.md). */
+/** Reads `test/golden/usage`: a server's body and stream, and what is billed for them (docs/usage-forms.md). */
 import { readdirSync, readFileSync } from "node:fs";
 import { type Exchange, isFault, type StreamConverter } from "../../../../src/convert/exchange.ts";
 import { openPassthrough } from "../../../../src/convert/passthrough/passthrough.ts";
@@ -7,7 +7,7 @@ import { isRefusal } from "../../../../src/values/errors.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { clientRequest, countingContext, routeOf, smallBody, sse } from "../translate/rig.ts";
 
-/** What the request's size makes likely, for counts that lack a side. */
+/** The estimate of the input from the request's size, for counts without an input or an output. */
 export const INPUT_ESTIMATE = 1_000;
 
 export interface UsageGolden {
@@ -33,7 +33,7 @@ export interface UsageGolden {
 
 const FOLDER = new URL("../../../golden/usage/", import.meta.url);
 
-/** All of them, by name. */
+/** All goldens, sorted by name. */
 export function usageGoldens(): readonly UsageGolden[] {
   return readdirSync(FOLDER)
     .sort()
