@@ -1,4 +1,7 @@
-/** docs/failure-model.md row C4: to parse half a million blocks takes as long as to parse as many names, and no server has a part of them. */
+/**
+ * docs/failure-model.md row C4: parsing half a million blocks takes as long as parsing as many names, and no real
+ * server sends a fraction of them.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Exchange, isFault } from "../../../../src/convert/exchange.ts";
@@ -11,10 +14,10 @@ import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.t
 import { clientRequest, exchangeOf, routeOf, smallBody } from "../translate/rig.ts";
 
 const TOO_MANY = "the reply has too many blocks";
-/** So that few blocks are long enough to be looked at. */
+/** Makes a reply of a few thousand blocks long enough to be checked before it is parsed. */
 const TEXT = "said ".repeat(16);
 
-/** A reply of so many blocks, each of which reaches a client. */
+/** A reply with the given number of blocks, each of which reaches a client. */
 const REPLIES: Readonly<Record<Protocol, (count: number) => object>> = {
   chat: (count) => ({
     ...{ id: "c", object: "chat.completion", created: 1, model: "m" },
@@ -54,7 +57,7 @@ for (const upstream of PROTOCOL_NAMES) {
     ["in its own protocol", () => passing(upstream), REPLY_BLOCKS_PASSED_MAX],
     ["translated", () => exchangeOf(client, smallBody(client, {}), routeOf(upstream)), REPLY_BLOCKS_MAX],
   ] as const) {
-    test(`${upstream}, ${way}: so many blocks are an answer, one more is a fault with its count`, () => {
+    test(`${upstream}, ${way}: the maximum number of blocks is an answer, and one more is a fault with its count`, () => {
       assert.ok(!isFault(exchange().whole(replyOf(upstream, max))));
       const fault = exchange().whole(replyOf(upstream, max + 1));
       assert.ok(isFault(fault) && fault.reason === TOO_MANY && fault.canBeAskedFor);
@@ -62,7 +65,7 @@ for (const upstream of PROTOCOL_NAMES) {
     });
   }
 
-  test(`${upstream}: what has too many blocks is not parsed`, () => {
+  test(`${upstream}: a reply with too many blocks is not parsed`, () => {
     let parsed = 0;
     const parse = (text: string) => {
       parsed++;

@@ -1,4 +1,7 @@
-/** docs/failure-model.md row C4: a reply or an event that would take seconds to parse is no answer; long ones of other kinds are. */
+/**
+ * docs/failure-model.md row C4: a reply or an event that would take seconds to parse is refused, and long ones that
+ * parse quickly are accepted.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isCount } from "../../../../src/convert/count.ts";
@@ -21,7 +24,9 @@ function answer(message: string, more = ""): Buffer {
   return Buffer.from(`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[${choice}]}`);
 }
 
-/** The smallest request: passed on where client and upstream speak the same protocol, else translated. */
+/**
+ * The exchange of the smallest request: passed through if client and upstream speak the same protocol, else translated.
+ */
 function opened(client: Protocol, upstream: Protocol, fields: object = {}): Exchange {
   const body = smallBody(client, { ...fields });
   if (client !== upstream) return exchangeOf(client, body, routeOf(upstream));
@@ -31,7 +36,7 @@ function opened(client: Protocol, upstream: Protocol, fields: object = {}): Exch
   return exchange;
 }
 
-/** Each way in which a whole reply is read, and the fault that it ends in. */
+/** The ways in which a whole reply is read. Each returns the reason of the fault, if any. */
 const READ = {
   "in its own protocol": (body: Buffer) => reasonOf(opened("chat", "chat").whole(body)),
   translated: (body: Buffer) => reasonOf(opened("messages", "chat").whole(body)),
@@ -48,18 +53,18 @@ function reasonOf(reply: object): string | undefined {
 }
 
 for (const [way, read] of Object.entries(READ)) {
-  test(`${way}: a reply of many different names is refused, also below the top`, () => {
+  test(`${way}: a reply of many different names is refused, at any depth`, () => {
     const input = `{${list(60_000, (at) => `"name${at}":0`)}}`;
     assert.equal(read(answer(`,"unheard_of":[${input}]`)), TOO_MANY);
     assert.equal(read(answer(`,"unheard_of":[${list(60_000, (at) => `{"name${at}":0}`)}]`)), TOO_MANY);
   });
 
-  test(`${way}: a reply of more than a million names is refused, though they are the same`, () => {
+  test(`${way}: a reply of more than a million names is refused, even if they are the same`, () => {
     assert.equal(read(answer(`,"unheard_of":[${list(1_200_001, () => '{"a":0}')}]`)), TOO_MANY);
   });
 }
 
-test("the probabilities of a long answer, a large input and a text like names are read", () => {
+test("log probabilities of a long answer, a large input and text that looks like names are accepted", () => {
   const top = list(20, (at) => `{"token":"t${at}","logprob":-${at}.5,"bytes":[116]}`);
   const tokens = list(16_384, (at) => `{"token":"w${at}","logprob":-0.5,"bytes":[119],"top_logprobs":[${top}]}`);
   const probable = answer("", `,"logprobs":{"content":[${tokens}]}`);
@@ -76,7 +81,7 @@ test("the probabilities of a long answer, a large input and a text like names ar
   }
 });
 
-test("its fault has the count of its server, which need not be parsed with the rest", () => {
+test("the fault has the server's count, which is read without parsing the reply", () => {
   const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
   const text = answer(`,"unheard_of":[${list(60_000, (at) => `{"name${at}":0}`)}]`).toString();
   const body = Buffer.from(`${text.slice(0, -1)},"usage":${JSON.stringify(usage)}}`);
@@ -130,7 +135,7 @@ const BEGUN = {
   ],
 } as const;
 
-/** The events after those, the first of which counts and gets the names. */
+/** The events after those. The first of them has the count, and gets the names. */
 const ENDING = {
   chat: [
     {
@@ -186,7 +191,7 @@ for (const upstream of PROTOCOL_NAMES) {
       return told(named(first, count), sse(upstream, rest));
     };
 
-    test(`${upstream} to ${client}: an event of many different names ends the stream, with its count`, () => {
+    test(`${upstream} to ${client}: an event of many different names ends the stream and keeps its count`, () => {
       const few = ended(40_000);
       assert.deepEqual([few.fault, few.counted], [undefined, [111, 222, true]]);
       assert.ok(few.text.includes("said"));
@@ -194,10 +199,10 @@ for (const upstream of PROTOCOL_NAMES) {
       assert.deepEqual([many.fault?.reason, many.fault?.canBeAskedFor], ["an event has too many names", true]);
       assert.deepEqual(many.counted, few.counted);
       assert.ok(many.text.includes("said") && many.text.includes("error") && !many.text.includes("a name of"));
-      assert.deepEqual(many.converter.push(Buffer.from("data: {}\n\n")), [], "nothing comes after it");
+      assert.deepEqual(many.converter.push(Buffer.from("data: {}\n\n")), [], "nothing is sent after it");
     });
 
-    test(`${upstream} to ${client}: such an event in the middle counts nothing for good`, () => {
+    test(`${upstream} to ${client}: after such an event in the middle the count is not final`, () => {
       const { [BEGUN[upstream].length - 1]: last } = BEGUN[upstream];
       const { fault, counted } = told(named(last as object, 60_000));
       assert.deepEqual([fault?.reason, counted[2]], ["an event has too many names", false]);
@@ -205,7 +210,7 @@ for (const upstream of PROTOCOL_NAMES) {
   }
 }
 
-test("what an event counts is found wherever a server puts it, and nothing where it counts nothing", () => {
+test("the count of an event is found wherever a server puts it, and an event without a count gives none", () => {
   const found = (event: object | string) =>
     outlineOf(Buffer.from(typeof event === "string" ? event : JSON.stringify(event)));
   const usage = { prompt_tokens: 1 };
@@ -230,13 +235,13 @@ test("what an event counts is found wherever a server puts it, and nothing where
     assert.equal(found(nothing), undefined);
 });
 
-test("no more choices are looked at than the protocol has", () => {
+test("only as many choices are read as the protocol has", () => {
   const choices = list(129, (at) => `{"index":${at},"finish_reason":"stop"}`);
   const outline = outlineOf(Buffer.from(`{"choices":[${choices}],"usage":{"prompt_tokens":1}}`));
   assert.equal((outline?.choices as readonly object[] | undefined)?.length, 128);
 });
 
-test("a text that is cut or broken anywhere has a count or none, and is soon gone through", () => {
+test("an event that is cut or broken anywhere is read without an exception", () => {
   const text = JSON.stringify({
     ...ENDING.chat[0],
     x_groq: { usage: {} },
@@ -251,7 +256,7 @@ test("a text that is cut or broken anywhere has a count or none, and is soon gon
   }
 });
 
-test("a count of many names is none", () => {
+test("a count with many names is ignored", () => {
   const count = (names: number) => Buffer.from(`{"input_tokens":7,"more":{${list(names, (at) => `"name${at}":0`)}}}`);
   assert.deepEqual([isCount(count(40_000)), isCount(count(60_000))], [true, false]);
 });

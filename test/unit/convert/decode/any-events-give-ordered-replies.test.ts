@@ -1,6 +1,6 @@
 /**
- * Strangers' events, and real streams with a hole in them: an ordered reply or a fault, never a crash (ARCHITECTURE.md
- * promise 8, docs/failure-model.md row C4).
+ * Random events, and real streams with changes: the result is an ordered reply or a fault, and never a crash
+ * (ARCHITECTURE.md promise 8, docs/failure-model.md row C4).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -95,21 +95,21 @@ function junk(protocol: Protocol): fc.Arbitrary<unknown> {
   })).value as fc.Arbitrary<unknown>;
 }
 
-/** Opening events, so that junk gets beyond the decoder's first check. */
+/** Opening events, so that random events pass the decoder's first check. */
 const OPENING: Readonly<Record<Protocol, object>> = {
   chat: { choices: [{ index: 0, delta: { role: "assistant" } }] },
   messages: { type: "message_start", message: { id: "m" } },
   responses: { type: "response.created", response: { id: "r" } },
 };
 
-/** Wraps junk as an event of the protocol's own outline. */
+/** Wraps a random value as an event of the protocol. */
 function eventOf(protocol: Protocol, word: string, value: unknown): unknown {
   const members = typeof value === "object" && value !== null && !Array.isArray(value) ? value : { value };
   if (protocol !== "chat") return { type: word, ...members };
   return { choices: [{ index: 0, delta: members, ...members }] };
 }
 
-/** Puts a value at a place of a JSON tree, found by walking as `steps` say. */
+/** Puts a value at a position of a JSON tree, which is found by following `steps`. */
 function mutate(root: unknown, steps: readonly number[], value: unknown): unknown {
   if (typeof root !== "object" || root === null || steps.length === 0) return value;
   const keys = Object.keys(root);
@@ -124,7 +124,7 @@ for (const protocol of PROTOCOL_NAMES) {
   const plan = planFor(protocol, TOOLS);
   const steps = fc.array(fc.nat(9), { maxLength: 6 });
 
-  test(`${protocol}: events of nonsense`, () => {
+  test(`${protocol}: random events give an ordered reply or a fault`, () => {
     const events = fc.array(fc.tuple(fc.constantFrom(...WORDS[protocol]), junk(protocol)), { maxLength: 12 });
     fc.assert(
       fc.property(events, (list) => {
@@ -134,7 +134,7 @@ for (const protocol of PROTOCOL_NAMES) {
     );
   });
 
-  test(`${protocol}: real streams with events changed, doubled, lost and shuffled`, () => {
+  test(`${protocol}: real streams with events changed, duplicated, lost and moved give an ordered reply or a fault`, () => {
     const payloads = streamBytes(protocol, BEHAVIOUR)
       .toString()
       .split("\n")
@@ -163,7 +163,7 @@ for (const protocol of PROTOCOL_NAMES) {
     );
   });
 
-  test(`${protocol}: real streams with bytes changed`, () => {
+  test(`${protocol}: real streams with changed bytes give an ordered reply or a fault`, () => {
     const bytes = streamBytes(protocol, BEHAVIOUR);
     const change = fc.tuple(fc.nat(bytes.length - 1), fc.integer({ min: 0, max: 255 }));
     fc.assert(
@@ -176,7 +176,7 @@ for (const protocol of PROTOCOL_NAMES) {
     );
   });
 
-  test(`${protocol}: whole replies with anything anywhere`, () => {
+  test(`${protocol}: whole replies with a random value anywhere give a reply or a fault`, () => {
     const body = wholeBody(protocol, BEHAVIOUR);
     fc.assert(
       fc.property(steps, junk(protocol), (path, value) => {

@@ -1,5 +1,5 @@
 /**
- * Chat servers number their calls in many ways; each delta still finds its call (docs/translation-rules.md rule 54,
+ * Chat servers number their calls in many ways. Each delta is assigned to its call (docs/translation-rules.md rule 54,
  * docs/failure-model.md row 68).
  */
 import assert from "node:assert/strict";
@@ -28,7 +28,7 @@ function callsOf(chunks: readonly (readonly Entry[])[]): readonly string[] {
 const ONE = '{"x":1}';
 const TWO = '{"y":2}';
 
-test("by index, with gaps, from any number on", () => {
+test("calls are told apart by index, with gaps and from any number on", () => {
   assert.deepEqual(
     callsOf([
       [{ index: 1, id: "a", name: "f", args: "" }],
@@ -39,7 +39,7 @@ test("by index, with gaps, from any number on", () => {
   );
 });
 
-test("always index 0, told apart by id", () => {
+test("calls that all have index 0 are told apart by id", () => {
   assert.deepEqual(
     callsOf([
       [{ index: 0, id: "a", name: "f", args: '{"x"' }],
@@ -51,20 +51,20 @@ test("always index 0, told apart by id", () => {
   );
 });
 
-test("no id, and the name once more with each piece of the arguments", () => {
+test("a call without id whose name is repeated with each piece of its arguments is one call", () => {
   assert.deepEqual(callsOf([[{ index: 0, name: "f", args: '{"x"' }], [{ index: 0, name: "f", args: ":1}" }]]), [
     `call_${"9".repeat(24)} f ${ONE}`,
   ]);
 });
 
-test("always index 0 and no id, told apart by whole arguments", () => {
+test("calls with index 0 and no id are told apart by complete arguments", () => {
   assert.deepEqual(callsOf([[{ index: 0, name: "f", args: ONE }], [{ index: 0, name: "g", args: TWO }]]), [
     `call_${"9".repeat(24)} f ${ONE}`,
     `call_${"9".repeat(24)} g ${TWO}`,
   ]);
 });
 
-test("without index: the same id or none goes on, a new id begins", () => {
+test("without an index the same id or none continues a call, and a new id begins one", () => {
   assert.deepEqual(
     callsOf([
       [{ id: "a", name: "f", args: '{"x"' }],
@@ -77,7 +77,7 @@ test("without index: the same id or none goes on, a new id begins", () => {
   );
 });
 
-test("an index that is no number counts as none", () => {
+test("an index that is not a whole number counts as missing", () => {
   for (const index of ["0", -1, 1.5, null, 1e300]) {
     assert.deepEqual(callsOf([[{ index, id: "a", name: "f", args: '{"x":' }], [{ index, args: "1}" }]]), [
       `a f ${ONE}`,
@@ -85,7 +85,7 @@ test("an index that is no number counts as none", () => {
   }
 });
 
-test("the name may come late, in a delta that repeats the id, or be empty at first", () => {
+test("the name may come later, in a delta that repeats the id, or be empty at first", () => {
   assert.deepEqual(
     callsOf([
       [{ index: 0, id: "a", name: "", args: '{"x"' }],
@@ -96,7 +96,7 @@ test("the name may come late, in a delta that repeats the id, or be empty at fir
   );
 });
 
-test("a call that has neither name nor arguments is waited for, whatever others are told meanwhile", () => {
+test("a call without name and arguments starts once it has a name, whatever other calls have sent before", () => {
   assert.deepEqual(
     callsOf([
       [{ index: 0, id: "a" }],
@@ -108,7 +108,7 @@ test("a call that has neither name nor arguments is waited for, whatever others 
   );
 });
 
-test("the id may come late, or be empty, or never", () => {
+test("the id may come later, or be empty, or missing", () => {
   assert.deepEqual(callsOf([[{ index: 0, id: "", name: "f", args: '{"x":' }], [{ index: 0, id: "a", args: "1}" }]]), [
     `a f ${ONE}`,
   ]);
@@ -122,7 +122,7 @@ test("two calls never share an id", () => {
   );
 });
 
-test("several whole calls in one chunk", () => {
+test("one chunk may have several complete calls", () => {
   assert.deepEqual(
     callsOf([
       [
@@ -134,7 +134,7 @@ test("several whole calls in one chunk", () => {
   );
 });
 
-test("arguments: an object for its text, blanks for none, fragments that are no JSON as they are", () => {
+test("arguments may be an object, are {} if blank, and stay as they are if they are not JSON", () => {
   assert.deepEqual(callsOf([[{ index: 0, id: "a", name: "f", args: { x: 1 } }]]), [`a f ${ONE}`]);
   assert.deepEqual(callsOf([[{ index: 0, id: "a", name: "f", args: " \n" }]]), ["a f {}"]);
   assert.deepEqual(callsOf([[{ index: 0, id: "a", name: "f" }]]), ["a f {}"]);
@@ -143,7 +143,7 @@ test("arguments: an object for its text, blanks for none, fragments that are no 
   ]);
 });
 
-test("a whole call ends when the next begins, so that the next need not wait", () => {
+test("a complete call ends when the next begins, so that the next does not wait", () => {
   const entry = (index: number, id: string) => ({
     choices: [{ delta: { tool_calls: [{ index, id, function: { name: "f", arguments: ONE } }] } }],
   });
@@ -155,7 +155,7 @@ test("a whole call ends when the next begins, so that the next need not wait", (
   assert.deepEqual(types, ["tool-start", "tool-delta", "tool-end", "tool-start", "tool-delta", "tool-end"]);
 });
 
-test("the deprecated function_call", () => {
+test("the deprecated function_call is a call", () => {
   const say = (function_call: object) => ({ choices: [{ delta: { function_call } }] });
   const end = { choices: [{ delta: {}, finish_reason: "function_call" }] };
   const { events } = decodePayloads([say({ name: "f", arguments: "" }), say({ arguments: ONE }), end, "[DONE]"], PLAN);

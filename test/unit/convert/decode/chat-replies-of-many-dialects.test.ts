@@ -1,6 +1,5 @@
 /**
- * What chat servers add to or leave out of their replies, whole and streamed (docs/translation-rules.md rules 38 to
- * 46).
+ * What chat servers add to their replies or leave out, whole and streamed (docs/translation-rules.md rules 38 to 46).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,7 +9,7 @@ const PLAN = planFor("chat");
 const IMAGE = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
 const END = [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, "[DONE]"];
 
-/** Decodes one message whole and as one delta, and checks that they say the same. */
+/** Decodes one message whole and as one delta, and checks that the results are the same. */
 function itemsOf(body: object, choice: object = {}) {
   const whole = wholeOf({ choices: [{ index: 0, message: body, finish_reason: "stop", ...choice }] }, PLAN);
   const { events } = decodePayloads([{ choices: [{ index: 0, delta: body, ...choice }] }, ...END], PLAN);
@@ -18,7 +17,7 @@ function itemsOf(body: object, choice: object = {}) {
   return whole.items;
 }
 
-test("reasoning under either name, once", () => {
+test("reasoning is read once, under either name", () => {
   for (const body of [{ reasoning: "hm" }, { reasoning_content: "hm" }, { reasoning: "hm", reasoning_content: "hm" }]) {
     assert.deepEqual(itemsOf(body), [
       { type: "reasoning", text: "hm", opaque: undefined, native: "hm", redacted: false },
@@ -29,7 +28,7 @@ test("reasoning under either name, once", () => {
 const thoughts = (body: object) => itemsOf(body).map((item) => item.type === "reasoning" && item.text);
 const detail = (text: string, index?: number) => ({ type: "reasoning.text", text, index });
 
-test("reasoning in a list alone, its blocks parted, and never beside another form", () => {
+test("reasoning in a list is read if no other form has it, with its blocks separated by blank lines", () => {
   const summary = { type: "reasoning.summary", summary: "b", index: 0 };
   const sealed = { type: "reasoning.encrypted", data: "x", index: 1 };
   assert.deepEqual(thoughts({ reasoning_details: [detail("a", 0), summary, sealed] }), ["a\n\nb"]);
@@ -63,7 +62,7 @@ test("deltas of a listed block are one text, whichever form repeats it", () => {
   }
 });
 
-test("content as a list of parts", () => {
+test("content may be a list of parts", () => {
   const content = [{ type: "text", text: "a" }, { type: "image" }, null, { type: "text", text: "b" }];
   assert.deepEqual(
     itemsOf({ content }).map((item) => item.type === "text" && item.text),
@@ -71,7 +70,7 @@ test("content as a list of parts", () => {
   );
 });
 
-test("content as parts of responses' type, parts without one, and one part in place of the list", () => {
+test("content may have parts of the responses type, parts without a type, or be one part instead of a list", () => {
   const textIn = (content: unknown) => itemsOf({ content }).map((item) => item.type === "text" && item.text);
   assert.deepEqual(textIn([{ type: "output_text", text: "a" }, { text: "b" }, { type: "audio", text: "c" }]), ["ab"]);
   assert.deepEqual(textIn({ type: "text", text: "a" }), ["a"]);
@@ -82,7 +81,7 @@ test("content as parts of responses' type, parts without one, and one part in pl
   assert.deepEqual(itemsOf({ content: IMAGE }), [{ type: "image", url: IMAGE.image_url.url }]);
 });
 
-test("empty strings and nulls open nothing", () => {
+test("empty strings and nulls open no block", () => {
   assert.deepEqual(
     itemsOf({ role: "assistant", content: "", reasoning_content: "", refusal: null, tool_calls: [] }),
     [],
@@ -90,7 +89,7 @@ test("empty strings and nulls open nothing", () => {
   assert.deepEqual(itemsOf({ content: null, reasoning_content: null, function_call: null, tool_calls: null }), []);
 });
 
-test("probabilities and sources", () => {
+test("log probabilities and web sources are read", () => {
   const url_citation = { url: "https://a.test", title: "A", start_index: 0, end_index: 2 };
   const content = [{ token: "hi", logprob: -0.1, bytes: [104, 105], top_logprobs: [] }];
   const annotations = [{ type: "url_citation", url_citation }, { type: "file_citation" }];
@@ -105,7 +104,7 @@ test("probabilities and sources", () => {
   ]);
 });
 
-test("a message or a text in place of a delta is said at once", () => {
+test("a message or a text instead of a delta is read at once", () => {
   const tool_calls = ["a", "b"].map((name) => ({ id: name, function: { name, arguments: "{}" } }));
   const message = { role: "assistant", reasoning: "hm", content: "hi", tool_calls };
   for (const choice of [{ message }, { text: "hi" }, { message: { role: "assistant" }, text: "hi" }]) {
@@ -120,7 +119,7 @@ test("a message or a text in place of a delta is said at once", () => {
   }
 });
 
-test("a message at the end of deltas repeats them, and says what they have not said", () => {
+test("a message after deltas adds only what the deltas have not sent", () => {
   const message = { role: "assistant", content: "hi", reasoning: "hm", images: [IMAGE] };
   const said = [{ reasoning_content: "hm" }, { content: "h" }, { content: "i" }];
   const payloads = [...said.map((delta) => ({ choices: [{ index: 0, delta }] })), { choices: [{ index: 0, message }] }];
@@ -130,13 +129,13 @@ test("a message at the end of deltas repeats them, and says what they have not s
   );
 });
 
-test("a refusal in the model's words is no reason to stop of its own", () => {
+test("a refusal in the model's words does not change the stop reason", () => {
   assert.deepEqual(itemsOf({ content: null, refusal: "no" }), [{ type: "refusal", text: "no" }]);
   const reply = wholeOf({ choices: [{ message: { refusal: "no" }, finish_reason: "stop" }] }, PLAN);
   assert.equal(reply.stop.reason, "end");
 });
 
-test("finish reasons, known and new", () => {
+test("known and unknown finish reasons are read", () => {
   const reasonOf = (finish_reason: unknown) =>
     wholeOf({ choices: [{ message: { content: "x" }, finish_reason }] }, PLAN).stop.reason;
   const words = ["stop", "length", "max_tokens", "model_length", "content_filter", "function_call", "eos", null, "", 7];
@@ -145,7 +144,7 @@ test("finish reasons, known and new", () => {
   ]);
 });
 
-test("a server that broke off behind a router's plain end is named by its own word", () => {
+test("a failure of the server behind a router's plain stop is reported with the server's own word", () => {
   const ended = { finish_reason: "stop", native_finish_reason: "MALFORMED_FUNCTION_CALL" };
   const whole = decodeWhole({ choices: [{ message: { content: "x" }, ...ended }] }, PLAN);
   assert.ok("reason" in whole);
@@ -154,7 +153,7 @@ test("a server that broke off behind a router's plain end is named by its own wo
   assert.match(decoder.fault?.reason ?? "", /MALFORMED_FUNCTION_CALL/);
 });
 
-test("usage on any chunk, inside the choice, or in a chunk without choices", () => {
+test("usage is read on any chunk, inside the choice, or in a chunk without choices", () => {
   const usage = { prompt_tokens: 4, completion_tokens: 2 };
   const text = { index: 0, delta: { content: "x" } };
   const streams = [
@@ -173,7 +172,7 @@ test("usage on any chunk, inside the choice, or in a chunk without choices", () 
   }
 });
 
-test("other choices than the first, empty finish reasons and leading chunks without choices", () => {
+test("other choices, empty finish reasons and leading chunks without choices are ignored", () => {
   const payloads = [
     { choices: [], prompt_filter_results: [] },
     { choices: [{ index: 1, delta: { content: "other" } }] },
@@ -187,7 +186,7 @@ test("other choices than the first, empty finish reasons and leading chunks with
   );
 });
 
-test("text that goes on behind calls and reasoning is a text of its own", () => {
+test("text after calls or reasoning is another text", () => {
   const say = (delta: object) => ({ choices: [{ index: 0, delta }] });
   const call = { tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "{}" } }] };
   const payloads = [
@@ -205,12 +204,12 @@ test("text that goes on behind calls and reasoning is a text of its own", () => 
   ]);
 });
 
-test("[DONE] without a finish reason ends the reply as it stands", () => {
+test("[DONE] without a finish reason ends the reply", () => {
   const { events } = decodePayloads([{ choices: [{ delta: { content: "x" } }] }, " [DONE]"], PLAN);
   assert.equal(gather(events).stop.reason, "end");
 });
 
-test("wrapped freeform calls: the string under input, or the text as it is", () => {
+test("the input of a wrapped freeform call is the string under input, or the text as it is", () => {
   const plan = planFor("chat", { patch: { kind: "custom", name: "patch", namespace: "ns" } });
   const inputOf = (text: string) => {
     const tool_calls = [{ id: "c", index: 0, function: { name: "patch", arguments: text } }];
@@ -225,7 +224,7 @@ test("wrapped freeform calls: the string under input, or the text as it is", () 
   assert.equal(inputOf(""), "");
 });
 
-test("native freeform calls keep their text, blanks and all", () => {
+test("native freeform calls keep their text, including blanks", () => {
   const plan = planFor("chat", { patch: { kind: "custom", name: "patch" } });
   const call = (input: string) => ({ index: 0, id: "c", type: "custom", custom: { name: "patch", input } });
   const first = { choices: [{ delta: { tool_calls: [call("  \n")] } }] };
@@ -235,7 +234,7 @@ test("native freeform calls keep their text, blanks and all", () => {
   ]);
 });
 
-test("a time that cannot be one is none", () => {
+test("an invalid creation time is left out", () => {
   const createdOf = (created: unknown) => wholeOf({ created, choices: [{ message: { content: "x" } }] }, PLAN).createdS;
   assert.deepEqual([1.9, 0, -1, 1e12, "7", null].map(createdOf), [1, 0, undefined, undefined, undefined, undefined]);
 });

@@ -1,4 +1,7 @@
-/** What the decoding tests share: streams of the simulator, decoders with the order checker, replies put together. */
+/**
+ * Shared by the decoding tests: streams of the simulator, decoders with the order checker, and replies put together
+ * from events.
+ */
 import assert from "node:assert/strict";
 import { decodeReply as decodeChat } from "../../../../src/convert/chat/reply-decode.ts";
 import { ChatStreamDecoder } from "../../../../src/convert/chat/stream-decode.ts";
@@ -58,7 +61,7 @@ export function decodeWhole(json: unknown, plan: ReplyPlan): DecodedReply | Upst
   return WHOLE[plan.upstream](copy, plan, IDS);
 }
 
-/** Decodes a whole reply that must be good. */
+/** Decodes a whole reply. A fault fails the test. */
 export function wholeOf(json: unknown, plan: ReplyPlan): HubReply {
   const decoded = decodeWhole(json, plan);
   assert.ok("reply" in decoded, "reason" in decoded ? decoded.reason : "");
@@ -70,7 +73,7 @@ export interface Decoded {
   readonly decoder: StreamDecoder;
 }
 
-/** Decodes frames, each event through the order checker. */
+/** Decodes frames and checks the order of all events. */
 export function decodeFrames(frames: readonly SseEvent[], plan: ReplyPlan): Decoded {
   const decoder = decoderFor(plan);
   const order = new ReplyOrder();
@@ -87,7 +90,7 @@ export function decodeBytes(chunks: readonly Uint8Array[], plan: ReplyPlan): Dec
   return decodeFrames([...chunks.flatMap((chunk) => reader.push(chunk)), ...reader.end()], plan);
 }
 
-/** Decodes payloads: objects are JSON, strings stand as they are. */
+/** Decodes payloads. Objects are written as JSON, and strings are used as they are. */
 export function decodePayloads(payloads: readonly unknown[], plan: ReplyPlan): Decoded {
   return decodeFrames(
     payloads.map((payload) => frameOf(typeof payload === "string" ? payload : JSON.stringify(payload))),
@@ -106,7 +109,7 @@ const PATHS = {
   responses: { body: responsesBody, stream: responsesStream },
 };
 
-/** The simulator's reply of a behaviour. */
+/** The simulator's reply for a behaviour. */
 export function simulated(protocol: Protocol, behaviour: Behaviour, request: JsonObject = {}): SimulatedReply {
   const ask = { role: "user", content: "hi" };
   const body = {
@@ -134,7 +137,7 @@ export function wholeBody(protocol: Protocol, behaviour: Behaviour, request: Jso
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * Puts a stream's blocks together, in the order of their starts: what a whole reply would have been
+ * Puts a stream's blocks together in the order of their starts. The result is what the whole reply would have been
  * (docs/translation-rules.md rule 53).
  */
 export function gather(events: readonly ReplyEvent[]): Pick<HubReply, "items" | "stop" | "usage"> {
@@ -207,7 +210,7 @@ function gatherBlock(items: Map<string, Mutable<ReplyItem>>, event: Extract<Repl
   }
 }
 
-/** Types of events, with the runs of deltas as one. */
+/** The types of the events, with consecutive deltas as one. */
 export function outline(events: readonly ReplyEvent[]): readonly string[] {
   const types = events
     .map((event) => event.type)

@@ -1,6 +1,6 @@
 /**
- * However an upstream's bytes are cut, the events are the same (ARCHITECTURE.md promise 7): each recorded stream, cut
- * at every byte.
+ * The events are the same however an upstream's bytes are cut (ARCHITECTURE.md promise 7). A stream of the simulator is
+ * cut at every byte.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -21,7 +21,7 @@ const BEHAVIOUR: Behaviour = {
 
 for (const protocol of PROTOCOL_NAMES) {
   for (const lineEnd of ["\n", "\r\n", "\r"] as const) {
-    test(`${protocol} with ${JSON.stringify(lineEnd)}`, () => {
+    test(`${protocol} with the line end ${JSON.stringify(lineEnd)}: a cut at any byte gives the same events`, () => {
       const plan = planFor(protocol);
       const bytes = streamBytes(protocol, { ...BEHAVIOUR, lineEnd });
       const { events, decoder } = decodeBytes([bytes], plan);

@@ -1,5 +1,5 @@
 /**
- * Messages servers tell their blocks in many ways; each word arrives once and in its block (docs/translation-rules.md
+ * Messages servers send their blocks in many ways. Each text arrives once and in its block (docs/translation-rules.md
  * rules 52 and 53).
  */
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ function wordsOf(events: readonly ReplyEvent[]): readonly string[] {
   );
 }
 
-test("content in the opening event counts", () => {
+test("content in the opening event of a block is read", () => {
   const events = decode(
     ...[open(0, { type: "thinking", thinking: "th" }), say(0, { type: "thinking_delta", thinking: "ink" }), close(0)],
     ...[open(1, { type: "text", text: "he" }), text(1, "y"), close(1)],
@@ -35,7 +35,7 @@ test("content in the opening event counts", () => {
   assert.deepEqual(wordsOf(events), ["reasoning think", "text hey", 'call {"a":1}']);
 });
 
-test("content in message_start is blocks, the last of which may go on", () => {
+test("content in message_start is blocks, and the last one may continue", () => {
   const begun = (...content: object[]) => ({ type: "message_start", message: { id: "msg_1", content } });
   const call = { type: "tool_use", id: "c", name: "f", input: { a: 1 } };
   const saying = (...payloads: object[]) => wordsOf(decodePayloads([...payloads, ENDING, STOP], PLAN).events);
@@ -47,7 +47,7 @@ test("content in message_start is blocks, the last of which may go on", () => {
     ...["text he", "text y"],
   ]);
   const opened = [open(0, { type: "text", text: "y" }), open(1, { type: "text", text: "b" }), text(0, "z")];
-  assert.deepEqual(saying(begun(hey), ...opened), ["text he", "text yz", "text b"], "once another has begun");
+  assert.deepEqual(saying(begun(hey), ...opened), ["text he", "text yz", "text b"], "after another block has begun");
 
   const { events } = decodePayloads([begun(hey), open(1, { type: "text", text: "" }), text(1, "y")], PLAN);
   assert.deepEqual(outline(events).slice(0, 6), [
@@ -55,7 +55,7 @@ test("content in message_start is blocks, the last of which may go on", () => {
   ]);
 });
 
-test("input that is streamed wins over that of the opening event", () => {
+test("streamed input replaces the input of the opening event", () => {
   const events = decode(
     open(0, { type: "tool_use", id: "c", name: "f", input: { a: 0 } }),
     say(0, { type: "input_json_delta", partial_json: '{"a":1}' }),
@@ -64,7 +64,7 @@ test("input that is streamed wins over that of the opening event", () => {
   assert.deepEqual(wordsOf(events), ['call {"a":1}']);
 });
 
-test("thinking keeps its signature; redacted thinking its data", () => {
+test("thinking keeps its signature, and redacted thinking keeps its data", () => {
   const events = decode(
     open(0, { type: "thinking", thinking: "", signature: "" }),
     say(0, { type: "thinking_delta", thinking: "hm" }),
@@ -81,7 +81,7 @@ test("thinking keeps its signature; redacted thinking its data", () => {
   ]);
 });
 
-test("thinking that is not shown is still told, for its signature", () => {
+test("thinking without text is kept for its signature", () => {
   const events = decode(
     open(0, { type: "thinking", thinking: "" }),
     say(0, { type: "signature_delta", signature: "s" }),
@@ -89,7 +89,7 @@ test("thinking that is not shown is still told, for its signature", () => {
   assert.deepEqual(outline(events), ["reply-start", "reasoning-start", "reasoning-end", "reply-stop", "reply-end"]);
 });
 
-test("deltas for nothing open open it (rule 52), and blocks that nobody closed end at the end", () => {
+test("deltas without an open block open one (rule 52), and blocks that are not closed end with the reply", () => {
   const events = decode(
     text(0, "a"),
     say(1, { type: "thinking_delta", thinking: "b" }),
@@ -100,7 +100,7 @@ test("deltas for nothing open open it (rule 52), and blocks that nobody closed e
   assert.deepEqual(wordsOf(events), ["text a", "reasoning b", "text c", "text d"]);
 });
 
-test("blocks that overlap keep their own words", () => {
+test("overlapping blocks keep their own text", () => {
   const events = decode(
     open(0, { type: "text", text: "" }),
     open(1, { type: "text", text: "" }),
@@ -111,7 +111,7 @@ test("blocks that overlap keep their own words", () => {
   assert.deepEqual(wordsOf(events), ["text bB", "text a"]);
 });
 
-test("tools that the server runs stay with it", () => {
+test("calls of tools that the server runs, and blocks of an unknown type, are left out", () => {
   const events = decode(
     open(0, { type: "server_tool_use", id: "s", name: "web_search", input: {} }),
     say(0, { type: "input_json_delta", partial_json: '{"query":"x"}' }),
@@ -126,7 +126,7 @@ test("tools that the server runs stay with it", () => {
   assert.deepEqual(wordsOf(events), ["text found"]);
 });
 
-test("web sources reach over their block, streamed or whole", () => {
+test("a web source covers its whole block, streamed or whole", () => {
   const source = { type: "web_search_result_location", url: "https://a.test", title: "A", cited_text: "..." };
   const place = { type: "char_location", document_index: 0 };
   const events = decode(
@@ -143,7 +143,7 @@ test("web sources reach over their block, streamed or whole", () => {
   ]);
 });
 
-test("counts are snapshots: the last one stands", () => {
+test("counts are snapshots, and the last one is used", () => {
   const { decoder } = decodePayloads(
     [
       START,
@@ -159,7 +159,7 @@ test("counts are snapshots: the last one stands", () => {
   assert.equal(silent.counts().final, false);
 });
 
-test("each stop reason", () => {
+test("each stop reason is read", () => {
   const stopOf = (ending: object) => {
     const { events } = decodePayloads([START, { type: "message_delta", delta: ending }, STOP], PLAN);
     const { stop } = gather(events);
@@ -182,7 +182,7 @@ test("each stop reason", () => {
   assert.equal(stopOf({ stop_reason: "stop_sequence", stop_sequence: "END" }).stopSequence, "END");
 });
 
-test("a frame may leave its type to the event field, and chat's marker means nothing", () => {
+test("a frame may have its type only in the event field, and chat's marker is ignored", () => {
   const frames = [START, open(0, { type: "text", text: "a" }), ENDING, STOP].map(({ type, ...rest }) =>
     frameOf(JSON.stringify(rest), type),
   );
@@ -190,13 +190,13 @@ test("a frame may leave its type to the event field, and chat's marker means not
   assert.deepEqual(wordsOf(events), ["text a"]);
 });
 
-test("pings pass once the reply has begun", () => {
+test("pings are passed on after the reply has begun", () => {
   const ping = { type: "ping" };
   const { events } = decodePayloads([ping, START, ping, ENDING, STOP], PLAN);
   assert.deepEqual(outline(events), ["reply-start", "ping", "reply-stop", "reply-end"]);
 });
 
-test("the standard tier is the default one in the hub's words", () => {
+test("the standard service tier is read as the default tier", () => {
   const usage = { input_tokens: 1, output_tokens: 1, service_tier: "standard" };
   assert.equal(wholeOf({ content: [], usage }, PLAN).serviceTier, "default");
 });

@@ -1,6 +1,7 @@
 /**
- * docs/translation-rules.md rule 39: what a chat server leaves between `<think>` and `</think>` at the beginning of its text is
- * reasoning where the route says so, however the tags are cut, streamed and whole; a tag that the model writes later is text.
+ * docs/translation-rules.md rule 39: text of a chat server between `<think>` and `</think>` at the beginning of a
+ * message is reasoning if the route says so, however the tags are cut, streamed and whole. Tags later in the text are
+ * text.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -14,7 +15,7 @@ function planOf(inText: InText): ReplyPlan {
   return { ...plan, reasoning: { ...plan.reasoning, inText } };
 }
 
-/** Reasoning and text of a reply. */
+/** The reasoning and the text of a reply. */
 function heard(items: ReturnType<typeof gather>["items"]): readonly [string, string] {
   const of = (type: "reasoning" | "text") => items.map((item) => (item.type === type ? item.text : "")).join("");
   return [of("reasoning"), of("text")];
@@ -43,7 +44,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
 });
 
 for (const [inText, content, reasoning, text] of CASES) {
-  test(`${inText}: ${JSON.stringify(content)}`, () => {
+  test(`thinking_in_text ${inText}: reasoning and text of ${JSON.stringify(content)} are separated`, () => {
     const plan = planOf(inText);
     const choices = [{ message: { role: "assistant", content }, finish_reason: "stop" }];
     assert.deepEqual(heard(wholeOf({ choices }, plan).items), [reasoning, text]);
@@ -57,7 +58,7 @@ for (const [inText, content, reasoning, text] of CASES) {
   });
 }
 
-test("reasoning streams as it comes, and only what may be a tag waits", () => {
+test("reasoning is streamed, and only what may be a tag is held back", () => {
   const { events } = decodePayloads(
     [
       ...["<think>", "one ", "two", "</think>", "Yes"].map((content) => chunk({ content })),
@@ -70,7 +71,7 @@ test("reasoning streams as it comes, and only what may be a tag waits", () => {
   assert.deepEqual(deltas, ["one ", "two"]);
 });
 
-test("a call ends reasoning whose tag never closes", () => {
+test("a call ends reasoning without an end tag", () => {
   const tool_calls = [{ index: 0, id: "c", function: { name: "f", arguments: "{}" } }];
   const { events } = decodePayloads(
     [chunk({ content: "<think>hm </" }), chunk({ tool_calls }), chunk({}, "tool_calls"), "[DONE]"],
@@ -83,7 +84,7 @@ test("a call ends reasoning whose tag never closes", () => {
   assert.deepEqual(heard(gather(events).items), ["hm </", ""]);
 });
 
-test("Mistral's parts: thinking is reasoning, text is text, in deltas and whole", () => {
+test("Mistral's parts of type thinking are reasoning and those of type text are text, in deltas and whole", () => {
   const content = [
     {
       type: "thinking",
@@ -102,7 +103,7 @@ test("Mistral's parts: thinking is reasoning, text is text, in deltas and whole"
   assert.deepEqual(heard(gather(events).items), ["hm", "Yes."]);
 });
 
-test("a flood of blanks waits for no tag, and is text", () => {
+test("a long run of blanks is text, and is not held back for a tag", () => {
   const blanks = Array.from({ length: 300 }, () => chunk({ content: " " }));
   const { events } = decodePayloads(
     [...blanks, chunk({ content: "<think>x</think>" }), chunk({}, "stop"), "[DONE]"],
@@ -111,7 +112,7 @@ test("a flood of blanks waits for no tag, and is text", () => {
   assert.deepEqual(heard(gather(events).items), ["", `${" ".repeat(300)}<think>x</think>`]);
 });
 
-test("what may have been a tag is told before the refusal that follows it", () => {
+test("text that might have become a tag comes before the refusal that follows it", () => {
   const plan = planOf("tags");
   const choices = [{ message: { role: "assistant", content: "<thi", refusal: "No." }, finish_reason: "stop" }];
   const types = (items: ReturnType<typeof gather>["items"]) => items.map(({ type }) => type);

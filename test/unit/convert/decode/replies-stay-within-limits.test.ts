@@ -1,4 +1,4 @@
-/** A hostile upstream costs bounded memory and linear time (docs/failure-model.md row 68). */
+/** A hostile upstream causes only bounded memory and linear time (docs/failure-model.md row 68). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { JSON_DEPTH_MAX } from "../../../../src/convert/reply/depth.ts";
@@ -52,7 +52,7 @@ const ENDING: Readonly<Record<Protocol, readonly object[]>> = {
 for (const protocol of PROTOCOL_NAMES) {
   const plan = planFor(protocol);
 
-  test(`${protocol}: 100,000 calls end in a fault, early`, () => {
+  test(`${protocol}: 100,000 calls end in a fault at the maximum of blocks`, () => {
     const decoder = decoderFor(plan);
     decoder.push(frameOf(JSON.stringify(OPENING[protocol])));
     let calls = 0;
@@ -64,7 +64,7 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.deepEqual(decoder.push(frameOf(JSON.stringify(CALL[protocol](calls)))), []);
   });
 
-  test(`${protocol}: blocks that come to nothing count, too`, () => {
+  test(`${protocol}: empty and unknown blocks also count for the maximum`, () => {
     const empty: Readonly<Record<Protocol, (n: number) => object>> = {
       chat: (n) => ({ choices: [{ delta: { tool_calls: [{ index: n }] } }] }),
       messages: (n) => ({ type: "content_block_start", index: n, content_block: { type: "unheard_of" } }),
@@ -75,7 +75,7 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.equal(decoder.fault?.reason, "the reply has too many blocks");
   });
 
-  test(`${protocol}: names and ids are kept within the same limit`, () => {
+  test(`${protocol}: names and ids count for the limit on kept text`, () => {
     const decoder = decoderFor(plan);
     decoder.push(frameOf(JSON.stringify(OPENING[protocol])));
     let count = 0;
@@ -87,7 +87,7 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.match(decoder.fault?.reason ?? "", /too much/);
   });
 
-  test(`${protocol}: 200,000 fragments that are no JSON cost what they weigh`, () => {
+  test(`${protocol}: 200,000 fragments that are not JSON take linear time`, () => {
     const decoder = decoderFor(plan);
     const begin = [OPENING[protocol], CALL[protocol](0)];
     const events = begin.flatMap((payload) => decoder.push(frameOf(JSON.stringify(payload))));
@@ -102,7 +102,7 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.ok(performance.now() - startMs < 20_000);
   });
 
-  test(`${protocol}: what must be kept has a limit`, () => {
+  test(`${protocol}: the arguments that are kept have a limit`, () => {
     const decoder = decoderFor(plan);
     for (const payload of [OPENING[protocol], CALL[protocol](0)]) decoder.push(frameOf(JSON.stringify(payload)));
     const megabyte = frameOf(JSON.stringify(FRAGMENT[protocol]("x".repeat(1_000_000))));
@@ -111,7 +111,7 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.equal(count, Math.ceil(REPLY_KEPT_CHARS_MAX / 1_000_000));
   });
 
-  test(`${protocol}: a whole reply has as many blocks as a stream, not more`, () => {
+  test(`${protocol}: a whole reply may not have more blocks than a stream`, () => {
     const call = { id: "c", call_id: "c", name: "f", function: { name: "f" }, input: {}, arguments: "" };
     const list = (type: string) => Array.from({ length: REPLY_BLOCKS_MAX + 1 }, () => ({ ...call, type }));
     const bodies: Readonly<Record<Protocol, object>> = {
@@ -124,10 +124,10 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 }
 
-/** JSON that nests deeper than the runtime can write. */
+/** JSON that is nested deeper than the runtime can write. */
 const abyss = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
 
-test("values nested too deep to be written again are refused", () => {
+test("values nested too deep to be written are refused", () => {
   const deep = abyss(100_000);
   const block = `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c","name":"f","input":${deep}}}`;
   const { decoder } = decodePayloads([OPENING.messages, block], planFor("messages"));
@@ -145,14 +145,14 @@ test("values nested too deep to be written again are refused", () => {
   );
 });
 
-test("values of an ordinary depth pass", () => {
+test("values of the maximum depth are accepted", () => {
   const input = JSON.parse(abyss(JSON_DEPTH_MAX - 1));
   const decoded = decodeWhole({ content: [{ type: "tool_use", id: "c", name: "f", input }] }, planFor("messages"));
   assert.ok("reply" in decoded);
 });
 
-test("messages: input that passes the limit as the reply ends is no answer", () => {
-  // It is kept as it was told, and once more when it is the call's whole input.
+test("messages: an input that exceeds the limit at the end of the reply is a fault", () => {
+  // The input is kept as it came, and once more as the complete input of the call.
   const input = { a: "x".repeat(REPLY_KEPT_CHARS_MAX * 0.6) };
   const call = {
     type: "content_block_start",

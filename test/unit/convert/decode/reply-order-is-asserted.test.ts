@@ -1,4 +1,4 @@
-/** The order checker lets the documented order pass and nothing else (after undici's decorator handler). */
+/** The order checker accepts only the documented order (after undici's decorator handler). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type ReplyEvent, stopFor } from "../../../../src/convert/hub.ts";
@@ -23,7 +23,7 @@ function pass(events: readonly ReplyEvent[]): ReplyOrder {
   return order;
 }
 
-test("what is allowed", () => {
+test("the documented order is accepted", () => {
   assert.equal(pass([START, STOP, END]).ended, true);
   assert.equal(pass([ERROR]).ended, true);
   assert.equal(pass([START, textStart("a"), ERROR]).ended, true);
@@ -52,7 +52,7 @@ const FORBIDDEN: Readonly<Record<string, readonly ReplyEvent[]>> = {
 };
 
 for (const [name, events] of Object.entries(FORBIDDEN)) {
-  test(`forbidden: ${name}`, () => {
+  test(`the order checker rejects ${name}`, () => {
     pass(events.slice(0, -1));
     assert.throws(() => pass(events), assert.AssertionError);
   });

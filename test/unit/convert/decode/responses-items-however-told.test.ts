@@ -1,5 +1,5 @@
 /**
- * Responses servers tell their items in many ways; each word arrives once and in its item (docs/translation-rules.md
+ * Responses servers send their items in many ways. Each text arrives once and in its item (docs/translation-rules.md
  * rule 55).
  */
 import assert from "node:assert/strict";
@@ -29,7 +29,7 @@ function decode(...payloads: readonly object[]): readonly ReplyEvent[] {
   return decodePayloads([CREATED, ...payloads], PLAN).events;
 }
 
-/** Items as short words. */
+/** Items as short strings. */
 function itemsOf(events: readonly ReplyEvent[]): readonly string[] {
   return gather(events).items.map((item) => {
     if (item.type === "tool-call") return `${item.id} ${item.input}`;
@@ -38,7 +38,7 @@ function itemsOf(events: readonly ReplyEvent[]): readonly string[] {
   });
 }
 
-test("an empty output at the end takes nothing back", () => {
+test("an empty output at the end removes nothing", () => {
   const events = decode(
     added(0, message()),
     { type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: "hey" },
@@ -48,18 +48,18 @@ test("an empty output at the end takes nothing back", () => {
   assert.deepEqual(outline(events).slice(-3), ["text-end", "reply-stop", "reply-end"]);
 });
 
-test("a reply that is told in the last event only", () => {
+test("a reply may have its items in the last event only", () => {
   const reasoning = { id: "rs", type: "reasoning", summary: [{ text: "a" }, { text: "b" }], encrypted_content: "enc" };
   const output = [reasoning, message("x", "y"), { type: "web_search_call", id: "ws" }, call("c1", '{"a":1}')];
   assert.deepEqual(itemsOf(decode(completed(output))), ["reasoning a\n\nb", "text! x", "text y", 'c1 {"a":1}']);
 });
 
-test("a reply whose only event is the last one", () => {
+test("a reply may consist of the last event only", () => {
   const { events } = decodePayloads([completed([message("x")])], PLAN);
   assert.deepEqual(itemsOf(events), ["text! x"]);
 });
 
-test("items by output_index where the ids change from event to event", () => {
+test("items are found by output_index if their ids change from event to event", () => {
   const events = decode(
     added(0, { ...call("c1", ""), id: "one" }),
     { type: "response.function_call_arguments.delta", item_id: "two", output_index: 0, delta: '{"a":' },
@@ -70,7 +70,7 @@ test("items by output_index where the ids change from event to event", () => {
   assert.deepEqual(itemsOf(events), ['c1 {"a":1}']);
 });
 
-test("items that interleave", () => {
+test("interleaved items are told apart", () => {
   const piece = (id: string, output_index: number, delta: string) => ({
     ...{ type: "response.function_call_arguments.delta", item_id: `fc_${id}`, output_index, delta },
   });
@@ -82,7 +82,7 @@ test("items that interleave", () => {
   assert.deepEqual(itemsOf(events), ['a {"x":1}', 'b {"y":2}']);
 });
 
-test("deltas for nothing open open it (rule 52)", () => {
+test("deltas without an open item open one (rule 52)", () => {
   const events = decode(
     { type: "response.output_text.delta", item_id: "m", output_index: 0, content_index: 0, delta: "a" },
     { type: "response.reasoning_summary_text.delta", item_id: "r", output_index: 1, summary_index: 0, delta: "b" },
@@ -93,7 +93,7 @@ test("deltas for nothing open open it (rule 52)", () => {
   assert.deepEqual(itemsOf(events), ["text! a", "reasoning b", "c {}"]);
 });
 
-test("words behind an item's end are a text of their own, and end as well", () => {
+test("text after an item's end is another text, which also ends", () => {
   const delta = (text: string) => ({
     ...{ type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: text },
   });
@@ -101,12 +101,12 @@ test("words behind an item's end are a text of their own, and end as well", () =
   assert.deepEqual(itemsOf(events), ["text! a", "text b"]);
 });
 
-test("deltas that name neither item nor place belong to the newest of their kind", () => {
+test("deltas without item and position belong to the newest item of their kind", () => {
   const delta = (text: string) => ({ type: "response.output_text.delta", delta: text });
   assert.deepEqual(itemsOf(decode(added(0, message()), delta("he"), delta("y"), completed([]))), ["text! hey"]);
 });
 
-test("a delta that names an item of its own does not go into the newest one", () => {
+test("a delta with another item's id does not go into the newest item", () => {
   const words = (item_id: string, delta: string) => ({ type: "response.output_text.delta", item_id, delta });
   const input = (item_id: string, delta: string) => ({
     ...{ type: "response.function_call_arguments.delta", item_id, delta },
@@ -119,7 +119,7 @@ test("a delta that names an item of its own does not go into the newest one", ()
   assert.deepEqual(itemsOf(events), ["text! hey", "text! ho", 'a {"x":1}', 'b {"y":2}']);
 });
 
-test("final forms fill in what was not streamed, and repeat nothing", () => {
+test("final forms add what was not streamed, and repeat nothing", () => {
   const part = { type: "output_text", text: "hey", annotations: [{ type: "url_citation", url: "u", title: "t" }] };
   const at = { item_id: "msg_1", output_index: 0, content_index: 0 };
   const events = decode(
@@ -139,7 +139,7 @@ test("final forms fill in what was not streamed, and repeat nothing", () => {
   assert.equal(events.filter((event) => event.type === "text-delta").length, 1);
 });
 
-test("parts of one message, and probabilities", () => {
+test("a message may have several parts, with log probabilities", () => {
   const at = (content_index: number) => ({ item_id: "msg_1", output_index: 0, content_index });
   const events = decode(
     added(0, message()),
@@ -154,7 +154,7 @@ test("parts of one message, and probabilities", () => {
   assert.equal(stop.reason, "end");
 });
 
-test("summary parts are parted by a blank line; the done item has what must come back", () => {
+test("summary parts are separated by a blank line, and the done item has what must go back", () => {
   const piece = (summary_index: number, delta: string) => ({
     ...{ type: "response.reasoning_summary_text.delta", item_id: "rs", output_index: 0, summary_index, delta },
   });
@@ -168,7 +168,7 @@ test("summary parts are parted by a blank line; the done item has what must come
   ]);
 });
 
-test("reasoning without a word: told when there is something to bring back, else not at all", () => {
+test("reasoning without text is kept if it has encrypted content, and left out otherwise", () => {
   const silent = { id: "rs", type: "reasoning", summary: [], encrypted_content: "enc" };
   const [item] = gather(decode(added(0, silent), done(0, silent), completed([]))).items;
   assert.deepEqual(item, { type: "reasoning", text: "", opaque: "enc", native: silent, redacted: true });
@@ -176,7 +176,7 @@ test("reasoning without a word: told when there is something to bring back, else
   assert.deepEqual(gather(decode(added(0, empty), done(0, empty), completed([empty]))).items, []);
 });
 
-test("incomplete replies say why", () => {
+test("incomplete replies have their reason", () => {
   const reasonOf = (reason: unknown, output: readonly object[] = []) => {
     const response = { status: "incomplete", incomplete_details: { reason }, output };
     return gather(decode({ type: "response.incomplete", response })).stop.reason;
@@ -184,14 +184,15 @@ test("incomplete replies say why", () => {
   assert.equal(reasonOf("max_output_tokens", [call("c", "{}")]), "output-limit");
   assert.equal(reasonOf("content_filter"), "refusal");
   assert.equal(reasonOf("max_messages"), "end");
-  for (const none of [undefined, null, ""]) assert.equal(reasonOf(none), "output-limit", "without a word it is cut");
+  for (const none of [undefined, null, ""])
+    assert.equal(reasonOf(none), "output-limit", "without a reason it is a truncation");
   assert.equal(reasonOf("steered", [call("c", "{}")]), "tool-calls");
   const response = { status: "incomplete", output: [] };
   const named = gather(decode({ type: "response.completed", response })).stop.reason;
-  assert.equal(named, "output-limit", "also where the event says that it is complete");
+  assert.equal(named, "output-limit", "even if the event is response.completed");
 });
 
-test("a native freeform call, a wrapped one, and one with a namespace of the server's own", () => {
+test("freeform calls may be native or wrapped, and a server's own namespace is ignored", () => {
   const log = { kind: "function", name: "log", namespace: "ns" } as const;
   const tools = { patch: { kind: "custom", name: "patch" }, ns__log: log } as const;
   const native = { type: "custom_tool_call", id: "ctc", call_id: "a", name: "patch", input: '{"input":"raw"}' };
@@ -207,7 +208,7 @@ test("a native freeform call, a wrapped one, and one with a namespace of the ser
   ]);
 });
 
-test("keepalives, hosted tools and events from the future", () => {
+test("keepalives pass, and hosted tools and unknown events are ignored", () => {
   const events = decode(
     { type: "keepalive" },
     added(0, { type: "web_search_call", id: "ws" }),
@@ -229,7 +230,7 @@ test("reasoning whose server numbers each delta is one text, however long", () =
   assert.deepEqual(itemsOf(events), [`reasoning ${words.join("")}`, "text! x"]);
 });
 
-test("reasoning behind a part that has ended is a part of its own, also where nobody has opened it", () => {
+test("reasoning after a part that has ended is another part, even if it was not opened", () => {
   const told = (type: string, content_index: number, words: object) => {
     return { type: `response.reasoning_text.${type}`, item_id: "rs", output_index: 0, content_index, ...words };
   };

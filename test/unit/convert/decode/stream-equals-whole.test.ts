@@ -1,6 +1,6 @@
 /**
- * A reply is the same whether the upstream streams it or not (docs/translation-rules.md rule 53): checked on what the
- * simulator sends.
+ * A reply is the same whether the upstream streams it or not (docs/translation-rules.md rule 53), tested with replies
+ * of the simulator.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -47,10 +47,10 @@ function check(protocol: Protocol, behaviour: Behaviour): void {
 for (const protocol of PROTOCOL_NAMES) {
   for (const [name, behaviour] of Object.entries(CASES)) {
     if (protocol === "messages" && name === "broken arguments") continue; // A whole message cannot hold them.
-    test(`${protocol}: ${name}`, () => check(protocol, behaviour));
+    test(`${protocol}: ${name} gives the same reply streamed and whole`, () => check(protocol, behaviour));
   }
 
-  test(`${protocol}: any reply`, () => {
+  test(`${protocol}: any behaviour gives the same reply streamed and whole`, () => {
     const words = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 });
     const tool = fc.record({ name: fc.constantFrom("f", "g", "h"), arguments: fc.dictionary(words, words) });
     const behaviours = fc.record(

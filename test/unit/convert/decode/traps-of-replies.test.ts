@@ -1,7 +1,4 @@
-/**
- * Cases worked out by hand that concern replies, as far as the hub's side goes (docs/translation-rules.md rules 39 to
- * 56).
- */
+/** Hand-written cases of decoded replies (docs/translation-rules.md rules 39 to 56). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { writeUsage as writeChatUsage } from "../../../../src/convert/chat/usage.ts";
@@ -26,7 +23,7 @@ const call = (index: number, id: string | undefined, name: string | undefined, t
   tool_calls: [{ index, id, function: { name, arguments: text } }],
 });
 
-test("cached tokens are counted once, reasoning is part of the output", () => {
+test("cached tokens are counted once, and reasoning is part of the output", () => {
   const usage = {
     input_tokens: 10,
     cache_read_input_tokens: 90,
@@ -45,7 +42,7 @@ test("cached tokens are counted once, reasoning is part of the output", () => {
   });
 });
 
-test("thinking, text and a call of a whole message", () => {
+test("thinking, text and a call of a whole message are read", () => {
   const content = [
     { type: "thinking", thinking: "hm", signature: "sig" },
     { type: "text", text: "Let me" },
@@ -60,7 +57,7 @@ test("thinking, text and a call of a whole message", () => {
   assert.equal(reply.stop.reason, "tool-calls");
 });
 
-test("calls behind other blocks come in their order", () => {
+test("calls after other blocks keep their order", () => {
   const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
   const payloads = [
     messageStart,
@@ -77,7 +74,7 @@ test("calls behind other blocks come in their order", () => {
   );
 });
 
-test("a call without any JSON has {} for input", () => {
+test("a call without any JSON has the input {}", () => {
   const payloads = [
     messageStart,
     start(0, { type: "tool_use", id: "c", name: "now", input: {} }),
@@ -92,7 +89,7 @@ test("a call without any JSON has {} for input", () => {
   );
 });
 
-test("the end is one stop and one end, whatever else was counted", () => {
+test("a reply has one stop and one end", () => {
   const { events } = decodePayloads(
     [messageStart, { type: "message_delta", delta: { stop_reason: "end_turn" } }, { type: "message_stop" }, "[DONE]"],
     MESSAGES,
@@ -112,7 +109,7 @@ test("an error in the stream ends it", () => {
   assert.equal(decoder.fault?.cause, "upstream_unavailable");
 });
 
-test("the end of the body is a proper end behind message_delta only", () => {
+test("the end of the body is a proper end only after message_delta", () => {
   const ending = { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } };
   const said = [messageStart, start(0, { type: "text", text: "a" })];
   assert.deepEqual(outline(decodePayloads([...said, ending], MESSAGES).events).slice(-2), ["reply-stop", "reply-end"]);
@@ -122,7 +119,7 @@ test("the end of the body is a proper end behind message_delta only", () => {
   assert.equal(decoder.counts().usage?.input, 3);
 });
 
-test("a refusal says why", () => {
+test("a refusal keeps its category and explanation", () => {
   const stop_details = { type: "refusal", category: "cyber", explanation: "no" };
   const reply = wholeOf(message([], { stop_reason: "refusal", stop_details }), MESSAGES);
   assert.deepEqual(reply.items, []);
@@ -133,7 +130,7 @@ test("a refusal says why", () => {
   });
 });
 
-test("cached tokens leave the input of messages", () => {
+test("cached tokens are subtracted from the input for messages", () => {
   const usage = { prompt_tokens: 100, completion_tokens: 7, prompt_tokens_details: { cached_tokens: 75 } };
   const reply = wholeOf({ choices: [{ message: { content: "x" }, finish_reason: "stop" }], usage }, CHAT);
   assert.ok(reply.usage);
@@ -144,7 +141,7 @@ test("cached tokens leave the input of messages", () => {
   );
 });
 
-test("calls decide whether a stop is one for tools", () => {
+test("the stop reason depends on whether the reply has calls", () => {
   const tool_calls = [{ id: "c", function: { name: "f", arguments: "{}" } }];
   const reasonOf = (body: object, finish_reason: string) =>
     wholeOf({ choices: [{ message: body, finish_reason }] }, CHAT).stop.reason;
@@ -180,7 +177,7 @@ test("interleaved calls keep their own input", () => {
   assert.deepEqual([counted?.input, counted?.cachedInput, counted?.output], [15, 5, 9]);
 });
 
-test("usage behind the finish reason comes before the one stop", () => {
+test("usage after the finish reason comes before the stop", () => {
   const payloads = [
     chunk({ content: "hi" }),
     chunk({}, "stop"),
@@ -197,7 +194,7 @@ test("usage behind the finish reason comes before the one stop", () => {
   );
 });
 
-test("reasoning is one block, ended before the text, with its text for the envelope", () => {
+test("reasoning is one block that ends before the text, with its text for the envelope", () => {
   const payloads = [
     chunk({ reasoning_content: "th" }),
     chunk({ reasoning_content: "ink" }),
@@ -222,13 +219,13 @@ test("a body that ends without a finish reason is a fault", () => {
   assert.equal(decoder.fault?.code, "upstream_stream_truncated");
 });
 
-test("a call goes by call_id, never by its item's id", () => {
+test("the id of a call is its call_id, never the id of its item", () => {
   const item = { type: "function_call", id: "fc_9", call_id: "call_7", name: "f", arguments: "{}" };
   const reply = wholeOf({ status: "completed", output: [item] }, RESPONSES);
   assert.equal(reply.items[0]?.type === "tool-call" && reply.items[0].id, "call_7");
 });
 
-test("arguments that come at the end only are told once", () => {
+test("arguments that come only at the end are sent once", () => {
   const item = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "" };
   const done = { ...item, arguments: '{"a":1}' };
   const payloads = [
@@ -261,7 +258,7 @@ test("a failed response is a fault, whole or streamed", () => {
   assert.equal(decoder.fault?.cause, "upstream_rate_limit");
 });
 
-test("a wrapped freeform call gives its text in one piece", () => {
+test("a wrapped freeform call gives its text in one delta", () => {
   const plan = planFor("chat", { apply_patch: { kind: "custom", name: "apply_patch" } });
   const text = '{"input":"*** Begin Patch\\n"}';
   const { events } = decodePayloads(
@@ -283,7 +280,7 @@ test("a wrapped freeform call gives its text in one piece", () => {
   );
 });
 
-test("a flattened name finds back into its namespace", () => {
+test("a flattened name gets its namespace back", () => {
   const log = { kind: "function", name: "log", namespace: "mcp__git" } as const;
   const tool_calls = [{ id: "c", function: { name: "mcp__git__log", arguments: "{}" } }];
   const choices = [{ message: { tool_calls }, finish_reason: "tool_calls" }];
@@ -291,7 +288,7 @@ test("a flattened name finds back into its namespace", () => {
   assert.deepEqual(reply.items, [{ type: "tool-call", id: "c", tool: log, input: "{}" }]);
 });
 
-test("a text of two deltas", () => {
+test("two deltas of a text give the events in order", () => {
   const payloads = [
     chunk({ role: "assistant", content: "" }),
     chunk({ content: "he" }),
@@ -309,7 +306,7 @@ test("a text of two deltas", () => {
   );
 });
 
-test("text deltas come as they were cut, for whoever watches for a stop string", () => {
+test("text deltas stay as they were cut, so that stop strings can be matched", () => {
   const delta = (text: string) => ({
     type: "response.output_text.delta",
     item_id: "m",

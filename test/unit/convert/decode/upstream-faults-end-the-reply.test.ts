@@ -1,5 +1,5 @@
 /**
- * What an upstream does wrong becomes a fault, never an answer (docs/translation-rules.md rules 46, 49 and 50;
+ * An upstream's errors become faults, never answers (docs/translation-rules.md rules 46, 49 and 50;
  * docs/failure-model.md rows C4 and C6).
  */
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ for (const protocol of PROTOCOL_NAMES) {
     }
   });
 
-  test(`${protocol}: an error body inside a 200 is the upstream's failure`, () => {
+  test(`${protocol}: an error body inside a 200 is a failure of the upstream`, () => {
     const body = { type: "error", error: { type: "overloaded_error", message: "sk-secret" } };
     const decoded = decodeWhole(body, planFor(protocol));
     assert.ok("cause" in decoded);
@@ -37,19 +37,19 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.equal(decoder.fault?.cause, "upstream_rate_limit");
   });
 
-  test(`${protocol}: an error as the first event is a reply without a start`, () => {
+  test(`${protocol}: an error as the first event gives a failure without a start`, () => {
     const bytes = streamBytes(protocol, { fault: { errorEventAfter: { n: 0 } } });
     assert.deepEqual(outline(decodeBytes([bytes], planFor(protocol)).events), ["reply-error"]);
   });
 
-  test(`${protocol}: garbage between the events is invalid`, () => {
+  test(`${protocol}: garbage between events is a fault`, () => {
     const bytes = streamBytes(protocol, { text: "some text", fault: { garbageAfterEvents: 3 } });
     const { events, decoder } = decodeBytes([bytes], planFor(protocol));
     assert.equal(events.at(-1)?.type, "reply-error");
     assert.equal(decoder.fault?.cause, "upstream_invalid");
   });
 
-  test(`${protocol}: a stream cut after any event has an end only when its stop was seen`, () => {
+  test(`${protocol}: a stream cut after any event ends properly only if it had its stop reason`, () => {
     const behaviour = { thinking: "hm", text: "text", tools: [{ name: "f", arguments: { a: 1 } }] };
     const frames = streamBytes(protocol, behaviour)
       .toString()
@@ -64,7 +64,7 @@ for (const protocol of PROTOCOL_NAMES) {
     }
   });
 
-  test(`${protocol}: without usage the count is not final, and what was produced is known`, () => {
+  test(`${protocol}: without usage the count is not final, and the output is measured`, () => {
     const { decoder } = decodeBytes([streamBytes(protocol, { text: "grüße", noUsage: true })], planFor(protocol));
     assert.deepEqual(decoder.counts(), {
       usage: undefined,
@@ -74,7 +74,7 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 }
 
-test("chat: a finish reason that means failure is one", () => {
+test("chat: a finish reason that reports a failure is a fault", () => {
   const choices = [
     { delta: { content: "x" }, message: { content: "x" }, finish_reason: "insufficient_system_resource" },
   ];
@@ -83,7 +83,7 @@ test("chat: a finish reason that means failure is one", () => {
   assert.equal("cause" in decodeWhole({ choices }, planFor("chat")), true);
 });
 
-test("chat: what a failed reply has cost is read after its finish reason", () => {
+test("chat: the usage of a failed reply is read after its finish reason", () => {
   const failed = { choices: [{ delta: { content: "x" }, finish_reason: "error" }] };
   const usage = { prompt_tokens: 30, completion_tokens: 500, total_tokens: 530 };
   for (const end of [["[DONE]"], []]) {
@@ -95,7 +95,7 @@ test("chat: what a failed reply has cost is read after its finish reason", () =>
   }
 });
 
-test("responses: a failure that counts nothing leaves what was counted before it", () => {
+test("responses: a failure without a count keeps the count before it", () => {
   const usage = { input_tokens: 30, output_tokens: 500, total_tokens: 530 };
   const error = { code: "server_error", message: "x" };
   for (const failure of [
@@ -110,7 +110,7 @@ test("responses: a failure that counts nothing leaves what was counted before it
   }
 });
 
-test("responses: a state of failure in the last event is one, whatever the event is called", () => {
+test("responses: a last event with a status of failure is a fault, whatever its type", () => {
   for (const status of ["failed", "cancelled"]) {
     const response = { id: "r", status, output: [], usage: { input_tokens: 30, output_tokens: 5, total_tokens: 35 } };
     const { decoder, events } = decodePayloads([{ type: "response.completed", response }], planFor("responses"));
@@ -119,32 +119,32 @@ test("responses: a state of failure in the last event is one, whatever the event
   }
 });
 
-test("chat: an error that comes with a count is counted by it", () => {
+test("chat: the count of an error is used", () => {
   const usage = { prompt_tokens: 30, completion_tokens: 500, total_tokens: 530 };
   const said = { choices: [{ delta: { content: "x" } }] };
   const { decoder } = decodePayloads([said, { error: { message: "x" }, usage }], planFor("chat"));
   assert.deepEqual([decoder.counts().usage?.output, decoder.counts().final], [500, true]);
 });
 
-test("chat: a count is the last one where the stream has ended without a finish reason", () => {
+test("chat: the count of a stream without a finish reason is final", () => {
   const usage = { prompt_tokens: 30, completion_tokens: 500, total_tokens: 530 };
   const said = { choices: [{ delta: { content: "x" } }] };
   const { decoder } = decodePayloads([said, { choices: [], usage }, "[DONE]"], planFor("chat"));
   assert.deepEqual([decoder.counts().usage?.output, decoder.counts().final], [500, true]);
 });
 
-test("chat: [DONE] before anything is no reply", () => {
+test("chat: [DONE] before anything else is a fault", () => {
   assert.equal(decodePayloads(["[DONE]"], planFor("chat")).decoder.fault?.cause, "upstream_invalid");
 });
 
-test("messages, responses: content before the opening event is invalid", () => {
+test("messages, responses: content before the opening event is a fault", () => {
   const early = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "x" } };
   assert.equal(decodePayloads([early], planFor("messages")).decoder.fault?.cause, "upstream_invalid");
   const delta = { type: "response.output_text.delta", item_id: "m", delta: "x" };
   assert.equal(decodePayloads([delta], planFor("responses")).decoder.fault?.cause, "upstream_invalid");
 });
 
-test("responses: codes of a failed response keep their meaning", () => {
+test("responses: the codes of a failed response keep their meaning", () => {
   const causeOf = (code: string) => {
     const decoded = decodeWhole({ status: "failed", error: { code } }, planFor("responses"));
     return "cause" in decoded ? decoded.cause : undefined;

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row 68: what a chat server signs is kept until the client has it, so a hostile one is bounded in how
- * much and how deep; and it gets back what it signed, never another member of a message.
+ * docs/failure-model.md row 68: what a chat server signs is kept until the client has it, so its size and depth are
+ * limited. The server gets back only what it signed, and no other member of a message.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -24,18 +24,18 @@ for (const [what, delta] of [
   ["a message", `{"content":"x","extra_content":${nested(50_000)}}`],
   ["its reasoning", `{"reasoning_details":[${nested(50_000)}]}`],
 ] as const) {
-  test(`what is nested beyond reason beside ${what} ends a stream, and is left out of a whole reply`, () => {
+  test(`a value nested too deep next to ${what} ends a stream, and is left out of a whole reply`, () => {
     const { decoder } = decodePayloads([chunkWith(delta)], PLAN);
     assert.equal(decoder.fault?.canBeAskedFor, true);
     const message = JSON.parse(delta.replace('"index":0,', ""));
-    // Not by the helper of the others, which writes what it is given.
+    // Without the helper of the other tests, which serializes the reply.
     const decoded = decodeReply({ choices: [{ message, finish_reason: "stop" }] }, PLAN, IDS);
     assert.ok("reply" in decoded);
     assert.ok(decoded.reply.items.every((item) => item.type !== "reasoning"));
   });
 }
 
-test("a flood of signatures ends the stream", () => {
+test("signatures above the limit on kept text end the stream", () => {
   const piece = "x".repeat(1024 * 1024);
   const payloads = Array.from({ length: REPLY_KEPT_CHARS_MAX / piece.length + 1 }, () =>
     chunkWith(`{"reasoning_details":[{"type":"reasoning.encrypted","index":0,"data":"${piece}"}]}`),
@@ -44,7 +44,7 @@ test("a flood of signatures ends the stream", () => {
   assert.equal(decoder.fault?.canBeAskedFor, true);
 });
 
-test("only what is known to be signed is sealed, under whatever name a server hides more", () => {
+test("only members that are known to be signed are sealed, whatever else a server adds", () => {
   const call = {
     id: "c",
     function: { name: "f", arguments: "{}" },
@@ -72,7 +72,7 @@ const detail = (type: string, index: number | undefined, more: object) => ({
 });
 const plain = (details: readonly object[]) => details.map((one) => JSON.parse(JSON.stringify(one)));
 
-test("fragments of details are joined by their index, and others stay apart", () => {
+test("fragments of details are joined by their index, and those without an index stay separate", () => {
   const merged = mergedDetails([
     detail("text", 0, { text: "a" }),
     detail("text", 1, { text: "c" }),
@@ -90,7 +90,7 @@ test("fragments of details are joined by their index, and others stay apart", ()
 });
 
 // github.com/OpenRouterTeam/ai-sdk-provider/issues/519: streams give each block the index 0.
-test("blocks of one index stay apart where their type, their id or a signature parts them", () => {
+test("blocks with the same index stay separate if their type, id or signature differs", () => {
   const blocks = [
     detail("summary", 0, { summary: "first", id: "rs_1" }),
     detail("encrypted", 0, { data: "one", id: "rs_1" }),
@@ -104,7 +104,7 @@ test("blocks of one index stay apart where their type, their id or a signature p
   assert.deepEqual(mergedDetails(blocks), blocks);
 });
 
-test("fragments of the block that came last are joined, whatever had the index before", () => {
+test("fragments belong to the last block, even if an earlier block has the same index", () => {
   const merged = mergedDetails([
     detail("summary", 0, { summary: "fi", id: "rs_1" }),
     detail("summary", 0, { summary: "rst" }),
@@ -122,7 +122,7 @@ test("fragments of the block that came last are joined, whatever had the index b
   ]);
 });
 
-test("what is encrypted comes in fragments, too", () => {
+test("fragments of encrypted details are joined", () => {
   const merged = mergedDetails([
     detail("encrypted", 0, { data: "op", id: "rs_1" }),
     detail("encrypted", 0, { data: "aque" }),
@@ -130,7 +130,7 @@ test("what is encrypted comes in fragments, too", () => {
   assert.deepEqual(plain(merged), [{ type: "reasoning.encrypted", index: 0, data: "opaque", id: "rs_1" }]);
 });
 
-test("a mere note that a delta is a thought is not brought back, nor put in the place of a signature", () => {
+test("a note that a delta is a thought is not kept, and does not replace a signature", () => {
   const parts = new ReturnedParts({ keep() {}, exceed: assert.fail });
   const note = { extra_content: { google: { thought: true } } };
   parts.seeMessage(note);

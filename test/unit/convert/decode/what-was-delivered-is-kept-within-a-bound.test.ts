@@ -1,4 +1,7 @@
-/** docs/decisions/streams-without-a-limit-are-held-in-steps.md: what is kept to be repeated has a bound, however it is told. */
+/**
+ * docs/decisions/streams-without-a-limit-are-held-in-steps.md: the items that are kept in order to be repeated at the
+ * end have a size limit, in whatever form they come.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { DeliveredItems } from "../../../../src/convert/responses/delivered-items.ts";
@@ -10,7 +13,7 @@ const item = (text: string) => ({ id: "msg_1", type: "message", content: [{ type
 const part = (text: string) => ({ type: "output_text", text });
 const at = (output_index: number, content_index = 0) => ({ output_index, content_index });
 
-/** How many items are repeated at the end of a stream of these events. */
+/** The number of items that are repeated at the end of a stream of these events. */
 function kept(events: Iterable<Event>): number {
   const items = new DeliveredItems();
   for (const event of events) items.see(event, JSON.stringify(event).length);
@@ -20,14 +23,14 @@ function kept(events: Iterable<Event>): number {
 const times = (count: number, event: (index: number) => Event) => Array.from({ length: count }, (_, at) => event(at));
 const added = { type: "response.output_item.added", output_index: 0, item: item("") };
 
-test("ended items count", () => {
+test("completed items count for the limit", () => {
   const done = (output_index: number) => ({ type: "response.output_item.done", output_index, item: item(WORDS) });
   assert.equal(kept(times(10, done)), 10);
   assert.equal(kept(times(20, done)), 0);
-  assert.equal(kept(times(100, () => done(0))), 1, "one that is told again takes the place of the first");
+  assert.equal(kept(times(100, () => done(0))), 1, "an item that is sent again replaces the first");
 });
 
-test("parts, ended texts and annotations count", () => {
+test("parts, completed texts and annotations count for the limit", () => {
   const parts = times(20, (index) => ({ type: "response.content_part.done", ...at(0, index), part: part(WORDS) }));
   assert.equal(kept([added, ...parts]), 0);
   const note = { type: "response.output_text.annotation.added", ...at(0), annotation: { title: WORDS } };
@@ -37,7 +40,7 @@ test("parts, ended texts and annotations count", () => {
   );
 });
 
-test("deltas count by what they say, and the end of their item counts in their place", () => {
+test("deltas count for the limit, and the completed item replaces its deltas", () => {
   const delta = { type: "response.output_text.delta", ...at(0), delta: WORDS };
   const said = (count: number) => [
     added,

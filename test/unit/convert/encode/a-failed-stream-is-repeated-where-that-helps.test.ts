@@ -1,4 +1,4 @@
-/** docs/errors.md, *When a stream fails*: the code at the end of a stream is one by which clients try again, or do not. */
+/** docs/errors.md, *When a stream fails*: by the code at the end of a stream, clients retry or do not. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ChatWatcher } from "../../../../src/convert/chat/watch.ts";
@@ -15,7 +15,7 @@ const WATCHERS: Readonly<Record<Protocol, () => Watcher>> = {
   responses: () => new ResponsesWatcher({ rename: undefined }),
 };
 
-/** The upstream's error event in its own protocol, and what the client's stream says in the end. */
+/** What the client's stream says at its end after this error event of the upstream. */
 function told(protocol: Protocol, type: string, code: string): string {
   const watcher = WATCHERS[protocol]();
   const reader = new SseReader();
@@ -29,7 +29,7 @@ function told(protocol: Protocol, type: string, code: string): string {
   return watcher.fail(answerOf(refusal(watcher.fault.cause)), "req_1").toString();
 }
 
-test("an overload is tried again: by Codex as server_error, by messages clients as overloaded_error", () => {
+test("an overload is retried: by Codex as server_error, by messages clients as overloaded_error", () => {
   const responses = told("responses", "", "server_is_overloaded");
   assert.equal(responses.match(/"code":"server_error"/g)?.length, 2, "in both events");
   assert.doesNotMatch(responses, /server_is_overloaded/);
@@ -37,7 +37,7 @@ test("an overload is tried again: by Codex as server_error, by messages clients 
   assert.match(told("messages", "api_error", ""), /"error":\{"type":"overloaded_error"/);
 });
 
-test("what the request itself is at fault for is not tried again", () => {
+test("an error of the request itself is not retried", () => {
   for (const [code, final] of [
     ["context_length_exceeded", "context_length_exceeded"],
     ["invalid_prompt", "invalid_prompt"],
@@ -48,6 +48,6 @@ test("what the request itself is at fault for is not tried again", () => {
   assert.match(told("messages", "invalid_request_error", ""), /"error":\{"type":"invalid_request_error"/);
 });
 
-test("a limit stays a limit, for which Codex waits", () => {
+test("a rate limit keeps its code, by which Codex waits", () => {
   assert.match(told("responses", "", "rate_limit_exceeded"), /"code":"rate_limit_exceeded"/);
 });

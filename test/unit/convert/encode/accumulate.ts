@@ -1,10 +1,10 @@
-/** What a plain client makes of a stream: the whole object, put together from nothing but the deltas. */
+/** What a simple client makes of a stream: the whole object, put together from the deltas alone. */
 import assert from "node:assert/strict";
 import { framesOf } from "../translate/rig.ts";
 
 type Json = Record<string, unknown>;
 
-/** A chat client adds everything up by index. */
+/** A chat client adds up everything by index. */
 export function accumulateChat(stream: string): Json {
   const message: Json = {};
   const calls: Json[] = [];
@@ -42,7 +42,7 @@ function addCall(calls: Json[], index: number, piece: Json): void {
   }
 }
 
-/** A messages client goes block by block. */
+/** A messages client reads one block after the other. */
 export function accumulateMessages(stream: string): Json {
   let message: Json = {};
   const content: Json[] = [];
@@ -75,7 +75,7 @@ export function accumulateMessages(stream: string): Json {
   return { ...message, content };
 }
 
-/** Arguments that a model left broken are none, as the official SDK reads them. */
+/** Arguments that a model left incomplete become an empty object, as in the official SDK. */
 function inputOf(json: string): unknown {
   try {
     return JSON.parse(json);
@@ -84,7 +84,7 @@ function inputOf(json: string): unknown {
   }
 }
 
-/** A responses client takes each item's `done` (Codex) and checks it against the deltas and the terminal event. */
+/** A responses client uses each item's `done` (Codex). The deltas and the terminal event must agree with it. */
 export function accumulateResponses(stream: string): Json {
   const items: Json[] = [];
   const deltas = new Map<string, string>();
@@ -115,6 +115,6 @@ export function accumulateResponses(stream: string): Json {
     last = data;
   }
   const response = last.response as Json;
-  assert.deepEqual(response.output, items, "the terminal event repeats what was told (rule 53)");
+  assert.deepEqual(response.output, items, "the terminal event repeats the items (rule 53)");
   return response;
 }

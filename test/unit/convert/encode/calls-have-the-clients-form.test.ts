@@ -1,5 +1,5 @@
 /**
- * Tool calls as each client's protocol writes them, whole and streamed (docs/translation-rules.md rules 33, 36, 37 and
+ * Tool calls in the form of each client's protocol, whole and streamed (docs/translation-rules.md rules 33, 36, 37 and
  * 41).
  */
 import assert from "node:assert/strict";
@@ -13,7 +13,7 @@ type Json = Record<string, unknown>;
 
 const F: ToolRef = { kind: "function", name: "f" };
 
-/** The items of a responses client; equal whole and streamed. */
+/** The items that a responses client gets, which must be the same whole and streamed. */
 function responsesItems(items: readonly ReplyItem[]): Json[] {
   const plan = planFor("responses", "chat");
   const whole = wholeBody(plan, replyOf(items));
@@ -29,7 +29,7 @@ function inputOf(input: string): unknown {
   return block?.input;
 }
 
-test("each typed tool of responses has its call back", () => {
+test("calls of each typed tool of responses get the tool's own item type", () => {
   const typed = (kind: ToolRef["kind"], input: unknown) =>
     responsesItems([callOf("call_1", { kind, name: kind }, JSON.stringify(input))]).map(({ id, ...item }) => {
       assert.match(String(id), /^(lsh|sh|apc|tsc)_[0-9A-Za-z]{24}$/);
@@ -59,7 +59,7 @@ test("each typed tool of responses has its call back", () => {
   });
 });
 
-test("a namespace stands beside the name, in the first event too, and never repeats it", () => {
+test("a namespace is written next to the name, also in the first event, and left out if both are the same", () => {
   const log: ToolRef = { kind: "function", name: "log", namespace: "mcp__git" };
   const [item] = responsesItems([callOf("a", log, "{}")]);
   assert.deepEqual([item?.name, item?.namespace], ["log", "mcp__git"]);
@@ -70,7 +70,7 @@ test("a namespace stands beside the name, in the first event too, and never repe
   assert(same && !("namespace" in same));
 });
 
-test("the last item of a truncated response is incomplete, those before it are not", () => {
+test("the last item of a truncated response is incomplete, and those before it are complete", () => {
   const plan = planFor("responses", "chat");
   const stop = { reason: "output-limit", stopSequence: undefined, refusal: undefined } as const;
   const reply = replyOf([textItem("hi"), callOf("a", F, '{"x":')], { stop });
@@ -91,13 +91,13 @@ test("an input is an object, whatever the model wrote", () => {
   assert.deepEqual(inputOf("no json"), { _raw_arguments: "no json" });
 });
 
-test("an input that nests too deep to be written again stays text", () => {
+test("an input nested too deep to be written stays a text", () => {
   const deep = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
   const [block] = wholeBody(planFor("messages", "chat"), replyOf([callOf("a", F, deep)])).content as Json[];
   assert.deepEqual(block?.input, { _raw_arguments: deep });
 });
 
-test("a chat client's freeform call is a custom one", () => {
+test("a freeform call of a chat client has the type custom", () => {
   const plan = planFor("chat", "responses");
   const reply = replyOf([callOf("a", { kind: "custom", name: "exec" }, "free {text")]);
   const [choice] = wholeBody(plan, reply).choices as { message: Json }[];
@@ -106,7 +106,7 @@ test("a chat client's freeform call is a custom one", () => {
   ]);
 });
 
-test("a chat client of the deprecated form gets its first call so", () => {
+test("a chat client of the deprecated form gets the first call in that form", () => {
   const plan = planFor("chat", "messages", { deprecatedFunctions: true });
   const reply = replyOf([callOf("a", F, '{"x":1}'), callOf("b", F, '{"y":2}')]);
   const [choice] = wholeBody(plan, reply).choices as { message: Json; finish_reason: string }[];
@@ -122,7 +122,7 @@ test("a chat client of the deprecated form gets its first call so", () => {
   assert(stream.includes('"finish_reason":"function_call"') && !stream.includes("tool_calls"));
 });
 
-test("an id that not every protocol takes is a digest, the same each time", () => {
+test("an id that some protocol does not accept becomes the same digest each time", () => {
   const [first] = responsesItems([callOf("functions.f:0", F, "{}")]);
   const [again] = responsesItems([callOf("functions.f:0", F, "{}")]);
   assert.match(String(first?.call_id), /^call_[A-Za-z0-9_-]{43}$/);

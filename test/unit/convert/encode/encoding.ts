@@ -1,4 +1,4 @@
-/** What the encoder tests share: plans, random replies, and a reply turned into a stream. */
+/** Shared by the encoder tests: plans, random replies, and a reply as the events of a stream. */
 import fc from "fast-check";
 import * as chat from "../../../../src/convert/chat/reply-encode.ts";
 import { ChatStreamEncoder } from "../../../../src/convert/chat/stream-encode.ts";
@@ -43,7 +43,7 @@ export function planFor(client: Protocol, upstream: Protocol, more: Partial<Repl
   };
 }
 
-/** A reply that says nothing; tests add what they are about. */
+/** An empty reply, except for the items and members that a test adds. */
 export function replyOf(items: readonly ReplyItem[], more: Partial<HubReply> = {}): HubReply {
   return {
     upstreamId: "up-1",
@@ -67,7 +67,7 @@ export function callOf(id: string, tool: ToolRef, input: string): ReplyItem {
   return { type: "tool-call", id, tool, input };
 }
 
-/** The same reply as the events of a stream, deltas of `deltaChars`. */
+/** The same reply as the events of a stream, with deltas of `deltaChars` characters. */
 export function eventsOf(reply: HubReply, deltaChars = 3): ReplyEvent[] {
   const { upstreamId, serviceTier, createdS } = reply;
   const events: ReplyEvent[] = [{ type: "reply-start", upstreamId, serviceTier, createdS }];
@@ -129,13 +129,13 @@ function pieces(text: string, chars: number): string[] {
   return found;
 }
 
-/** The stream that a client gets of these events. */
+/** The stream that a client gets for these events. */
 export function streamOf(plan: ReplyPlan, events: readonly ReplyEvent[]): string {
   const encoder = new ENCODERS[plan.client](plan, countingContext());
   return Buffer.concat(events.flatMap((event) => encoder.push(event).map(({ bytes }) => bytes))).toString();
 }
 
-/** A fresh encoder. */
+/** A new encoder. */
 export function encoderOf(plan: ReplyPlan): StreamEncoder {
   return new ENCODERS[plan.client](plan, countingContext());
 }
@@ -155,7 +155,7 @@ const TOOLS: Readonly<Record<Protocol, readonly ToolKind[]>> = {
   responses: ["function", "custom", "shell", "local_shell", "apply_patch", "tool_search"],
 };
 
-/** Random replies in words that a client's protocol has: any order of blocks, empty ones among them. */
+/** Random replies that a client's protocol can express, with blocks in any order and empty ones among them. */
 export function replies(client: Protocol): fc.Arbitrary<HubReply> {
   const call = fc
     .record({

@@ -1,6 +1,6 @@
 /**
- * Heartbeats and failed ends, in each client's own form (ARCHITECTURE.md promise 8), and what is marked semantic and
- * terminal (docs/translation-rules.md).
+ * Heartbeats and failures in each client's own form (ARCHITECTURE.md promise 8), and which frames are marked semantic
+ * and terminal (docs/translation-rules.md).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -13,7 +13,7 @@ type Json = Record<string, unknown>;
 
 const UPSTREAM: Readonly<Record<Protocol, Protocol>> = { chat: "messages", messages: "chat", responses: "chat" };
 
-/** An open stream of each client after one word. */
+/** A stream of each client after one word of text. */
 function opened(client: Protocol): StreamConverter {
   const converter = fresh(client);
   converter.push(Buffer.from(ONE_WORD[UPSTREAM[client]] ?? ""));
@@ -50,7 +50,7 @@ function beat(converter: StreamConverter): Json & { type?: string } {
   return frame.data;
 }
 
-test("no stream beats before it has opened or after it has ended", () => {
+test("a stream has no heartbeat before it has opened or after it has ended", () => {
   for (const client of PROTOCOL_NAMES) {
     assert.equal(fresh(client).heartbeat(), undefined);
     const converter = opened(client);
@@ -60,7 +60,7 @@ test("no stream beats before it has opened or after it has ended", () => {
   }
 });
 
-test("a chat stream beats with an empty delta of its own id", () => {
+test("the heartbeat of a chat stream is an empty delta with the stream's id", () => {
   const converter = opened("chat");
   const { choices, id, object } = beat(converter);
   assert.match(String(id), /^chatcmpl-/);
@@ -68,11 +68,11 @@ test("a chat stream beats with an empty delta of its own id", () => {
   assert.deepEqual(choices, [{ index: 0, delta: {}, logprobs: null, finish_reason: null }]);
 });
 
-test("a messages stream beats with a ping", () => {
+test("the heartbeat of a messages stream is a ping", () => {
   assert.deepEqual(beat(opened("messages")), { type: "ping" });
 });
 
-test("a responses stream beats with a keepalive that has a number of its own", () => {
+test("the heartbeat of a responses stream is a keepalive with the next sequence number", () => {
   const converter = opened("responses");
   const first = beat(converter);
   const second = beat(converter);
@@ -83,7 +83,7 @@ test("a responses stream beats with a keepalive that has a number of its own", (
   assert.equal(next?.data.sequence_number, Number(second.sequence_number) + 1);
 });
 
-test("a failed stream ends with its protocol's own failure and nothing like a proper end", () => {
+test("a failed stream ends with its protocol's failure and has no proper end", () => {
   const answer = answerOf(refusal("upstream_timeout"));
   for (const client of PROTOCOL_NAMES) {
     const text = Buffer.from(opened(client).fail(answer, REQUEST_ID)).toString();
@@ -105,7 +105,7 @@ test("a failed stream ends with its protocol's own failure and nothing like a pr
   }
 });
 
-test("words are semantic, openings are not, and the end is one terminal piece", () => {
+test("frames with text are semantic, opening frames are not, and the end is one terminal frame", () => {
   for (const client of PROTOCOL_NAMES) {
     const upstream = UPSTREAM[client];
     const converter = fresh(client);

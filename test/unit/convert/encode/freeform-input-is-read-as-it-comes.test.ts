@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rule 33: the text of a freeform tool that was offered as a function reaches the client while its
- * arguments come, cut anywhere, and a stream adds up to what the whole reply would have been.
+ * docs/translation-rules.md rule 33: the text of a freeform tool that was offered as a function is streamed to the
+ * client while its arguments arrive, cut anywhere. The stream adds up to the whole reply.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -15,7 +15,7 @@ function inPieces(text: string, size: number): string[] {
   return [...pieces, input.end()];
 }
 
-test("any text comes out as it went in, however it is cut and written", () => {
+test("any text is read unchanged, however its JSON is cut and written", () => {
   const texts = fc.string({ unit: "binary", maxLength: 60 });
   const written = fc.constantFrom<(text: string) => string>(
     (text) => JSON.stringify({ input: text }),
@@ -28,7 +28,8 @@ test("any text comes out as it went in, however it is cut and written", () => {
       const pieces = inPieces(write(text), size);
       assert.equal(pieces.join(""), text);
       assert.equal(freeformText(write(text)), text);
-      for (const piece of pieces.slice(0, -2)) assert.ok(!/[\ud800-\udbff]$/.test(piece), "half a character was given");
+      for (const piece of pieces.slice(0, -2))
+        assert.ok(!/[\ud800-\udbff]$/.test(piece), "a piece ends within a character");
     }),
     { numRuns: 500 },
   );
@@ -36,7 +37,7 @@ test("any text comes out as it went in, however it is cut and written", () => {
 
 const OTHERS = ['{"patch":"x"}', "*** Begin Patch", '["input"]', '{"in put":"x"}', '{"input":7}', ""];
 for (const text of OTHERS) {
-  test(`${text || "nothing"} is no freeform input`, () => assert.equal(freeformText(text), undefined));
+  test(`${text || "an empty text"} is not a freeform input`, () => assert.equal(freeformText(text), undefined));
 }
 
 const CUT: readonly (readonly [string, string])[] = [
@@ -48,7 +49,7 @@ const CUT: readonly (readonly [string, string])[] = [
   ['{"input":"x\\u12"}', "x\\u12"],
 ];
 for (const [text, expected] of CUT) {
-  test(`${JSON.stringify(text)} is read as far as it goes`, () => {
+  test(`${JSON.stringify(text)} is read as far as it is complete`, () => {
     for (const size of [1, 3, 100]) assert.equal(inPieces(text, size).join(""), expected);
     assert.equal(freeformText(text), expected);
   });
@@ -102,7 +103,7 @@ const DIRECTIONS = [
 ] as const;
 
 for (const [client, upstream] of DIRECTIONS) {
-  test(`${client} client, ${upstream} upstream: each piece of a patch goes out with its own bytes`, () => {
+  test(`${client} client, ${upstream} upstream: each piece of a patch is sent when its bytes arrive`, () => {
     const body = smallBody(client, { ...TOOL[client], stream: true });
     const exchange = exchangeOf(client, body, routeOf(upstream, { customTools: false }));
     const converter = exchange.stream();

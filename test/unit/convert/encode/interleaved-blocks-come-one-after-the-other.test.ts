@@ -1,6 +1,6 @@
 /**
- * The sequencer: even if the upstream mixes its blocks, a client gets one at a time (docs/translation-rules.md rule
- * 56).
+ * The sequencer: a client gets one block at a time, even if the upstream interleaves its blocks
+ * (docs/translation-rules.md rule 56).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -34,21 +34,21 @@ test("a call whose arguments are complete ends when the next one begins", () => 
   const told = [start("a"), delta("a", '{"x":1}'), start("b")].flatMap((event) => sequencer.push(event));
   assert.equal(outline(told), "tool-start a, tool-delta a, tool-end a, tool-start b");
   assert.deepEqual(told[2], end("a", '{"x":1}'));
-  assert.deepEqual(sequencer.push(end("a", '{"x":1}')), [], "the upstream's own end comes too late");
+  assert.deepEqual(sequencer.push(end("a", '{"x":1}')), [], "the upstream's own end is ignored");
 });
 
-test("a call whose arguments are not complete keeps its turn", () => {
+test("a call whose arguments are not complete stays open", () => {
   const sequencer = new Sequencer();
   const first = [start("a"), delta("a", '{"x":"}'), start("b"), delta("b", "{}")];
   assert.equal(outline(first.flatMap((event) => sequencer.push(event))), "tool-start a, tool-delta a");
   assert.equal(
     outline(sequencer.push(delta("a", '"}'))),
     "tool-delta a, tool-end a, tool-start b, tool-delta b",
-    "its last brace gives the turn away",
+    "its last brace completes it",
   );
 });
 
-test("free text ends when the upstream says so", () => {
+test("a freeform call ends only when the upstream ends it", () => {
   const sequencer = new Sequencer();
   const tool = { kind: "custom", name: "exec" } as const;
   const events: ReplyEvent[] = [{ type: "tool-start", key: "a", id: "a", tool }, delta("a", "{}"), start("b")];
@@ -56,14 +56,14 @@ test("free text ends when the upstream says so", () => {
   assert.equal(outline(sequencer.push(end("a", "{}"))), "tool-end a, tool-start b");
 });
 
-test("what belongs to no block does not wait", () => {
+test("an event that belongs to no block does not wait", () => {
   const sequencer = new Sequencer();
   sequencer.push(start("a"));
   sequencer.push(start("b"));
   assert.deepEqual(sequencer.push({ type: "ping" }), [{ type: "ping" }]);
 });
 
-test("a queue has an end", () => {
+test("the queue has a maximum size", () => {
   const sequencer = new Sequencer();
   sequencer.push(start("a"));
   sequencer.push(start("b"));
@@ -73,7 +73,7 @@ test("a queue has an end", () => {
   assert.deepEqual(sequencer.push({ type: "ping" }), []);
 });
 
-test("any interleaving comes out as whole blocks in the order of their beginnings, nothing lost", () => {
+test("any interleaving gives complete blocks in the order of their starts, and nothing is lost", () => {
   const item = fc.oneof(
     fc.string({ maxLength: 8 }).map((text) => textItem(text)),
     fc
@@ -98,7 +98,7 @@ test("any interleaving comes out as whole blocks in the order of their beginning
   );
 });
 
-/** One order in which upstreams might send these blocks. */
+/** One of the orders in which upstreams might send these blocks. */
 function interleaved(blocks: readonly BlockEvent[][], random: Iterator<number>): BlockEvent[] {
   const left = blocks.map((block) => [...block]).filter((block) => block.length > 0);
   const mixed: BlockEvent[] = [];

@@ -1,4 +1,4 @@
-/** Reasoning on its way to the client (docs/translation-rules.md rule 38): text, envelope, both or nothing. */
+/** Reasoning as the client gets it (docs/translation-rules.md rule 38): text, envelope, both or nothing. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ReplyItem } from "../../../../src/convert/hub.ts";
@@ -16,7 +16,7 @@ function thought(text: string, opaque: string | undefined): ReplyItem {
   return { type: "reasoning", text, opaque, native: NATIVE, redacted: text === "" };
 }
 
-/** The blocks of a messages client; equal whole and streamed. */
+/** The blocks that a messages client gets, which must be the same whole and streamed. */
 function blocks(upstream: Protocol, item: ReplyItem, visibility: "full" | "opaque" | "none"): Json[] {
   const plan = planFor("messages", upstream, { reasoning: { visibility, summary: true, envelope: true } });
   const reply = replyOf([item, textItem("ok")]);
@@ -25,31 +25,31 @@ function blocks(upstream: Protocol, item: ReplyItem, visibility: "full" | "opaqu
   return content as Json[];
 }
 
-test("a messages client brings the upstream's own item back in the signature", () => {
+test("the signature of a messages client's block contains the upstream's own item", () => {
   const [block] = blocks("responses", thought("hm", "blob"), "full");
   assert.equal(block?.thinking, "hm");
   const origin = { protocol: "responses", upstreamModel: "upstream-model", account: undefined } as const;
   assert.deepEqual(openReasoning(String(block?.signature), origin, countingContext()), [NATIVE]);
 });
 
-test("a display that omits text still carries what must come back", () => {
+test("a display without text still has what must go back", () => {
   const [block] = blocks("responses", thought("hm", "blob"), "opaque");
   assert.deepEqual([block?.type, block?.thinking], ["thinking", ""]);
   assert.match(String(block?.signature), /^gw1\./);
-  assert.equal(blocks("responses", thought("hm", undefined), "opaque").length, 1, "nothing could come back");
-  assert.equal(blocks("chat", thought("hm", undefined), "opaque").length, 2, "chat takes the text itself back");
+  assert.equal(blocks("responses", thought("hm", undefined), "opaque").length, 1, "nothing has to go back");
+  assert.equal(blocks("chat", thought("hm", undefined), "opaque").length, 2, "chat needs the text back");
 });
 
-test("thinking that is off is not heard of", () => {
+test("reasoning is left out if thinking is off", () => {
   assert.equal(blocks("chat", thought("hm", undefined), "none").length, 1);
 });
 
-test("reasoning without text and without anything to bring back is no block", () => {
+test("reasoning without text and without anything to send back gives no block", () => {
   assert.equal(blocks("responses", thought("", undefined), "full").length, 1);
   assert.equal(blocks("responses", thought("", "blob"), "full").length, 2);
 });
 
-test("a responses client gets a summary or raw text, and an envelope when it asked", () => {
+test("a responses client gets a summary or raw text, and an envelope if it asked for one", () => {
   const item = (summary: boolean, envelope: boolean) => {
     const plan = planFor("responses", "messages", { reasoning: { visibility: "full", summary, envelope } });
     const reply = replyOf([thought("hm", "sig")]);
@@ -64,7 +64,7 @@ test("a responses client gets a summary or raw text, and an envelope when it ask
   assert.match(String(item(true, true)?.encrypted_content), /^gw1\./);
 });
 
-test("a chat client reads text only; stretches are parted by a blank line", () => {
+test("a chat client gets text only, with a blank line between pieces of reasoning", () => {
   const reply = replyOf([thought("one", "sig"), thought("", "sig"), thought("two", undefined), textItem("ok")]);
   const [choice] = wholeBody(planFor("chat", "messages"), reply).choices as { message: Json }[];
   assert.equal(choice?.message.reasoning_content, "one\n\ntwo");

@@ -1,4 +1,4 @@
-/** Stop strings that the upstream did not get (docs/translation-rules.md rule 25). */
+/** Stop strings that the upstream was not given (docs/translation-rules.md rule 25). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -19,7 +19,7 @@ function textIn(events: readonly ReplyEvent[]): string {
   return events.map((event) => (event.type === "text-delta" ? event.text : "")).join("");
 }
 
-/** The text before the stop string that is complete first; of two that end together before the longer. */
+/** The text before the stop string that is complete first; of two that end at the same position, before the longer. */
 function textBefore(text: string, stops: readonly string[]): string {
   for (let end = 1; end <= text.length; end++) {
     const found = stops.filter((stop) => stop !== "" && text.slice(0, end).endsWith(stop));
@@ -28,7 +28,7 @@ function textBefore(text: string, stops: readonly string[]): string {
   return text;
 }
 
-test("any text, any stop strings, any deltas: streamed and whole agree with a plain search", () => {
+test("for any text, stop strings and deltas, streamed and whole results agree with a plain search", () => {
   const letters = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 30 });
   const stops = fc.array(fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 4 }), { maxLength: 4 });
   fc.assert(
@@ -42,7 +42,7 @@ test("any text, any stop strings, any deltas: streamed and whole agree with a pl
   );
 });
 
-test("no more is held back than may become a stop string", () => {
+test("only text that may become a stop string is held back", () => {
   const watch = new StopWatch(["</block>"]);
   const push = (text: string) => textIn(watch.push({ type: "text-delta", key: "1", text, logprobs: undefined }));
   assert.equal(push("free text"), "free text");
@@ -52,7 +52,7 @@ test("no more is held back than may become a stop string", () => {
   assert.equal(textIn(watch.push({ type: "text-end", key: "1" })), "<", "the rest comes when the text ends");
 });
 
-test("a stop string does not reach across two texts", () => {
+test("a stop string does not match across two texts", () => {
   const reply = replyOf([textItem("a</bl"), textItem("ock>b")]);
   assert.equal(textIn(watched(["</block>"], eventsOf(reply))), "a</block>b");
   assert.deepEqual(stopReply(reply, ["</block>"]), reply);
@@ -68,7 +68,7 @@ test("reasoning, refusals and arguments are not searched", () => {
   assert.deepEqual(stopReply(replyOf(items), ["STOP"]), replyOf(items));
 });
 
-test("what comes behind a stop string is dropped, calls too; usage still counts", () => {
+test("text and calls after a stop string are dropped, and usage is still counted", () => {
   const usage = { input: 1, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 9, reasoning: 0, toolCalls: {} };
   const reply: HubReply = replyOf([textItem("yes STOP no"), callOf("a", F, "{}"), textItem("more")], { usage });
   const told = watched(["STOP"], eventsOf(reply, 100));
@@ -85,7 +85,7 @@ test("what comes behind a stop string is dropped, calls too; usage still counts"
   assert.deepEqual(whole, { ...reply, stop, items: [textItem("yes ")] });
 });
 
-test("hostile stop strings cost time in line with the text", () => {
+test("hostile stop strings take time in proportion to the text", () => {
   const half = STOP_CHARS_MAX / 2;
   const stops = [`${"a".repeat(half - 1)}b`, `${"a".repeat(half - 2)}ca`];
   const text = `${"a".repeat(half - 2)}d`.repeat(20);
@@ -94,7 +94,7 @@ test("hostile stop strings cost time in line with the text", () => {
   assert(worked() < 2_000);
 });
 
-test("only so many stop strings are watched for", () => {
+test("the number and length of stop strings are limited", () => {
   assert(areWatchable(Array.from({ length: STOPS_MAX }, (_, i) => String(i))));
   assert(!areWatchable(Array.from({ length: STOPS_MAX + 1 }, (_, i) => String(i))));
   assert(!areWatchable(["x".repeat(STOP_CHARS_MAX + 1)]));

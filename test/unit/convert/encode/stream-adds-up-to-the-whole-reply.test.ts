@@ -1,7 +1,4 @@
-/**
- * What a client puts together from a stream is what it would have got whole, for any reply (docs/translation-rules.md
- * rule 53).
- */
+/** For any reply, the stream adds up to what the client would have got whole (docs/translation-rules.md rule 53). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -13,7 +10,7 @@ const RUNS = { numRuns: 400 };
 
 for (const upstream of PROTOCOL_NAMES) {
   if (upstream !== "chat") {
-    test(`chat client, ${upstream} upstream`, () => {
+    test(`chat client, ${upstream} upstream: the stream adds up to the whole reply`, () => {
       const plan = planFor("chat", upstream);
       fc.assert(
         fc.property(replies("chat"), fc.integer({ min: 1, max: 9 }), (reply, chars) => {
@@ -29,7 +26,7 @@ for (const upstream of PROTOCOL_NAMES) {
     });
   }
   if (upstream !== "messages") {
-    test(`messages client, ${upstream} upstream`, () => {
+    test(`messages client, ${upstream} upstream: the stream adds up to the whole reply`, () => {
       const plan = planFor("messages", upstream);
       fc.assert(
         fc.property(replies("messages"), fc.integer({ min: 1, max: 9 }), (reply, chars) => {
@@ -41,7 +38,7 @@ for (const upstream of PROTOCOL_NAMES) {
     });
   }
   if (upstream !== "responses") {
-    test(`responses client, ${upstream} upstream`, () => {
+    test(`responses client, ${upstream} upstream: the stream adds up to the whole reply`, () => {
       const plan = planFor("responses", upstream);
       fc.assert(
         fc.property(replies("responses"), fc.integer({ min: 1, max: 9 }), (reply, chars) => {

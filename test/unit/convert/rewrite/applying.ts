@@ -1,4 +1,4 @@
-/** What the tests of rules share: rules as the configuration writes them, applied to the text of a body. */
+/** Shared by the tests of rules: applies rules, as the configuration writes them, to the text of a body. */
 import assert from "node:assert/strict";
 import { loadConfig } from "../../../../src/config/config.ts";
 import { rewriteBody } from "../../../../src/convert/rewrite/rewrite.ts";
@@ -6,7 +6,7 @@ import { defaultCapabilities } from "../../../../src/values/catalog.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { RuleAction } from "../../../../src/values/rules.ts";
 
-/** Reads rules through the real loader, as those of a group. */
+/** Reads rules with the real loader, as rules of a group. */
 export function actionsOf(rules: readonly object[]): RuleAction[] {
   const loaded = loadConfig({ text: configOf(rules), env: {} });
   if ("problems" in loaded) assert.fail(loaded.problems.map((problem) => problem.message).join("\n"));

@@ -1,6 +1,4 @@
-/**
- * ARCHITECTURE.md promise 6 for the operator's rules: a rule changes the members that it names and not one byte more.
- */
+/** ARCHITECTURE.md promise 6 for the operator's rules: a rule changes the members that it names and no other byte. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -10,11 +8,11 @@ import type { RuleAction } from "../../../../src/values/rules.ts";
 import { isJsonFault, memberValue, scanJson } from "../../../../src/wire/json.ts";
 import { actionsOf, applied, rewritten } from "./applying.ts";
 
-/** Odd but legal: spacing, a number that JSON.parse would change, escapes, a member nobody knows. */
+/** Unusual but valid JSON: spacing, a number that JSON.parse would change, escapes, an unknown member. */
 const ODD = `"seed" : 9007199254740993,\t"x_new": {"b":1, "a":-0, "u":"\\ud83d\\ude00"}`;
 
 for (const protocol of PROTOCOL_NAMES) {
-  test(`${protocol}: drop, set and default, each with the other bytes as they came`, () => {
+  test(`${protocol}: drop, set and default change their members, and every other byte stays`, () => {
     const body = `{ "metadata": {"a" : 1, "user_id":"u"} ,"temperature":1.0, ${ODD}, "top_p":0.5}`;
     const rules = [
       { drop: ["top_p", "metadata.user_id", "not_there", "x_new.not_there", "seed.x"] },
@@ -36,7 +34,7 @@ test("rules run in the order in which they are written", () => {
   );
 });
 
-test("set makes the way that its path needs, and what stands in it gives way", () => {
+test("set creates the objects of its path, and replaces any other value on it", () => {
   const set = (body: string) => rewritten("responses", body, [{ set: { "reasoning.x.effort": "low" } }]);
   assert.equal(set("{}"), '{"reasoning":{"x":{"effort":"low"}}}');
   assert.equal(set('{"reasoning":null}'), '{"reasoning":{"x":{"effort":"low"}}}');
@@ -46,7 +44,7 @@ test("set makes the way that its path needs, and what stands in it gives way", (
   assert.equal(set('{"reasoning":{ "x":{"effort" : 1} }}'), '{"reasoning":{ "x":{"effort" : "low"} }}');
 });
 
-test("default counts null as not said, and gives way to anything else", () => {
+test("default replaces a missing value or null, and no other value", () => {
   const fill = (body: string) => rewritten("responses", body, [{ default: { "reasoning.effort": "low", user: "u" } }]);
   assert.equal(fill('{"user":null}'), '{"user":"u","reasoning":{"effort":"low"}}');
   assert.equal(fill('{"reasoning":null,"user":0}'), '{"reasoning":{"effort":"low"},"user":0}');
@@ -60,7 +58,7 @@ test("default counts null as not said, and gives way to anything else", () => {
   }
 });
 
-test("a body that no rule changes is the very same one", () => {
+test("a body that no rule changes is returned as it is", () => {
   const body = Buffer.from(`{"model":"m", ${ODD}}`);
   const target = { protocol: "chat", systemRole: "system" } as const;
   for (const rules of [
@@ -91,7 +89,7 @@ function touched(action: RuleAction): string[] {
   return action.kind === "set" || action.kind === "default" ? action.members.map(({ path }) => path[0] as string) : [];
 }
 
-/** The rules on parsed JSON, as a person would do them by hand. */
+/** A reference implementation of the rules, on parsed JSON. */
 function byHand(body: Record<string, unknown>, actions: readonly RuleAction[]): void {
   for (const action of actions) {
     if (action.kind === "drop") for (const path of action.paths) dropByHand(body, path);
@@ -124,7 +122,7 @@ function setByHand(owner: Fields, [first, ...rest]: readonly string[], value: un
   setByHand(inner, rest, value, override);
 }
 
-test("property: the result is what the rules say, and untouched members keep bytes and order", () => {
+test("property: the result is as the rules say, and other members keep their bytes and order", () => {
   fc.assert(
     fc.property(layout, fc.array(action, { maxLength: 4 }), (parts, actions) => {
       const spelled = parts.map(([n, v, s1, s2]) => `${s1}${JSON.stringify(n)}${s2}:${s1}${v}${s2}`).join(",");

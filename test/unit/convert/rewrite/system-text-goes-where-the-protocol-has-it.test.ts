@@ -1,4 +1,6 @@
-/** A system rule speaks each upstream protocol's own way, and leaves the client's own text byte for byte. */
+/**
+ * A system rule adds its text in the form of the upstream's protocol, and the client's own text stays byte for byte.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -11,7 +13,7 @@ const at = (protocol: Protocol, place: "start" | "end", body: string) =>
   rewritten(protocol, body, [{ system: { text: 'Say "hi".', at: place } }]);
 const OURS = 'Say \\"hi\\".';
 
-/** Body before, and after a text at the start and at the end. */
+/** A body, and the same body with a text added at the start and at the end. */
 const CASES: Readonly<Record<Protocol, readonly (readonly [string, string, string])[]>> = {
   chat: [
     [
@@ -71,7 +73,7 @@ const CASES: Readonly<Record<Protocol, readonly (readonly [string, string, strin
 };
 
 for (const [protocol, cases] of Object.entries(CASES) as [Protocol, (typeof CASES)[Protocol]][]) {
-  test(`${protocol}: a system text is added before and behind the client's own`, () => {
+  test(`${protocol}: a system text is added before or after the client's own`, () => {
     for (const [body, atStart, atEnd] of cases) {
       assert.equal(at(protocol, "start", body), atStart);
       assert.equal(at(protocol, "end", body), atEnd);
@@ -80,13 +82,13 @@ for (const [protocol, cases] of Object.entries(CASES) as [Protocol, (typeof CASE
   });
 }
 
-test("chat: the role is the one that the upstream knows", () => {
+test("chat: the text has the role that the upstream knows", () => {
   const actions = actionsOf([{ system: { text: "t" } }]);
   const body = rewriteBody(Buffer.from('{"messages":[]}'), { protocol: "chat", systemRole: "developer" }, actions);
   assert.equal(Buffer.from(body).toString(), '{"messages":[{"role":"developer","content":"t"}]}');
 });
 
-test("several texts stand in the order of the rules, and other rules see what they made", () => {
+test("several texts are added in the order of the rules, and later rules see them", () => {
   const rules = [
     { system: { text: "one" } },
     { system: { text: "two" } },
@@ -96,7 +98,7 @@ test("several texts stand in the order of the rules, and other rules see what th
   assert.equal(rewritten("messages", "{}", rules), '{"system":"zero\\n\\none\\n\\ntwo","temperature":0}');
 });
 
-test("property: the estimate's share covers what rules add, whatever the text and the body", () => {
+test("property: the estimate covers what rules add, for any text and body", () => {
   const text = fc.string({ unit: "binary", minLength: 1, maxLength: 40 }).filter((one) => one.trim() !== "");
   const bodies = fc.constantFrom(
     ...Object.values(CASES)

@@ -1,7 +1,8 @@
 /**
- * Frames that differ from the last one by their text only are translated by their bytes (src/convert/translate/repeated-delta.ts).
- * What the client gets with each push, what is counted and what is a fault must be as if each had been parsed: a comment
- * between two frames makes the second one be parsed.
+ * A frame that differs from the last one only in its text is translated by its bytes, without parsing
+ * (src/convert/translate/repeated-delta.ts). What the client gets with each push, the counts and the faults must be the
+ * same as if each frame were parsed. The tests put a comment between two frames to make the gateway parse the second
+ * one.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -23,15 +24,15 @@ const DIRECTIONS = PROTOCOL_NAMES.flatMap((upstream) =>
 );
 
 interface Opened {
-  /** Whether a stop string is watched for where the upstream does not know any. */
+  /** Whether the gateway has to match a stop string because the upstream cannot. */
   readonly stops?: boolean;
-  /** Whether the client wants to see no reasoning. */
+  /** Whether reasoning is hidden from the client. */
   readonly hidden?: boolean;
   /** Whether a chat server leaves reasoning in its text. */
   readonly tags?: boolean;
-  /** Whether the client brings reasoning back, or may refer to it. */
+  /** Whether the client sends reasoning back, or may refer to it. */
   readonly sealed?: boolean;
-  /** A name of the model that is written with escapes. */
+  /** Whether the name of the model contains characters that JSON escapes. */
   readonly quoted?: boolean;
 }
 
@@ -56,19 +57,19 @@ function openExchange(client: Protocol, upstream: Protocol, opened: Opened = {})
   return exchangeOf(client, body, routeOf(upstream, { thinkingInText: opened.tags ? "tags" : "none" }));
 }
 
-// ------------------------------------------------------------------------------------------------ what upstreams say
+// ------------------------------------------------------------------------------------------------ frames of upstreams
 
 const quoted = JSON.stringify;
 
 interface Said {
   readonly kind: string;
   readonly text: string;
-  /** Another block, item or choice than the first. */
+  /** Whether it belongs to another block, item or choice than the first. */
   readonly other: boolean;
   readonly number: number;
 }
 
-/** Members that say the same again, under their own name or one that is spelled otherwise. */
+/** Members that repeat the text, under the same name or another spelling of it. */
 function repeated(kind: string, name: string): readonly [before: string, after: string] {
   if (kind === "twice") return [`"${name}":"first",`, ""];
   if (kind === "spaced name") return ["", `,"${name}" :"last"`];
@@ -189,7 +190,7 @@ const FIRST: Readonly<Record<Protocol, readonly string[]>> = {
   ],
 };
 
-/** A frame, whole or in another form than most servers give it. */
+/** A frame, in the usual form or in one that few servers use. */
 function frameOf(protocol: Protocol, form: string, said: Said): Buffer {
   const json = PAYLOADS[protocol](said);
   if (form === "broken") return Buffer.from(`data: ${json.slice(0, -1)}\n\n`);
@@ -216,14 +217,14 @@ const UNUSUAL: readonly string[] = [
   ...["twice", "spaced name", "escaped name", "other model", "nothing", "padded", "reasoning"],
 ];
 const FORMS: readonly string[] = ["spaced", "zeros", "named", "crlf", "two lines", "not utf-8", "half a character"];
-/** They end a stream. */
+/** These end a stream. */
 const LAST_KINDS: readonly string[] = ["finish", "end", "error"];
 const LAST_FORMS: readonly string[] = ["broken", "control"];
 
 const rarely = <T>(often: fc.Arbitrary<T>, weight: number, rare: fc.Arbitrary<T>) =>
   fc.oneof({ weight, arbitrary: often }, { weight: 1, arbitrary: rare });
 
-/** A stream has few kinds of frames and few texts, so that what they do to each other comes up. */
+/** A stream has few kinds of frames and few texts, so that combinations of them occur. */
 const streams = fc
   .record({
     kinds: fc.subarray([...UNUSUAL], { minLength: 1, maxLength: 3 }),
@@ -263,9 +264,9 @@ function framesOf(protocol: Protocol, stream: Stream): Buffer[] {
   return [...FIRST[protocol].map((json) => Buffer.from(`data: ${json}\n\n`)), ...said];
 }
 
-// --------------------------------------------------------------------------------------------------- what comes of it
+// ------------------------------------------------------------------------------------------------ outcomes of a stream
 
-/** All that can be known of a converter, and the frames that it has just given. */
+/** Everything that can be observed of a converter, and the frames that it has just returned. */
 function state(converter: StreamConverter, frames: readonly ClientFrames[]) {
   const given = frames.map(({ bytes, semantic, terminal }) => ({
     text: Buffer.from(bytes).toString("latin1"),
@@ -276,10 +277,10 @@ function state(converter: StreamConverter, frames: readonly ClientFrames[]) {
   return { given, fault, ended, opened, draining, counts: converter.counts() };
 }
 
-/** How the stream ends where the upstream's bytes have not ended it. */
+/** How the stream ends if the upstream's bytes have not ended it. */
 type Ending = "end" | "truncate" | "fail";
 
-/** What the client knows after each push, and of the end. */
+/** What the client gets after each push and at the end. */
 function told(converter: StreamConverter, pushes: readonly Buffer[], ending: Ending, beats: boolean) {
   const states = pushes.map((bytes) => {
     const after = state(converter, converter.push(bytes));
@@ -293,7 +294,7 @@ function told(converter: StreamConverter, pushes: readonly Buffer[], ending: End
 
 const FAULT = { cause: "upstream_timeout", code: undefined, reason: "silent" } as const;
 
-/** The same without when it came. */
+/** The outcome regardless of the push in which each byte came. */
 function summed({ states, last, failed }: ReturnType<typeof told>) {
   const text = [...states, last].flatMap(({ given }) => given.map((one) => one.text)).join("");
   return { ...last, given: text, failed };
@@ -303,7 +304,7 @@ function parsed(frames: readonly Buffer[]): Buffer {
   return Buffer.concat(frames.flatMap((frame) => [COMMENT, frame]));
 }
 
-/** The frames in groups of the given sizes, over and over. */
+/** The frames in groups of the given sizes, repeated. */
 function grouped(frames: readonly Buffer[], sizes: readonly number[]): Buffer[][] {
   const groups: Buffer[][] = [];
   for (let at = 0, i = 0; at < frames.length; i++) {
@@ -320,7 +321,7 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
 }
 
 for (const { upstream, client } of DIRECTIONS) {
-  test(`${upstream} to ${client}: each push gives, counts and ends as if each frame were parsed`, () => {
+  test(`${upstream} to ${client}: each push gives the same output, counts and end as if each frame were parsed`, () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 4 });
     const endings = fc.constantFrom<Ending>("end", "truncate", "fail");
     fc.assert(
@@ -333,7 +334,7 @@ for (const { upstream, client } of DIRECTIONS) {
     );
   });
 
-  test(`${upstream} to ${client}: the same comes of it however the bytes are cut`, () => {
+  test(`${upstream} to ${client}: the outcome is the same however the bytes are cut`, () => {
     const cuts = fc.array(fc.nat(20_000), { maxLength: 12 });
     fc.assert(
       fc.property(streams, cuts, openings, (stream, places, opened) => {
@@ -347,9 +348,9 @@ for (const { upstream, client } of DIRECTIONS) {
   });
 }
 
-// --------------------------------------------------------------------------------------------------- whether it is taken
+// ------------------------------------------------------------------------------------------------ how much is parsed
 
-/** Plain frames of one kind, after the beginning of the stream. */
+/** Frames of one kind in the usual form, after the beginning of the stream. */
 function plainFrames(upstream: Protocol, kind: string, count: number, textOf: (i: number) => string): Buffer[] {
   const stream = Array.from({ length: count }, (_, i) =>
     frameOf(upstream, "plain", { kind, text: textOf(i), other: false, number: i + 1 }),
@@ -358,7 +359,7 @@ function plainFrames(upstream: Protocol, kind: string, count: number, textOf: (i
 }
 
 for (const { upstream, client } of DIRECTIONS) {
-  test(`${upstream} to ${client}: of 200 deltas few are parsed, at once and one by one, shown or not`, (t) => {
+  test(`${upstream} to ${client}: of 200 deltas fewer than six are parsed, in one push or many, shown or hidden`, (t) => {
     const parsing = t.mock.method(JSON, "parse");
     const parses = (pieces: readonly Buffer[], opened: Opened): number => {
       const before = parsing.mock.callCount();
@@ -386,7 +387,7 @@ for (const { upstream, client } of DIRECTIONS) {
     }
   });
 
-  test(`${upstream} to ${client}: a frame with an escape is parsed, and those after it are not`, (t) => {
+  test(`${upstream} to ${client}: a frame with an escape is parsed, and the frames after it are not`, (t) => {
     const parsing = t.mock.method(JSON, "parse");
     const frames = plainFrames(upstream, "plain", 200, (i) => (i % 10 === 5 ? 'a "b"\n' : `word ${i}`));
     const converter = openExchange(client, upstream).stream();
@@ -398,14 +399,14 @@ for (const { upstream, client } of DIRECTIONS) {
     assert.ok(templates.mock.callCount() <= 2, `${templates.mock.callCount()} templates`);
   });
 
-  test(`${upstream} to ${client}: more deltas than a run has come with one push`, () => {
+  test(`${upstream} to ${client}: more deltas than a run holds arrive with one push`, () => {
     const frames = plainFrames(upstream, "plain", 1_300, (i) => `word ${i}`);
     const byBytes = told(openExchange(client, upstream).stream(), [Buffer.concat(frames)], "end", false);
     const byParsing = told(openExchange(client, upstream).stream(), [parsed(frames)], "end", false);
     assert.deepEqual(byBytes, byParsing);
   });
 
-  test(`${upstream} to ${client}: a member that is there twice, under any spelling, is the last one`, () => {
+  test(`${upstream} to ${client}: the last of two members with one name is used, in any spelling`, () => {
     for (const kind of ["twice", "spaced name", "escaped name"]) {
       for (const text of ["first", "last"]) {
         const frames = plainFrames(upstream, kind, 6, (i) => (i < 3 ? text : "b"));
@@ -418,7 +419,7 @@ for (const { upstream, client } of DIRECTIONS) {
 }
 
 for (const client of ["messages", "responses"] as const) {
-  /** The same of a chat stream whose frames are of these kinds and texts. */
+  /** Asserts the same outcome for a chat stream of these kinds and texts, by bytes and by parsing. */
   const assertSame = (said: readonly (readonly [kind: string, text: string])[], opened: Opened): void => {
     const frames = said.map(([kind, text]) => frameOf("chat", "plain", { kind, text, other: false, number: 0 }));
     const tell = (bytes: Buffer) => told(openExchange(client, "chat", opened).stream(), [bytes], "end", false);
@@ -433,12 +434,12 @@ for (const client of ["messages", "responses"] as const) {
     );
   });
 
-  test(`chat to ${client}: reasoning that a list has said before is not said again`, () => {
+  test(`chat to ${client}: reasoning that a list has sent is not sent again`, () => {
     assertSame([["listed", "a"], ...["b", "b", "b", "a", "c"].map((text) => ["reasoning", text] as const)], {});
   });
 }
 
-test("a stream whose frames all differ gets few templates; one that changes now and then gets one for each form", (t) => {
+test("a stream whose frames all differ gets eight templates, and one that changes sometimes gets one for each form", (t) => {
   const chunk = (id: number, i: number) =>
     Buffer.from(`data: {"id":"${id}","choices":[{"index":0,"delta":{"content":"word ${i}"}}]}\n\n`);
   const templates = t.mock.method(DeltaTemplate, "of");
@@ -463,7 +464,7 @@ test("a stream whose frames all differ gets few templates; one that changes now 
   assert.equal(parsing.mock.callCount(), 31);
 });
 
-test("what an event has said is a plain delta only where it is one, alone, without probabilities", () => {
+test("only a single text or reasoning delta without probabilities is a plain delta", () => {
   const text = { type: "text-delta", key: "1", text: "a", logprobs: undefined } as const;
   const reasoning = { type: "reasoning-delta", key: "1", text: "a" } as const;
   assert.equal(plainDelta([text]), text);
@@ -474,7 +475,7 @@ test("what an event has said is a plain delta only where it is one, alone, witho
   assert.equal(plainDelta([{ type: "refusal-delta", key: "1", text: "a" }]), undefined);
 });
 
-test("a template is made of one frame, or none, with the same text", () => {
+test("a template is made from at most one client frame, which must have the same text", () => {
   const [came, sent, other] = ['"a":"x"', '"b":"x"', '"b":"y"'].map((json) => Buffer.from(`data: {${json}}\n\n`));
   assert(came && sent && other);
   const of = (frames: readonly Buffer[]) => RepeatedDelta.of(came, { text: "a" }, frames, { text: "b" });
@@ -484,9 +485,9 @@ test("a template is made of one frame, or none, with the same text", () => {
   assert.equal(of([other]), undefined);
 });
 
-// ----------------------------------------------------------------------------------------------------------- the limits
+// ------------------------------------------------------------------------------------------------ limits
 
-/** Frames that pass a limit end both ways at the same one. */
+/** Asserts that both ways end at the same frame when a limit is exceeded. */
 function assertSameLimit(client: Protocol, upstream: Protocol, kind: string, chars: number): void {
   const frames = plainFrames(upstream, kind, 60, (i) => `${"w ".repeat(chars / 2)}${i}`);
   const byBytes = openExchange(client, upstream).stream();
@@ -504,13 +505,13 @@ function assertSameLimit(client: Protocol, upstream: Protocol, kind: string, cha
 }
 
 for (const { upstream, client } of DIRECTIONS) {
-  test(`${upstream} to ${client}: more reasoning than is kept ends both at the same delta`, () => {
+  test(`${upstream} to ${client}: with more reasoning than the limit both ways end at the same delta`, () => {
     assertSameLimit(client, upstream, "reasoning", 300_000);
   });
 }
 
 for (const { upstream, client } of DIRECTIONS) {
-  test(`${upstream} to ${client}: an event over the size limit is refused, whatever came before it`, () => {
+  test(`${upstream} to ${client}: an event over the size limit is refused after deltas that were passed by their bytes`, () => {
     const small = plainFrames(upstream, "plain", 5, (i) => `word ${i}`);
     const frames = [...small, ...plainFrames(upstream, "plain", 1, () => "x".repeat(5_000_000)).slice(-1)];
     const byBytes = told(openExchange(client, upstream).stream(), [Buffer.concat(frames)], "end", false);
@@ -520,7 +521,7 @@ for (const { upstream, client } of DIRECTIONS) {
   });
 }
 
-test("after the event that passes a limit nothing more is given", () => {
+test("nothing is sent after the event that exceeds a limit", () => {
   const large = plainFrames("chat", "plain", 60, (i) => `${"w ".repeat(600_000)}${i}`);
   const converter = openExchange("messages", "chat").stream();
   for (const frame of large) {
@@ -532,6 +533,6 @@ test("after the event that passes a limit nothing more is given", () => {
   assert.ok(converter.fault);
 });
 
-test("more output than is believed ends both at the same delta", () => {
+test("with more output than the limit both ways end at the same delta", () => {
   assertSameLimit("messages", "chat", "plain", 1_200_000);
 });

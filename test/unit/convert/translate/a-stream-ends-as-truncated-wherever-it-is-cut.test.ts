@@ -1,7 +1,7 @@
 /**
- * The hold extension may end an open-ended stream after any of its frames (ARCHITECTURE.md promises 1 and 8): in all
- * nine directions every recording is cut after each frame, and the strictest reader of the client's protocol must find
- * a whole, truncated reply.
+ * If a hold cannot be extended, an open-ended stream ends after any of its frames (ARCHITECTURE.md promises 1 and 8).
+ * In all nine directions every recording is cut after each frame, and the strictest reader of the client's protocol
+ * must find a complete, truncated reply.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -42,8 +42,8 @@ function framesOf(bytes: Buffer): string[] {
 }
 
 /**
- * Pushes the first `count` frames and truncates. @returns undefined where the stream was over, or not yet open, by
- * then.
+ * Pushes the first `count` frames and truncates.
+ * @returns undefined if the stream was already over, or not yet open.
  */
 function truncated(client: Protocol, upstream: Protocol, frames: readonly string[], count: number): string | undefined {
   const converter = converterOf(client, upstream);
@@ -53,10 +53,10 @@ function truncated(client: Protocol, upstream: Protocol, frames: readonly string
   assert.ok(converter.ended && last.some((frame) => frame.terminal));
   assert.deepEqual([converter.push(Buffer.from(frames.slice(count).join(""))), converter.end()], [[], []]);
   const text = Buffer.concat([...pieces, ...last].map((frame) => frame.bytes)).toString();
-  return text.replaceAll(/^:.*\n\n/gm, ""); // Comments pass, and are no frames to a reader.
+  return text.replaceAll(/^:.*\n\n/gm, ""); // Comments pass, and a reader ignores them.
 }
 
-/** Why the reply ended and how much output it is said to have had, in the words of each protocol. */
+/** The reason for the end and the reported output, as each protocol writes them. */
 const ENDING: Readonly<Record<Protocol, (reply: Json) => unknown[]>> = {
   chat: (reply) => [reply.finish_reason, (reply.usage as Json).completion_tokens],
   messages: (reply) => [reply.stop_reason, (reply.usage as Json).output_tokens],
@@ -72,17 +72,17 @@ const CUT: Readonly<Record<Protocol, unknown[]>> = {
   responses: ["incomplete", "max_output_tokens", 7],
 };
 
-/** A frame in which the upstream says why it stopped: what is left is its end. */
+/** A frame with the upstream's stop reason. Only the end follows it. */
 const STOPPED = /"finish_reason":"|"stop_reason":"/;
 
-/** Items that take turns pass as they came; the strict reader of this test wants them one after the other. */
+/** Interleaved items are passed through unchanged, but the strict reader of this test needs them in sequence. */
 function isReadable({ name }: Recording, client: Protocol, upstream: Protocol): boolean {
   return !(client === upstream && name === "interleaved-calls");
 }
 
 for (const client of PROTOCOL_NAMES) {
   for (const upstream of PROTOCOL_NAMES) {
-    test(`${client} client, ${upstream} upstream`, () => {
+    test(`${client} client, ${upstream} upstream: a stream cut after any frame ends as a truncated reply`, () => {
       const names = new Map(recordings(upstream).map((recording) => [recording.name, recording]));
       let cuts = 0;
       for (const recording of names.values()) {
@@ -93,7 +93,7 @@ for (const client of PROTOCOL_NAMES) {
           if (text === undefined) continue;
           const reply = READERS[client](text);
           if (frames.slice(0, count).some((frame) => STOPPED.test(frame))) continue;
-          assert.deepEqual(ENDING[client](reply), CUT[client], `${recording.name} behind frame ${count}`);
+          assert.deepEqual(ENDING[client](reply), CUT[client], `${recording.name} after frame ${count}`);
           cuts++;
         }
       }
@@ -102,8 +102,8 @@ for (const client of PROTOCOL_NAMES) {
   }
 }
 
-test("chat: a stream that has said nothing of any choice ends as the first one's truncated reply", () => {
-  // Azure's first chunk is about the prompt only.
+test("chat: a stream without any choice yet ends as a truncated reply of the first choice", () => {
+  // Azure's first chunk contains only the filter results of the prompt.
   const before = { id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage: null };
   const converter = converterOf("chat", "chat");
   const pieces = converter.push(Buffer.from(`data: ${JSON.stringify({ ...before, prompt_filter_results: [] })}\n\n`));
@@ -113,7 +113,7 @@ test("chat: a stream that has said nothing of any choice ends as the first one's
   assert.deepEqual(ENDING.chat(reply), CUT.chat);
 });
 
-test("a stream that is cut behind its reason to stop ends with that reason", () => {
+test("a stream that is cut after its stop reason ends with that reason", () => {
   const converter = converterOf("chat", "messages");
   const payloads = [
     { type: "message_start", message: { id: "m", content: [], usage: { input_tokens: 3, output_tokens: 1 } } },

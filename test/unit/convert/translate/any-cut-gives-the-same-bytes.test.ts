@@ -1,7 +1,8 @@
 /**
- * ARCHITECTURE.md promise 7: each recorded stream, cut into single bytes, at every place, and at random, gives the very same
- * bytes. What a cut can break is near to it, so that cuts PIECE_BYTES apart are tried in one go: each place is cut in one run,
- * and the number of runs does not grow with the stream. One recording of each direction is cut at one place only, at each.
+ * ARCHITECTURE.md promise 7: each recorded stream, cut into single bytes, at every position and at random, gives the
+ * same bytes. A cut affects only the bytes near it, so cuts that are PIECE_BYTES apart are tested in one run: each
+ * position is cut in one of the runs, and their number does not grow with the stream. One recording of each direction
+ * is also cut at each position alone.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -10,17 +11,17 @@ import { PROTOCOL_NAMES } from "../../../../src/values/protocol.ts";
 import { exchangeOf, routeOf, tell } from "./rig.ts";
 import { bodyOf, type Recording, recordings } from "./stream-cases.ts";
 
-/** Longer than most events, which then have one cut each. */
+/** Longer than most events, so that most have one cut per run. */
 const PIECE_BYTES = 256;
-/** Random cuts of each recording, and of those that are cut at one place only as well. */
+/** The number of random cuts of each recording, and of those that are also cut at single positions. */
 const RANDOM_CUTS = 100;
 const RANDOM_CUTS_OF_ONE = 1_000;
-/** The plainest recording: what else events can hold is cut by the pieces. */
+/** The simplest recording. Cuts in other kinds of events are tested with the pieces. */
 const CUT_ALONE = "text";
 
 const all = PROTOCOL_NAMES.flatMap((upstream) => recordings(upstream));
 
-test("one recording of each direction between two protocols is cut at one place only", () => {
+test("one recording of each direction between two protocols is cut at single positions", () => {
   const alone = all.filter(({ name }) => name === CUT_ALONE).map(({ upstream, client }) => `${upstream} ${client}`);
   assert.equal(new Set(alone).size, PROTOCOL_NAMES.length * (PROTOCOL_NAMES.length - 1));
 });
@@ -28,7 +29,7 @@ test("one recording of each direction between two protocols is cut at one place 
 for (const recording of all) {
   const { name, upstream, client, bytes } = recording;
   const isAlone = name === CUT_ALONE;
-  test(`${name}, from ${upstream} to ${client}`, () => {
+  test(`${name}, from ${upstream} to ${client}: the bytes are the same however the stream is cut`, () => {
     const expected = readFileSync(recording.expected, "utf8");
     assert.equal(outcome(recording, singleBytes(bytes)), expected, "single bytes");
     for (let first = 1; first <= Math.min(PIECE_BYTES, bytes.length - 1); first++) {

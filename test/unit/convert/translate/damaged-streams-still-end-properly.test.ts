@@ -1,6 +1,6 @@
 /**
- * Recorded streams with frames lost, doubled, moved and garbled: nothing throws, and each client gets exactly one proper
- * end or one failure, around blocks that its strictest reader still takes (ARCHITECTURE.md promise 8,
+ * Recorded streams with frames lost, duplicated, moved and changed: nothing throws, and each client gets exactly one
+ * proper end or one failure, around blocks that its strictest reader accepts (ARCHITECTURE.md promise 8,
  * docs/translation-rules.md rules 48 and 52).
  */
 import assert from "node:assert/strict";
@@ -25,7 +25,7 @@ const damages = fc.array(
 const READERS = { chat: accumulateChat, messages: accumulateMessages, responses: accumulateResponses } as const;
 
 for (const upstream of PROTOCOL_NAMES) {
-  test(`${upstream} upstream`, () => {
+  test(`${upstream} upstream: a damaged stream has exactly one end or one failure`, () => {
     const all = recordings(upstream);
     fc.assert(
       fc.property(fc.nat(), damages, (pick, hurts) => {
@@ -54,7 +54,7 @@ function damaged(stream: string, hurts: readonly Damage[]): Buffer {
   return Buffer.from(frames.join("\n\n"));
 }
 
-/** Another value in place of one of the frame's own, mostly still JSON. */
+/** Replaces one value of the frame by another. The result is mostly still JSON. */
 function garbled(frame: string, seed: number): string {
   const values = [...frame.matchAll(/:("[^"]*"|\d+|null|\[\]|\{\})/g)];
   const value = values[seed % Math.max(1, values.length)];
@@ -64,7 +64,7 @@ function garbled(frame: string, seed: number): string {
 }
 
 function assertProperEnd(client: Protocol, { text, fault, converter }: Told): void {
-  assert.notEqual(converter.ended, fault !== undefined, "an end or a fault, not both and not neither");
+  assert.notEqual(converter.ended, fault !== undefined, "either an end or a fault");
   if (converter.ended) {
     READERS[client](text);
     return;
@@ -72,6 +72,6 @@ function assertProperEnd(client: Protocol, { text, fault, converter }: Told): vo
   const { event, data } = framesOf(text).at(-1) ?? {};
   const failed =
     client === "chat" ? data?.error !== undefined : event === (client === "messages" ? "error" : "response.failed");
-  assert(failed, "a stream that fails says so last");
+  assert(failed, "the last frame of a failed stream is the failure");
   assert.doesNotMatch(text, /\[DONE\]|"type":"message_stop"|"type":"response\.completed"/);
 }

@@ -1,4 +1,4 @@
-/** A whole gateway between official SDKs and an upstream of another protocol, streamed and whole. */
+/** A whole gateway between the official SDKs and an upstream of another protocol, streamed and whole. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
@@ -66,7 +66,7 @@ const CLIENTS: Readonly<Record<Protocol, (model: string, stream: boolean) => Pro
 for (const client of PROTOCOL_NAMES) {
   for (const upstream of PROTOCOL_NAMES.filter((name) => name !== client)) {
     for (const stream of [false, true]) {
-      test(`${client} client, ${upstream} upstream, ${stream ? "streamed" : "whole"}`, async () => {
+      test(`${client} client, ${upstream} upstream, ${stream ? "streamed" : "whole"}: text and calls arrive`, async () => {
         const model = `${upstream}-1`;
         const said = await CLIENTS[client](model, stream);
         assert.deepEqual(said, { text: "Hello there.", calls: [["f", { city: "Ulm" }]], model });
@@ -75,7 +75,7 @@ for (const client of PROTOCOL_NAMES) {
   }
 }
 
-test("what was left out is in a header, and refused when nothing may be left out", async () => {
+test("what was left out is named in a header, and a strict request is refused instead", async () => {
   const ask = (headers: Record<string, string>) =>
     fetch(here.url + PROTOCOLS.chat.path, {
       method: "POST",
@@ -90,7 +90,7 @@ test("what was left out is in a header, and refused when nothing may be left out
   assert.equal(((await strict.json()) as { error: { param: string } }).error.param, "seed");
 });
 
-test("an upstream whose first event is an error is an error answer, not a stream", async () => {
+test("if the first event of an upstream is an error, the client gets an error response, not a stream", async () => {
   const fault = '{"fault":{"errorEventAfter":{"n":0,"type":"overloaded_error"}}}';
   const reply = await fetch(here.url + PROTOCOLS.chat.path, {
     method: "POST",

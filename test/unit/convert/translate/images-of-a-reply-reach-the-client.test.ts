@@ -1,6 +1,6 @@
 /**
- * Rule 18: images that a model makes are carried where the client's protocol has a form for them, and noted in the text where
- * it has none; whole and streamed alike.
+ * Rule 18: an image that a model makes is sent in the form of the client's protocol, or noted in the text if the
+ * protocol has none; whole and streamed alike.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -33,7 +33,7 @@ const SAID = {
 const response = (...output: Json[]) => ({ id: "resp_1", object: "response", status: "completed", model: "u", output });
 const fromResponses = (more: Json = {}) => response(SAID, { ...ITEM, ...more });
 
-/** A stream as the vendor sends it: stages, a preview, and the image in its last form. */
+/** A stream as the vendor sends it: stages, a preview, and the final image. */
 function responsesStream(repeated = true): string {
   const place = { item_id: "ig_1", output_index: 1 };
   return sse("responses", [
@@ -61,7 +61,7 @@ function streamed(client: "chat" | "messages" | "responses", upstream: "chat" | 
 
 const textsOf = (blocks: unknown) => (blocks as Json[]).map(({ text }) => text);
 
-test("a messages client reads a note in the place of an image, and the address of one that has an address", () => {
+test("a messages client gets a note in place of an image, with its address if it has one", () => {
   const ask = smallBody("messages");
   assert.deepEqual(textsOf(wholeOf("messages", ask, routeOf("chat"), fromChat(DATA, REMOTE)).content), [
     "Here.",
@@ -80,7 +80,7 @@ test("a messages client reads a note in the place of an image, and the address o
   }
 });
 
-test("a chat client gets OpenRouter's form, whatever made the image", () => {
+test("a chat client gets OpenRouter's form, whichever upstream made the image", () => {
   const { message } = choiceOf(
     wholeOf("chat", smallBody("chat"), routeOf("responses"), fromResponses({ output_format: "webp" })),
   );
@@ -117,17 +117,17 @@ test("a responses client gets an item, or the address in the text", () => {
   assert.equal(last.at(-1)?.result, PNG);
 });
 
-test("a client that may refer to what it got is not sent the image again inside an id", () => {
+test("a client that may refer to items does not get the image a second time inside an id", () => {
   const large = `data:image/png;base64,${"A".repeat(400_000)}`;
   const body = wholeOf("responses", smallBody("responses", { store: true }), routeOf("chat"), fromChat(large));
   const made = (body.output as Json[]).at(-1);
   assert.match(String(made?.id), /^ig_gw1\./);
   assert.ok(String(made?.id).length < 1_000);
   const bytes = tellAll("responses", smallBody("responses", { store: true }), routeOf("chat"), chatStream(large)).text;
-  assert.ok(bytes.length < 400_000 * 2.5, "in its item and in the last event, and in no id");
+  assert.ok(bytes.length < 400_000 * 2.5, "the image is in its item and in the last event only");
 });
 
-test("what is no image is none", () => {
+test("a value that is not an image is left out", () => {
   for (const url of ["javascript:alert(1)", "data:text/html;base64,aGk=", "data:image/png;base64,a b", "", 7, null]) {
     const { message } = choiceOf(
       wholeOf("chat", smallBody("chat"), routeOf("responses"), fromResponses({ result: url })),
@@ -142,7 +142,7 @@ test("what is no image is none", () => {
   }
 });
 
-test("parts of the content are images, too, and a reply of nothing but an image is one", () => {
+test("images in parts of the content are sent, and a reply may consist of an image only", () => {
   const parts = completion({ role: "assistant", content: [{ type: "text", text: "Here." }, image(DATA)] }, "stop");
   const body = wholeOf("responses", smallBody("responses", { store: false }), routeOf("chat"), parts);
   assert.deepEqual(

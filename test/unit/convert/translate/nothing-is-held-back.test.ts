@@ -1,7 +1,7 @@
 /**
- * docs/translation-rules.md rules 49 and 56: what follows a call without arguments does not wait for the end, blocks end
- * when the upstream says why it stops, and an upstream that keeps its connection after its reason and its count has two
- * seconds to send its terminal marker.
+ * docs/translation-rules.md rules 49 and 56: what follows a call without arguments does not wait for the end, blocks
+ * end at the upstream's stop reason, and an upstream that keeps its connection open after its stop reason and its count
+ * has two seconds to send its terminal marker.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -39,13 +39,13 @@ const call = (index: number, name: string | undefined, args: string) =>
     ],
   });
 
-/** What a client is given by one more payload of the upstream: types of events, or members of a chat delta. */
+/** The types of the events that a client gets for these payloads of the upstream. */
 function given(converter: StreamConverter, ...payloads: readonly unknown[]): string[] {
   const frames = converter.push(Buffer.from(sse("chat", payloads)));
   return framesOf(Buffer.concat(frames.map(({ bytes }) => bytes)).toString()).map(({ data }) => String(data.type));
 }
 
-test("the call after one without arguments is live once it has more than a few characters", () => {
+test("a call after one without arguments is streamed once it has more than 256 characters", () => {
   const converter = converterFor("messages", "chat");
   given(converter, call(0, "f", ""));
   assert.deepEqual(given(converter, call(1, "g", '{"text":"')), []);
@@ -54,7 +54,7 @@ test("the call after one without arguments is live once it has more than a few c
   assert.deepEqual(given(converter, call(1, undefined, "y")), ["content_block_delta"]);
 });
 
-test("a third call ends the first, which has no arguments, when the second is whole", () => {
+test("if the second of three calls is complete, the third call ends the first one, which has no arguments", () => {
   const converter = converterFor("messages", "chat");
   given(converter, call(0, "f", ""), call(1, "g", "{}"));
   const events = given(converter, call(2, "h", '{"a'));
@@ -67,7 +67,7 @@ test("a third call ends the first, which has no arguments, when the second is wh
   assert.deepEqual(given(converter, call(2, undefined, '":1}')), ["content_block_delta"]);
 });
 
-test("text after a call without arguments is live", () => {
+test("text after a call without arguments is streamed", () => {
   const converter = converterFor("messages", "chat");
   given(converter, call(0, "f", ""));
   assert.deepEqual(given(converter, chunk({ content: "So" })), [
@@ -77,7 +77,7 @@ test("text after a call without arguments is live", () => {
   ]);
 });
 
-test("names of all calls first, arguments in any order after them: each call gets its own", () => {
+test("if the names of all calls come first and their arguments later in any order, each call gets its own", () => {
   const converter = converterFor("messages", "chat");
   const payloads = [
     ...["f", "g", "h"].map((name, index) => call(index, name, "")),
@@ -92,7 +92,7 @@ test("names of all calls first, arguments in any order after them: each call get
   assert.equal(converter.fault, undefined);
 });
 
-test("arguments for a call that has ended without any are a fault: nobody may run it with none", () => {
+test("arguments for a call that has ended without any are a fault, so that no client runs it without them", () => {
   const converter = converterFor("messages", "chat");
   given(converter, call(0, "f", ""), chunk({ content: "So" }), call(0, undefined, '{"rm":"-rf"}'));
   assert.equal(converter.fault?.cause, "upstream_invalid");
@@ -112,7 +112,7 @@ test("blocks end at the finish reason, before the count and the marker", () => {
   }
 });
 
-test("an item that the limit cut is incomplete when it ends early, too", () => {
+test("the item that the limit cut is incomplete even if it ends early", () => {
   const converter = converterFor("responses", "chat");
   given(converter, chunk({ content: "hel" }));
   const frames = converter.push(Buffer.from(sse("chat", [chunk({}, "length")])));
@@ -120,7 +120,7 @@ test("an item that the limit cut is incomplete when it ends early, too", () => {
   assert.equal((done as { status: string }).status, "incomplete");
 });
 
-test("what goes on after its finish reason is another block, and nothing is lost", () => {
+test("text after the finish reason is another block, and nothing is lost", () => {
   const converter = converterFor("messages", "chat");
   given(converter, chunk({ content: "one" }, "stop"));
   assert.deepEqual(given(converter, chunk({ content: "two" }, "stop")), [
@@ -131,9 +131,9 @@ test("what goes on after its finish reason is another block, and nothing is lost
   assert.deepEqual(given(converter, "[DONE]"), ["message_delta", "message_stop"]);
 });
 
-// ------------------------------------------------------------------------------------------- the marker that never comes
+// ------------------------------------------------------------------------------------------- a missing terminal marker
 
-/** A reply but for its terminal marker: in two halves, the second of which is the count. */
+/** A reply without its terminal marker, in two parts, of which the second is the count. */
 const REPLIES: Readonly<Record<"chat" | "messages", readonly [unknown[], unknown[]]>> = {
   chat: [
     [chunk({ content: "hello" }), chunk({}, "stop")],
@@ -160,11 +160,11 @@ for (const upstream of ["chat", "messages"] as const) {
   for (const client of PROTOCOL_NAMES) {
     const [said, counted] = REPLIES[upstream];
 
-    test(`${client} client, ${upstream} upstream: a connection that stays open ends the answer after 2 s`, async () => {
+    test(`${client} client, ${upstream} upstream: if the connection stays open, the answer ends after 2 s`, async () => {
       const relay = new Relay(converterFor(client, upstream));
       relay.say(sse(upstream, said));
       relay.pass(30_000);
-      assert.ok(!relay.aborted, "without its count an upstream is waited for");
+      assert.ok(!relay.aborted, "an upstream without a count gets more time");
       relay.say(sse(upstream, counted));
       relay.pass(1_999);
       assert.ok(!relay.aborted);
@@ -187,14 +187,14 @@ for (const upstream of ["chat", "messages"] as const) {
   }
 }
 
-test("all of it in the first bytes is bounded all the same", async () => {
+test("the two seconds also apply if everything came in the first bytes", async () => {
   const [said, counted] = REPLIES.chat;
   const relay = new Relay(converterFor("messages", "chat"), sse("chat", [...said, ...counted]));
   relay.pass(2_000);
   assert.equal((await relay.end).reason, "complete");
 });
 
-test("an upstream that goes on within the two seconds is not cut", async () => {
+test("an upstream that sends more text within the two seconds is not cut", async () => {
   const [said, counted] = REPLIES.chat;
   const relay = new Relay(converterFor("messages", "chat"));
   relay.say(sse("chat", [...said, ...counted]));

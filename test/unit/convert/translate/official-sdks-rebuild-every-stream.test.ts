@@ -1,4 +1,4 @@
-/** The official SDKs' own accumulators are the judges: each translated recording must come out as the upstream said it. */
+/** The official SDKs' own accumulators must rebuild from each translated recording what the upstream has sent. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
@@ -32,9 +32,9 @@ for (const upstream of PROTOCOL_NAMES) {
     assert(behaviour, `${name} has no behaviour`);
     const stream = readFileSync(expected, "utf8");
     const { errorEventAfter, endAfterEvents, noTerminal } = behaviour.fault ?? {};
-    // Responses says why it stopped in its last event only, so that without it nobody knows.
+    // Responses has its stop reason only in its last event, so it is unknown without that event.
     const fails = errorEventAfter || endAfterEvents || (noTerminal && upstream === "responses");
-    test(`${name}, from ${upstream} to ${client}`, async () => {
+    test(`${name}, from ${upstream} to ${client}: ${fails ? "the SDK throws" : "the SDK rebuilds the reply"}`, async () => {
       if (fails) {
         await assert.rejects(rebuild(client, stream), /forbidden/);
         return;
@@ -48,12 +48,12 @@ for (const upstream of PROTOCOL_NAMES) {
   }
 }
 
-/** What the behaviour says, as far as the client's protocol can tell it. */
+/** The reply of the behaviour, as far as the client's protocol can express it. */
 function whatWasSaid(name: string, behaviour: Behaviour, upstream: Protocol, client: Protocol) {
   const { text = "", texts = [text], thinking = "", refusal = "", tools = [] } = behaviour;
   const emulated = upstream === "responses" && client !== "responses" && name === "stop-string";
   const kind = emulated ? "stopped" : stopKind(behaviour, upstream, client);
-  // Message items of responses are messages: one string of them all has a blank line between.
+  // Message items of responses are separate messages: in one string they are separated by a blank line.
   const joined = texts.join(upstream === "responses" && client === "chat" ? "\n\n" : "");
   const words = emulated ? "yes" : joined;
   return {
@@ -64,7 +64,7 @@ function whatWasSaid(name: string, behaviour: Behaviour, upstream: Protocol, cli
       tools.map(({ name: tool, arguments: input }) => {
         const wrapped = (input as { input?: string }).input;
         const isFree = client !== "messages" && tool === "apply_patch";
-        // The SDK makes an empty object of arguments that are cut off.
+        // The SDK turns arguments that are cut off into an empty object.
         if (client === "messages" && behaviour.stop === "length") return { name: tool, input: "" };
         return { name: tool, input: isFree ? String(wrapped ?? input) : asJson(tool, input) };
       }),
@@ -76,18 +76,18 @@ function whatWasSaid(name: string, behaviour: Behaviour, upstream: Protocol, cli
 
 function stopKind(behaviour: Behaviour, upstream: Protocol, client: Protocol): keyof (typeof STOPS)["chat"] {
   if (behaviour.stop === "length") return "length";
-  // Only messages has a stop reason of its own for the model's refusal; the others say it and end.
+  // Only messages has a stop reason for the model's refusal. The others send the refusal and end.
   if (behaviour.refusal) return upstream === "messages" || client === "messages" ? "refusal" : "end";
   return behaviour.tools ? "tools" : "end";
 }
 
 function asJson(tool: string, input: unknown): string {
-  // Free text where the client offered a function: kept, under the name for what is no arguments.
+  // Free text for a tool that the client offered as a function is kept under the name for invalid arguments.
   if (tool === "apply_patch" && typeof input === "string") return JSON.stringify({ _raw_arguments: input });
   return typeof input === "string" ? input : JSON.stringify(input);
 }
 
-/** Arguments as values: how JSON is spaced is nobody's business. Broken ones stay text; nothing at all is an object. */
+/** Arguments as values, because the spacing of JSON does not matter. Broken ones stay text; none become an object. */
 function readable(calls: Rebuilt["calls"]) {
   return calls.map(({ name, input }) => {
     try {

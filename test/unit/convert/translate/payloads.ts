@@ -1,4 +1,4 @@
-/** What upstreams of the three protocols say, in few words, and what the tests read of the answers. */
+/** Short payloads of upstreams of the three protocols, and readers of the client's frames. */
 import assert from "node:assert/strict";
 import { type Frame, framesOf, sse } from "./rig.ts";
 
@@ -98,7 +98,7 @@ export function message(content: readonly Json[], stop_reason: string, more: Jso
 
 export const PROMPT_7 = { prompt_tokens: 100, completion_tokens: 7 };
 
-/** The frame at a place, counted from the end when negative; there must be one. */
+/** The frame at a position, counted from the end if negative. It must exist. */
 export function frameAt(stream: string | readonly Frame[], index: number): Frame {
   const frames = typeof stream === "string" ? framesOf(stream) : stream;
   const frame = frames.at(index);

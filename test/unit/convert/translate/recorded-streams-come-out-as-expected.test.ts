@@ -1,7 +1,7 @@
 /**
- * Each `test/golden/streams/<upstream>/<case>.sse` is a recorded upstream stream; beside it is one
- * `<case>.<client>.expected.sse` for each client of another protocol. UPDATE_GOLDENS=1 rewrites the expected files: the
- * diff is the review.
+ * Each `test/golden/streams/<upstream>/<case>.sse` is a recorded upstream stream. Next to it is one
+ * `<case>.<client>.expected.sse` for each client of another protocol. UPDATE_GOLDENS=1 rewrites the expected files;
+ * review their diff.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { bodyOf, recordings } from "./stream-cases.ts";
 
 for (const upstream of PROTOCOL_NAMES) {
   for (const { name, client, bytes, expected } of recordings(upstream)) {
-    test(`${name}, from ${upstream} to ${client}`, () => {
+    test(`${name}, from ${upstream} to ${client}: the translated stream is as expected`, () => {
       const { text } = tell(exchangeOf(client, bodyOf(client), routeOf(upstream)), [bytes]);
       if (process.env.UPDATE_GOLDENS) writeFileSync(expected, text);
       assert.equal(text, readFileSync(expected, "utf8"));

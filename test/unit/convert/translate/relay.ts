@@ -1,4 +1,4 @@
-/** A relayed stream whose time and upstream the test moves. */
+/** A relayed stream whose clock and upstream are controlled by the test. */
 import assert from "node:assert/strict";
 import type { StreamConverter } from "../../../../src/convert/exchange.ts";
 import type { BodySink } from "../../../../src/dispatch/ask.ts";
@@ -14,7 +14,7 @@ export class Relay {
   #timers: { readonly atMs: number; readonly task: () => void }[] = [];
   #nowMs = 0;
 
-  /** @param inspected what the upstream had said when its reply was accepted. */
+  /** @param inspected the bytes that the upstream had sent when its reply was accepted. */
   constructor(converter: StreamConverter, inspected = "") {
     const clock: Clock = {
       monotonicMs: () => this.#nowMs,
@@ -51,7 +51,7 @@ export class Relay {
         holdExtension: undefined,
         thinks: false,
         checkpoint() {},
-        leaving: () => assert.fail("nobody leaves"),
+        leaving: () => assert.fail("the client does not disconnect"),
         settle: async () => {},
       },
       failure: () => Buffer.from("failed"),
@@ -65,13 +65,13 @@ export class Relay {
     this.sink?.data(Buffer.from(stream));
   }
 
-  /** Lets time pass. */
+  /** Advances the clock and runs the timers that are due. */
   pass(ms: number): void {
     this.#nowMs += ms;
     for (const timer of this.#timers.filter(({ atMs }) => atMs <= this.#nowMs)) timer.task();
   }
 
-  /** The frames that the client has. */
+  /** The frames that the client has received. */
   frames(): Frame[] {
     return framesOf(Buffer.concat(this.written).toString());
   }

@@ -1,4 +1,7 @@
-/** A server that answers every request with one stream, and what the official SDKs make of it, in neutral words. */
+/**
+ * A server that answers every request with one stream, and the replies that the official SDKs rebuild from it, under
+ * neutral names.
+ */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,11 +16,11 @@ export interface Rebuilt {
   readonly refusal: string;
   readonly calls: readonly { readonly name: string; readonly input: string }[];
   readonly stop: string;
-  /** All input tokens, cached ones among them, and output tokens. */
+  /** All input tokens, including cached ones, and output tokens. */
   readonly tokens: readonly [number, number];
 }
 
-/** Serves `stream` to one SDK and gives what it rebuilt; rejects when the SDK throws. */
+/** Serves `stream` to one SDK and returns the reply that it rebuilt; rejects if the SDK throws. */
 export async function rebuild(client: Protocol, stream: string): Promise<Rebuilt> {
   const server = createServer((request, response) => {
     request.resume();

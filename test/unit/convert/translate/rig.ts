@@ -1,5 +1,5 @@
 /**
- * What the translation tests share: a context without chance, an exchange between two protocols, and ways to feed a
+ * Shared by the translation tests: a deterministic context, an exchange between two protocols, and ways to feed a
  * stream to it.
  */
 import assert from "node:assert/strict";
@@ -27,7 +27,7 @@ export function countingContext(): ConvertContext {
   return { ...CONTEXT, randomId: (length) => String(++made).padStart(length, "0") };
 }
 
-/** A client's body as accept hands it on. */
+/** A client's body as the accept stage passes it on. */
 export function clientRequest(protocol: Protocol, json: Body): ClientRequest {
   const body = Buffer.from(JSON.stringify(json));
   const scan = scanJson(body);
@@ -51,14 +51,14 @@ export function smallBody(client: Protocol, fields: Body = {}): Body {
   return { model: "m", input: "hello", store: false, ...fields };
 }
 
-/** What the client got of a stream. */
+/** What the client got from a stream. */
 export interface Told {
   readonly text: string;
   readonly fault: UpstreamFault | undefined;
   readonly converter: StreamConverter;
 }
 
-/** Feeds pieces to a fresh converter; a fault ends the stream as the relay would end it. */
+/** Feeds pieces to a new converter. A fault ends the stream as the relay would end it. */
 export function tell(exchange: Exchange, pieces: Iterable<Uint8Array>): Told {
   const converter = exchange.stream();
   const out: Uint8Array[] = [];
@@ -79,7 +79,7 @@ export function failureOf(fault: UpstreamFault): ErrorAnswer {
   return answerOf(refusal(fault.cause));
 }
 
-/** A stream between two protocols in one go. */
+/** Translates a stream between two protocols in one push. */
 export function tellAll(client: Protocol, body: Body, route: RouteFacts, upstream: string | Uint8Array): Told {
   const bytes = typeof upstream === "string" ? Buffer.from(upstream) : upstream;
   return tell(exchangeOf(client, { ...body, stream: true }, route), [bytes]);
@@ -98,7 +98,7 @@ export interface Frame {
   readonly data: Record<string, unknown> & { type?: string };
 }
 
-/** The frames of a stream that we wrote ourselves. */
+/** The frames of a stream that the gateway wrote. */
 export function framesOf(text: string): Frame[] {
   return text
     .split("\n\n")
@@ -122,7 +122,7 @@ export function sse(protocol: Protocol, payloads: readonly unknown[]): string {
     .join("");
 }
 
-/** A route with the default capabilities but for those named. */
+/** A route with the default capabilities, except for the given ones. */
 export function routeOf(protocol: Protocol, capabilities: Partial<Capabilities> = {}): RouteFacts {
   return routeTo(protocol, capabilities);
 }

@@ -1,6 +1,6 @@
 /**
- * The recorded streams: what the simulated upstream does for each, and what the clients ask. `record-streams.ts` makes
- * the recordings; the tests only read them.
+ * The recorded streams: the behaviour of the simulated upstream for each, and the requests of the clients.
+ * `record-streams.ts` makes the recordings; the tests only read them.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
@@ -16,7 +16,7 @@ const TWO_CALLS = [
   { name: "g", arguments: { text: 'a "b" \\ }' }, id: "call_b" },
 ];
 
-/** By name; a function where the three protocols need different words. */
+/** The behaviours by name; a function if the protocols need different ones. */
 const CASES: Readonly<Record<string, Behaviour | ((upstream: Protocol) => Behaviour | undefined)>> = {
   text: { text: "Hello there, all is well.", deltaChars: 5 },
   thinking: { thinking: "Let me see. Yes.", text: "It is so.", usage: { reasoning: 4 } },
@@ -55,7 +55,7 @@ const CASES: Readonly<Record<string, Behaviour | ((upstream: Protocol) => Behavi
   "no-usage": { text: "free?", noUsage: true },
 };
 
-/** What the simulator does for a case on an upstream; undefined where the case does not exist there. */
+/** The simulator's behaviour for a case on an upstream; undefined if the case does not exist there. */
 export function behaviourOf(name: string, upstream: Protocol): Behaviour | undefined {
   const found = CASES[name];
   return typeof found === "function" ? found(upstream) : found;
@@ -66,7 +66,7 @@ export const CASE_NAMES: readonly string[] = Object.keys(CASES);
 const SCHEMA = { type: "object", properties: {} };
 const STOP = "</block>";
 
-/** The request of each client: tools of every kind that its protocol has, reasoning and usage wanted. */
+/** The request of each client, with tools of every kind that its protocol has, reasoning and usage. */
 export function bodyOf(client: Protocol): Body {
   return smallBody(client, { stream: true, ...ASKS[client] });
 }
@@ -106,11 +106,11 @@ export interface Recording {
   readonly upstream: Protocol;
   readonly client: Protocol;
   readonly bytes: Buffer;
-  /** Where the expected stream is. */
+  /** The file with the expected stream. */
   readonly expected: URL;
 }
 
-/** Every recording with every client of another protocol. */
+/** Every recording for every client of another protocol. */
 export function recordings(upstream: Protocol): Recording[] {
   const folder = new URL(`${upstream}/`, STREAMS);
   return readdirSync(folder)

@@ -1,4 +1,4 @@
-/** What a translation never does, whoever asks: grow without bound, or repeat a stranger's words in a header. */
+/** A translation never grows without bound, and never repeats raw text of a client in a header. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isFault } from "../../../../src/convert/exchange.ts";
@@ -8,7 +8,7 @@ import { isRefusal } from "../../../../src/values/errors.ts";
 import { SSE_EVENT_BYTES_MAX } from "../../../../src/wire/sse.ts";
 import { clientRequest, countingContext, exchangeOf, routeOf, smallBody, tellAll } from "./rig.ts";
 
-test("the header names what was dropped in harmless characters, and not for ever", () => {
+test("the header names what was dropped, escaped and limited in number", () => {
   assert.equal(translationHeader([]), "exact");
   assert.equal(translationHeader(["seed", "tools[0].cache"]), "lossy; dropped=seed,tools[0].cache");
   assert.equal(translationHeader(["a\r\nset-cookie: b", "ü,x"]), "lossy; dropped=a__set-cookie__b,__x");
@@ -16,7 +16,7 @@ test("the header names what was dropped in harmless characters, and not for ever
   assert(many.length < 1_400 && many.endsWith(",+980"));
 });
 
-test("more stop strings than can be watched for are refused by name", () => {
+test("more stop strings than the gateway can match are refused by name", () => {
   for (const stop_sequences of [Array.from({ length: 65 }, (_, i) => `s${i}`), ["x".repeat(70_000)]]) {
     const request = clientRequest("messages", smallBody("messages", { stop_sequences }));
     const permitted = { outputLimit: undefined, strict: false };
@@ -26,12 +26,12 @@ test("more stop strings than can be watched for are refused by name", () => {
   }
 });
 
-test("an event over the limit ends the stream as invalid", () => {
+test("an event over the size limit ends the stream as invalid", () => {
   const { fault } = tellAll("messages", smallBody("messages"), routeOf("chat"), "x".repeat(SSE_EVENT_BYTES_MAX + 1));
   assert.equal(fault?.cause, "upstream_invalid");
 });
 
-test("a whole reply that is no JSON object in UTF-8 is a fault", () => {
+test("a whole reply that is not a JSON object in UTF-8 is a fault", () => {
   const exchange = exchangeOf("chat", smallBody("chat"), routeOf("messages"));
   for (const body of [
     Buffer.from("<html>"),

@@ -1,6 +1,6 @@
 /**
- * After a stop string that was found here the upstream is read for its usage only, for 10 s at most; then the client
- * gets its proper end (docs/translation-rules.md rule 25), also when the upstream breaks off.
+ * After the gateway has found a stop string, it reads the upstream only for its usage, for at most 10 s. Then the
+ * client gets its proper end (docs/translation-rules.md rule 25), even if the upstream breaks off.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -23,7 +23,7 @@ function newRelay(inspected = ""): Relay {
   return new Relay(exchangeOf("messages", body, routeOf("responses")).stream(), inspected);
 }
 
-/** Text and stop reason that the client has. */
+/** The text and the stop reason that the client has received. */
 function toldBy(relay: Relay): { text: string; stop: unknown } {
   const deltas = relay.frames().map(({ data }) => data.delta as { text?: string; stop_reason?: string } | undefined);
   return {
@@ -32,7 +32,7 @@ function toldBy(relay: Relay): { text: string; stop: unknown } {
   };
 }
 
-test("an upstream that ends in time tells the usage", async () => {
+test("the usage of an upstream that ends in time is counted", async () => {
   const relay = newRelay();
   relay.say(OPENING);
   relay.pass(9_000);
@@ -43,7 +43,7 @@ test("an upstream that ends in time tells the usage", async () => {
   assert.deepEqual(toldBy(relay), { text: "yes ", stop: "stop_sequence" });
 });
 
-test("an upstream that goes on is cut after 10 s, and the client's end is a proper one", async () => {
+test("an upstream that continues is cut after 10 s, and the client gets a proper end", async () => {
   const relay = newRelay();
   relay.say(OPENING);
   for (let second = 0; second < 9; second++) {
@@ -58,7 +58,7 @@ test("an upstream that goes on is cut after 10 s, and the client's end is a prop
   assert.deepEqual(toldBy(relay), { text: "yes ", stop: "stop_sequence" });
 });
 
-test("an upstream that breaks off takes nothing back", async () => {
+test("if the upstream breaks off, the client still gets a proper end", async () => {
   const relay = newRelay();
   relay.say(OPENING);
   relay.sink?.error({ cause: "upstream_timeout", code: undefined, reason: "reset" });
@@ -66,14 +66,14 @@ test("an upstream that breaks off takes nothing back", async () => {
   assert.deepEqual(toldBy(relay), { text: "yes ", stop: "stop_sequence" });
 });
 
-test("a stop string in the very first bytes bounds the upstream all the same", async () => {
+test("the ten seconds also apply to a stop string in the first bytes", async () => {
   const relay = newRelay(OPENING);
   relay.pass(10_000);
   assert.equal((await relay.end).reason, "complete");
   assert.deepEqual(toldBy(relay), { text: "yes ", stop: "stop_sequence" });
 });
 
-test("an event that is too large may be of the client's asking: the bill is that of a client that left", async () => {
+test("an event that is too large, which the client may have caused, is charged as if the client had disconnected", async () => {
   const relay = newRelay();
   relay.say(OPENING.replace("STOP", "GO"));
   relay.say(`data: ${"x".repeat(SSE_EVENT_BYTES_MAX)}`);

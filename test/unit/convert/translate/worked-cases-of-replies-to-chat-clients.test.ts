@@ -1,7 +1,4 @@
-/**
- * Cases worked out by hand, byte for byte: replies to chat clients, end to end (docs/translation-rules.md rules 39 to
- * 56).
- */
+/** Hand-written cases: replies to chat clients, end to end (docs/translation-rules.md rules 39 to 56). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isFault } from "../../../../src/convert/exchange.ts";
@@ -20,7 +17,7 @@ import {
 } from "./payloads.ts";
 import { exchangeOf, framesOf, routeOf, smallBody, sse, tellAll, wholeOf } from "./rig.ts";
 
-test("messages usage for a chat client", () => {
+test("the usage of messages is converted for a chat client", () => {
   const usage = {
     input_tokens: 10,
     cache_read_input_tokens: 90,
@@ -38,7 +35,7 @@ test("messages usage for a chat client", () => {
   });
 });
 
-test("blocks of a whole message become one chat message", () => {
+test("the blocks of a whole message become one chat message", () => {
   const content = [
     { type: "thinking", thinking: "hm", signature: "s" },
     { type: "text", text: "Let me" },
@@ -58,7 +55,7 @@ test("blocks of a whole message become one chat message", () => {
   });
 });
 
-test("the index of a call is its place among the calls", () => {
+test("the index of a call is its position among the calls", () => {
   const call = (index: number, id: string) =>
     block(index, { type: "tool_use", id, name: "f", input: {} }, [{ type: "input_json_delta", partial_json: "{}" }]);
   const upstream = messagesStream(
@@ -81,13 +78,13 @@ test("the index of a call is its place among the calls", () => {
   );
 });
 
-test("a call without arguments has empty ones", () => {
+test("a call without arguments gets an empty object", () => {
   const upstream = messagesStream(block(0, { type: "tool_use", id: "toolu_a", name: "f", input: {} }, []), "tool_use");
   const { text } = tellAll("chat", smallBody("chat", { tools: FUNCTION_TOOLS.chat }), routeOf("messages"), upstream);
   assert.equal(joinArguments(chatCalls(text)), "{}");
 });
 
-test("usage is told to those who asked only", () => {
+test("only clients that asked for usage get it", () => {
   const { text } = tellAll("chat", smallBody("chat"), routeOf("messages"), messagesStream(textBlock(0, "hi")));
   const frames = framesOf(text);
   for (const { data } of frames.slice(0, -1)) {
@@ -97,7 +94,7 @@ test("usage is told to those who asked only", () => {
   assert.equal(frames.at(-1)?.data, "[DONE]");
 });
 
-test("an upstream's error in the middle ends a chat stream without a finish", () => {
+test("an upstream's error in the middle ends a chat stream without a finish reason", () => {
   const upstream = sse("messages", [
     messageStart(),
     ...textBlock(0, "Once"),
@@ -110,7 +107,7 @@ test("an upstream's error in the middle ends a chat stream without a finish", ()
   assert(!/"finish_reason":"/.test(text));
 });
 
-test("a stream without its last frame ends well once its stop reason was seen, else as truncated", () => {
+test("a stream without its last frame ends properly after its stop reason, and as truncated before it", () => {
   const whole = messagesStream(textBlock(0, "hi"));
   const withoutStop = whole.slice(0, whole.indexOf("event: message_stop"));
   const withoutDelta = whole.slice(0, whole.indexOf("event: message_delta"));
@@ -121,21 +118,21 @@ test("a stream without its last frame ends well once its stop reason was seen, e
   assert.equal((frameAt(bad.text, -1).data.error as Json).code, "upstream_stream_truncated");
 });
 
-test("a refusal without words has the vendor's", () => {
+test("a refusal without text of the model has the vendor's text", () => {
   const stop_details = { type: "refusal", category: "cyber", explanation: "no" };
   const upstream = message([], "refusal", { stop_details });
   const { finish_reason, message: said } = choiceOf(wholeOf("chat", smallBody("chat"), routeOf("messages"), upstream));
   assert.deepEqual([finish_reason, said.content, said.refusal], ["content_filter", "", "no"]);
 });
 
-test("the id of a call is its call_id, not its item's", () => {
+test("the id of a call is its call_id, not the id of its item", () => {
   const output = [{ type: "function_call", id: "fc_9", call_id: "call_7", name: "f", arguments: "{}" }];
   const upstream = { id: "resp_1", object: "response", status: "completed", output, usage: null };
   const body = wholeOf("chat", smallBody("chat", { tools: FUNCTION_TOOLS.chat }), routeOf("responses"), upstream);
   assert.equal((choiceOf(body).message.tool_calls as Json[])[0]?.id, "call_7");
 });
 
-test("arguments that come whole are told once", () => {
+test("arguments that come only at the end are sent once", () => {
   const item = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "" };
   const upstream = sse("responses", [
     { type: "response.created", response: { id: "resp_1", output: [] } },
@@ -147,7 +144,7 @@ test("arguments that come whole are told once", () => {
   assert.equal(joinArguments(chatCalls(text)), '{"a":1}');
 });
 
-test("a failed response in a 200 body is no answer", () => {
+test("a failed response in a 200 body is a fault", () => {
   const failed = {
     id: "resp_1",
     status: "failed",
@@ -160,7 +157,7 @@ test("a failed response in a 200 body is no answer", () => {
   assert.equal(reply.cause, "upstream_rate_limit");
 });
 
-test("a failed response in a stream, after text, is an error chunk", () => {
+test("a failed response in a stream, after text, becomes an error chunk", () => {
   const upstream = sse("responses", [
     { type: "response.created", response: { id: "resp_1", output: [] } },
     { type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: "Once" },

@@ -1,13 +1,10 @@
-/**
- * Cases worked out by hand, byte for byte: replies to messages clients, end to end (docs/translation-rules.md rules 39
- * to 56).
- */
+/** Hand-written cases: replies to messages clients, end to end (docs/translation-rules.md rules 39 to 56). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { chunk, completion, FUNCTION_TOOLS, frameAt, type Json, PROMPT_7, usageChunk } from "./payloads.ts";
 import { exchangeOf, framesOf, routeOf, smallBody, sse, tell, tellAll, wholeOf } from "./rig.ts";
 
-test("five stop strings are watched for here", () => {
+test("five stop strings, more than chat accepts, are matched by the gateway", () => {
   const stop_sequences = ["STOP1", "STOP2", "STOP3", "STOP4", "STOP5"];
   const upstream = completion({ role: "assistant", content: "ab STOP5 cd" }, "stop", PROMPT_7);
   const body = wholeOf("messages", smallBody("messages", { stop_sequences }), routeOf("chat"), upstream);
@@ -17,7 +14,7 @@ test("five stop strings are watched for here", () => {
   );
 });
 
-test("chat usage for a messages client", () => {
+test("the usage of chat is converted for a messages client", () => {
   const upstream = completion({ role: "assistant", content: "hi" }, "stop", {
     ...PROMPT_7,
     prompt_tokens_details: { cached_tokens: 75 },
@@ -29,7 +26,7 @@ test("chat usage for a messages client", () => {
   );
 });
 
-test("calls decide whether a stop is one for tools", () => {
+test("the stop reason depends on whether the reply has calls", () => {
   const ask = smallBody("messages", { tools: FUNCTION_TOOLS.messages });
   const calls = [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }];
   const called = completion({ role: "assistant", content: null, tool_calls: calls }, "stop");
@@ -38,7 +35,7 @@ test("calls decide whether a stop is one for tools", () => {
   assert.equal(wholeOf("messages", ask, routeOf("chat"), phantom).stop_reason, "end_turn");
 });
 
-test("interleaved calls come one after the other", () => {
+test("interleaved calls are sent one after the other", () => {
   const call = (index: number, more: Json) => chunk({ tool_calls: [{ index, ...more }] });
   const upstream = sse("chat", [
     call(0, { id: "a", type: "function", function: { name: "f", arguments: "" } }),
@@ -72,7 +69,7 @@ test("interleaved calls come one after the other", () => {
   );
 });
 
-test("usage behind the finish reason counts, and is told once", () => {
+test("usage after the finish reason is counted and sent once", () => {
   const upstream = sse("chat", [chunk({ content: "hi" }), chunk({}, "stop"), usageChunk(PROMPT_7), "[DONE]"]);
   const { text } = tellAll("messages", smallBody("messages"), routeOf("chat"), upstream);
   const endings = framesOf(text).filter(({ event }) => event === "message_delta");
@@ -80,7 +77,7 @@ test("usage behind the finish reason counts, and is told once", () => {
   assert.equal((frameAt(endings, 0).data.usage as Json).output_tokens, 7);
 });
 
-test("reasoning of a chat upstream is a signed thinking block, unless thinking is off", () => {
+test("reasoning of a chat upstream becomes a signed thinking block, unless thinking is off", () => {
   const upstream = sse("chat", [
     chunk({ reasoning_content: "th" }),
     chunk({ reasoning_content: "ink" }),
@@ -118,7 +115,7 @@ test("a chat stream that breaks off is an error for a messages client", () => {
   assert(!text.includes("message_stop"));
 });
 
-test("a stop string across deltas ends the text; the beginning of one does not", () => {
+test("a stop string across deltas ends the text, and a mere beginning of one does not", () => {
   const ask = smallBody("messages", { stop_sequences: ["</block>"], stream: true });
   const outcome = (...deltas: string[]) => {
     const upstream = sse("responses", [

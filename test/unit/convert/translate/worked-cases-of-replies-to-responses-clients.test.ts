@@ -1,13 +1,10 @@
-/**
- * Cases worked out by hand, byte for byte: replies to responses clients, end to end (docs/translation-rules.md rules 39
- * to 56).
- */
+/** Hand-written cases: replies to responses clients, end to end (docs/translation-rules.md rules 39 to 56). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { chunk, completion, frameAt, type Json, messageStart, PROMPT_7, textBlock, usageChunk } from "./payloads.ts";
 import { framesOf, routeOf, smallBody, sse, tellAll, wholeOf } from "./rig.ts";
 
-test("a freeform tool's wrapped input comes back as free text", () => {
+test("the wrapped input of a freeform tool becomes free text", () => {
   const tools = [{ type: "custom", name: "apply_patch", format: { type: "grammar", syntax: "lark", definition: "x" } }];
   const fn = { name: "apply_patch", arguments: '{"input":"*** Begin Patch\\n"}' };
   const calls = [{ id: "call_1", type: "function", function: fn }];
@@ -26,7 +23,7 @@ test("a freeform tool's wrapped input comes back as free text", () => {
   );
 });
 
-test("a flattened name finds its namespace", () => {
+test("a flattened name gets its namespace back", () => {
   const log = { type: "function", name: "log", parameters: { type: "object" } };
   const tools = [{ type: "namespace", name: "mcp__git", description: "d", tools: [log] }];
   const calls = [{ id: "call_1", type: "function", function: { name: "mcp__git__log", arguments: "{}" } }];
@@ -35,7 +32,7 @@ test("a flattened name finds its namespace", () => {
   assert.deepEqual([item?.type, item?.name, item?.namespace], ["function_call", "log", "mcp__git"]);
 });
 
-test("the events of a text, exactly", () => {
+test("a text gives exactly the events of the protocol", () => {
   const upstream = sse("chat", [
     chunk({ role: "assistant", content: "he" }),
     chunk({ content: "y" }),
@@ -69,7 +66,7 @@ test("the events of a text, exactly", () => {
   assert.equal(usage.total_tokens, 107);
 });
 
-test("an overloaded upstream is one in every client's stream", () => {
+test("an overloaded messages upstream is a server_error in a responses stream", () => {
   const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
   const upstream = sse("messages", [messageStart(), ...textBlock(0, "Once"), overloaded]);
   const { text } = tellAll("responses", smallBody("responses"), routeOf("messages"), upstream);
@@ -78,5 +75,5 @@ test("an overloaded upstream is one in every client's stream", () => {
   const response = failed.data.response as { id: string; status: string; error: Json; output: unknown[] };
   assert.deepEqual([failed.event, response.status, response.error.code], ["response.failed", "failed", "server_error"]);
   assert.equal(response.id, (frameAt(text, 0).data.response as Json).id);
-  assert.equal(response.output.length, 1, "what was whole stays so");
+  assert.equal(response.output.length, 1, "the complete item stays");
 });
