@@ -1,4 +1,4 @@
-/** The official SDKs, pointed at a simulator; their strict accumulators are the judges of its streams. */
+/** The official SDKs as clients of a simulator. Their strict accumulators check its streams. */
 
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
@@ -9,7 +9,7 @@ import {
   startSimulator,
 } from "../../../src/simulator/server.ts";
 
-/** Runs `task` against a fresh simulator and closes it in any case. */
+/** Runs `task` with a new simulator, and closes it afterwards even if the task fails. */
 export async function withSimulator(
   task: (simulator: Simulator) => Promise<void>,
   options: SimulatorOptions = {},
@@ -44,7 +44,7 @@ export function requestBody(protocol: ProtocolName, fields: object = {}): object
   return { model: "m", input: "hello", ...fields };
 }
 
-/** Posts a small request by fetch. */
+/** Posts a small request with fetch. */
 export function post(
   simulator: Simulator,
   protocol: ProtocolName,
@@ -58,7 +58,7 @@ export function post(
   });
 }
 
-/** Posts a streamed request whose behaviour is programmed, and reads everything as text. */
+/** Posts a streamed request with a programmed behaviour, and reads the whole reply as text. */
 export async function streamText(simulator: Simulator, protocol: ProtocolName, behaviour: Behaviour): Promise<string> {
   simulator.program(behaviour);
   return (await post(simulator, protocol, { stream: true })).text();

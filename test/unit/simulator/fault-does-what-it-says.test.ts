@@ -21,7 +21,7 @@ function streamed(simulator: Simulator, protocol: ProtocolName, fault: Fault): P
   return post(simulator, protocol, { stream: true });
 }
 
-/** Everything that arrives before the body breaks or ends. */
+/** Everything that arrives until the body breaks off or ends. */
 async function readUntilBroken(response: Response): Promise<{ text: string; broken: boolean }> {
   assert.ok(response.body);
   const decoder = new TextDecoder();
@@ -35,7 +35,7 @@ async function readUntilBroken(response: Response): Promise<{ text: string; brok
 }
 
 for (const protocol of PROTOCOL_NAMES) {
-  test(`${protocol}: a status comes in the protocol's shape, with retry-after and other headers`, () =>
+  test(`${protocol}: an error status has the protocol's body, retry-after and other headers`, () =>
     withSimulator(async (simulator) => {
       simulator.program({ fault: { status: 429, retryAfter: 7, headers: { "x-canary": "1" }, message: "slow down" } });
       const response = await post(simulator, protocol);
@@ -48,7 +48,7 @@ for (const protocol of PROTOCOL_NAMES) {
       assert.equal((await post(simulator, protocol)).status, 200);
     }));
 
-  test(`${protocol}: a stream is reset, ended or stalled after the events it says`, () =>
+  test(`${protocol}: a stream is reset, ended or stalled after the given number of events`, () =>
     withSimulator(async (simulator) => {
       const reset = await readUntilBroken(await streamed(simulator, protocol, { resetAfterEvents: 3 }));
       assert.deepEqual([reset.broken, reset.text.match(EVENTS)?.length], [true, 3]);
@@ -71,7 +71,7 @@ for (const protocol of PROTOCOL_NAMES) {
       assert.doesNotMatch(await (await streamed(simulator, protocol, { noTerminal: true })).text(), terminal);
     }));
 
-  test(`${protocol}: garbage, empty events and a huge event stand where they should`, () =>
+  test(`${protocol}: garbage, empty events and a huge event are sent at the given position`, () =>
     withSimulator(async (simulator) => {
       const garbage = Buffer.from(await (await streamed(simulator, protocol, { garbageAfterEvents: 2 })).arrayBuffer());
       assert.ok(garbage.subarray(-6).includes(0xff));
@@ -85,7 +85,7 @@ for (const protocol of PROTOCOL_NAMES) {
       assert.ok((await (await post(simulator, protocol)).text()).length > 5_000_000);
     }));
 
-  test(`${protocol}: a whole reply is cut at its half`, () =>
+  test(`${protocol}: a whole reply is cut in half`, () =>
     withSimulator(async (simulator) => {
       simulator.program({ fault: { resetAfterEvents: 1 } });
       const reset = await readUntilBroken(await post(simulator, protocol));
@@ -96,7 +96,7 @@ for (const protocol of PROTOCOL_NAMES) {
       assert.throws(() => JSON.parse(ended.text));
     }));
 
-  test(`${protocol}: answers that are not what they claim`, () =>
+  test(`${protocol}: HTML, an error in a 200 and a wrong content type are sent`, () =>
     withSimulator(async (simulator) => {
       simulator.program({ fault: { html: true } });
       const html = await post(simulator, protocol);
@@ -114,7 +114,7 @@ for (const protocol of PROTOCOL_NAMES) {
       await wrong.body?.cancel();
     }));
 
-  test(`${protocol}: nothing but a reset, or nothing at all`, () =>
+  test(`${protocol}: a connection is reset or stalled before the headers`, () =>
     withSimulator(async (simulator) => {
       simulator.program({ fault: { resetBeforeHeaders: true } });
       await assert.rejects(post(simulator, protocol));
@@ -131,7 +131,7 @@ for (const protocol of PROTOCOL_NAMES) {
       assert.equal(await simulator.requests[1]?.finished, "aborted");
     }));
 
-  test(`${protocol}: raw bytes take the place of an answer`, () =>
+  test(`${protocol}: raw bytes are sent instead of a response`, () =>
     withSimulator(async (simulator) => {
       const raw = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n\r\nsmuggled";
       simulator.program({ fault: { rawResponse: Buffer.from(raw).toString("base64") } });
@@ -167,7 +167,7 @@ test("the protocol's own error event makes the SDKs throw", () =>
     assert.deepEqual([failed.status, failed.error?.code], ["failed", "rate_limit_exceeded"]);
   }));
 
-test("bodies are compressed although nobody asked", () =>
+test("bodies are compressed even if the client did not ask for it", () =>
   withSimulator(async (simulator) => {
     const decoders = { gzip: gunzipSync, br: brotliDecompressSync, deflate: inflateSync, zstd: zstdDecompressSync };
     for (const [name, decode] of Object.entries(decoders)) {
@@ -179,14 +179,14 @@ test("bodies are compressed although nobody asked", () =>
     }
   }));
 
-test("informational answers come before the real one", () =>
+test("informational responses come before the final one", () =>
   withSimulator(async (simulator) => {
     simulator.program({ fault: { informational: [100, 102, 103] } });
     const head = (await rawAnswer(simulator, false)).toString("latin1");
     assert.match(head, /^HTTP\/1\.1 100 [\s\S]*HTTP\/1\.1 102 [\s\S]*HTTP\/1\.1 103 [\s\S]*HTTP\/1\.1 200 /);
   }));
 
-test("a fault with `times` goes away for a request that is tried again", () =>
+test("a fault with `times` stops after that many attempts of a request", () =>
   withSimulator(async (simulator) => {
     const content = 'simulate: {"text":"at last", "fault":{"status":503, "times":2}}';
     const statuses: number[] = [];
@@ -198,7 +198,7 @@ test("a fault with `times` goes away for a request that is tried again", () =>
     assert.deepEqual(statuses, [503, 503, 200]);
   }));
 
-/** The answer's bytes on the wire; the connection is closed after it. */
+/** The bytes of the response on the wire. The connection is closed after it. */
 async function rawAnswer(simulator: Simulator, stream: boolean): Promise<Buffer> {
   const body = JSON.stringify(requestBody("chat", { stream }));
   const socket = connect(simulator.port, "127.0.0.1");
@@ -209,7 +209,7 @@ async function rawAnswer(simulator: Simulator, stream: boolean): Promise<Buffer>
   return Buffer.concat(pieces);
 }
 
-/** The body as it was sent, out of its chunks. */
+/** The body as it was sent, without its chunk framing. */
 async function rawBody(simulator: Simulator, stream: boolean): Promise<Buffer> {
   const answer = await rawAnswer(simulator, stream);
   let at = answer.indexOf("\r\n\r\n") + 4;

@@ -15,7 +15,7 @@ async function chatText(response: Response): Promise<string | undefined> {
   return ((await response.json()) as ChatReply).choices[0]?.message.content;
 }
 
-test("the plain reply says that it is a simulation, names the model and keeps the prompt to itself", () =>
+test("the default reply says that it is a simulation, names the model and does not repeat the prompt", () =>
   withSimulator(async (simulator) => {
     for (const protocol of PROTOCOL_NAMES) {
       const field = protocol === "responses" ? { input: "my-secret-7531" } : asking("my-secret-7531");
@@ -29,7 +29,7 @@ test("the plain reply says that it is a simulation, names the model and keeps th
     }
   }));
 
-test("a line in the last user text directs the reply, in each protocol", () =>
+test("a directive in the last user text sets the reply, in each protocol", () =>
   withSimulator(async (simulator) => {
     const content = 'Be kind.\n  simulate: {"text":"as directed"}\nThank you.';
     const openai = openaiOf(simulator);
@@ -42,13 +42,13 @@ test("a line in the last user text directs the reply, in each protocol", () =>
     assert.equal((await openai.responses.create({ model: "m", input: content })).output_text, "as directed");
   }));
 
-test("a directive may run over several lines, and the last one counts", () =>
+test("a directive may have several lines, and the last directive is used", () =>
   withSimulator(async (simulator) => {
     const content = 'simulate: {"text":"first"}\nsimulate: {\n  "text": "second"\n}';
     assert.equal(await chatText(await post(simulator, "chat", asking(content))), "second");
   }));
 
-test("program beats header, header beats line, line beats a program that is always on", () =>
+test("a program takes precedence over a header, a header over a directive, and a directive over a permanent program", () =>
   withSimulator(async (simulator) => {
     const line = asking('simulate: {"text":"line"}');
     const header = { "x-simulate": '{"text":"header"}' };
@@ -62,14 +62,14 @@ test("program beats header, header beats line, line beats a program that is alwa
     assert.match(String(await chatText(await post(simulator, "chat"))), /simulation/);
   }));
 
-test("a program for certain requests waits for them", () =>
+test("a program for certain requests is kept until one of them arrives", () =>
   withSimulator(async (simulator) => {
     simulator.program({ text: "b" }, { when: ({ json }) => (json as { model?: string }).model === "b" });
     assert.notEqual(await chatText(await post(simulator, "chat", { model: "a" })), "b");
     assert.equal(await chatText(await post(simulator, "chat", { model: "b" })), "b");
   }));
 
-test("a directive that cannot be read is refused by name", () =>
+test("an invalid directive is refused with its error", () =>
   withSimulator(async (simulator) => {
     for (const [directive, expected] of [
       ["nonsense", /not JSON/],
@@ -83,7 +83,7 @@ test("a directive that cannot be read is refused by name", () =>
     }
   }));
 
-test("dictated frames and bodies replace the reply", () =>
+test("given frames and bodies replace the reply", () =>
   withSimulator(async (simulator) => {
     simulator.program({ frames: [{ event: "x", data: { a: 1 } }, { data: "[DONE]" }], body: { b: 2 } }, { times: 2 });
     const stream = await post(simulator, "chat", { stream: true });
@@ -91,7 +91,7 @@ test("dictated frames and bodies replace the reply", () =>
     assert.deepEqual(await (await post(simulator, "chat")).json(), { b: 2 });
   }));
 
-test("a wish for JSON is met with an example of its schema", () =>
+test("a request for JSON gets an example of its schema", () =>
   withSimulator(async (simulator) => {
     const schema = {
       type: "object",
@@ -105,7 +105,7 @@ test("a wish for JSON is met with an example of its schema", () =>
     assert.deepEqual(JSON.parse(String(text)), { name: "simulated", kind: "a", parts: [{ n: 3 }] });
   }));
 
-test("thinking that was asked for comes by itself", () =>
+test("a request for thinking gets thinking", () =>
   withSimulator(async (simulator) => {
     const thinking = { type: "enabled", budget_tokens: 1024 };
     const message = (await (await post(simulator, "messages", { thinking })).json()) as { content: { type: string }[] };
@@ -115,7 +115,7 @@ test("thinking that was asked for comes by itself", () =>
     );
   }));
 
-test("usage can be withheld, and sent with every chunk", () =>
+test("usage can be left out, or sent with every chunk", () =>
   withSimulator(async (simulator) => {
     const asked = { stream: true, stream_options: { include_usage: true } };
     const chunksWith = async (count: RegExp) =>

@@ -7,7 +7,7 @@ const TEXT = "0123456789".repeat(20);
 const LONG: Behaviour = { text: TEXT, usage: { output: 100 } };
 const user = [{ role: "user" as const, content: "hi" }];
 
-test("chat: half the limit gives half the text and `length`", () =>
+test("chat: a limit of half the tokens gives half the text and `length`", () =>
   withSimulator(async (simulator) => {
     simulator.program(LONG, { times: 2 });
     const chat = openaiOf(simulator).chat.completions;
@@ -20,7 +20,7 @@ test("chat: half the limit gives half the text and `length`", () =>
     assert.equal(whole.choices[0]?.message.content, TEXT.slice(0, 100));
   }));
 
-test("messages: half the limit gives half the text and `max_tokens`; 0 gives nothing", () =>
+test("messages: a limit of half the tokens gives half the text and `max_tokens`; 0 gives no text", () =>
   withSimulator(async (simulator) => {
     simulator.program(LONG, { times: 2 });
     const { messages } = anthropicOf(simulator);
@@ -33,7 +33,7 @@ test("messages: half the limit gives half the text and `max_tokens`; 0 gives not
     assert.equal(warm.usage.output_tokens, 0);
   }));
 
-test("responses: half the limit gives half the text and an incomplete response", () =>
+test("responses: a limit of half the tokens gives half the text and an incomplete response", () =>
   withSimulator(async (simulator) => {
     simulator.program(LONG);
     const { responses } = openaiOf(simulator);
@@ -45,7 +45,7 @@ test("responses: half the limit gives half the text and an incomplete response",
     await assert.rejects(responses.create({ model: "m", input: "hi", max_output_tokens: 15 }), { status: 400 });
   }));
 
-test("without counts of its own the reply is measured at four bytes a token", () =>
+test("without given counts the reply is measured at four bytes per token", () =>
   withSimulator(async (simulator) => {
     simulator.program({ text: "x".repeat(400), thinking: "y".repeat(400), tools: [{ name: "f" }] });
     const message = await anthropicOf(simulator).messages.create({ model: "m", max_tokens: 150, messages: user });
@@ -57,7 +57,7 @@ test("without counts of its own the reply is measured at four bytes a token", ()
     assert.equal(message.usage.output_tokens_details?.thinking_tokens, 100);
   }));
 
-test("a server that ignores the limit can be had", () =>
+test("a behaviour can ignore the limit", () =>
   withSimulator(async (simulator) => {
     simulator.program({ ...LONG, ignoreLimit: true });
     const message = await anthropicOf(simulator).messages.create({ model: "m", max_tokens: 1, messages: user });
@@ -79,7 +79,7 @@ test("a stop sequence ends the text before it", () =>
     assert.deepEqual([chat.choices[0]?.finish_reason, chat.choices[0]?.message.content], ["stop", "one "]);
   }));
 
-test("chat: `n` choices each get the text, and the usage counts all of them", () =>
+test("chat: each of `n` choices has the text, and the usage counts all of them", () =>
   withSimulator(async (simulator) => {
     simulator.program({ text: "abc", usage: { output: 7 } });
     const final = await openaiOf(simulator)

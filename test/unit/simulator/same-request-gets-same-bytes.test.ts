@@ -11,7 +11,7 @@ const RICH: Behaviour = {
 };
 
 for (const protocol of PROTOCOL_NAMES) {
-  test(`${protocol}: two servers give one reply, whole and streamed`, async () => {
+  test(`${protocol}: two servers give the same reply, whole and streamed`, async () => {
     const replies: string[] = [];
     for (const _ of [1, 2]) {
       await withSimulator(async (simulator) => {
@@ -22,7 +22,7 @@ for (const protocol of PROTOCOL_NAMES) {
     assert.equal(replies[1], replies[3]);
   });
 
-  test(`${protocol}: odd cuts give the same bytes overall`, () =>
+  test(`${protocol}: the bytes are the same for any chunk size`, () =>
     withSimulator(async (simulator) => {
       const expected = await streamText(simulator, protocol, RICH);
       for (const chunkBytes of [1, 3, 7, 1000]) {
@@ -30,7 +30,7 @@ for (const protocol of PROTOCOL_NAMES) {
       }
     }));
 
-  test(`${protocol}: odd cuts reach the reader as they were made`, () =>
+  test(`${protocol}: the reader gets chunks of the given size`, () =>
     withSimulator(async (simulator) => {
       simulator.program({ ...RICH, chunkBytes: 5 });
       const response = await post(simulator, protocol, { stream: true });
@@ -45,7 +45,7 @@ for (const protocol of PROTOCOL_NAMES) {
     }));
 
   for (const lineEnd of ["\r\n", "\r"] as const) {
-    test(`${protocol}: lines end in ${JSON.stringify(lineEnd)} when asked`, () =>
+    test(`${protocol}: lines end in ${JSON.stringify(lineEnd)} if the behaviour says so`, () =>
       withSimulator(async (simulator) => {
         const expected = await streamText(simulator, protocol, RICH);
         const other = await streamText(simulator, protocol, { ...RICH, lineEnd });
@@ -54,7 +54,7 @@ for (const protocol of PROTOCOL_NAMES) {
   }
 }
 
-test("ids differ between equal requests only when asked", () =>
+test("with unique ids, equal requests get different ids", () =>
   withSimulator(
     async (simulator) => {
       const first = (await (await post(simulator, "chat")).json()) as { id: string };

@@ -6,7 +6,7 @@ const TEXT = "Grüße 👋 from a simulation, in more than one delta.";
 const THINKING = "Two steps: think 🤔, then speak.";
 const USAGE = { input: 10, cached: 5, cacheWrite: 3, cacheWrite1h: 2, output: 40, reasoning: 7 };
 
-test("chat: text, usage and the end reach the accumulator", () =>
+test("chat: the SDK reads text, usage and the end", () =>
   withSimulator(async (simulator) => {
     simulator.program({ text: TEXT, thinking: THINKING, usage: USAGE, pings: 2, obfuscation: true });
     const stream = openaiOf(simulator).chat.completions.stream({
@@ -30,7 +30,7 @@ test("chat: text, usage and the end reach the accumulator", () =>
     assert.equal(final.usage?.completion_tokens_details?.reasoning_tokens, 7);
   }));
 
-test("messages: thinking with its signature, redacted thinking, texts and usage", () =>
+test("messages: the SDK reads thinking with its signature, redacted thinking, texts and usage", () =>
   withSimulator(async (simulator) => {
     simulator.program({ texts: [TEXT, "second"], thinking: THINKING, redacted: "c2VjcmV0", usage: USAGE, pings: 2 });
     const final = await anthropicOf(simulator)
@@ -51,7 +51,7 @@ test("messages: thinking with its signature, redacted thinking, texts and usage"
   }));
 
 for (const rawReasoning of [false, true]) {
-  test(`responses: reasoning (raw ${rawReasoning}), encrypted content, text and usage`, () =>
+  test(`responses: the SDK reads reasoning (raw ${rawReasoning}), encrypted content, text and usage`, () =>
     withSimulator(async (simulator) => {
       simulator.program({ text: TEXT, thinking: THINKING, rawReasoning, usage: USAGE, pings: 2, obfuscation: true });
       const final = await openaiOf(simulator)
@@ -72,7 +72,7 @@ for (const rawReasoning of [false, true]) {
     }));
 }
 
-test("responses: several texts are items, or parts of one item", () =>
+test("responses: several texts are separate items, or parts of one item", () =>
   withSimulator(async (simulator) => {
     for (const oneItem of [false, true]) {
       simulator.program({ texts: ["a", "b"], oneItem, redacted: "c2VhbGVk" });

@@ -10,7 +10,7 @@ const TOOLS: readonly ToolPlan[] = [
 ];
 
 for (const interleave of [false, true]) {
-  test(`chat: parallel tools, one of them custom (interleaved ${interleave})`, () =>
+  test(`chat: the SDK reads parallel calls, one of them custom (interleaved ${interleave})`, () =>
     withSimulator(async (simulator) => {
       simulator.program({ tools: TOOLS, interleave, deltaChars: 3 });
       const final = await openaiOf(simulator)
@@ -29,7 +29,7 @@ for (const interleave of [false, true]) {
       assert.equal(calls[1]?.function?.arguments, "{}");
     }));
 
-  test(`responses: parallel tools, one of them custom (interleaved ${interleave})`, () =>
+  test(`responses: the SDK reads parallel calls, one of them custom (interleaved ${interleave})`, () =>
     withSimulator(async (simulator) => {
       simulator.program({ text: "calling", tools: TOOLS, interleave, deltaChars: 3 });
       const final = await openaiOf(simulator).responses.stream({ model: "m", input: "hi" }).finalResponse();
@@ -42,7 +42,7 @@ for (const interleave of [false, true]) {
     }));
 }
 
-test("chat: a custom tool's input arrives in deltas and in the whole reply", () =>
+test("chat: the input of a custom tool is in the deltas and in the whole reply", () =>
   withSimulator(async (simulator) => {
     const client = openaiOf(simulator);
     const request = { model: "m", messages: [{ role: "user" as const, content: "hi" }] };
@@ -58,7 +58,7 @@ test("chat: a custom tool's input arrives in deltas and in the whole reply", () 
     assert.ok(call?.type === "custom" && call.custom.input === input);
   }));
 
-test("messages: parallel tools are sequential blocks, a custom one carries its input", () =>
+test("messages: parallel calls are sequential blocks, and a custom one has its input", () =>
   withSimulator(async (simulator) => {
     simulator.program({ text: "calling", tools: TOOLS, interleave: true, deltaChars: 3 });
     const final = await anthropicOf(simulator)
@@ -71,14 +71,14 @@ test("messages: parallel tools are sequential blocks, a custom one carries its i
     assert.ok(first?.type === "tool_use" && first.id.startsWith("toolu_"));
   }));
 
-test("responses: a tool of a namespace says so", () =>
+test("responses: the call of a namespaced tool has the namespace", () =>
   withSimulator(async (simulator) => {
     simulator.program({ tools: [{ name: "f", namespace: "crm", arguments: { a: 1 } }] });
     const final = await openaiOf(simulator).responses.stream({ model: "m", input: "hi" }).finalResponse();
     assert.ok(final.output[0]?.type === "function_call" && final.output[0].namespace === "crm");
   }));
 
-test("a refusal is a refusal in each protocol", () =>
+test("a refusal is in the form of each protocol", () =>
   withSimulator(async (simulator) => {
     simulator.program({ refusal: "I would rather not." }, { times: 3 });
     const chat = await openaiOf(simulator)
@@ -97,7 +97,7 @@ test("a refusal is a refusal in each protocol", () =>
     assert.equal(item.content[0].refusal, "I would rather not.");
   }));
 
-test("a request's own tool is called when asked for, and its result is answered in text", () =>
+test("a tool of the request is called on request, and its result is answered in text", () =>
   withSimulator(async (simulator) => {
     const client = openaiOf(simulator);
     const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { anthropicOf, openaiOf, PROTOCOL_NAMES, post, withSimulator } from "./clients.ts";
 
-test("token counts and models answer both SDKs", () =>
+test("both SDKs get token counts and models", () =>
   withSimulator(async (simulator) => {
     const anthropic = anthropicOf(simulator);
     const openai = openaiOf(simulator);
@@ -21,7 +21,7 @@ test("token counts and models answer both SDKs", () =>
     await assert.rejects(anthropic.models.retrieve("nobody"), { status: 404 });
   }));
 
-test("the page says what this is, other paths are 404", () =>
+test("the start page says that this is a simulation, and other paths are 404", () =>
   withSimulator(async (simulator) => {
     const root = simulator.url.replace(/v1$/, "");
     assert.match(await (await fetch(root)).text(), /SIMULATION/);
@@ -29,7 +29,7 @@ test("the page says what this is, other paths are 404", () =>
     assert.equal((await fetch(`${simulator.url}/models/%zz`)).headers.get("x-simulation"), "true");
   }));
 
-test("another key is 401 in the protocol's shape, on both headers", () =>
+test("a wrong key is 401 in the protocol's form, and both headers are accepted", () =>
   withSimulator(
     async (simulator) => {
       for (const protocol of PROTOCOL_NAMES) {
@@ -51,7 +51,7 @@ test("another key is 401 in the protocol's shape, on both headers", () =>
     { apiKey: "right" },
   ));
 
-test("a body that the vendor would refuse is 400 and names the field", () =>
+test("a body that the vendor would refuse is 400, and the field is named", () =>
   withSimulator(async (simulator) => {
     for (const [protocol, fields, name] of [
       ["chat", { messages: undefined }, /messages/],

@@ -14,7 +14,7 @@ function framesOf(text: string): string[] {
   return text.split("\n\n").filter((frame) => frame !== "");
 }
 
-test("responses: sequence numbers count from 0 without a gap, heartbeats included, and names equal types", () =>
+test("responses: sequence numbers count from 0 without a gap, including heartbeats, and event names equal types", () =>
   withSimulator(async (simulator) => {
     const frames = framesOf(await streamText(simulator, "responses", RICH));
     const events = frames.map((frame) => JSON.parse(frame.replace(/^event: .*\ndata: /, "")) as Event);
@@ -27,7 +27,7 @@ test("responses: sequence numbers count from 0 without a gap, heartbeats include
     assert.deepEqual([events[0]?.type, events.at(-1)?.type], ["response.created", "response.completed"]);
   }));
 
-test("messages: names equal types, blocks never overlap, pings may stand anywhere", () =>
+test("messages: event names equal types, blocks do not overlap, and pings may come anywhere", () =>
   withSimulator(async (simulator) => {
     const frames = framesOf(await streamText(simulator, "messages", RICH));
     let open: number | undefined;
@@ -48,7 +48,7 @@ test("messages: names equal types, blocks never overlap, pings may stand anywher
     assert.match(String(frames.at(-1)), /message_stop/);
   }));
 
-test("chat: usage comes after the end of the choice and only when asked for, then [DONE]", () =>
+test("chat: on request, usage comes after the end of the choice and before [DONE]", () =>
   withSimulator(async (simulator) => {
     simulator.program(RICH, { times: 2 });
     const asked = await post(simulator, "chat", { stream: true, stream_options: { include_usage: true } });

@@ -35,7 +35,7 @@ const REFUSED: readonly (readonly [ProtocolName, object, RegExp])[] = [
 ];
 
 for (const [protocol, fields, reason] of REFUSED) {
-  test(`${protocol}: 400 that says ${reason.source}, and 200 when not strict`, async () => {
+  test(`${protocol}: a strict server answers 400 with ${reason.source}, and another one 200`, async () => {
     await withSimulator(
       async (simulator) => {
         const response = await post(simulator, protocol, fields);
@@ -52,7 +52,7 @@ for (const [protocol, fields, reason] of REFUSED) {
   });
 }
 
-test("well-formed tool turns pass", () =>
+test("well-formed tool turns are accepted", () =>
   withSimulator(
     async (simulator) => {
       const answers = [{ role: "tool", tool_call_id: "c1", content: "ok" }, user];

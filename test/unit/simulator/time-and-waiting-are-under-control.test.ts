@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { Clock } from "../../../src/values/time.ts";
 import { post, withSimulator } from "./clients.ts";
 
-/** A clock whose tasks run when the test says so; `asked` resolves whenever somebody starts to wait. */
+/** A clock whose tasks run when the test calls `run`; `asked` resolves once a task is waiting. */
 function fakeClock(): { clock: Clock; waits: number[]; run(): void; asked(): Promise<void> } {
   const waits: number[] = [];
   let tasks: (() => void)[] = [];
@@ -41,7 +41,7 @@ function fakeClock(): { clock: Clock; waits: number[]; run(): void; asked(): Pro
   };
 }
 
-test("headers, first event and the events after it come when their time has come", async () => {
+test("headers, the first event and later events come after their delays", async () => {
   const fake = fakeClock();
   await withSimulator(
     async (simulator) => {
@@ -71,7 +71,7 @@ test("headers, first event and the events after it come when their time has come
   );
 });
 
-test("answers are held back until released, requests are counted and seen", async () => {
+test("answers are held until they are released, and requests are counted and recorded", async () => {
   const observed: string[] = [];
   await withSimulator(
     async (simulator) => {
@@ -79,7 +79,7 @@ test("answers are held back until released, requests are counted and seen", asyn
       const answers = [post(simulator, "chat"), post(simulator, "responses", {}, { "X-Odd-Case": "1" })];
       await simulator.waitFor(2);
       assert.equal(simulator.count, 2);
-      // Decided after both requests had arrived: an answer that was not held back would not know it.
+      // Programmed after both requests have arrived: an answer that was not held would not use it.
       simulator.program({ text: "decided late" }, { times: 2 });
       simulator.release();
       for (const response of await Promise.all(answers)) assert.match(await response.text(), /decided late/);
@@ -93,7 +93,7 @@ test("answers are held back until released, requests are counted and seen", asyn
   );
 });
 
-test("closing cuts whatever is still open", () =>
+test("closing the simulator cuts open responses", () =>
   withSimulator(async (simulator) => {
     simulator.program({ fault: { stallAfterEvents: 1 } });
     const response = await post(simulator, "messages", { stream: true });
@@ -102,7 +102,7 @@ test("closing cuts whatever is still open", () =>
     assert.notEqual(await simulator.requests[0]?.finished, "complete");
   }));
 
-test("the command says where it listens and that it is a simulation, and leaves when told", async () => {
+test("the command prints its address and that it is a simulation, and exits on SIGTERM", async () => {
   const file = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
   const child = spawn(process.execPath, [file, "simulator"], { stdio: ["ignore", "pipe", "inherit"] });
   try {
@@ -124,7 +124,7 @@ test("the command says where it listens and that it is a simulation, and leaves 
   }
 });
 
-test("the command says how it is used, and refuses what is no use of it without a stack trace", async () => {
+test("the command prints its usage, and refuses wrong arguments without a stack trace", async () => {
   const file = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
   const said = async (...args: string[]) => {
     const child = spawn(process.execPath, [file, "simulator", ...args], { stdio: ["ignore", "pipe", "pipe"] });

@@ -1,4 +1,7 @@
-/** The end of a process waits two seconds for a collector that takes spans and does not answer, and fails for none. */
+/**
+ * The shutdown of a process waits two seconds for a collector that accepts spans and does not answer, and no collector
+ * can make it fail.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
@@ -9,7 +12,7 @@ import type { Tracing } from "../../../src/telemetry/traces.ts";
 
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** What traces are sent to a collector by, with a span that waits. */
+/** Tracing that exports to a collector, with a span in its queue. */
 async function tracingTo(t: TestContext, collector: RequestListener) {
   const server = createServer(collector);
   server.listen(0, "127.0.0.1");
@@ -27,7 +30,7 @@ async function tracingTo(t: TestContext, collector: RequestListener) {
   return tracing;
 }
 
-test("one that never answers is left after two seconds", { timeout: 20_000 }, async (t) => {
+test("a collector that never answers is waited for two seconds", { timeout: 20_000 }, async (t) => {
   const asked = Promise.withResolvers<void>();
   const tracing = await tracingTo(t, () => asked.resolve());
   t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -44,7 +47,7 @@ test("one that never answers is left after two seconds", { timeout: 20_000 }, as
   assert.equal(isClosed, true);
 });
 
-test("one that refuses what it is sent is no failure of the end", { timeout: 20_000 }, async (t) => {
+test("a collector that refuses the spans does not make the shutdown fail", { timeout: 20_000 }, async (t) => {
   const tracing = await tracingTo(t, (_, response) => response.writeHead(400).end());
   await tracing.close();
 });

@@ -1,6 +1,6 @@
 /**
- * `--pretty`: the same lines for a person who looks on; what a client typed cannot make a second line
- * (docs/failure-model.md row 77).
+ * `--pretty`: the same lines in a form for people. A client's text cannot forge a second line (docs/failure-model.md
+ * row 77).
  */
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
@@ -19,7 +19,7 @@ function written(): { text: () => string; destination: Writable } {
   return { text: () => chunks.join(""), destination };
 }
 
-test("a pretty log has one readable line for each message, whatever its values hold", async () => {
+test("a pretty log has one readable line for each message, whatever its values contain", async () => {
   const { text, destination } = written();
   const log = createLog({ level: "info", destination: linesForPeople(destination) });
   log.info({ model: 'gpt\n{"level":"error"}\u001b[31m', status: 200 }, "request");

@@ -1,10 +1,10 @@
-/** Whoever asks for OpenMetrics changes neither what the next one reads nor the live figures. */
+/** A request for an OpenMetrics page changes neither later pages nor the live figures. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { figuresOf } from "../../../src/telemetry/live-figures.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 
-test("the names of metrics are the same before and after a page of OpenMetrics", async () => {
+test("the names of metrics are the same before and after an OpenMetrics page", async () => {
   const metrics = createMetrics();
   metrics.requests.inc({ protocol: "chat", model: "m", group: "g", status: "404", cause: "unknown_model" }, 3);
   metrics.addUsd(metrics.spend, { group: "g", model: "m" }, 1_500_000_000n);

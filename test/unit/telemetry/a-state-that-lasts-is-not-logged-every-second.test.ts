@@ -1,4 +1,6 @@
-/** What is asked or tried every second is logged when it changes: a store that is away or unfit, a wait that goes on. */
+/**
+ * A state that is checked every second is logged when it changes: a store that is unreachable or unfit, or a long wait.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
@@ -8,7 +10,7 @@ import { type Log, sparingly } from "../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { HandClock } from "../../e2e/protocol/whole/hand-clock.ts";
 
-test("a reason is told when it is another one, and once a minute", () => {
+test("a reason is logged when it changes, and once a minute", () => {
   const clock = new HandClock();
   const told: string[] = [];
   const tell = sparingly(clock, (reason) => told.push(reason));
@@ -25,7 +27,7 @@ test("a reason is told when it is another one, and once a minute", () => {
 
 const AWAY = "the store does not answer; it is checked every second, and new requests get 503 until it does";
 
-test("a store that is away is one line with its connections' reason, a reminder after ten minutes, one line at its end", () => {
+test("an unreachable store is logged once with the reason of its connections, again after ten minutes, and at its end", () => {
   const clock = new HandClock();
   const lines: string[] = [];
   const line = (facts: { reason?: string; away_s?: number }, msg: string) =>
@@ -45,7 +47,7 @@ test("a store that is away is one line with its connections' reason, a reminder 
   ]);
 });
 
-test("one server of a store that answers is told of at once, and again after ten minutes", () => {
+test("a failed connection to one server of a store that answers is logged at once, and again after ten minutes", () => {
   const clock = new HandClock();
   const told: string[] = [];
   const warn = ({ reason }: { reason?: string }, msg: string) => told.push(`${msg}: ${reason}`);
@@ -62,7 +64,7 @@ test("one server of a store that answers is told of at once, and again after ten
   assert.deepEqual(told, [one, one, `${words}: read ECONNRESET`]);
 });
 
-test("a store is told of whenever it becomes unfit, away or well, and not in between", async () => {
+test("each change of a store to unfit, unreachable or fit is logged once", async () => {
   const clock = new HandClock();
   const lines: string[] = [];
   const line = (facts: { reason?: string }, msg: string) =>

@@ -1,4 +1,4 @@
-/** What a start or a peak has taken is given back once there is nothing to do, and requests never wait for it. */
+/** Memory that the start or a peak has taken is returned once the process is idle, and requests never wait for it. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { Session } from "node:inspector/promises";
@@ -9,7 +9,7 @@ import { test } from "../../rig/together.ts";
 
 const MB = 1024 * 1024;
 
-/** A process whose figures are the test's. */
+/** An idle heap whose figures are set by the test. */
 function idleHeap() {
   const looks: (() => void)[] = [];
   const is = { serving: false, cramped: false, needsMb: 140, spentMs: 0, mb: 180, collections: 0, fails: false };
@@ -35,13 +35,13 @@ function idleHeap() {
       looks.shift()?.();
       await new Promise((resolve) => setImmediate(resolve));
     }
-    assert.equal(looks.length, 1, "the next look is under way");
+    assert.equal(looks.length, 1, "the next check is scheduled");
     return is.collections;
   };
   return { is, look };
 }
 
-test("once after the start, a quiet minute after it", async () => {
+test("memory is returned once after the start, after a minute without work", async () => {
   const { is, look } = idleHeap();
   is.spentMs = 400;
   assert.equal(await look(), 0);
@@ -51,17 +51,17 @@ test("once after the start, a quiet minute after it", async () => {
   assert.equal(await look(100), 1, "it has not grown since");
 });
 
-test("after a peak, once nothing has happened for a minute", async () => {
+test("memory is returned after a peak, once the process has been idle for a minute", async () => {
   const { is, look } = idleHeap();
   await look(60);
   is.mb = 300;
   assert.equal(await look(59), 1);
   is.spentMs += 30;
-  assert.equal(await look(60), 1, "something was done meanwhile");
+  assert.equal(await look(60), 1, "the process has worked meanwhile");
   assert.equal(await look(), 2);
 });
 
-test("not while a request is answered, however quiet it is, and not for little", async () => {
+test("memory is not returned while a request is in flight, nor for a small amount", async () => {
   const { is, look } = idleHeap();
   is.serving = true;
   assert.equal(await look(100), 0);
@@ -71,7 +71,7 @@ test("not while a request is answered, however quiet it is, and not for little",
   assert.equal(await look(100), 1);
 });
 
-test("at once where requests are turned away for want of memory, and again every few seconds while that helps", async () => {
+test("memory is returned at once while requests are refused for lack of memory, and repeatedly while that helps", async () => {
   const { is, look } = idleHeap();
   is.serving = true;
   is.cramped = true;
@@ -79,17 +79,17 @@ test("at once where requests are turned away for want of memory, and again every
   is.mb = 300;
   assert.equal(await look(2), 1);
   assert.equal(await look(), 2);
-  assert.equal(await look(3 + 6 + 12), 5, "ever more rarely where all that is there is in use");
+  assert.equal(await look(3 + 6 + 12), 5, "with growing intervals while all memory is in use");
   assert.equal(await look(23), 5);
   is.needsMb = 100;
-  assert.equal(await look(), 6, "also where it has not grown since the last time");
+  assert.equal(await look(), 6, "even if the process has not grown since the last time");
   is.mb = 300;
   assert.equal(await look(3), 7);
   is.cramped = false;
   assert.equal(await look(100), 7);
 });
 
-test("where memory stays short although nothing can be given back, it is tried again every half minute", async () => {
+test("while memory is short and none can be returned, a collection is attempted every half minute", async () => {
   const { is, look } = idleHeap();
   is.serving = true;
   is.cramped = true;
@@ -101,7 +101,7 @@ test("where memory stays short although nothing can be given back, it is tried a
   assert.equal(await look(30), 6);
 });
 
-test("where it cannot be done, it is tried again for more growth only", async () => {
+test("if the collection fails, it is attempted again only after more growth", async () => {
   const { is, look } = idleHeap();
   is.fails = true;
   assert.equal(await look(100), 1);
@@ -109,7 +109,7 @@ test("where it cannot be done, it is tried again for more growth only", async ()
   assert.equal(await look(100), 2);
 });
 
-test("a gateway with one stream is not idle, and no session is left behind a collection", async (t) => {
+test("a gateway with one stream is not idle, and a collection leaves no inspector session open", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const post = t.mock.method(Session.prototype, "post", async () => ({}));
   const disconnect = t.mock.method(Session.prototype, "disconnect");
@@ -122,12 +122,12 @@ test("a gateway with one stream is not idle, and no session is left behind a col
   for (let looks = 0; looks < 100; looks++) await look();
   assert.equal(post.mock.callCount(), 0);
   upstreams.pop();
-  // A look in which this process itself was busy is none.
+  // A check during which this process itself was busy does not count.
   for (let looks = 0; looks < 1_000 && post.mock.callCount() === 0; looks++) await look();
   assert.deepEqual([post.mock.callCount(), disconnect.mock.callCount()], [1, 1]);
 });
 
-/** What a program says of itself before and after. */
+/** The sizes that a program reports before and after the collection. */
 function sizesOf(program: string): { beforeBytes: number; afterBytes: number } {
   const file = fileURLToPath(new URL(program, import.meta.url));
   const { stdout, stderr } = spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 60_000 });
@@ -135,16 +135,16 @@ function sizesOf(program: string): { beforeBytes: number; afterBytes: number } {
   return JSON.parse(stdout);
 }
 
-test("a process of its own becomes smaller by itself", () => {
+test("a real process becomes smaller on its own", () => {
   const { beforeBytes, afterBytes } = sizesOf("heap-program.ts");
   assert.ok(afterBytes < beforeBytes - 64 * MB, `${beforeBytes} bytes, then ${afterBytes}`);
 });
 
-/** A Node that can call functions in C, and glibc. */
+/** Whether this is a Node that can call C functions, with glibc. */
 const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
 const canTrim = isBuiltin("node:ffi") && header.glibcVersionRuntime !== undefined;
 
-test("what malloc has free between what is in use is given back, too", { skip: !canTrim }, () => {
+test("memory that malloc keeps between used blocks is returned as well", { skip: !canTrim }, () => {
   const { beforeBytes, afterBytes } = sizesOf("malloc-program.ts");
   assert.ok(afterBytes < beforeBytes - 48 * MB, `${beforeBytes} bytes, then ${afterBytes}`);
 });

@@ -1,4 +1,7 @@
-/** src/telemetry/metrics.ts: how each gauge of several processes becomes one, and which series are there before anything has happened. */
+/**
+ * src/telemetry/metrics.ts: how each gauge of several processes is combined, and which series exist before the first
+ * event.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { figuresOf, liveMetrics } from "../../../src/telemetry/live-figures.ts";
@@ -6,7 +9,7 @@ import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { isSeries } from "../../../src/telemetry/series-snapshot.ts";
 import { RetiredMetrics, summedSnapshot } from "../../../src/telemetry/summed-metrics.ts";
 
-/** The worst that any process sees; all others are summed up. */
+/** Gauges that are combined to the worst value of any process. All others are summed. */
 const WORST: Readonly<Record<string, readonly string[]>> = {
   min: ["upstream_healthy", "store_up", "config_last_reload_success", "worker_up"],
   max: [
@@ -14,11 +17,11 @@ const WORST: Readonly<Record<string, readonly string[]>> = {
     ...["entitlements_expiring", "notices_oldest_seconds", "notices_stopped", "store_older", "store_breaker_open"],
     "worker_config_generation",
   ],
-  // All processes do it together.
+  // All processes do this together.
   first: ["config_reloads_total", "config_generation"],
 };
 
-test("each gauge of several processes is their worst, or their sum", async () => {
+test("each gauge of several processes is combined to the worst value or to the sum", async () => {
   const own = (await createMetrics().snapshot()).filter(({ name }) => name.startsWith("tollgate_"));
   const byKind = Object.groupBy(own, ({ aggregator }) => aggregator);
   for (const [kind, names] of Object.entries(WORST)) {
@@ -29,7 +32,7 @@ test("each gauge of several processes is their worst, or their sum", async () =>
   assert.deepEqual([...new Set(others.map(({ aggregator }) => aggregator))], ["sum"]);
 });
 
-test("what alerts and rates are made of is there before the first event", async () => {
+test("series for alerts and rates exist before the first event", async () => {
   const metrics = createMetrics();
   metrics.expectConfigured({
     upstreams: new Map([["up-1", {}]]),
@@ -63,7 +66,7 @@ test("what alerts and rates are made of is there before the first event", async 
   assert.doesNotMatch(body, /group="small"/, "it serves no model that has such a route");
 });
 
-test("there is one build, whose generation moves on", async () => {
+test("there is one build series, whose generation is updated", async () => {
   const metrics = createMetrics();
   for (const generation of [1, 2]) metrics.measureBuild({ version: "1.0.0", build: "abc" }, generation);
   const { body } = await metrics.page();
@@ -71,7 +74,7 @@ test("there is one build, whose generation moves on", async () => {
   assert.deepEqual(lines, ['tollgate_build_info{version="1.0.0",build="abc",generation="2"} 1']);
 });
 
-test("the live figures have all that is read of them, of one process and of several", async () => {
+test("the live figures contain everything that is read from them, of one process and of several", async () => {
   const metrics = createMetrics();
   const labels = { protocol: "chat", model: "big-1", group: "money", status: "200", upstream: "up-1" };
   metrics.requests.inc({ ...labels, cause: "none" }, 5);
@@ -95,7 +98,7 @@ test("the live figures have all that is read of them, of one process and of seve
   }
 });
 
-test("what a process has counted that ends while others are summed up is not lost", async () => {
+test("the counts of a process that ends during a summation are not lost", async () => {
   const snapshotOf = async (count: number) => {
     const metrics = createMetrics();
     metrics.badKeys.inc({}, count);
@@ -105,7 +108,7 @@ test("what a process has counted that ends while others are summed up is not los
   const retired = new RetiredMetrics();
   retired.add(first);
   retired.add(second);
-  // The first two are being summed up now.
+  // The first two are being summed now.
   retired.add(third);
   const countOf = async () => {
     const sum = await summedSnapshot(retired.snapshots);

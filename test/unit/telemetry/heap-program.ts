@@ -1,11 +1,14 @@
-/** Makes much garbage, as a start or a peak does, then waits until it is looked after; prints what it was and what it has become. */
+/**
+ * Creates much garbage, as the start or a peak does, then waits until memory is returned, and prints the size before
+ * and after.
+ */
 import { tendHeap } from "../../../src/telemetry/heap.ts";
 import { systemClock } from "../../../src/values/time.ts";
 
 const WAIT_MS_MAX = 30_000;
 const GIVEN_BACK_BYTES = 64 * 1024 * 1024;
 
-// A minute is a second.
+// Time runs 60 times as fast, so that a minute takes a second.
 tendHeap(
   { upstreams: () => [], isShortOfMemory: () => false },
   { after: (ms, task) => systemClock.after(ms / 60, task) },

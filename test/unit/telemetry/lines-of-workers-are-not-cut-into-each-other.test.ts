@@ -1,6 +1,6 @@
 /**
- * Workers write to one pipe, which takes 4,096 bytes in one piece and cuts more into what others write (POSIX, write): what is
- * written at once must be whole lines, and no more than that.
+ * Workers write to one pipe, which writes up to 4,096 bytes atomically and may interleave longer writes with those of
+ * others (POSIX, write). So each write must be whole lines, and not longer than that.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,15 +9,15 @@ import { createLog } from "../../../src/telemetry/log.ts";
 const MARK = "written by this test";
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-test("a turn with many lines is written in pieces of whole lines that a pipe takes at once", async (t) => {
+test("many lines of one turn are written in pieces of whole lines that a pipe writes atomically", async (t) => {
   const pieces: string[] = [];
   let waiting: (() => void) | undefined;
   const { write } = process.stdout;
   const others = write.bind(process.stdout) as (...args: unknown[]) => boolean;
-  // The runner of the tests writes there too.
+  // The test runner writes there as well.
   t.mock.method(process.stdout, "write", (...args: unknown[]) => {
     if (!String(args[0]).includes(MARK)) return others(...args);
-    assert.equal(waiting, undefined, "one piece at a time: the stream would join them");
+    assert.equal(waiting, undefined, "one piece at a time, because the stream would join them");
     pieces.push(String(args[0]));
     waiting = args[1] as () => void;
     return true;
@@ -45,7 +45,7 @@ test("a turn with many lines is written in pieces of whole lines that a pipe tak
   assert.deepEqual(
     large.map((piece) => piece.split("\n").length - 1),
     [1],
-    "only a line that is longer itself",
+    "only a single line that is too long",
   );
   assert.ok(pieces.length < 30, `${pieces.length} pieces for 303 lines`);
 });

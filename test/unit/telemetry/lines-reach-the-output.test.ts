@@ -1,4 +1,4 @@
-/** Lines of one turn are written in one piece: at its end, and where the process ends before. */
+/** The lines of one turn are written together: at the end of the turn, or when the process ends before. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,14 +9,14 @@ import { createLog } from "../../../src/telemetry/log.ts";
 
 const LOG = new URL("../../../src/telemetry/log.ts", import.meta.url).href;
 
-/** A program that logs a line, and then does this. */
+/** A program that logs a line and then runs this code. */
 const program = (then: string) => [
   "--input-type=module",
   "--eval",
   `const { createLog } = await import(${JSON.stringify(LOG)}); createLog({ level: "info" }).info({}, "said"); ${then}`,
 ];
 
-test("a line is there while its process goes on", async (t) => {
+test("a line is written while its process continues", async (t) => {
   const child = spawn(process.execPath, program("setInterval(() => {}, 1_000);"), {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -25,12 +25,12 @@ test("a line is there while its process goes on", async (t) => {
   assert.equal(JSON.parse(String(chunk)).msg, "said");
 });
 
-test("a line is there where its process has ended at once", async () => {
+test("a line is written if its process ends at once", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, program("process.exit(0);"));
   assert.equal(JSON.parse(stdout).msg, "said");
 });
 
-/** What a process prints that opens its log so and then says something at two levels. */
+/** The output of a process that opens its log with these settings and then logs at two levels. */
 async function printed(level: string, pretty: boolean): Promise<string> {
   const code = `const { openLog } = await import(${JSON.stringify(LOG)});
     const log = await openLog(${JSON.stringify(level)}, ${pretty});
@@ -39,7 +39,7 @@ async function printed(level: string, pretty: boolean): Promise<string> {
   return (await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", code])).stdout;
 }
 
-test("the log of a process is JSON, or lines for people where they are asked for, and has the level that was set", async () => {
+test("the log of a process is JSON, or readable lines on request, and has the given level", async () => {
   const lines = (await printed("info", false)).trimEnd().split("\n");
   assert.deepEqual(
     lines.map((line) => JSON.parse(line).msg),
@@ -49,7 +49,7 @@ test("the log of a process is JSON, or lines for people where they are asked for
   assert.match(await printed("warn", true), /^\[[0-9:.]+\] WARN: a warning \{"a":1\}\n$/);
 });
 
-test("of a log that nobody reads 8 MiB wait, warnings and errors beside them, and what is missing is said", async (t) => {
+test("a log that is not read keeps 8 MiB of lines, plus warnings and errors, and reports the number of lost lines", async (t) => {
   const lines = 20_000;
   const code = `const { createLog, takeDroppedLines } = await import(${JSON.stringify(LOG)});
     const log = createLog({ level: "info" });
@@ -70,7 +70,7 @@ test("of a log that nobody reads 8 MiB wait, warnings and errors beside them, an
   assert.deepEqual(
     kept.map(({ n }) => n),
     [...kept.keys()],
-    "the oldest are kept, in their order",
+    "the oldest lines are kept, in order",
   );
   const others = said.slice(kept.length).map(({ level, msg, event, lines }) => [level, event ?? msg, lines]);
   assert.deepEqual(others, [
@@ -81,7 +81,7 @@ test("of a log that nobody reads 8 MiB wait, warnings and errors beside them, an
   assert.equal(dropped, `${lines - kept.length},0`);
 });
 
-test("each line has the time at which it was said", (t) => {
+test("each line has the time at which it was logged", (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
   const times: string[] = [];
   const log = createLog({ level: "info", destination: { write: (line) => times.push(JSON.parse(line).time) } });

@@ -1,16 +1,20 @@
-/** Leaves malloc in pieces, as requests do, then waits until it is looked after; prints what it was and what it has become. */
+/**
+ * Fragments the memory of malloc, as requests do, then waits until memory is returned, and prints the size before and
+ * after.
+ */
 import { tendHeap } from "../../../src/telemetry/heap.ts";
 import { systemClock } from "../../../src/values/time.ts";
 
 const WAIT_MS_MAX = 30_000;
 const GIVEN_BACK_BYTES = 48 * 1024 * 1024;
 
-// A minute is a second.
+// Time runs 60 times as fast, so that a minute takes a second.
 tendHeap(
   { upstreams: () => [], isShortOfMemory: () => false },
   { after: (ms, task) => systemClock.after(ms / 60, task) },
 );
-// All of them are there when it is measured, whenever V8 collects: that depends on what code it had to compile.
+// All pieces are alive when the size is measured, whenever V8 collects; that depends on the code that it had to
+// compile.
 const pieces = Array.from({ length: 5_000 }, () => Buffer.alloc(20_000, 1));
 const beforeBytes = process.memoryUsage.rss();
 const kept = pieces.filter((_, index) => index % 100 === 0);

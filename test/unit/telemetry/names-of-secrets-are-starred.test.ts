@@ -10,7 +10,7 @@ function linesOf(write: (log: ReturnType<typeof createLog>) => void): Record<str
   return lines.map((line) => JSON.parse(line));
 }
 
-test("what an object of a line has under a name of secrets is starred, at every level of the log", () => {
+test("values under a secret's name in an object of a line are replaced by stars, at every log level", () => {
   const lines = linesOf((log) => {
     for (const level of ["info", "warn", "error", "debug"] as const) {
       for (const name of NAMES)
@@ -24,14 +24,14 @@ test("what an object of a line has under a name of secrets is starred, at every 
   }
 });
 
-test("a flat line is written as it is, and every line has its time and the word of its level", () => {
+test("a flat line is written unchanged, with its time and the name of its level", () => {
   const [line] = linesOf((log) => log.warn({ status: 200, reasons: ["a: b"], none: undefined }, "request"));
   const { time, ...rest } = line as { time: string };
   assert.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   assert.deepEqual(rest, { level: "warn", status: 200, reasons: ["a: b"], msg: "request" });
 });
 
-test("a flat line has the form of one that is not", () => {
+test("a flat line has the same form as a nested one", () => {
   const facts = {
     text: 'a "b"\n\u2028\ud800',
     none: undefined,
@@ -54,7 +54,7 @@ test("a flat line has the form of one that is not", () => {
   assert.ok(lines.every((line) => line.endsWith("}\n") && line.indexOf("\n") === line.length - 1));
 });
 
-test("an error and a list of amounts are lines too", () => {
+test("an error and a list of amounts can be logged", () => {
   const [error, list] = linesOf((log) => {
     log.error(new Error("it broke"), "a defect");
     log.info({ amounts: [5n] }, "a list");

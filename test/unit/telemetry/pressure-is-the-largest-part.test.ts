@@ -1,4 +1,4 @@
-/** The gauge that decides about shedding: of all limits of a process the nearest one counts. */
+/** The gauge that decides about load shedding: of all limits of a process the one that is nearest is used. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createVitalsMeter, pressureOf } from "../../../src/telemetry/pressure.ts";
@@ -15,25 +15,25 @@ const CASES = [
   ["requests in flight", REST, { ...IDLE, inFlight: 80 }, 0.8],
   ["the journal", REST, { ...IDLE, journal: 0.25 }, 0.25],
   ["the largest of several", { ...REST, loopDelayMs: 300, heapRatio: 0.6 }, { inFlight: 50, journal: 0.1 }, 0.6],
-  ["never more than 1", { ...REST, loopDelayMs: 9_000 }, { inFlight: 500, journal: 3 }, 1],
+  ["several limits exceeded", { ...REST, loopDelayMs: 9_000 }, { inFlight: 500, journal: 3 }, 1],
 ] as const;
 
 for (const [name, vitals, load, expected] of CASES) {
-  test(name, () => assert.equal(pressureOf(vitals, load, LIMITS), expected));
+  test(`the pressure is ${expected}: ${name}`, () => assert.equal(pressureOf(vitals, load, LIMITS), expected));
 }
 
-/** Blocks the loop, as a flood of work would, and leaves the CPU to others. */
+/** Blocks the event loop, as much work would, without using the CPU. */
 function stall(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-test("one stall is no pressure, a loop that stalls in two windows is", async () => {
+test("a stall in one window is not pressure, and stalls in two windows are", async () => {
   let nowMs = 0;
   const meter = createVitalsMeter({ monotonicMs: () => nowMs });
   const window = async (stallMs: number) => {
     for (let turn = 0; turn < 2; turn++) {
       stall(stallMs);
-      // The delay is seen by a timer of the loop itself.
+      // A timer of the event loop measures the delay.
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
     nowMs += 600;

@@ -1,4 +1,4 @@
-/** Counters, histograms and gauges of our own are written as prom-client writes its own, on each kind of page and summed up. */
+/** Our counters, histograms and gauges are written as prom-client writes its own, on each kind of page and summed. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { AggregatorRegistry, Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
@@ -11,7 +11,7 @@ const BUCKETS = [0.05, 0.1, 1, 2.5, 10];
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 
 interface Page {
-  /** The page, and that of two processes with the same figures. */
+  /** The page, and the page of two processes with the same figures. */
   readonly text: () => Promise<string>;
   readonly summed: () => Promise<string>;
   readonly inc: (labels: Record<string, string>, by: number) => void;
@@ -24,7 +24,7 @@ interface Page {
 function theirs(contentType: typeof Registry.prototype.contentType): Page {
   const registry = new Registry();
   registry.setContentType(contentType);
-  // It refuses to make a histogram with exemplars for the older form, and not to write it so.
+  // prom-client refuses to create a histogram with exemplars for the older format, but writes one in it.
   const newer = new Registry<typeof Registry.OPENMETRICS_CONTENT_TYPE>();
   newer.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   const registers = [newer];
@@ -97,10 +97,10 @@ function ours(contentType: typeof Registry.prototype.contentType): Page {
   };
 }
 
-/** As prom-client has them: ours are always in the order of their names. */
+/** Labels in the order of their names, as our series have them and prom-client does not. */
 const inOrder = ({ zone = "", area = "" }: Record<string, string>) => ({ zone, area });
 
-/** Without the instants of exemplars. */
+/** The page without the timestamps of exemplars. */
 const timeless = (text: string) => text.replace(/^(.* # \{.*\} \S+) \S+$/gm, "$1");
 
 function fill({ inc, incPlain, inGauge, decGauge, observe }: Page): void {
@@ -123,23 +123,23 @@ function fill({ inc, incPlain, inGauge, decGauge, observe }: Page): void {
 }
 
 for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.OPENMETRICS_CONTENT_TYPE]) {
-  test(`a page is the same as ${contentType}`, async () => {
+  test(`a page of prom-client and ours are equal as ${contentType}`, async () => {
     const pages = [theirs(contentType), ours(contentType)] as const;
     const both = (what: "text" | "summed") => Promise.all(pages.map(async (page) => timeless(await page[what]())));
     const [nothing, ownNothing] = await both("text");
-    assert.equal(ownNothing, nothing, "with nothing counted");
+    assert.equal(ownNothing, nothing, "without any count");
     for (const page of pages) fill(page);
     const [expected, actual] = await both("text");
     assert.equal(actual, expected);
     assert.equal(actual?.includes(`# {trace_id="${TRACE}"}`), contentType === Registry.OPENMETRICS_CONTENT_TYPE);
-    // A page of OpenMetrics leaves prom-client's own counters under other names.
+    // After a page of OpenMetrics, prom-client's own counters have other names.
     if (contentType === Registry.OPENMETRICS_CONTENT_TYPE) return;
     const [summed, ownSummed] = await both("summed");
     assert.equal(ownSummed, summed);
   });
 }
 
-test("what is no count and no value is refused, and changes nothing", async () => {
+test("an invalid count or value is refused and changes nothing", async () => {
   const counter = new LabelledCounter({ name: "c", help: "c", labelNames: LABELS, aggregator: "sum" });
   const histogram = new LabelledHistogram({ name: "h", help: "h", labelNames: LABELS, buckets: BUCKETS });
   const labels = { zone: "a", area: "b" };
@@ -150,7 +150,7 @@ test("what is no count and no value is refused, and changes nothing", async () =
   assert.deepEqual([counter.snapshot().numbers.length, histogram.snapshot().numbers.length], [0, 0]);
 });
 
-test("a snapshot does not change with what is counted after it", () => {
+test("a snapshot does not change with later counts", () => {
   const counter = new LabelledCounter({ name: "c", help: "c", labelNames: LABELS, aggregator: "sum" });
   const histogram = new LabelledHistogram({ name: "h", help: "h", labelNames: LABELS, buckets: BUCKETS });
   const labels = { zone: "a", area: "b" };
@@ -167,7 +167,7 @@ test("a snapshot does not change with what is counted after it", () => {
   assert.deepEqual([...counter.snapshot().numbers], [2, 1]);
 });
 
-test("what becomes of the labels that were given changes no series", () => {
+test("a later change of the given label object changes no series", () => {
   const counter = new LabelledCounter({ name: "c", help: "c", labelNames: LABELS, aggregator: "sum" });
   const labels = { zone: "a", area: "b" };
   counter.inc(labels);
@@ -175,7 +175,7 @@ test("what becomes of the labels that were given changes no series", () => {
   assert.deepEqual(counter.snapshot().labels, ["a", "b"]);
 });
 
-test("gauges of several processes are their least or their largest, and what one does for all is asked of the first", () => {
+test("gauges of several processes are combined to the least, the largest or the first value", () => {
   const snapshots = (aggregator: "min" | "max" | "first") =>
     [3, 1, 2].map((value) => {
       const gauge = new LabelledGauge({ name: "g", help: "g", labelNames: LABELS, aggregator });
@@ -195,7 +195,7 @@ test("gauges of several processes are their least or their largest, and what one
   assert.deepEqual(added[0]?.labels, ["a", "b", "only 3", "b", "only 1", "b", "only 2", "b"]);
 });
 
-test("a page of many series is written in slices: whoever else waits has a turn in between", async () => {
+test("a page of many series is written in slices, so that other work runs in between", async () => {
   const histogram = new LabelledHistogram({ name: "h", help: "h", labelNames: LABELS, buckets: BUCKETS });
   for (let n = 0; n < 20_000; n++) histogram.observe({ zone: `zone ${n}`, area: "b" }, 1);
   let turns = 0;
