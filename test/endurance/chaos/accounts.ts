@@ -1,6 +1,6 @@
 /**
- * The accounts of a soak and the operator's side of it: funds that run out and are topped up all the time, and a look at
- * what every account has left.
+ * The accounts of a chaos run and the operator's work on them: funds that run out and are topped up repeatedly, and
+ * reads of every account's balance.
  */
 
 import { admin, nano, newKey } from "../../e2e/money/shared/house.ts";
@@ -12,14 +12,14 @@ export interface ChaosAccount {
   readonly name: string;
   readonly group: "money" | "double-money" | "cards";
   readonly key: string;
-  /** Its funds run out again and again. */
+  /** Whether its funds run out repeatedly. */
   readonly poor: boolean;
 }
 
 interface Kind {
   readonly count: number;
   readonly group: ChaosAccount["group"];
-  /** Funds at the start, US dollars; for cards none. */
+  /** The funds at the start, US dollars; none for cards. */
   readonly usd: string;
   readonly poor?: boolean;
 }
@@ -30,15 +30,15 @@ const KINDS: readonly Kind[] = [
   { count: 6, group: "money", usd: "0.02", poor: true },
   { count: 4, group: "cards", usd: "0" },
 ];
-/** Each pays five dollars, which no soak uses up; the second one is there to be lost and found. */
+/** Each pays five dollars, which no run uses up. The second one exists so that it can be lost and found again. */
 const CARDS_EACH = 2;
 const TOPUP_USD = "0.01";
-/** How often the writes of the beginning are tried. */
+/** How often the first writes are attempted. */
 const WRITE_TRIES = 20;
 const TOPUP_EVERY_MS = 150;
 const LOOK_EVERY_MS = 200;
 
-/** Makes the accounts as an operator does. */
+/** Creates the accounts as an operator does. */
 export async function openAccounts(gateway: GatewayProcess): Promise<ChaosAccount[]> {
   const accounts: ChaosAccount[] = [];
   for (const kind of KINDS) {
@@ -62,7 +62,7 @@ async function giveCards(gateway: GatewayProcess, name: string): Promise<void> {
   for (const { code } of items) await again(() => admin(gateway, "POST", `/accounts/${name}/redemptions`, { code }));
 }
 
-/** A write that no replica has confirmed in time is repeated, as its answer says; keys and codes too many do no harm. */
+/** Repeats a write that no replica has confirmed in time, as its answer asks. Additional keys and codes do no harm. */
 async function again<T>(write: () => Promise<T>): Promise<T> {
   for (let left = WRITE_TRIES; ; left--) {
     try {
@@ -80,7 +80,7 @@ export interface Payment {
   readonly amount: bigint;
 }
 
-/** Tops poor accounts up until it is stopped; each payment is sent again, to any gateway, until it is acknowledged. */
+/** Tops up poor accounts until it is stopped. Each payment is sent again, to any gateway, until it is acknowledged. */
 export async function topUp(
   fleet: Fleet,
   accounts: readonly ChaosAccount[],
@@ -103,7 +103,7 @@ export async function topUp(
   return payments;
 }
 
-/** False when the outcome is not known: sent again with the same id it counts once. */
+/** Returns false if the outcome is unknown. A payment that is sent again with the same id counts once. */
 async function pay(gateway: GatewayProcess, account: string, id: string): Promise<boolean> {
   return admin(gateway, "POST", `/accounts/${account}/topups`, { usd: TOPUP_USD, id }).then(
     () => true,
@@ -117,13 +117,16 @@ interface Shown {
   readonly held_usd: string;
 }
 
-/** Every account's balance and holds as one gateway reads them. */
+/** Every account's balance and holds, as one gateway reads them. */
 export async function fundsOfAll(gateway: GatewayProcess): Promise<{ name: string; balance: bigint; held: bigint }[]> {
   const { items } = await admin<{ items: Shown[] }>(gateway, "GET", "/accounts?limit=200");
   return items.map(({ name, balance_usd, held_usd }) => ({ name, balance: nano(balance_usd), held: nano(held_usd) }));
 }
 
-/** Looks at every account until it is stopped. @returns how many figures it saw, and the least that each had to spend. */
+/**
+ * Reads every account until it is stopped. @returns the number of balances read, and the lowest available amount of
+ * each account.
+ */
 export async function watchFunds(
   fleet: Fleet,
   random: Random,

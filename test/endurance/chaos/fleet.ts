@@ -1,8 +1,8 @@
-/** The gateways: processes that are killed, frozen and started again, each on its own journal. */
+/** The gateways: processes that are killed, frozen and restarted, each with its own journal. */
 import { type GatewayProcess, spawnGateway } from "../../rig/gateway.ts";
 import { lasting } from "./stores/store.ts";
 
-/** Of a charge that the store had lost, and has again (docs/log.md). */
+/** The log event for a charge that the store had lost and got back (docs/log.md). */
 const RESTORED = '"event":"charge_restored"';
 
 interface Place {
@@ -13,7 +13,7 @@ interface Place {
 
 export class Fleet {
   readonly #places: readonly Place[];
-  /** Requests whose charge some store had lost and was given again, by what the logs say. */
+  /** Requests whose charge a store had lost and got back, according to the logs. */
   readonly restored = new Set<string>();
 
   constructor(configs: readonly string[]) {
@@ -29,7 +29,7 @@ export class Fleet {
     return this.#places[number]?.running;
   }
 
-  /** The gateways that run, of which a frozen one may be one. */
+  /** The gateways that run, including a frozen one. */
   get running(): readonly GatewayProcess[] {
     return this.#places.flatMap(({ running }) => running ?? []);
   }
@@ -63,7 +63,7 @@ export class Fleet {
     child?.kill("SIGCONT");
   }
 
-  /** Reads what the running ones have logged so far. */
+  /** Reads what the running gateways have logged so far. */
   read(): void {
     for (const running of this.running) this.#read(running);
   }

@@ -1,18 +1,18 @@
-/** Which faults come, in which order, and when: a seed gives the same plan again. */
+/** Which faults occur, in which order, and when. The same seed gives the same plan. */
 import type { Fleet } from "./fleet.ts";
 import { between, type ChaosStore, type Fault, lasting, type Random } from "./stores/store.ts";
 
 export interface Planned {
-  /** What happens at the same time. */
+  /** The faults that occur at the same time. */
   readonly kinds: readonly string[];
 }
 
-/** Share of the store's faults that hit while a gateway is killed as well. */
+/** The share of the store's faults during which a gateway is killed as well. */
 const TOGETHER_SHARE = 0.2;
 
 /**
- * So many faults, as evenly over the kinds as their number allows, in an order of the seed's.
- * @param gateway kinds that hit a gateway; @param store those that hit the store
+ * Plans `count` faults, distributed over the kinds as evenly as possible, in a random order.
+ * @param gateway kinds of faults of a gateway; @param store kinds of faults of the store
  */
 export function planFaults(
   count: number,
@@ -20,7 +20,7 @@ export function planFaults(
   store: readonly string[],
   random: Random,
 ): Planned[] {
-  // Half of them hit gateways, if the store has any of its own.
+  // Half of the faults are those of gateways, if the store has faults of its own.
   const kinds = store.length === 0 ? gateway : [...store, ...Array.from(store, (_, i) => pick(gateway, i))];
   const plan: Planned[] = [];
   for (let left = count; left > 0; ) {
@@ -35,7 +35,7 @@ export function planFaults(
   return plan;
 }
 
-/** Faults of gateways, by kind. */
+/** The faults of gateways, by kind. */
 export function gatewayFaults(fleet: Fleet): ChaosStore["faults"] {
   const one = (random: Random): number => Math.floor(random() * fleet.size);
   return {
@@ -44,7 +44,7 @@ export function gatewayFaults(fleet: Fleet): ChaosStore["faults"] {
       await fleet.kill(number);
       await fleet.start(number);
     },
-    // Down for a while, in which the store may change under it.
+    // The gateway is down for a while, in which the store may change.
     gateway_outage: async (random) => {
       const number = one(random);
       await fleet.kill(number);
@@ -55,7 +55,7 @@ export function gatewayFaults(fleet: Fleet): ChaosStore["faults"] {
   };
 }
 
-/** Runs what happens together, and resolves when all of it is whole again. */
+/** Runs the faults of one step together, and resolves when everything has recovered. */
 export async function strike({ kinds }: Planned, faults: Readonly<Record<string, Fault>>, random: Random) {
   await Promise.all(kinds.map((kind) => (faults[kind] as Fault)(random)));
 }

@@ -1,4 +1,7 @@
-/** What a soak leaves behind: ledgers, holds, journals, and what the gateway's own audit says. The judge compares them. */
+/**
+ * What a chaos run leaves: ledgers, holds, journals, and the result of the gateway's own audit. The judge compares
+ * them.
+ */
 import { execFile } from "node:child_process";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -17,7 +20,7 @@ export interface Remains {
   readonly accounts: readonly ChaosAccount[];
   readonly truth: Truth;
   readonly payments: readonly Payment[];
-  /** The least that anybody saw each account have to spend. */
+  /** The lowest available amount of each account that was read during the run. */
   readonly lowest: ReadonlyMap<string, bigint>;
   readonly holding: readonly ChaosAccount[];
   readonly leftOver: Readonly<Record<string, number>>;
@@ -34,7 +37,7 @@ export async function judgeRemains(gateway: GatewayProcess, remains: Remains): P
   }
   const findings = judge({
     requests: requestsOf(truth, remains.accounts),
-    // What broke before its answer had begun may have been charged, once each.
+    // A request that broke off before its response began may have been charged, at most once.
     unnamed: truth.begun - truth.answered.size - truth.refused.size - truth.unfinished.size,
     payments: payments.map((payment) => ({ ...payment, isPromised: true })),
     accounts,
@@ -68,7 +71,7 @@ interface ShownFunds {
   readonly entitlements: readonly { readonly held_usd: string }[];
 }
 
-/** Accounts of which something is held, by balance or card. */
+/** The accounts with holds, from the balance or a card. */
 export async function holding(gateway: GatewayProcess, accounts: readonly ChaosAccount[]): Promise<ChaosAccount[]> {
   const found: ChaosAccount[] = [];
   for (const account of accounts) {
@@ -83,7 +86,7 @@ export interface Journals {
   readonly deadLetters: number;
 }
 
-/** What the journals of these gateways still owe, by their metrics. */
+/** The unsettled charges in the journals of these gateways, by their metrics. */
 export async function journalsOf(gateways: readonly GatewayProcess[]): Promise<Journals> {
   const pages = await Promise.all(
     gateways.map(async ({ adminUrl }) => {
@@ -97,7 +100,10 @@ export async function journalsOf(gateways: readonly GatewayProcess[]): Promise<J
   return { unsettled: sumOf("journal_unsettled") + sumOf("unrecorded_charges"), deadLetters: sumOf("dead_letters") };
 }
 
-/** `tollgate ledger verify`, as an operator runs it. @returns accounts that do not balance, and what it says of them. */
+/**
+ * Runs `tollgate ledger verify` as an operator does. @returns the number of accounts that do not balance, and the
+ * output for them.
+ */
 export async function verifyLedgers({ adminUrl }: GatewayProcess): Promise<{ unbalanced: number; words: string }> {
   const env = { ...process.env, TOLLGATE_ADMIN_URL: adminUrl, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
   const run = promisify(execFile)(process.execPath, [MAIN, "ledger", "verify", "--json"], { env, maxBuffer: 2 ** 26 });

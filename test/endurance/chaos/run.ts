@@ -1,6 +1,6 @@
 /**
  * `npm run chaos`: real gateways and real Redis servers under kills, freezes and failovers, on every form of the store.
- * Prints one JSON line per form and ends with status 1 when anything was lost, doubled, invented or left over.
+ * Prints one JSON line per form, and exits with status 1 if anything was lost, doubled, invented or left over.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   };
   ensureSystemPackages();
   const onSignal = (signal: NodeJS.Signals): void => {
-    // A second signal ends it at once; what it has started ends with it.
+    // A second signal ends the run at once, with the processes that it has started.
     if (aborted.signal.aborted) process.exit(130);
     aborted.abort(new Error(`stopped by ${signal}`));
   };
@@ -84,7 +84,7 @@ else {
     const isUsage = error instanceof TypeError && error.message.startsWith("--");
     console.error(isUsage ? `${error.message}\n${USAGE}` : error);
     process.exitCode = isUsage ? 2 : 1;
-    // A fault that was under way may have started a process after the end; it ends with this one.
+    // A fault in progress may have started a process after the end. It ends with this process.
     if (aborted.signal.aborted) process.exit(130);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A soak of one form of the store: gateways as processes of their own, clients, faults by a plan; then everything is
- * whole again, every gateway takes up its journal, and the answers that clients got are compared with the ledgers.
+ * A chaos run on one form of the store: gateways as separate processes, clients, and planned faults. Then everything
+ * recovers, every gateway replays its journal, and the answers that clients got are compared with the ledgers.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,20 +31,20 @@ export const ALL_FORMS = Object.keys(FORMS) as readonly Form[];
 
 export interface SoakOptions {
   readonly form: Form;
-  /** Full answers to get; the faults are spread over them. */
+  /** The number of complete answers to wait for. The faults are distributed over them. */
   readonly requests: number;
   readonly faults: number;
   readonly seed: number;
-  /** The longest that clients ask, even if few answers have come by then. */
+  /** The maximum time of the traffic, even if few answers have come by then. */
   readonly seconds: number;
   readonly clients: number;
-  /** Whether to wait for the end of holds that killed gateways have left: a minute and more. */
+  /** Whether to wait until the holds of killed gateways expire, which takes more than a minute. */
   readonly untilHoldsEnd: boolean;
-  /** Called with every fault as it begins. */
+  /** Called at the beginning of every fault. */
   readonly onFault?: (kinds: readonly string[], answered: number) => void;
 }
 
-/** Findings of the judge that the line names one by one. */
+/** Findings of the judge that have their own member in the report. */
 const NAMED = [
   "missing",
   "double",
@@ -60,7 +60,7 @@ const NAMED = [
 export interface Report extends Readonly<Record<(typeof NAMED)[number], number>> {
   readonly store: Form;
   readonly seed: number;
-  /** Requests answered to the last byte. */
+  /** Requests that were answered completely. */
   readonly requests: number;
   readonly refused: number;
   readonly broken: number;
@@ -73,9 +73,9 @@ export interface Report extends Readonly<Record<(typeof NAMED)[number], number>>
   readonly out_of_balance: number;
   readonly unsettled: number;
   readonly dead_letters: number;
-  /** Accounts of which something is held when all is over; undefined when that was not waited for. */
+  /** Accounts that still have holds at the end; undefined if the run did not wait for it. */
   readonly holds_left: number | undefined;
-  /** Everything else that the judge has found. */
+  /** The number of all other findings of the judge. */
   readonly other: number;
   readonly seconds: number;
 }
@@ -83,18 +83,18 @@ export interface Report extends Readonly<Record<(typeof NAMED)[number], number>>
 export interface Outcome {
   readonly report: Report;
   readonly good: boolean;
-  /** What is wrong, for a person. */
+  /** Descriptions of what is wrong, for people. */
   readonly details: readonly string[];
 }
 
-/** When the faults of a stretch do not come by answers, because an outage lets none through, they come by time. */
+/** If an outage lets no answers through, the next fault begins after this time. */
 const FAULT_WAIT_MAX_MS = 10_000;
 const LOOK_PAUSE_MS = 500;
 const SETTLE_MAX_MS = 60_000;
-/** The first of the journal's own verifications (settle/journal/verify.ts) has been over everything. */
+/** By then the journal's first verification (settle/journal/verify.ts) has checked everything. */
 const VERIFIED_AFTER_MS = 35_000;
 
-/** Runs one soak and cleans up after it. @param aborted ends it early; it then rejects. */
+/** Runs one chaos test and cleans up afterwards. @param aborted ends it early; it then rejects. */
 export async function soak(options: SoakOptions, aborted?: AbortSignal): Promise<Outcome> {
   aborted?.throwIfAborted();
   await using scene = await prepare(options);
@@ -111,7 +111,7 @@ export async function soak(options: SoakOptions, aborted?: AbortSignal): Promise
   const watching = watchFunds(fleet, scene.random(2), stopped);
   const work = Promise.all([...clients, paying, watching]);
   const faults = await Promise.race([underFaults(scene, options, stopped), work.then(() => ({}))]).finally(() => {
-    // The last kill falls into full traffic.
+    // The last kill happens under full traffic.
     if (stopped.now) return;
     return fleet.killAll().finally(stop);
   });
@@ -130,9 +130,9 @@ interface Scene extends AsyncDisposable {
   readonly accounts: readonly ChaosAccount[];
   readonly truth: Truth;
   readonly traffic: Traffic;
-  /** Resolves when so many requests have been answered, or `limitMs` is over. */
+  /** Resolves after `wanted` answers, or after `limitMs`. */
   untilAnswered(wanted: number, limitMs: number): Promise<void>;
-  /** A generator for one purpose. */
+  /** A random generator for one purpose. */
   random(purpose: number): () => number;
 }
 
@@ -157,7 +157,7 @@ async function prepare({ form, seed }: SoakOptions): Promise<Scene> {
   let onAnswer = (): void => {};
   const untilAnswered = async (wanted: number, limitMs: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    // Not to be waited for once the soak has been interrupted.
+    // The timer must not delay the exit after an interrupt.
     const timer = setTimeout(resolve, Math.max(0, limitMs)).unref();
     onAnswer = () => {
       if (truth.answered.size >= wanted) resolve();
@@ -173,7 +173,7 @@ async function prepare({ form, seed }: SoakOptions): Promise<Scene> {
   return { store, fleet, accounts, truth, traffic, untilAnswered, random, [Symbol.asyncDispose]: dispose };
 }
 
-/** Strikes by the plan while clients ask; resolves with what was done once enough has been answered. */
+/** Runs the planned faults under traffic. Resolves with the number of faults of each kind after enough answers. */
 async function underFaults(
   scene: Scene,
   { faults: count, requests, seconds, onFault }: SoakOptions,
@@ -207,7 +207,7 @@ interface Ended {
   readonly unbalanced: { readonly unbalanced: number; readonly words: string };
 }
 
-/** Waits until nothing is owed, missing or held, or the time for it is over; then judges. */
+/** Waits until nothing is unsettled, missing or held, or until the time limit, and then judges. */
 async function whole(
   scene: Scene,
   seen: { readonly payments: readonly Payment[]; readonly lowest: ReadonlyMap<string, bigint> },
@@ -231,12 +231,12 @@ async function whole(
       return { judgement, ...journals, holding: untilHoldsEnd ? held.length : undefined, unbalanced };
     }
     await lasting(LOOK_PAUSE_MS);
-    // A hold that is over goes with the account's next admission.
+    // An expired hold is removed by the account's next admission.
     if (nowMs >= startedMs + HOLD_LIFE_MS) await Promise.all(held.map((account) => traffic.ask(account)));
   }
 }
 
-/** Whether a finding may come right with time: what is on its way to the store is not there yet. */
+/** Whether a finding may disappear with time, because a charge or payment is still on its way to the store. */
 function mayPass({ kind }: Finding): boolean {
   return PASSING.has(kind);
 }
@@ -265,7 +265,7 @@ function outcomeOf(parts: {
   fleet.read();
   const counts = countsOf(findings);
   const named = Object.fromEntries(NAMED.map((kind) => [kind, counts[kind]])) as Record<(typeof NAMED)[number], number>;
-  // Reported under names of their own.
+  // These have their own members in the report.
   const apart = counts.left_over + counts.held;
   const report: Report = {
     store: options.form,

@@ -1,6 +1,6 @@
 /**
- * Clients that ask one thing after another over connections that are kept, accept every refusal that an outage
- * explains, and record their answers outside of the gateways. Some leave in the middle of a stream.
+ * Clients that send one request after another over kept-alive connections, accept every refusal that an outage
+ * explains, and record their answers outside the gateways. Some disconnect in the middle of a stream.
  */
 import { Agent, request } from "undici";
 import type { ChaosAccount } from "./accounts.ts";
@@ -8,28 +8,30 @@ import { INPUT_NANO, MULTIPLIERS, OUTPUT_NANO } from "./config.ts";
 import type { Fleet } from "./fleet.ts";
 import { between, lasting, type Random } from "./stores/store.ts";
 
-/** An answer that a client has had to its last byte. */
+/** An answer that a client has received completely. */
 export interface Answered {
   readonly account: string;
-  /** What its own usage says that it costs, nano-dollars. */
+  /** Its cost according to its usage, nano-dollars. */
   readonly cost: bigint;
 }
 
 /** The answers that clients got, by request id. */
 export interface Truth {
   readonly answered: Map<string, Answered>;
-  /** Requests that were refused: they may not cost anything. */
+  /** Requests that were refused, which must not be charged. */
   readonly refused: Set<string>;
-  /** Who sent the requests whose answer began and was not read to its end: cut by a fault, or left by the client. */
+  /**
+   * The accounts of requests whose answer began and was not read to its end: cut by a fault, or ended by the client.
+   */
   readonly unfinished: Map<string, string>;
   /** Refusals by status and cause. */
   readonly refusals: Record<string, number>;
-  /** Answers that no fault explains; a few of them. */
+  /** Answers that no fault explains, shortened. */
   readonly unexpected: string[];
   begun: number;
-  /** Streams that the client has left. */
+  /** Streams that the client has ended. */
   left: number;
-  /** Requests whose connection, or stream, broke. */
+  /** Requests whose connection or stream broke. */
   cut: number;
 }
 
@@ -43,26 +45,26 @@ export interface TrafficParts {
   readonly accounts: readonly ChaosAccount[];
   readonly truth: Truth;
   readonly random: Random;
-  /** Called after every full answer. */
+  /** Called after every complete answer. */
   readonly onAnswer: () => void;
 }
 
 const TIMEOUT_MS = 15_000;
 const OUTPUT_TOKENS_MAX = 200;
-/** Pauses of a client: between two requests, and after a refusal or a lost connection. */
+/** The pauses of a client: between two requests, and after a refusal or a lost connection. */
 const PACE_MS = 6;
 const REFUSED_PAUSE_MS = 40;
 const STREAMED_SHARE = 0.4;
-/** Share of streams that their client leaves in the middle. */
+/** The share of streams from which the client disconnects. */
 const LEAVING_SHARE = 0.03;
 
-/** Refusals that follow from poor accounts and from faults; any other is a defect. */
+/** Refusals that poor accounts and faults cause. Any other is a defect. */
 const BORNE = new Set(["403 insufficient_balance", "429 concurrency", "503 store_unavailable", "503 overloaded"]);
 
 interface Way {
   readonly path: string;
   readonly model: string;
-  /** What a stream has when it is complete. */
+  /** The end of a complete stream. */
   readonly end: string;
   body(content: string): object;
 }
@@ -98,7 +100,7 @@ export class Traffic {
     this.#parts = parts;
   }
 
-  /** One client, until it is stopped. */
+  /** Runs one client until it is stopped. */
   async client(stopped: { readonly now: boolean }): Promise<void> {
     const { accounts, random } = this.#parts;
     while (!stopped.now) {
@@ -108,7 +110,7 @@ export class Traffic {
     }
   }
 
-  /** One request to any gateway. @returns whether it was answered. */
+  /** Sends one request to any gateway. @returns whether it was answered. */
   async ask(account: ChaosAccount): Promise<boolean> {
     const { fleet, random, truth } = this.#parts;
     const gateway = fleet.at(Math.floor(random() * fleet.size));
@@ -185,7 +187,10 @@ export class Traffic {
   }
 }
 
-/** What the simulated upstream is asked to count: each request its own figures, so that no charge passes for another. */
+/**
+ * The counts that the simulated upstream reports. Each request has its own, so that charges cannot be mistaken for each
+ * other.
+ */
 function wish(usage: { input: number; output: number }): string {
   const counts = { ...usage, cached: 0, cacheWrite: 0, cacheWrite1h: 0, reasoning: 0 };
   return `simulate: ${JSON.stringify({ usage: counts, text: "A few words that come in several pieces.", ignoreLimit: true })}`;

@@ -1,4 +1,4 @@
-/** The lines of one account, read one after the other: each follows from those before it, and nothing is there twice. */
+/** Reads the lines of one account in order: each must follow from those before it, and nothing may be there twice. */
 import type { Report } from "./findings.ts";
 import type { Line } from "./line.ts";
 
@@ -7,15 +7,15 @@ const OWN = /^acct_/;
 export class Chain {
   readonly #account: string;
   readonly #once = new Set<string>();
-  /** How the double entry calls the account: as the first of its lines does. */
+  /** The account's name in the double entries, taken from its first line. */
   #id: string | undefined;
-  /** The last line's number, and what all lines sum up to. */
+  /** The number of the last line, and the sum of all lines. */
   seq = 0;
   balance = 0n;
   spent = 0n;
   topped = 0n;
 
-  /** @param account as findings name it. */
+  /** @param account the account's name in findings. */
   constructor(account: string) {
     this.#account = account;
   }

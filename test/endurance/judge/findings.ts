@@ -1,6 +1,6 @@
-/** What the judge can find, each with one name in all runs. */
+/** All kinds of findings of the judge. Each has the same name in all runs. */
 
-/** Kinds of findings, and what each means. */
+/** The kinds of findings and their meanings. */
 export const FINDINGS = {
   missing: "a request that owes a charge has none",
   double: "a charge beyond the first one of a request",
@@ -36,21 +36,21 @@ export type FindingKind = keyof typeof FINDINGS;
 
 export interface Finding {
   readonly kind: FindingKind;
-  /** For a person. */
+  /** A description for people. */
   readonly what: string;
 }
 
 /** Called with each finding. */
 export type Report = (kind: FindingKind, what: string) => void;
 
-/** How many there are of each kind. */
+/** The number of findings of each kind. */
 export function countsOf(findings: readonly Finding[]): Record<FindingKind, number> {
   const counts = Object.fromEntries(Object.keys(FINDINGS).map((kind) => [kind, 0])) as Record<FindingKind, number>;
   for (const { kind } of findings) counts[kind]++;
   return counts;
 }
 
-/** For a person: of each kind no more than so many. */
+/** Descriptions for people, of each kind at most `most`. */
 export function wordsOf(findings: readonly Finding[], most = 20): string[] {
   const byKind = Map.groupBy(findings, ({ kind }) => kind);
   return [...byKind].flatMap(([kind, some]) => some.slice(0, most).map(({ what }) => `${kind}: ${what}`));

@@ -1,28 +1,33 @@
 /**
- * The one judge of all endurance tests: what clients and operators saw of a run, against the ledgers and the log that it
- * left. Each run describes what was seen in these plain words, so that what is demanded of one is demanded of all.
+ * The judge of all endurance tests. It compares what clients and operators saw of a run with the ledgers and the log
+ * that it left. Each run describes what was seen in these types, so that all runs are held to the same rules.
  */
 import { Chain } from "./chain.ts";
 import type { Finding, Report } from "./findings.ts";
 import type { Line } from "./line.ts";
 
-/** What a request may cost. */
+/** What a request must or may cost. */
 export interface Owed {
-  /** Charges that are right, with what was absorbed above the hold; `any`: what the line's own counts and prices give. */
+  /**
+   * The correct charges, including what was absorbed above the hold. With `any`, the line's own counts and prices
+   * decide.
+   */
   readonly amounts: ReadonlySet<bigint> | "any";
-  /** Whether it may as well cost nothing. */
+  /** Whether it may also cost nothing. */
   readonly mayBeFree: boolean;
-  /** The amounts hold only where the upstream's count is the bill: a client that was given an estimate cannot tell. */
+  /**
+   * The amounts apply only if the upstream's count was billed. A client that got an estimate cannot know the charge.
+   */
   readonly unlessEstimated?: boolean;
-  /** What the operator bears, but for what was above the hold; undefined: not known. */
+  /** What the operator absorbs, except for amounts above the hold; undefined if not known. */
   readonly absorbed?: bigint;
 }
 
-/** Refused, or never charged: it has to be free. */
+/** Refused, or never charged: it must cost nothing. */
 export const NOTHING: Owed = { amounts: new Set(), mayBeFree: true };
-/** Nobody saw its end. */
+/** Its end is not known. */
 export const UNKNOWN: Owed = { amounts: "any", mayBeFree: true };
-/** Answered, by figures that the client does not have. */
+/** Answered, and charged by counts that the client does not have. */
 export const SOMETHING: Owed = { amounts: "any", mayBeFree: false };
 
 /** Exactly this amount. */
@@ -30,24 +35,24 @@ export function exactly(amount: bigint): Owed {
   return { amounts: new Set([amount]), mayBeFree: false };
 }
 
-/** One request as it was seen from outside. */
+/** One request as seen from outside. */
 export interface SeenRequest {
-  /** As the ledger's lines refer to it. */
+  /** The id in the ledger's lines. */
   readonly id: string;
-  /** Who asked; undefined where that is not known. */
+  /** The account that sent it; undefined if not known. */
   readonly account?: string | undefined;
   readonly owed: Owed;
-  /** The HTTP status that its client got; undefined when none came. */
+  /** The HTTP status that its client got; undefined if it got none. */
   readonly status?: number | undefined;
-  /** What has to pay, if anything does. */
+  /** Whether the balance or a card must pay, if anything is charged. */
   readonly paidBy?: "card" | "balance" | undefined;
-  /** False: no upstream was asked. */
+  /** False if no upstream was called. */
   readonly attempted?: boolean;
-  /** Input prices, nano-dollars per million tokens, that were in force while it ran; undefined: not looked at. */
+  /** The input prices that were in force while it ran, nano-dollars per million tokens; undefined if not checked. */
   readonly inputPrices?: ReadonlySet<bigint>;
-  /** What nothing explains in the answer itself. */
+  /** Properties of the answer itself that nothing explains. */
   readonly unexpected?: readonly string[];
-  /** For a person who looks into a finding. */
+  /** Details for people who investigate a finding. */
   readonly facts?: unknown;
 }
 
@@ -55,50 +60,56 @@ export interface SeenRequest {
 export interface SeenPayment {
   readonly account: string;
   readonly id: string;
-  /** Negative where it was taken from the account. */
+  /** Negative if it was taken from the account. */
   readonly amount: bigint;
-  /** Whether it must be there: it was acknowledged, and nobody was told that it is gone. */
+  /** Whether it must be there: it was acknowledged, and its loss was not reported. */
   readonly isPromised: boolean;
 }
 
-/** One account when all is over. */
+/** One account at the end of the run. */
 export interface AccountAtEnd {
   readonly name: string;
-  /** Its whole ledger, oldest line first; undefined when the account is not there. */
+  /** Its whole ledger, oldest line first; undefined if the account does not exist. */
   readonly lines: readonly Line[] | undefined;
-  /** Whether it may be gone. */
+  /** Whether it may be missing. */
   readonly mayBeGone?: boolean;
-  /** What the product's own audit says against it. */
+  /** The findings of the product's own audit. */
   readonly audit?: readonly string[];
-  /** What is still held, in words; empty when nothing is; undefined when that was not waited for. */
+  /** A description of remaining holds; empty if there are none; undefined if the run did not wait for it. */
   readonly held?: string | undefined;
-  /** The least balance, or balance less holds, that anybody saw while the run went on. */
+  /** The lowest balance, or balance less holds, that was read during the run. */
   readonly lowest?: bigint | undefined;
 }
 
-/** What the gateway's log says of one request. */
+/** The gateway's log line of one request. */
 export interface LoggedRequest {
   readonly id: string;
   readonly status: unknown;
-  /** How its stream ended; undefined for one that was no stream. */
+  /** How its stream ended; undefined if it was not a stream. */
   readonly end: string | undefined;
   readonly charged: bigint | undefined;
 }
 
-/** A run, and what is left of it. */
+/** A run and what it left. */
 export interface Run {
   readonly requests: Iterable<SeenRequest>;
-  /** Requests whose clients never learned the id: so many more may be in log and ledgers. `any`: not counted. */
+  /**
+   * The number of requests whose clients never got the id. At most that many others may be in the log and the ledgers.
+   * `any`: not counted.
+   */
   readonly unnamed: number | "any";
   readonly payments: Iterable<SeenPayment>;
   readonly accounts: Iterable<AccountAtEnd>;
-  /** Undefined where processes were killed that had not written all of it. */
+  /** Undefined if processes were killed before they had written all of it. */
   readonly log?: readonly LoggedRequest[];
-  /** Charges that were given up, by request, with the reason. */
+  /** Charges that became dead letters, by request, with the reason. */
   readonly deadLetters?: Iterable<readonly [id: string, reason: string]>;
-  /** What has to be zero when all is over, by name. */
+  /** Numbers that must be zero at the end, by name. */
   readonly leftOver?: Readonly<Record<string, number>>;
-  /** Whether upstreams of this run never count more than was held, so that a cut answer keeps to its hold as well. */
+  /**
+   * Whether upstreams of this run never count more than was held, so that the charge of a cut answer is also within the
+   * hold.
+   */
   readonly countsStayInHold?: boolean;
 }
 
@@ -126,10 +137,10 @@ export function judge(run: Run): Finding[] {
   return findings;
 }
 
-/** What the ledgers say of one request. */
+/** What the ledgers contain about one request. */
 interface Entry {
   readonly account: string;
-  /** Undefined when only something was absorbed. */
+  /** Undefined if only an amount was absorbed. */
   charge: Line | undefined;
   overHold: bigint;
   absorbed: bigint;
@@ -137,7 +148,7 @@ interface Entry {
 
 interface Ledgers {
   readonly entries: ReadonlyMap<string, Entry>;
-  /** By account and id, what was paid in. */
+  /** Payments, by account and id. */
   readonly payments: ReadonlyMap<string, bigint>;
 }
 
@@ -161,7 +172,7 @@ function readLedgers(accounts: Iterable<AccountAtEnd>, report: Report): Ledgers 
   return { entries, payments };
 }
 
-/** What no client paid of a charge, for want of funds or since the answer broke off. */
+/** Parts of a charge that no client paid, for lack of funds or because the answer broke off. */
 const OVER_HOLD: ReadonlySet<string> = new Set(["absorbed:over_hold", "absorbed:cut_over_hold"]);
 
 function addCharge(account: string, line: Line, entries: Map<string, Entry>, report: Report): void {
@@ -184,7 +195,7 @@ function readLog(log: readonly LoggedRequest[], report: Report): Map<string, Log
   return logged;
 }
 
-/** What was taken from the client, and what it could not pay. */
+/** What was taken from the client, plus what it could not pay. */
 function totalOf({ charge, overHold }: Entry): bigint | undefined {
   return charge && charge.amount + overHold;
 }
@@ -213,7 +224,7 @@ function judgeAmount(owed: Owed, total: bigint | undefined, estimated: boolean, 
   wrong(isFree ? "charged_refusals" : "wrong_amount", `is charged ${total}, and owes ${words || "what it was told"}`);
 }
 
-/** Whether the bill may be an estimate: by the ledger, or by a log that has the end of the stream. */
+/** Whether the bill may be an estimate, according to the ledger or to a log with the end of the stream. */
 function isEstimated(entry: Entry | undefined, logged: LoggedRequest | undefined): boolean {
   if (logged?.end !== undefined && logged.end !== "complete") return true;
   return entry?.charge?.bill?.counted !== "upstream";
@@ -233,7 +244,7 @@ function judgeCharge(seen: SeenRequest, entry: Entry, { debit, amount, bill }: L
   }
 }
 
-/** A charge by itself, whoever asked. */
+/** Checks a charge on its own, without the client's view. */
 function judgeEntry(id: string, entry: Entry, { countsStayInHold }: Run, report: Report): void {
   const { charge } = entry;
   const total = totalOf(entry);
@@ -246,7 +257,7 @@ function judgeEntry(id: string, entry: Entry, { countsStayInHold }: Run, report:
   const { worth, hold, counted, ended } = bill;
   const isCounted = counted === "upstream";
   const owed = worth === undefined || isCounted || worth < hold ? worth : hold;
-  // A card without a quota pays for everything, and no amount is taken from it.
+  // A card without a quota pays everything, and no amount is taken from it.
   const isCovered = charge.debit.startsWith("ent_") && total === 0n;
   if (owed !== undefined && total !== owed && !isCovered) {
     report("not_its_worth", `the charge of request ${id} is ${total}; its counts and prices give ${owed}`);
@@ -263,7 +274,7 @@ function compareStatus(seen: SeenRequest, logged: LoggedRequest | undefined, rep
   }
 }
 
-/** Compares log and ledgers, regardless of what clients saw. */
+/** Compares log and ledgers, without the clients' view. */
 function compareCharges(
   entries: ReadonlyMap<string, Entry>,
   logged: ReadonlyMap<string, LoggedRequest>,

@@ -1,4 +1,4 @@
-/** A ledger line as the judge reads it, whether it comes from the store or from the admin API. */
+/** A ledger line as the judge reads it, from the store or from the admin API. */
 import type { LedgerLine } from "../../../src/store/records.ts";
 import { parseUsd } from "../../../src/values/money.ts";
 
@@ -7,31 +7,31 @@ export interface Line {
   readonly kind: string;
   readonly debit: string;
   readonly credit: string;
-  /** Nano-dollars, as are all amounts here. */
+  /** Nano-dollars, like all amounts here. */
   readonly amount: bigint;
   /** The account's balance after this line. */
   readonly balance: bigint;
   readonly reference: string;
-  /** What the line was computed from; undefined for lines that are no charge. */
+  /** The data from which the line was computed; undefined for lines that are not charges. */
   readonly bill: Bill | undefined;
 }
 
 export interface Bill {
   readonly hold: bigint;
-  /** `complete`, or why the answer was cut. */
+  /** `complete`, or the reason why the answer was cut. */
   readonly ended: string;
   /** `upstream`, or how the tokens were estimated. */
   readonly counted: string;
   /** Nano-dollars per million input tokens. */
   readonly inputPrice: bigint;
-  /** What the counts cost at the prices beside them; undefined where calls of tools are priced, which are not in it. */
+  /** The price of the counts; undefined if calls of tools are priced, which it does not include. */
   readonly worth: bigint | undefined;
 }
 
-/** Counts and prices of a charge: a ledger line's memo, or `usage` of the admin API. */
+/** Counts and prices of a charge: the memo of a ledger line, or `usage` of the admin API. */
 export type Memo = Readonly<Record<string, unknown>>;
 
-/** A line of the store. @param reference how clients know the request, where that is not how the store does. */
+/** A line of the store. @param reference the request id that clients know, if the store has another one. */
 export function lineOf(line: LedgerLine, reference: string = line.reference): Line {
   const { seq, kind, debit, credit, amount, balance, memo } = line;
   const isCharge = (kind === "usage" || kind === "absorbed") && memo !== "";
@@ -51,12 +51,12 @@ export interface ShownLine {
   readonly usage: Memo | null;
 }
 
-/** A line of the admin API. @throws RangeError when it has no amount. */
+/** A line of the admin API. @throws RangeError if it has no amount. */
 export function shownLineOf({ usd, balance_usd, usage, ...line }: ShownLine): Line {
   return { ...line, amount: nano(usd), balance: nano(balance_usd), bill: usage ? billOf(usage) : undefined };
 }
 
-/** Reads the whole ledger of an account, oldest line first. @param get asks the admin API. */
+/** Reads the whole ledger of an account, oldest line first. @param get sends a request to the admin API. */
 export async function shownLedger<L extends ShownLine>(
   name: string,
   get: (path: string) => Promise<{ readonly items: readonly L[]; readonly next: number | null }>,
@@ -70,7 +70,7 @@ export async function shownLedger<L extends ShownLine>(
   return lines;
 }
 
-/** Computes a charge from nothing but its memo: tokens times prices times multiplier, one division, half up. */
+/** Computes a charge from its memo alone: tokens times prices times multiplier, one division, rounded half up. */
 export function worthOf(memo: Memo): bigint {
   const part = (count: string, price: string) => BigInt(memo[count] as number) * BigInt(memo[price] as string);
   const weighed =

@@ -1,4 +1,7 @@
-/** A judge that sees nothing would pass every run: each kind of wrong, put into books that are right, is found by its name. */
+/**
+ * A judge that finds nothing would pass every run. So each kind of error is put into correct books, and must be found
+ * by its name.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { FINDINGS, type FindingKind } from "./findings.ts";
@@ -10,7 +13,7 @@ const COST = 120n;
 const PRICE = 1_000n;
 const BILL = { hold: HOLD, ended: "complete", counted: "upstream", inputPrice: PRICE, worth: COST };
 
-/** An account that was paid 1000, asked one thing for 120, was given a card and was refused once. */
+/** An account that got 1000, sent one request for 120, got a card and was refused once. */
 interface Books {
   topup: Line;
   charge: Line;
@@ -62,7 +65,7 @@ function kindsFoundIn(spoil: (books: Books) => Partial<Books> | undefined): Set<
   return new Set(findings.map(({ kind }) => kind));
 }
 
-/** The same charge once more, with its money. */
+/** The same charge a second time, also subtracted from the balance. */
 const again = (books: Books, members: Partial<Line> = {}): Partial<Books> => ({
   more: [{ ...books.charge, seq: 3, balance: 760n, ...members }],
 });
@@ -101,17 +104,17 @@ const SPOILT: Readonly<Record<FindingKind, (books: Books) => Partial<Books> | un
   unexpected: ({ answered }) => ({ answered: { ...answered, unexpected: ["a stream without an end"] } }),
 };
 
-test("nothing is found in books that are right", () => {
+test("correct books give no finding", () => {
   assert.deepEqual([...kindsFoundIn(() => undefined)], []);
 });
 
 for (const [kind, means] of Object.entries(FINDINGS) as [FindingKind, string][]) {
-  test(`${kind}: ${means}`, () => {
+  test(`the judge finds ${kind}: ${means}`, () => {
     assert.ok(kindsFoundIn(SPOILT[kind]).has(kind), `found: ${[...kindsFoundIn(SPOILT[kind])]}`);
   });
 }
 
-test("an estimate is no wrong amount where the client was told one, and is where it was told the upstream's count", () => {
+test("an estimate may differ from what the client computed only if the client got an estimate, too", () => {
   const estimated = (owed: SeenRequest["owed"]) => (books: Books) => ({
     charge: { ...books.charge, bill: { ...BILL, counted: "estimate" } },
     answered: { ...books.answered, owed },
@@ -120,7 +123,7 @@ test("an estimate is no wrong amount where the client was told one, and is where
   assert.deepEqual([...kindsFoundIn(estimated(exactly(99n)))], ["wrong_amount"]);
 });
 
-test("what a poor account could not pay is owed all the same, and a card without a quota pays with nothing", () => {
+test("the unpaid part of a charge counts as charged, and a card without a quota pays without an amount", () => {
   const overHold = line(3, {
     kind: "absorbed",
     debit: "absorbed:over_hold",

@@ -1,6 +1,6 @@
 /**
- * What must be true of an account after every single operation: docs/failure-model.md invariants 1, 3, 7 and 8, and
- * that no request, payment or code is in the ledger twice (4, 10, 11). Reads only the lines that are new.
+ * Checks what must be true of an account after every operation: docs/failure-model.md invariants 1, 3, 7 and 8, and
+ * that no request, payment or code is in the ledger twice (4, 10, 11). Reads only the new lines.
  */
 import type { Row } from "../../../src/store/embedded/database/database.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
@@ -9,7 +9,7 @@ import type { Line } from "../judge/line.ts";
 import { INVARIANTS } from "./invariants.ts";
 import type { Replica } from "./replica.ts";
 
-/** A statement about one account that does not hold; `invariant` is its number in the table of invariants. */
+/** A violated rule of one account. `invariant` is its number in the table of invariants. */
 export interface Violation {
   readonly invariant: number;
   readonly what: string;
@@ -23,12 +23,12 @@ export class Books {
     this.#replica = replica;
   }
 
-  /** The store has lost the end of its history: lines that were read may be gone. */
+  /** Forgets what was read, because the store has lost the end of its history. */
   reset(): void {
     this.#chains.clear();
   }
 
-  /** Everything that is wrong with an account now; nothing when there is none. */
+  /** All violations of an account now; empty if there are none. */
   check(tag: AccountTag): Violation[] {
     const { db } = this.#replica.context;
     const account = db.get("SELECT bal, spent, topped, seq FROM accounts WHERE tag = ?", tag);

@@ -1,4 +1,4 @@
-/** The catalog of the simulated fleet: one model, two groups that pay from the balance, one that pays by card. */
+/** The catalog of the simulated fleet: one model, two groups that pay from the balance, and one that pays by card. */
 import { type Catalog, defaultCapabilities, type Group, type Model } from "../../../src/values/catalog.ts";
 import type { Multiplier, Price } from "../../../src/values/price.ts";
 
@@ -40,7 +40,7 @@ export const MODEL: Model = {
 };
 
 export const GROUPS = ["money", "double", "cards"] as const;
-/** Groups whose requests the balance pays for. */
+/** The groups whose requests are paid from the balance. */
 export const PAYING = ["money", "double"] as const;
 
 function group(name: string, kind: Group["kind"], multiplier: bigint, limits: Partial<Group["limits"]>): Group {

@@ -1,4 +1,7 @@
-/** Chance that a seed decides: each part of the world has a stream of its own, so that a change of one leaves the others. */
+/**
+ * A random generator with a seed. Each part of the simulation has its own stream, so that a change in one part does not
+ * change the others.
+ */
 import { seeded } from "../../unit/settle/rig.ts";
 
 export class Chance {
@@ -18,7 +21,7 @@ export class Chance {
     return new Chance(mixed >>> 0);
   }
 
-  /** True in a share of the cases. */
+  /** True with the given probability. */
   is(share: number): boolean {
     return this.next() < share;
   }
@@ -32,7 +35,7 @@ export class Chance {
     return from + this.next() * (to - from);
   }
 
-  /** Mostly near `from`, now and then far towards `to`: waits and sizes as they are in the world. */
+  /** Mostly near `from` and sometimes far towards `to`, as waits and sizes are in practice. */
   skewed(from: number, to: number): number {
     return from * (to / from) ** (this.next() ** 2);
   }

@@ -1,6 +1,6 @@
 /**
- * One request from admission to settlement, as `src/request/serve.ts` runs it, with an upstream that answers as chance has it.
- * What the client could have seen goes to the truth.
+ * One request from admission to settlement, as `src/request/serve.ts` runs it, with an upstream that answers at random.
+ * What the client could have seen is recorded in the truth.
  */
 import { admit } from "../../../src/admit/admit.ts";
 import type { Permit } from "../../../src/admit/permit.ts";
@@ -32,12 +32,14 @@ export interface ClientParts {
   readonly holdTtlMs: number;
   readonly count: (what: string) => void;
   readonly note: (who: string, what: string) => void;
-  /** Called with the group that a request was admitted in, and when it was asked, so that stale decisions are seen. */
+  /**
+   * Called with the group of an admitted request and the step at which it was sent, to detect decisions on stale data.
+   */
   readonly onAdmitted: (caller: Caller, group: string, askedAtStep: number) => void;
   readonly step: () => number;
 }
 
-/** Ends when the client has its answer; never, when the gateway dies first. */
+/** Resolves when the client has its answer, and never if the gateway dies first. */
 export async function request(caller: Caller, gateway: Running, parts: ClientParts): Promise<void> {
   const { chance, truth } = parts;
   const { clock, charging } = gateway;
@@ -103,7 +105,7 @@ function seenOf(permit: Permit, voided: SettleAsk, gateway: Running): SeenReques
   };
 }
 
-/** What the upstream makes of it: nothing, a whole answer, or one that is cut; noted on the way. */
+/** The upstream's reply: none, complete or cut. It is recorded as it proceeds. */
 async function answer(permit: Permit, seen: SeenRequest, gateway: Running, parts: ClientParts): Promise<Ending> {
   const { chance } = parts;
   const { clock, process } = gateway;
@@ -146,7 +148,7 @@ async function answer(permit: Permit, seen: SeenRequest, gateway: Running, parts
   };
 }
 
-/** A stream whose hold runs low asks for more; what it produces here does not depend on the answer. */
+/** A stream whose hold runs low asks for an extension. Its output here does not depend on the answer. */
 async function extend({ requestId, tag, hold }: Permit, { admin }: Running, { count }: ClientParts): Promise<void> {
   const target = nanoUsd(hold * 2n);
   const answer = await admin.extend({ requestId, tag, target }).catch((error: unknown) => {
@@ -165,7 +167,7 @@ function checkpoint(ask: SettleAsk, seen: SeenRequest, gateway: Running): void {
   tell(ask, seen, gateway, () => gateway.charging.journal.checkpoint(ask));
 }
 
-/** Writes to the journal, and notes whether that went into the file at once. */
+/** Writes to the journal, and records whether the write reached the file at once. */
 function tell<T>(ask: SettleAsk, seen: SeenRequest, { process, writes }: Running, work: () => T): T {
   const word = wordOf(ask);
   seen.told.add(word);

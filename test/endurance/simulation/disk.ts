@@ -1,16 +1,16 @@
 /**
- * A process's view of the simulated disk: calls take time, and end where the process ends. The disk itself, what a crash
- * or a loss of power leaves of it and how its calls fail, is `test/unit/settle/sim-disk.ts`.
+ * A process's view of the simulated disk: calls take time, and never return if the process ends. The disk itself, what
+ * a crash or a power loss leaves of it and how its calls fail, is in `test/unit/settle/sim-disk.ts`.
  */
 import type { Disk, DiskFile } from "../../../src/settle/journal/disk.ts";
 import type { SimDisk } from "../../unit/settle/sim-disk.ts";
 import type { Chance } from "./chance.ts";
 import { DeadError, never, type Process } from "./process.ts";
 
-/** Steps of the file system inside one `create`. */
+/** The file system steps of one `create`. */
 const CREATE_STEPS = 4;
 
-/** How long a call takes, milliseconds: an SSD, with a slow moment now and then. */
+/** The duration of a call, milliseconds, like that of an SSD that is sometimes slow. */
 function callMs(chance: Chance): number {
   return chance.skewed(0.05, 4);
 }
@@ -36,7 +36,7 @@ export function diskOf(process: Process, disk: SimDisk, chance: Chance): Disk {
       },
       async sync() {
         if (!process.touch()) return never();
-        // What was written before the call is covered, and only once it has taken its time.
+        // Covers what was written before the call, and only after the call has taken its time.
         disk.gate = process.sleep(callMs(chance));
         const synced = file.sync();
         disk.gate = undefined;
@@ -55,7 +55,7 @@ export function diskOf(process: Process, disk: SimDisk, chance: Chance): Disk {
     remove: (name) => slowly(() => disk.remove(name)),
     async create(name, bytes) {
       const file = await slowly(() => {
-        // It dies on the way: a part of the steps has been taken.
+        // The process dies during the call, after some of the steps.
         const isLast = !process.touch();
         if (isLast)
           disk.fault = {

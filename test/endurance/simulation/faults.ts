@@ -1,6 +1,6 @@
 /**
- * What goes wrong, by name. A seed has some of these faults and not others, so that rare ones are not drowned by the
- * frequent ones; the letters in the comments are the rows of the failure model.
+ * The faults, by name. A seed uses only some of them, so that frequent ones do not hide rare ones. The letters in the
+ * comments are the rows of the failure model.
  */
 import type { Chance } from "./chance.ts";
 import type { Gateway } from "./gateway.ts";
@@ -14,11 +14,11 @@ export interface FaultParts {
   readonly gateways: readonly Gateway[];
   readonly server: Server;
   readonly weather: Weather;
-  /** The store lives in the gateway's own process and machine. */
+  /** Whether the store is in the gateway's own process and machine. */
   readonly embedded: boolean;
   readonly count: (what: string, by?: number) => void;
   readonly note: (who: string, what: string) => void;
-  /** The store has forgotten something that it had acknowledged. */
+  /** Called when the store has lost something that it had acknowledged. */
   readonly onLoss: () => void;
 }
 
@@ -30,7 +30,7 @@ const HOUR = 3_600_000;
 
 const aGateway = ({ chance, gateways }: FaultParts): Gateway => chance.pick(gateways);
 
-/** Faults of the machines that gateways run on. */
+/** Faults of the gateways' machines. */
 const OF_GATEWAYS: Readonly<Record<string, Fault>> = {
   // A1 to A4
   kill: (parts) => aGateway(parts).process?.die(),
@@ -65,13 +65,13 @@ const OF_GATEWAYS: Readonly<Record<string, Fault>> = {
     const { chance, embedded, server } = parts;
     const gateway = aGateway(parts);
     gateway.machine.skewMs += (chance.is(0.5) ? 1 : -1) * chance.skewed(500, HOUR);
-    // One machine, one clock.
+    // The store is on the same machine, so it has the same clock.
     if (embedded) server.skewMs = gateway.machine.skewMs;
   },
   standstill: ({ scheduler, chance }) => scheduler.leap(chance.skewed(100, 20 * MINUTE)),
 };
 
-/** Faults of a store that is elsewhere, and of the way to it. */
+/** Faults of a remote store and of the network to it. */
 const OF_THE_STORE: Readonly<Record<string, Fault>> = {
   // B3
   store_away(parts) {
@@ -81,15 +81,15 @@ const OF_THE_STORE: Readonly<Record<string, Fault>> = {
       server.away = undefined;
     });
   },
-  // B1, B2: it comes back with everything it had
+  // B1, B2: the store restarts with all its data
   store_restart: (parts) => takeOver(parts, 0),
   // B6, B7: the replica lacks the last moments
   failover: (parts) => takeOver(parts, parts.chance.skewed(5, 5 * SECOND)),
-  // A copy of some time ago
+  // A copy from some time ago
   failover_deep: (parts) => takeOver(parts, parts.chance.skewed(5 * SECOND, 3 * HOUR)),
-  // B12: it comes back with nothing, for an operator to look at
+  // B12: the store restarts empty, and an operator must look at it
   store_emptied: (parts) => takeOver(parts, Number.POSITIVE_INFINITY),
-  // B12: the same, but somebody has a copy of just before and puts it back
+  // B12: the same, but an operator restores a backup from just before
   store_emptied_and_restored(parts) {
     const { server, chance, scheduler, onLoss } = parts;
     const shard = chance.below(server.shards.length);
@@ -135,7 +135,7 @@ function takeOver(parts: FaultParts, windowMs: number, chosen?: number): void {
   });
 }
 
-/** Faults come one after the other until `isOver`. @returns how many of each kind. */
+/** Causes one fault after the other until `isOver`, and counts them by name. */
 export async function bringFaults(parts: FaultParts, isOver: () => boolean): Promise<void> {
   const { chance, scheduler, embedded, count, note } = parts;
   const all = Object.entries(embedded ? OF_GATEWAYS : { ...OF_GATEWAYS, ...OF_THE_STORE });

@@ -1,6 +1,7 @@
 /**
- * One gateway of the fleet: the money path as it is built in production (`src/settle/recovery/charging.ts`, `src/settle/journal/journaled-store.ts`),
- * over the simulated disk, clock and way to the store. It dies, and comes back on what its disk still has.
+ * One gateway of the fleet: the money path as it is built in production (`src/settle/recovery/charging.ts`,
+ * `src/settle/journal/journaled-store.ts`), on a simulated disk, clock and network to the store. After its process
+ * dies, it restarts with what is still on its disk.
  */
 import type { AdmitParts } from "../../../src/admit/admit.ts";
 import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
@@ -31,43 +32,46 @@ export interface GatewayParts {
   readonly scheduler: Scheduler;
   readonly chance: Chance;
   readonly truth: Truth;
-  /** The store as this process has it. */
+  /** The store as this process reaches it. */
   readonly storeFor: (process: Process) => Store;
   readonly storeKind: StoreSettings["kind"];
   readonly bytesMax: number;
   readonly fsync: "group" | "always";
-  /** A number that the test wants to see at the end. */
+  /** Counts something for the test's summary. */
   readonly count: (what: string) => void;
   readonly note: (who: string, what: string) => void;
-  /** The process has ended; the world starts it again. */
+  /** Called when the process has ended. The simulation restarts it. */
   readonly onDeath: (gateway: Gateway, withoutPower: boolean) => void;
 }
 
-/** What a running process offers to clients and operators. */
+/** The interface of a running process for clients and operators. */
 export interface Running {
   readonly process: Process;
   readonly clock: Clock;
   readonly charging: Charging;
   readonly admit: AdmitParts;
-  /** The store as the admin API has it. */
+  /** The store as the admin API uses it. */
   readonly admin: Store;
-  /** Records that are in the journal's file. */
+  /** The number of writes to the journal's file. */
   readonly writes: () => number;
-  /** A client has got the end of its answer. */
+  /** Called when a client has received the end of its answer. */
   readonly onAnswered: () => void;
 }
 
-/** Moments at which everything that is promised must be on the disk: a power loss there spares nothing that only seems to be. */
+/**
+ * Moments at which everything promised must be on the disk. A power loss at such a moment shows what was not really
+ * written.
+ */
 export type Moment = "answered" | "settlement sent";
 
 export class Gateway {
   readonly #parts: GatewayParts;
   readonly machine: MachineClock;
   disk = new SimDisk();
-  /** While it serves. */
+  /** Defined while it serves. */
   running: Running | undefined;
   #process: Process | undefined;
-  /** Whether a disk of its machine has lost what was written to it. */
+  /** Whether a disk of this machine has lost data that was written to it. */
   hasLost = false;
   #withoutPower = false;
   #powerFailsWhen: Moment | undefined;
@@ -79,12 +83,12 @@ export class Gateway {
     this.machine = new MachineClock(parts.scheduler);
   }
 
-  /** Bytes that its disk has room for. */
+  /** The free space of its disk, in bytes. */
   set room(bytes: number) {
     this.disk.room = bytes;
   }
 
-  /** The machine goes dark, and its process with it: now, or at one of its next effects on the world. */
+  /** The machine loses power, and its process dies: now, or at one of its next effects. */
   powerFails(afterEffects = 0): void {
     if (!this.#process) return;
     this.hasLost = true;
@@ -108,19 +112,19 @@ export class Gateway {
     return this.#parts.name;
   }
 
-  /** Whether charges or writes wait for what their accounts lack, as its metrics say, or for the store. */
+  /** Whether charges or writes wait for missing accounts, according to the metrics, or for the store. */
   get isWaiting(): boolean {
     this.#unverified = 0;
     this.running?.charging.measure();
     return this.#unverified > 0 || (this.running?.charging.settler.pending() ?? 0) > 0;
   }
 
-  /** Undefined while it is down; it may not serve yet. */
+  /** Undefined while it is down. A process may exist before it serves. */
   get process(): Process | undefined {
     return this.#process;
   }
 
-  /** Starts a process on what is on the disk. One that cannot start dies. */
+  /** Starts a process on the data of the disk. A process that cannot start dies. */
   start(): void {
     const { name, scheduler, chance, onDeath } = this.#parts;
     const process = new Process(name, scheduler, () => {
@@ -188,7 +192,7 @@ export class Gateway {
     }
   }
 
-  /** A file that is replaced whole: a crash leaves the old one or the new one. */
+  /** A file that is replaced as a whole: a crash leaves the old or the new one. */
   #epochFile(process: Process): EpochFile {
     const slowly = async (): Promise<void> => {
       if (!process.touch()) return never();
@@ -207,7 +211,7 @@ export class Gateway {
     };
   }
 
-  /** As `src/gateway.ts` connects them. */
+  /** Connects the parts as `src/gateway.ts` does. */
   #edges(
     process: Process,
     clock: Clock,
@@ -234,7 +238,7 @@ export class Gateway {
     };
   }
 
-  /** An outsider knows only what the operator's log says, by the events of docs/log.md. */
+  /** An outside observer knows only what the operator's log says, by the events of docs/log.md. */
   #log(process: Process): Log {
     const { truth, count, note, name } = this.#parts;
     const tell = (facts: object, message: string): void => {
@@ -266,7 +270,7 @@ export class Gateway {
 
 const UNREAD = { set: () => {} };
 
-/** Numbers for dashboards are nobody's business here. */
+/** Metrics for dashboards are not checked here. */
 const METRICS = {
   journalUnsettled: UNREAD,
   journalOldest: UNREAD,

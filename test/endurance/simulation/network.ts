@@ -1,7 +1,7 @@
 /**
- * The way from a gateway to the store: packets take time, get lost, come twice or late, and nothing comes through while
- * the store is away. A call behaves as the Redis client does (`src/store/redis/connection/runner.ts`): tried twice within half a
- * second, then its outcome is unknown.
+ * The network between a gateway and the store: packets take time, get lost, are duplicated or late, and nothing passes
+ * while the store is unreachable. A call behaves like that of the Redis client
+ * (`src/store/redis/connection/runner.ts`): it is tried twice within half a second, then its outcome is unknown.
  */
 import { type Store, StoreError } from "../../../src/store/contract.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
@@ -15,13 +15,13 @@ const TRY_MS = 400;
 const PAUSE_MS = 10;
 const TOTAL_MS = 480;
 
-/** Shares of packets; all may change while the world runs. */
+/** Probabilities for a packet. All may change during the run. */
 export interface Weather {
   requestLost: number;
   replyLost: number;
   twice: number;
   late: number;
-  /** How late, milliseconds at most. */
+  /** The maximum delay of a late packet, milliseconds. */
   lateMs: number;
 }
 
@@ -37,7 +37,7 @@ export interface NetworkParts {
 
 type Call = readonly [operation: Operation, values: readonly unknown[]];
 
-/** The store as a process has it. */
+/** The store as a process reaches it over the network. */
 export function remoteStore(process: Process, parts: NetworkParts): Store {
   return storeOf(parts.server, (operation, values) => callTwice(process, [operation, values], parts));
 }
@@ -50,7 +50,7 @@ export function localStore(process: Process, server: Server): Store {
   });
 }
 
-/** What a client of the store knows without asking is answered at once. */
+/** What a client of the store knows without a call is answered at once. */
 function storeOf(server: Server, call: (operation: Operation, values: readonly unknown[]) => Promise<unknown>): Store {
   const epochPartOf = (tag: AccountTag): number => server.partOf(tag);
   const known = new Map<PropertyKey, unknown>([
@@ -60,7 +60,7 @@ function storeOf(server: Server, call: (operation: Operation, values: readonly u
   ]);
   return new Proxy({} as Store, {
     get(_, name) {
-      // A store is no promise.
+      // The store must not look like a promise.
       if (name === "then" || typeof name === "symbol") return undefined;
       if (!known.has(name)) known.set(name, (...values: unknown[]) => call(name as Operation, values));
       return known.get(name);
@@ -111,7 +111,7 @@ function callOnce(process: Process, call: Call, withinMs: number, parts: Network
   });
 }
 
-/** A packet that is under way when another server takes over goes nowhere. */
+/** A packet that is on its way when another server takes over is lost. */
 function deliver([operation, values]: Call, parts: NetworkParts, reply: (outcome: Outcome) => void): void {
   const { server, scheduler } = parts;
   const { term } = server;

@@ -1,9 +1,9 @@
-/** The simulation repeats itself to the last microtask: without that a failing seed would be of no use. */
+/** A simulation is reproducible down to the last microtask. Otherwise a failing seed could not be investigated. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { simulate } from "./simulation.ts";
 
-test("two runs of one seed leave the same trace, and two seeds do not", async () => {
+test("two runs of one seed have the same trace, and different seeds have different traces", async () => {
   const hashes = new Set<string>();
   for (let seed = 1; seed <= 15; seed++) {
     const [first, second] = [await simulate(seed), await simulate(seed)];

@@ -1,6 +1,7 @@
 /**
- * Operators and key owners: they pay, change groups and plans, revoke, make, void and redeem codes, through whichever
- * gateway they reach, and try again with the same ids while they get no answer. One at a time changes one record.
+ * Operators and key owners: they pay, change groups and plans, revoke keys, and create, void and redeem codes through
+ * any gateway that they reach. Without an answer they retry with the same ids. One record is changed by one of them at
+ * a time.
  */
 import { createHash } from "node:crypto";
 import { type Store, StoreError } from "../../../src/store/contract.ts";
@@ -13,7 +14,7 @@ import type { Caller } from "./client.ts";
 import type { Running } from "./gateway.ts";
 import type { SeenCode, Truth } from "./truth.ts";
 
-/** How often an operator without an answer tries again before giving up. */
+/** How often an operator without an answer retries before giving up. */
 const TRIES = 4;
 const BETWEEN_TRIES_MS = 700;
 const HOUR_MS = 3_600_000;
@@ -22,13 +23,13 @@ export interface OperatorParts {
   readonly chance: Chance;
   readonly truth: Truth;
   readonly callers: Caller[];
-  /** A gateway that serves; undefined when none does. */
+  /** Any gateway that serves; undefined if none does. */
   readonly anyGateway: () => Running | undefined;
   readonly sleep: (ms: number) => Promise<void>;
   readonly count: (what: string) => void;
-  /** Whether codes can be redeemed: not where code and account are on two shards. */
+  /** Whether codes can be redeemed, which they cannot if code and account are on two shards. */
   readonly codes: boolean;
-  /** How many changes of servers that lost something there have been. */
+  /** The number of losses of the store so far. */
   readonly losses: () => number;
   readonly step: () => number;
   /** Whether the store's clock has ever been set back. */
@@ -41,14 +42,14 @@ export class Operator {
   readonly #parts: OperatorParts;
   readonly #busy = new Set<string>();
   #count = 0;
-  /** Per key: the group of the last answered change, when, and how many losses there had been. */
+  /** By key: the group of the last acknowledged change, its step, and the number of losses before it. */
   readonly settledGroups = new Map<string, { group: string; step: number; losses: number }>();
 
   constructor(parts: OperatorParts) {
     this.#parts = parts;
   }
 
-  /** Something that somebody does now. */
+  /** Performs one random action. */
   async act(): Promise<void> {
     const { chance, codes } = this.#parts;
     const acts = [
@@ -113,7 +114,7 @@ export class Operator {
     seen.answered = made !== undefined;
   }
 
-  /** Sometimes two accounts try the same code at once. */
+  /** Sometimes two accounts redeem the same code at once. */
   async #redeem(): Promise<void> {
     const { truth, chance } = this.#parts;
     const code = chance.pick([...truth.codes.values(), undefined]);
@@ -132,7 +133,7 @@ export class Operator {
     const code = chance.pick([...truth.codes.values(), undefined]);
     if (code?.voiding !== "none") return;
     code.voiding = "asked";
-    // By itself, or as the void of a batch does it.
+    // Voids a single code, or a batch of one.
     const answer = await this.#insist((store) =>
       this.#count % 2 === 0 ? store.voidCode(code.id) : store.voidCodes([code.id]).then(([one]) => one),
     );
@@ -156,7 +157,7 @@ export class Operator {
     this.#busy.delete(keyId);
     if (!answer?.value) return;
     const { revision } = answer.value;
-    // The store had lost changes, and its clock does not stand above them yet: either may win.
+    // The store had lost changes, and its clock has not passed their revisions yet, so either change may win.
     if (revision <= key.revision) {
       key.contested = this.#parts.clockWentBack();
       count("contested_revisions");
@@ -179,7 +180,7 @@ export class Operator {
     return this.#parts.chance.pick([...this.#parts.truth.accounts.keys()]);
   }
 
-  /** Asks until there is an answer, through another gateway perhaps; undefined when there never is one. */
+  /** Sends the write until it is answered, possibly through another gateway; undefined if it never is. */
   async #insist<T>(ask: (store: Store) => Promise<T>): Promise<Answer<T>> {
     const { anyGateway, sleep, count } = this.#parts;
     for (let tried = 0; tried < TRIES; tried++) {

@@ -1,11 +1,11 @@
 /**
- * A process of the simulated world: it lives, stops for a while, and dies. All that it does to the world goes through
- * `touch`, so that it can die between any two of its effects; code that still runs after its death changes nothing.
+ * A process of the simulation: it lives, stops for a while, and dies. All its effects go through `touch`, so that it
+ * can die between any two of them. Code that still runs after its death changes nothing.
  */
 import type { Clock } from "../../../src/values/time.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** Thrown at the one effect that a process cannot wait for, a write; nobody is left to catch it. */
+/** Thrown by a write, the one effect that a process cannot wait for. No code catches it. */
 export class DeadError extends Error {
   override readonly name = "DeadError";
 }
@@ -17,7 +17,7 @@ export class Process {
   #alive = true;
   #touches = 0;
   #stoppedUntilMs = 0;
-  /** The effect at which it dies, counted from its birth; undefined for none. */
+  /** The number of the effect at which it dies, counted from its start; undefined for none. */
   #diesAt: number | undefined;
 
   constructor(name: string, scheduler: Scheduler, onDeath: () => void) {
@@ -30,7 +30,7 @@ export class Process {
     return this.#alive;
   }
 
-  /** Before each effect on the world: false when there is nobody any more to have it. */
+  /** Called before each effect. Returns false if the process is dead. */
   touch(): boolean {
     if (!this.#alive) return false;
     this.#touches++;
@@ -38,7 +38,7 @@ export class Process {
     return this.#alive;
   }
 
-  /** It dies at its `count`th effect from now on. */
+  /** Makes it die at its `count`th effect from now. */
   dieAfter(count: number): void {
     this.#diesAt = this.#touches + count;
   }
@@ -49,12 +49,12 @@ export class Process {
     this.#onDeath();
   }
 
-  /** SIGSTOP for so long: what reaches it meanwhile waits. */
+  /** SIGSTOP for the given time. What arrives meanwhile waits. */
   stop(ms: number): void {
     this.#stoppedUntilMs = Math.max(this.#stoppedUntilMs, this.#scheduler.nowMs + ms);
   }
 
-  /** Something reaches the process: at once, once it goes on again, or never. */
+  /** Delivers a task to the process: at once, when it continues, or never if it is dead. */
   receive(task: () => void): void {
     if (!this.#alive) return;
     const waitMs = this.#stoppedUntilMs - this.#scheduler.nowMs;
@@ -71,12 +71,12 @@ export class Process {
   }
 }
 
-/** Never comes. */
+/** A promise that never resolves. */
 export function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }
 
-/** A machine's clock: monotonic time is true, the wall clock is off by `skewMs`, which may change. */
+/** A machine's clock: monotonic time is exact, and the wall clock is off by `skewMs`, which may change. */
 export class MachineClock {
   readonly #scheduler: Scheduler;
   skewMs = 0;
@@ -85,7 +85,7 @@ export class MachineClock {
     this.#scheduler = scheduler;
   }
 
-  /** As a process of this machine has it. */
+  /** The clock as a process of this machine sees it. */
   of(process: Process): Clock {
     return {
       monotonicMs: () => this.#scheduler.nowMs,

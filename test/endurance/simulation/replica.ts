@@ -1,7 +1,7 @@
 /**
- * One history of the modelled store: the real embedded store over tables in memory, and the list of operations that led
- * to its state. A failover keeps a prefix of that list and carries it out again on empty tables, each operation at the
- * time at which it happened: prefix consistency, as Redis has it for a slot (docs/failure-model.md invariant 36).
+ * One history of the modelled store: the real embedded store on tables in memory, and the list of operations that led
+ * to its state. A failover keeps a prefix of that list and executes it again on empty tables, each operation at its
+ * original time. This is prefix consistency, as Redis has it for a slot (docs/failure-model.md invariant 36).
  */
 
 import type { AdmitAsk } from "../../../src/store/admission.ts";
@@ -13,7 +13,7 @@ import { embeddedOver } from "../../../src/store/embedded/store.ts";
 
 export type Operation = keyof Store;
 
-/** Operations that change something; the others need not be repeated. */
+/** Operations that change something. The others need not be repeated. */
 const WRITES: ReadonlySet<Operation> = new Set<Operation>([
   "admit",
   "settle",
@@ -44,7 +44,7 @@ const WRITES: ReadonlySet<Operation> = new Set<Operation>([
   "stopEpoch",
   "renewEpoch",
 ]);
-/** Those that the embedded store does not force to the disk. */
+/** Operations that the embedded store does not force to the disk. */
 const LAZY: ReadonlySet<Operation> = new Set<Operation>([
   "admit",
   "settle",
@@ -57,13 +57,13 @@ const LAZY: ReadonlySet<Operation> = new Set<Operation>([
 export interface Done {
   readonly operation: Operation;
   readonly values: readonly unknown[];
-  /** The store's clock, and true time. */
+  /** The store's clock, and exact time. */
   readonly storeMs: number;
   readonly trueMs: number;
   readonly answer: unknown;
 }
 
-/** Tables are costly to make and cheap to empty. */
+/** Tables are expensive to create and cheap to empty, so they are reused. */
 const spare: Database[] = [];
 
 export class Replica {
@@ -98,14 +98,14 @@ export class Replica {
     return answer;
   }
 
-  /** Forgets everything from the `kept`th operation on. @returns what is lost. */
+  /** Forgets everything from operation number `kept` on. @returns the lost operations. */
   async keep(kept: number): Promise<readonly Done[]> {
     const lost = this.#history.slice(kept);
     if (lost.length > 0) await this.become(this.#history.slice(0, kept));
     return lost;
   }
 
-  /** A backup is put in place of what is there. */
+  /** Replaces the data by a backup. */
   async become(again: readonly Done[]): Promise<void> {
     spare.push(this.#db);
     this.#db = emptyTables();
@@ -119,19 +119,19 @@ export class Replica {
     this.#replayedMs = undefined;
   }
 
-  /** What an embedded store has in memory goes with its process. */
+  /** Forgets what an embedded store keeps only in the memory of its process. */
   forgetLive(): void {
     this.#context = this.#newContext();
     this.#store = embeddedOver(this.#context);
   }
 
-  /** How much of its history an embedded store has on the disk for sure: up to its last forced commit. */
+  /** The length of the history that is certainly on an embedded store's disk: up to its last forced commit. */
   forced(): number {
     const index = this.#history.findLastIndex(({ operation }) => !LAZY.has(operation));
     return index + 1;
   }
 
-  /** Gives the tables back. */
+  /** Returns the tables for reuse. */
   dispose(): void {
     spare.push(this.#db);
   }
@@ -142,7 +142,8 @@ export class Replica {
 
   #call(operation: Operation, values: readonly unknown[]): Promise<unknown> {
     const call = this.#store[operation] as (...values: readonly unknown[]) => Promise<unknown>;
-    // To the simulated server an ask may come twice, or after its own withdrawal: whoever sent it cannot say that it is the first.
+    // The simulated server may get an admission twice, or after its withdrawal, so the sender cannot claim that it is
+    // the first.
     if (operation === "admit") return call.call(this.#store, { ...(values[0] as AdmitAsk), fresh: false });
     return call.apply(this.#store, [...values]);
   }

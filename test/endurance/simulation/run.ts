@@ -1,6 +1,7 @@
 /**
- * `npm run sim`: 2,000 seeds, or `--seeds N` of them from `--from S`, or one with `--seed N` and, with `--trace`, all that
- * happened in it. `--within SECONDS` bounds a long run, `--threads N` says on how many threads. Ends with one JSON line.
+ * `npm run sim`: 2,000 seeds, or `--seeds N` of them from `--from S`, or one with `--seed N` and, with `--trace`, all
+ * its events. `--within SECONDS` limits a long run, and `--threads N` sets the number of threads. The last line is
+ * JSON.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -13,7 +14,7 @@ const { values } = parseArgs({
   options: { seed: text, seeds: text, from: text, within: text, threads: text, trace: { type: "boolean" } },
 });
 
-/** @throws RangeError on anything but a whole number. */
+/** @throws RangeError on anything except a whole number. */
 function whole(value: string | undefined, otherwise: number): number {
   const number = value === undefined ? otherwise : Number(value);
   if (!Number.isSafeInteger(number) || number < 0) throw new RangeError(`${value} is no whole number`);

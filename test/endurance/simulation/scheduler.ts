@@ -1,10 +1,10 @@
 /**
- * Virtual time. All that waits for the world (a timer, a packet, a disk) is an event here; between two events the code
- * under test runs until no promise is ready. So order comes from this queue and from the order of microtasks only, both
- * of which a seed repeats.
+ * Virtual time. Everything that waits for the outside (a timer, a packet, a disk) is an event here. Between two events
+ * the code under test runs until no promise is ready. So the order depends only on this queue and on the order of
+ * microtasks, and a seed reproduces both.
  */
 
-/** When the world begins: a fixed day, so that days in ledgers repeat too. */
+/** The start of virtual time: a fixed day, so that the days in ledgers are reproducible too. */
 export const BEGIN_MS = Date.UTC(2026, 0, 2, 3, 4, 5);
 
 interface Event {
@@ -17,15 +17,18 @@ export class Scheduler {
   #nowMs = BEGIN_MS;
   #order = 0;
   readonly #heap: Event[] = [];
-  /** Events that have run. */
+  /** The number of events that have run. */
   steps = 0;
 
-  /** True time, milliseconds since the epoch; no clock of the world need show it. */
+  /** Exact time, milliseconds since the epoch. The clocks of the simulation may differ from it. */
   get nowMs(): number {
     return this.#nowMs;
   }
 
-  /** Runs `task` after `ms`; the result cancels it. Of two at one instant the one that was asked for first runs first. */
+  /**
+   * Runs `task` after `ms`; the result cancels it. Two tasks for the same time run in the order in which they were
+   * scheduled.
+   */
   after(ms: number, task: () => void): () => void {
     const event: Event = { atMs: this.#nowMs + Math.max(0, ms), order: this.#order++, task };
     this.#push(event);
@@ -38,12 +41,12 @@ export class Scheduler {
     return new Promise((resolve) => void this.after(ms, resolve));
   }
 
-  /** The whole world stands still for so long: what was due meanwhile happens at once afterwards. */
+  /** Everything stands still for the given time. What was due meanwhile happens at once afterwards. */
   leap(ms: number): void {
     this.#nowMs += ms;
   }
 
-  /** Runs everything that is due within `ms` from now on. */
+  /** Runs everything that is due within `ms` from now. */
   async run(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
     for (let event = this.#heap[0]; event && event.atMs <= untilMs; event = this.#heap[0]) {
@@ -91,7 +94,7 @@ function isBefore(left: Event, right: Event): boolean {
   return left.atMs < right.atMs || (left.atMs === right.atMs && left.order < right.order);
 }
 
-/** The loop gets to its check phase only when no microtask is left. */
+/** The event loop reaches its check phase only when no microtask is left. */
 function noPromiseIsReady(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

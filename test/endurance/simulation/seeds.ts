@@ -1,4 +1,4 @@
-/** Runs many seeds, on several threads; seeds that once failed are in `failed-seeds.txt`. */
+/** Runs many seeds on several threads. Seeds that once failed are in `failed-seeds.txt`. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
@@ -6,18 +6,18 @@ import type { Result } from "./simulation.ts";
 import { Tally } from "./summary.ts";
 
 const WORKER = new URL("worker.ts", import.meta.url);
-/** Seeds that a thread gets at a time. */
+/** The number of seeds that a thread gets at a time. */
 const BATCH = 5;
 
 export interface RunOptions {
   readonly seeds: Iterable<number>;
   readonly threads: number;
-  /** No new seed begins after so long. */
+  /** No new seed begins after this time. */
   readonly withinMs: number;
   readonly onFailure?: (result: Result) => void;
 }
 
-/** Every seed until the time is over. */
+/** Runs all seeds, until the time is over. */
 export async function runSeeds({ seeds, threads, withinMs, onFailure }: RunOptions): Promise<Tally> {
   const tally = new Tally();
   const queue = seeds[Symbol.iterator]();
@@ -51,7 +51,7 @@ export function range(from: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => from + index);
 }
 
-/** Seeds that have failed once: one or several first in each line, then what they found. */
+/** Seeds that have failed once. Each line begins with one or several of them, followed by what they found. */
 export function failedSeeds(): number[] {
   return numbersIn("failed-seeds.txt");
 }

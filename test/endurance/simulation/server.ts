@@ -1,6 +1,7 @@
 /**
- * The modelled store: one history, or one for each shard, under one name. It can be away, be replaced by a replica that
- * lacks the end of a history, restart, and have a clock that jumps. Its books are checked after every operation.
+ * The modelled store: one history, or one for each shard, under one name. It can be unreachable, be replaced by a
+ * replica that lacks the end of the history, restart, and have a clock that jumps. Its books are checked after every
+ * operation.
  */
 import type { Store } from "../../../src/store/contract.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
@@ -18,19 +19,19 @@ export interface ServerParts {
 interface Shard {
   readonly replica: Replica;
   readonly books: Books;
-  /** Grows with each server that answers for it, and with each of its lives. */
+  /** Increases with each server that takes over, and with each restart. */
   life: number;
 }
 
 export class Server {
   readonly #parts: ServerParts;
   readonly shards: readonly Shard[];
-  /** Calls get no answer, or a refusal at once. */
+  /** Whether calls get no answer, or are refused at once. */
   away: "silent" | "refusing" | undefined;
-  /** Grows with each change of servers: packets that were under way are lost. */
+  /** Increases with each change of servers. Packets that were on their way are lost. */
   term = 0;
   #skewMs = 0;
-  /** By how much its clock has been ahead at most. */
+  /** The maximum by which its clock has been ahead. */
   skewMostMs = 0;
   /** Whether its clock has ever been set back. */
   hasGoneBack = false;
@@ -43,7 +44,7 @@ export class Server {
     });
   }
 
-  /** By how much its clock is off. */
+  /** The error of its clock. */
   get skewMs(): number {
     return this.#skewMs;
   }
@@ -59,7 +60,7 @@ export class Server {
     return Math.trunc(this.#parts.scheduler.nowMs + this.skewMs);
   }
 
-  /** Carries an operation out now. Rejects as the store does. */
+  /** Executes an operation now. Rejects like the store. */
   async run(operation: Operation, values: readonly unknown[]): Promise<unknown> {
     if (operation === "identity") return this.shards.map(({ life }) => `life-${life}`).join(",");
     if (isOfMark(operation)) return this.#runMark(operation, values);
@@ -72,14 +73,14 @@ export class Server {
     return answer;
   }
 
-  /** What the store knows, without a way to it. */
+  /** The store without the network, to inspect its data. */
   storeOf(tag: AccountTag | undefined): Store {
     return this.#shardOf(tag).replica.store;
   }
 
   /**
-   * Another server takes over, or the same one comes back: what happened in the last `windowMs` is gone.
-   * @returns the operations that are lost.
+   * Another server takes over, or the same one restarts: what happened in the last `windowMs` is lost.
+   * @returns the lost operations.
    */
   async replace(shardIndex: number, windowMs: number): Promise<readonly Done[]> {
     const shard = this.shards[shardIndex] as Shard;
@@ -91,7 +92,7 @@ export class Server {
     return this.#keep(shard, kept);
   }
 
-  /** Another server takes over with an old copy, and nothing of what came after it. */
+  /** Another server takes over with an old copy, without anything that came after it. */
   async restore(shardIndex: number, backup: readonly Done[]): Promise<void> {
     const shard = this.shards[shardIndex] as Shard;
     this.term++;
@@ -100,10 +101,10 @@ export class Server {
     shard.books.reset();
   }
 
-  /** The process that an embedded store lives in has ended. @param cutTo how much of the history outlives a loss of power. */
+  /** The process with an embedded store has ended. @param cutTo how much of the history survives a power loss. */
   async endProcess(cutTo?: (replica: Replica) => number): Promise<readonly Done[]> {
     const [shard] = this.shards as [Shard];
-    // As a kill leaves a run of the machine what it was, and a loss of power begins another.
+    // A kill does not change the store's identity, and a power loss does.
     if (cutTo) shard.life++;
     const lost = cutTo ? await this.#keep(shard, cutTo(shard.replica)) : [];
     shard.replica.forgetLive();
@@ -116,7 +117,7 @@ export class Server {
     return lost;
   }
 
-  /** Each shard has a mark of its own, as each stretch of slots in a cluster. */
+  /** Each shard has its own epoch mark, like each range of slots in a cluster. */
   async #runMark(operation: Operation, [part, ...values]: readonly unknown[]): Promise<unknown> {
     const { replica } = this.shards[part as number] as Shard;
     return replica.run(operation, [0, ...values], this.#parts.scheduler.nowMs);
@@ -130,7 +131,7 @@ export class Server {
     return undefined;
   }
 
-  /** The shard that has an account; codes are on the first. */
+  /** The number of the shard that has an account. Codes are on the first shard. */
   partOf(tag: string | undefined): number {
     return tag === undefined ? 0 : Number.parseInt(tag.slice(-1), 36) % this.shards.length;
   }
@@ -144,7 +145,7 @@ function isOfMark(operation: Operation): boolean {
   return operation === "countEpoch" || operation === "stopEpoch" || operation === "renewEpoch";
 }
 
-/** Operations name the account first, or in what they ask; codes have none. */
+/** The account is the first argument of an operation, or a member of it. Operations on codes have none. */
 function tagIn(value: unknown): AccountTag | undefined {
   if (typeof value === "string") return value.startsWith("ACCT") ? (value as AccountTag) : undefined;
   return (value as { tag?: AccountTag } | undefined)?.tag;

@@ -1,6 +1,6 @@
 /**
- * `simulate(seed)`: a small fleet with its store in one process and in virtual time, everything that can go wrong going
- * wrong as the seed has it; then peace, and the books against the truth (docs/simulation.md).
+ * `simulate(seed)`: a small fleet with its store in one process and in virtual time. The seed decides which faults
+ * occur. Then all faults end, and the books are compared with the truth (docs/simulation.md).
  */
 import type { AccountTag } from "../../../src/values/key.ts";
 import type { Violation } from "./books.ts";
@@ -25,19 +25,25 @@ export interface Result {
   readonly hash: string;
   readonly violations: readonly Violation[];
   readonly missing: number;
-  /** Admitted requests, each a history from hold to ledger line. */
+  /** Admitted requests. Each is a history from its hold to its ledger line. */
   readonly histories: number;
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** Forms of a store, and what a gateway takes each for. */
+/** The forms of a store, and the kind that a gateway takes each for. */
 const KINDS = { replicated: "redis", sharded: "redis-cluster", embedded: "embedded" } as const;
 const HOLD_TTL_MS = 70_000;
-/** How long an embedded store's last commits may be away from the disk: what Linux lets a dirty page wait. */
+/**
+ * How long the last commits of an embedded store may be missing on the disk: the time for which Linux keeps a dirty
+ * page.
+ */
 const DIRTY_MS = 35_000;
-/** Looks for what an account lacks, a minute apart, after which it is believed to be gone, and the operator is told. */
+/**
+ * The number of checks for a missing account, a minute apart, after which it counts as lost and the operator is
+ * informed.
+ */
 const DOUBT_LOOKS = 12;
-/** Violations that a seed reports; the first says most. */
+/** The number of violations that a seed reports. The first one says most. */
 const VIOLATIONS_MAX = 10;
 
 export async function simulate(seed: number, print?: (line: string) => void): Promise<Result> {
@@ -150,7 +156,7 @@ class World {
     });
   }
 
-  /** The store's memory goes with the process, and with the power what was not forced to the disk. */
+  /** An embedded store loses its memory with the process, and with the power also what was not forced to the disk. */
   async #endEmbedded(withoutPower: boolean): Promise<void> {
     const lasting = (replica: Replica): number => {
       const { history } = replica;
@@ -163,7 +169,7 @@ class World {
     if (lost.length > 0) this.#losses++;
   }
 
-  /** Accounts, keys and funds, before anything goes wrong. */
+  /** Creates accounts, keys and funds before any fault. */
   async #openBusiness(): Promise<void> {
     const chance = this.#chance.fork("business");
     const accounts = 1 + chance.below(4);
@@ -227,7 +233,7 @@ class World {
     return bringFaults(parts, () => this.#isOver);
   }
 
-  /** Everything is healed, what runs comes to its end, and both passes of verification have their time. */
+  /** Ends all faults, lets running work finish, and gives both passes of verification their time. */
   async #peace(): Promise<void> {
     this.#isOver = true;
     this.#note("world", "peace");
@@ -256,8 +262,8 @@ class World {
   }
 
   /**
-   * Every call about a hold removes expired ones; this asks for one that is not there, with or without a key, when the
-   * latest time has passed that the store's clock has ever shown.
+   * Every call for a hold removes expired ones. This one asks for a hold that does not exist, at the latest time that
+   * the store's clock has ever shown.
    */
   async #sweep(): Promise<void> {
     const { skewMs } = this.#server;
@@ -270,7 +276,7 @@ class World {
     this.#server.skewMs = skewMs;
   }
 
-  /** docs/failure-model.md invariant 32: everything that is kept is sent again, twice, and nothing changes. */
+  /** docs/failure-model.md invariant 32: all records of the journals are replayed twice, and nothing changes. */
   async #replayAll(): Promise<void> {
     const before = await this.#states();
     for (let times = 0; times < 2; times++) {
@@ -310,8 +316,8 @@ class World {
   }
 
   /**
-   * ARCHITECTURE.md promise 4: decided on the last change that had been answered, unless the store has lost something
-   * since.
+   * ARCHITECTURE.md promise 4: an admission is decided on the last acknowledged change, unless the store has lost
+   * something since.
    */
   readonly #onAdmitted = ({ keyId }: Caller, group: string, askedAtStep: number): void => {
     const last = this.#operator.settledGroups.get(keyId);
@@ -330,7 +336,7 @@ class World {
     this.#counts.set(what, (this.#counts.get(what) ?? 0) + by);
   };
 
-  /** Something goes on by itself; a defect in it is a finding. */
+  /** Runs work in the background. An error in it is a finding. */
   #spawn(work: () => Promise<void>): void {
     work().catch((error: unknown) => {
       const what = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -1,4 +1,4 @@
-/** What a run over many seeds has found, as the one line of JSON that outsiders can compare. */
+/** The result of a run over many seeds, as one line of JSON that can be compared with others. */
 import type { Result } from "./simulation.ts";
 
 export interface Summary {
@@ -6,7 +6,7 @@ export interface Summary {
   readonly histories: number;
   readonly histories_per_second: number;
   readonly faults: Readonly<Record<string, number>>;
-  /** Charges that a store had taken and forgot; how often one was given back, replays of replays included. */
+  /** Charges that a store had accepted and lost, and how often one was restored, including repeated replays. */
   readonly lost_charges: number;
   readonly replayed: number;
   readonly missing: number;
@@ -17,7 +17,7 @@ export interface Summary {
   readonly failed_seeds: readonly number[];
 }
 
-/** Failed seeds that the line names. */
+/** The failed seeds that the line names. */
 const FAILED_MAX = 20;
 
 export class Tally {
@@ -67,7 +67,7 @@ export class Tally {
   }
 }
 
-/** What to look at, and how to see it again. */
+/** What to look at, and how to reproduce it. */
 export function explain({ seed, violations }: Result): string {
   const lines = violations.map(({ invariant, what }) => `  invariant ${invariant}: ${what}`);
   return [`seed ${seed}:`, ...lines, `  again: npm run sim -- --seed ${seed} --trace`].join("\n");

@@ -1,4 +1,4 @@
-/** What happened, line by line: a hash that two runs of one seed must share, and the text for whoever looks. */
+/** The events of a run, line by line: a hash that two runs of one seed must share, and the text for people. */
 import { createHash } from "node:crypto";
 import { BEGIN_MS, type Scheduler } from "./scheduler.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What an outsider saw: which requests were admitted, what they produced and when their charge was promised, and what
- * operators were answered. The store and the journals are held against it at the end.
+ * What an outside observer saw: which requests were admitted, what they produced, when their charge was promised, and
+ * what operators were answered. The store and the journals are compared with it at the end.
  */
 import type { SettleAsk } from "../../../src/store/settlement.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
@@ -11,16 +11,21 @@ export interface SeenRequest {
   readonly gateway: string;
   readonly hold: bigint;
   readonly entitlement: string | undefined;
-  /** Whether anything of an answer was produced. */
+  /** Whether any part of an answer was produced. */
   attempted: boolean;
-  /** Every way in which it may be charged, `wordOf` each: what was written to the journal, in part or whole. */
+  /**
+   * All results that the charge may have, as `wordOf` gives them: everything that was written to the journal,
+   * completely or in part.
+   */
   readonly told: Set<Word>;
-  /** Those that nothing later supersedes that is in the file for sure: the ones left after a mere kill. */
+  /**
+   * The results that are possible after a mere kill: those that no later record that is certainly in the file replaces.
+   */
   readonly left: Set<Word>;
   last: SettleAsk;
-  /** The client may have got the end of its answer: the charge is promised. */
+  /** Whether the client may have received the end of its answer, so that the charge is promised. */
   answered: boolean;
-  /** The journal could not take the charge, so that the store alone may have it. */
+  /** Whether the journal could not record the charge, so that only the store may have it. */
   unrecorded: boolean;
 }
 
@@ -32,10 +37,10 @@ export interface SeenPayment {
 
 export interface SeenKey {
   readonly tag: AccountTag;
-  /** The group of the last change that was answered; undefined while one is not. */
+  /** The group of the last acknowledged change; undefined while a change is in progress. */
   group: string | undefined;
   created: boolean;
-  /** The highest that an operator was answered; contested once a lower or equal one followed. */
+  /** The highest revision in an answer. It is contested once a lower or equal one followed. */
   revision: number;
   contested: boolean;
   revocation: "none" | "asked" | "answered";
@@ -45,13 +50,13 @@ export interface SeenCode {
   readonly id: string;
   answered: boolean;
   voiding: "none" | "asked" | "answered";
-  /** Accounts that were answered that it is theirs. */
+  /** Accounts that were told that they have redeemed it. */
   readonly redeemers: Set<AccountTag>;
 }
 
 /** No charge. */
 export const VOID = "void";
-/** How a settlement will show in the ledger: with its charge, nano-dollars, or without. */
+/** How a settlement appears in the ledger: with its charge, nano-dollars, or without one. */
 export type Word = bigint | typeof VOID;
 
 export function wordOf({ voided, amount }: Pick<SettleAsk, "voided" | "amount">): Word {
@@ -64,12 +69,12 @@ export class Truth {
   readonly keys = new Map<string, SeenKey>();
   readonly codes = new Map<string, SeenCode>();
   readonly accounts = new Map<AccountTag, { answered: boolean }>();
-  /** Charges that are in a file of dead letters, by request, with the reason. */
+  /** Charges in a file of dead letters, by request, with the reason. */
   readonly letters = new Map<string, string>();
-  /** Administrative writes that the store did not take again: what, and why. */
+  /** Administrative writes that the store refused when they were replayed: what, and why. */
   readonly refusedAgain: { readonly write: string; readonly id: string; readonly problem: string }[] = [];
-  /** Administrative writes that no journal has. */
+  /** Administrative writes that are in no journal. */
   readonly unrecordedWrites = new Set<string>();
-  /** Gateways that were short of room and gave history up early, which they tell. */
+  /** Gateways that were short of disk space, discarded history early and logged it. */
   readonly forgetful = new Set<string>();
 }

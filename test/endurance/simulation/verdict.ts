@@ -1,7 +1,7 @@
 /**
- * The simulation before the judge (`test/endurance/judge/`): describes what outsiders saw and what the store has once
- * everything has been well for long enough, and says which invariant of docs/failure-model.md each finding breaks. Keys and
- * codes, which no other run changes, are compared here.
+ * The simulation before the judge (`test/endurance/judge/`): describes what outside observers saw and what the store
+ * contains once everything has been well for long enough, and says which invariant of docs/failure-model.md each
+ * finding violates. Keys and codes, which no other run changes, are compared here.
  */
 import { auditAccount } from "../../../src/store/ledger/audit.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
@@ -24,7 +24,7 @@ export interface VerdictParts {
 
 export interface Verdict {
   readonly violations: readonly Violation[];
-  /** Those about a request's charge. */
+  /** The number of findings about a request's charge. */
   readonly missing: number;
 }
 
@@ -57,12 +57,15 @@ export async function judgeWorld(parts: VerdictParts): Promise<Verdict> {
   return { violations, missing: findings.filter(({ kind }) => ABOUT_REQUESTS.has(kind)).length };
 }
 
-/** A gateway that was short of room has logged that it can restore no more; nobody knows which writes it had. */
+/** A gateway that was short of disk space has logged that it cannot restore more. Which writes it had is not known. */
 function mayForget({ forgetful }: Truth): boolean {
   return forgetful.size > 0;
 }
 
-/** What no journal had, as the log said, is not promised: an account with all that belongs to it, a key, a code. */
+/**
+ * What was in no journal, according to the log, is not promised: an account with everything that belongs to it, a key,
+ * a code.
+ */
 function forgetUnrecorded(truth: Truth): void {
   for (const write of truth.unrecordedWrites) {
     const [id = ""] = write.split(":");
@@ -98,7 +101,7 @@ async function accountAtEnd(tag: AccountTag, { server, truth }: VerdictParts): P
 function* requestsOf({ truth, gateways }: VerdictParts): Generator<SeenRequest> {
   const lossy = new Set(gateways.filter(({ hasLost }) => hasLost).map(({ name }) => name));
   for (const [id, seen] of truth.requests) {
-    // A gateway that was short of room has logged that it can restore no more.
+    // A gateway that was short of disk space has logged that it cannot restore more.
     const isGivenUp = truth.letters.has(id) || truth.forgetful.has(seen.gateway);
     yield {
       id,
@@ -111,7 +114,7 @@ function* requestsOf({ truth, gateways }: VerdictParts): Generator<SeenRequest> 
   }
 }
 
-/** @param lossy whether a disk of its gateway has lost what was written. */
+/** @param lossy whether a disk of its gateway has lost written data. */
 function owedFor(seen: Seen, lossy: boolean): Owed {
   const { answered, unrecorded, last, told, left } = seen;
   if (answered && !unrecorded) {
@@ -126,8 +129,7 @@ function owedFor(seen: Seen, lossy: boolean): Owed {
 
 function* paymentsOf(truth: Truth): Generator<SeenPayment> {
   for (const [id, { tag, amount, answered }] of truth.payments) {
-    // What was taken from an account may have been spent by the time it is taken again; that is logged for the
-    // operator.
+    // Funds may have been spent by the time their withdrawal is replayed. That is logged for the operator.
     const told = amount < 0n && truth.refusedAgain.some((refused) => refused.id === id);
     yield { account: tag, id, amount, isPromised: answered && !mayForget(truth) && !told };
   }

@@ -1,6 +1,6 @@
 /**
- * An operator who sees that gateways have stopped because their store lost data, takes some time, and confirms what is
- * there (`tollgate store confirm`), through whichever gateway answers.
+ * An operator who sees that gateways have stopped because their store lost data, takes some time, and confirms the
+ * present data (`tollgate store confirm`) through whichever gateway answers.
  */
 import { StoreError } from "../../../src/store/contract.ts";
 import type { Chance } from "./chance.ts";
@@ -14,7 +14,7 @@ export interface WatchmanParts {
   readonly sleep: (ms: number) => Promise<void>;
   readonly count: (what: string) => void;
   readonly note: (who: string, what: string) => void;
-  /** In peace nobody lets a loss wait. */
+  /** After the end of all faults a loss is confirmed without delay. */
   readonly isPeace: () => boolean;
 }
 
@@ -26,7 +26,7 @@ export async function watch(parts: WatchmanParts): Promise<void> {
     const stopped = parts.serving().filter(({ charging }) => charging.epoch.losses().length > 0);
     if (stopped.length === 0) continue;
     if (!isPeace()) await sleep(chance.skewed(500, 20_000));
-    // What has been made good meanwhile is confirmed by nobody.
+    // A loss that has been repaired meanwhile needs no confirmation.
     const asked = chance.pick(stopped).charging.epoch;
     const token = asked.token();
     if (token === undefined) continue;

@@ -1,4 +1,4 @@
-/** One thread: seeds come in, results go out. */
+/** One thread: it receives seeds and returns results. */
 import { parentPort } from "node:worker_threads";
 import { type Result, simulate } from "./simulation.ts";
 

@@ -1,6 +1,7 @@
 /**
- * Some seconds of `npm run soak`: a hundred streams at once, clients that leave, upstreams that fail in every way, and then each
- * request as its client saw it against the gateway's log and the ledger, with nothing left open, held or unsettled.
+ * Some seconds of `npm run soak`: a hundred concurrent streams, clients that disconnect, and upstreams that fail in
+ * every way. Then each request as its client saw it is compared with the gateway's log and the ledger, and nothing may
+ * be open, held or unsettled.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,7 +11,7 @@ const SECONDS = 12;
 const STREAMS = 100;
 
 for (const store of ["embedded", "redis"] as const) {
-  test(`${store}: log, ledger and clients agree about every request`, async () => {
+  test(`${store}: log, ledger and clients agree on every request`, async () => {
     const result = await soak({ seconds: SECONDS, streams: STREAMS, store, seed: 7, eventMs: 100 });
     assert.deepEqual(result.violations, []);
     const { complete, failed, refused, left, extended } = result.counted;

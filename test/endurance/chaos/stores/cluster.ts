@@ -17,7 +17,7 @@ import {
 
 const ARGS = [...SERVER_ARGS, ...["--cluster-node-timeout", "1500", "--cluster-allow-replica-migration", "no"]];
 
-/** Who was primary at the start, and its replica; they change places. */
+/** The node that was primary at the start, and its replica. A failover swaps their roles. */
 type Pair = readonly [TestRedis, TestRedis];
 
 export async function startCluster(): Promise<ChaosStore> {
@@ -26,7 +26,7 @@ export async function startCluster(): Promise<ChaosStore> {
   const half = servers.length / 2;
   const pairs = servers.slice(0, half).map((server, i): Pair => [server, servers[half + i] as TestRedis]);
   return {
-    // Any node tells of the others; all six, because a start may fall into a failover.
+    // Any node reports the others. All six are configured, because a gateway may start during a failover.
     setting: `redis-cluster://${servers.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
     faults: faultsOf(cluster, pairs),
     stop: () => cluster.stop(),
@@ -67,12 +67,12 @@ function promoted(replica: TestRedis): Promise<void> {
   return until("the replica is promoted", () => says(replica, "role:master"));
 }
 
-/** One of the two is primary, the other follows it, and every node says that the cluster is well. */
+/** Waits until one of the two is primary, the other follows it, and every node reports a healthy cluster. */
 async function settle({ servers }: TestCluster, pair: Pair): Promise<void> {
   for (const server of pair) await order(server, "CONFIG", "SET", "masterauth", "");
   const leads = (one: TestRedis, other: TestRedis): Promise<boolean> =>
     Promise.all([says(one, "role:master"), follows(other)]).then(([first, second]) => first && second);
-  // Asked again as a whole: a kill that took too long becomes a failover while one looks.
+  // All conditions are checked again each time: a kill that took too long may become a failover during the check.
   const [one, other] = pair;
   await until("one leads, the other follows", async () => (await leads(one, other)) || (await leads(other, one)));
   await until("the cluster is well", async () => {

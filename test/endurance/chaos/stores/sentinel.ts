@@ -37,7 +37,7 @@ export async function startSentinelPair(): Promise<ChaosStore> {
     const primary = await keep(startRedis({ args: SERVER_ARGS }));
     const replica = await keep(startRedis({ args: SERVER_ARGS }));
     await order(replica, "REPLICAOF", "127.0.0.1", `${primary.port}`);
-    // By the primary's own word: before it the replica confirms nothing.
+    // As the primary reports it: before that, the replica confirms nothing.
     await until("the replica follows", async () => {
       return (await primary.command("INFO", "replication")).includes("state=online");
     });
@@ -83,8 +83,8 @@ function faultsOf(pair: Pair): ChaosStore["faults"] {
 }
 
 /**
- * Sentinel is content, both servers know their roles, and the replica has everything: a server that restarts forgets
- * its REPLICAOF, and a restart that took too long has become a failover.
+ * Waits until Sentinel reports no problem, both servers have their roles, and the replica has all data. A restarted
+ * server forgets its REPLICAOF, and a restart that took too long has become a failover.
  */
 async function settle(pair: Pair): Promise<void> {
   await until("one leads, the other follows", async () => {
@@ -110,7 +110,7 @@ async function primaryPort({ sentinel }: Pair): Promise<number> {
   return Number(reply.split("\r\n")[4]);
 }
 
-/** @param lose takes the primary away; what it is given resolves when the other one has been promoted. */
+/** @param lose makes the primary fail. Its argument resolves when the replica has been promoted. */
 async function failover(
   pair: Pair,
   random: Random,

@@ -1,8 +1,8 @@
-/** One Redis, and none (the embedded store). */
+/** A single Redis, and no Redis (the embedded store). */
 import { startRedis } from "../../../rig/redis.ts";
 import { between, type ChaosStore, cutPower, freeze, kill, SERVER_ARGS } from "./store.ts";
 
-/** The embedded store dies and freezes with its gateway; it has no faults of its own. */
+/** The embedded store dies and freezes with its gateway, so it has no faults of its own. */
 export async function startEmbedded(): Promise<ChaosStore> {
   return { setting: undefined, faults: {}, stop: async () => {} };
 }

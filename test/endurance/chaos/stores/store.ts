@@ -1,4 +1,4 @@
-/** A store under chaos, and what every form of it on Redis shares: what servers say of themselves, and faults of one. */
+/** A store in a chaos run, and what all forms on Redis share: reading a server's state, and faults of one server. */
 import { globSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { TestRedis } from "../../../rig/redis.ts";
@@ -6,27 +6,27 @@ import type { TestRedis } from "../../../rig/redis.ts";
 /** From 0 (included) to 1. */
 export type Random = () => number;
 
-/** Breaks something, and resolves when it is whole again. */
+/** Causes a fault, and resolves when the store has recovered. */
 export type Fault = (random: Random) => Promise<void>;
 
 export interface ChaosStore {
-  /** The `store:` setting; undefined: embedded, in the gateway's folder. */
+  /** The `store:` setting; undefined for the embedded store, which is in the gateway's folder. */
   readonly setting: string | undefined;
   readonly faults: Readonly<Record<string, Fault>>;
   stop(): Promise<void>;
 }
 
-/** What a production Redis of an operator who follows the README has: an append-only file, synced every second. */
+/** The settings of a production Redis according to the README: an append-only file, synced every second. */
 export const SERVER_ARGS = [
   ...["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0"],
   ...["--repl-diskless-sync-delay", "0", "--repl-timeout", "5"],
 ];
 
-/** The longest that a server or a topology may take to be whole again. */
+/** The maximum time until a server or a topology has recovered. */
 const WHOLE_MS = 60_000;
 const POLL_MS = 20;
 
-/** How long a fault lasts is part of the fault. */
+/** Waits. The duration of a fault is part of the fault. */
 export function lasting(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -36,7 +36,7 @@ export function between(random: Random, leastMs: number, mostMs: number): number
   return Math.round(leastMs + random() * (mostMs - leastMs));
 }
 
-/** Asks until it holds; a question that fails does not hold. @throws Error with `what` after the time limit. */
+/** Polls until the condition holds; an error counts as false. @throws Error with `what` after the time limit. */
 export async function until(what: string, holds: () => Promise<boolean>, limitMs = WHOLE_MS): Promise<void> {
   const deadline = performance.now() + limitMs;
   while (performance.now() < deadline) {
@@ -46,25 +46,25 @@ export async function until(what: string, holds: () => Promise<boolean>, limitMs
   throw new Error(`not within ${limitMs / 1_000} s: ${what}`);
 }
 
-/** What INFO says of replication: `role:master`, `master_link_status:up`. */
+/** The replication section of INFO: `role:master`, `master_link_status:up`. */
 export async function says(server: TestRedis, word: string): Promise<boolean> {
   return (await server.command("INFO", "replication")).includes(`\r\n${word}\r\n`);
 }
 
-/** A command that must succeed. */
+/** Runs a command that must succeed. */
 export async function order(server: TestRedis, ...words: string[]): Promise<void> {
   const reply = await server.command(...words);
   if (reply.startsWith("-")) throw new Error(`${words.join(" ")}: ${reply}`);
 }
 
-/** kill -9, and back after up to a second and a half; what was acknowledged is on the disk or in the system's cache. */
+/** kill -9, and a restart after up to 1.5 seconds. Acknowledged writes are on the disk or in the system's cache. */
 export async function kill(server: TestRedis, random: Random): Promise<void> {
   await server.crash(() => lasting(between(random, 0, 1_500)));
 }
 
 /**
- * What a power cut leaves under `everysec`: the append-only file without what came in the last moments, up to a second.
- * (After a kill -9 alone the system still has it all.)
+ * What a power cut leaves with `everysec`: the append-only file without the last moments, up to a second. (After a kill
+ * -9 alone the system still has all of it.)
  */
 export async function cutPower(server: TestRedis, random: Random): Promise<void> {
   const synced = appendOnlyFile(server);
@@ -75,7 +75,7 @@ export async function cutPower(server: TestRedis, random: Random): Promise<void>
   });
 }
 
-/** The newest increment; a replica that copied its primary has begun another one. */
+/** The newest increment. A replica that copied its primary has begun another one. */
 function appendOnlyFile({ dir }: TestRedis): string {
   const files = globSync(join(dir, "appendonlydir", "*.incr.aof"));
   const numberOf = (file: string): number => Number(/\.(\d+)\.incr\.aof$/.exec(file)?.[1]);
@@ -84,7 +84,7 @@ function appendOnlyFile({ dir }: TestRedis): string {
   return newest;
 }
 
-/** SIGSTOP: connections stay, nothing is answered, what clients sent is done afterwards. */
+/** SIGSTOP: connections stay open, nothing is answered, and requests that clients have sent are executed afterwards. */
 export async function freeze(server: TestRedis, ms: number): Promise<void> {
   server.freeze();
   try {
@@ -95,8 +95,9 @@ export async function freeze(server: TestRedis, ms: number): Promise<void> {
 }
 
 /**
- * Cuts the link between a primary and its replica for a moment, in which the primary acknowledges what a failover then
- * loses. The replica presents a password that its primary does not know, so it cannot come back before that is taken back.
+ * Cuts the link between a primary and its replica for a moment, in which the primary acknowledges writes that a
+ * failover then loses. The replica presents a password that the primary does not accept, so it cannot reconnect until
+ * the password is reset.
  */
 export async function lag(primary: TestRedis, replica: TestRedis, random: Random): Promise<void> {
   await order(replica, "CONFIG", "SET", "masterauth", "none-such");
@@ -107,7 +108,7 @@ export async function lag(primary: TestRedis, replica: TestRedis, random: Random
   await lasting(between(random, 150, 400));
 }
 
-/** Whether a replica has a link to its primary, hence all that it has. */
+/** Whether a replica is linked to its primary, and so has all its data. */
 export function follows(replica: TestRedis): Promise<boolean> {
   return says(replica, "master_link_status:up");
 }
