@@ -1,27 +1,29 @@
 /**
- * A model server of somebody else's that speaks the three protocols: @copilotkit/aimock, which answers as it is told to and reads each
- * request into one form of its own.
+ * A third-party model server for all three protocols: @copilotkit/aimock, which gives programmed answers and reads each
+ * request into one common form.
  */
 import { type ChatCompletionRequest, LLMock } from "@copilotkit/aimock";
 
-/** What the server is to say. */
+/** The answer that the server gives. */
 export interface Said {
   readonly text: string;
   readonly reasoning: string | undefined;
   readonly calls: readonly { readonly id: string; readonly name: string; readonly input: object }[];
-  /** Chat's word for the end. */
+  /** The finish reason in chat's words. */
   readonly finish: "stop" | "tool_calls" | "length";
-  /** Undefined: it counts nothing. */
+  /** Undefined if the server reports no usage. */
   readonly usage: { readonly input: number; readonly output: number } | undefined;
 }
 
-/** A conversation in one form. */
+/** A conversation in a common form. */
 export interface Heard {
-  /** All instructions; as in all texts here, without white space, which joins the parts of a text in one protocol only. */
+  /**
+   * All instructions. Like all texts here it has no white space, which joins the parts of a text in one protocol only.
+   */
   readonly system: string;
-  /** What was said, called and answered, in order; texts of one speaker in one. */
+  /** Texts, calls and results in order. Consecutive texts of one speaker are joined. */
   readonly turns: readonly (readonly string[])[];
-  /** Names of the functions that are offered. */
+  /** The names of the offered functions. */
   readonly tools: readonly string[];
 }
 
@@ -30,14 +32,17 @@ export interface ThirdParty {
   /** `http://127.0.0.1:port`, without `/v1`. */
   readonly url: string;
   readonly key: string;
-  /** All requests from now on are answered so. */
+  /** Sets the answer for all requests from now on. */
   say(said: Said): void;
-  /** The last request as the server has read it, whichever its protocol. */
+  /** The last request as the server has read it, in whichever protocol. */
   heard(): Heard;
   stop(): Promise<void>;
 }
 
-/** Starts one in this process. It cuts what it says into small pieces, and refuses thinking that does not come back as it must. */
+/**
+ * Starts a server in this process. It sends its text in small pieces, and refuses thinking that does not come back as
+ * required.
+ */
 export async function startAimock(): Promise<ThirdParty> {
   const server = new LLMock({ port: 0, logLevel: "silent", strict: true, chunkSize: 7 });
   await server.start();
@@ -55,7 +60,7 @@ export async function startAimock(): Promise<ThirdParty> {
           finishReason: finish,
           ...(reasoning === undefined ? {} : { reasoning }),
           ...(toolCalls.length === 0 ? {} : { toolCalls }),
-          // Each protocol reads its own two names.
+          // Each protocol reads its own two members.
           ...(usage && {
             usage: {
               prompt_tokens: usage.input,
@@ -83,7 +88,7 @@ function readingOf({ messages, tools }: ChatCompletionRequest): Heard {
   for (const { role, content, tool_calls: calls = [], tool_call_id: answered = "" } of messages) {
     const text = textOf(content);
     const last = turns.at(-1);
-    // Its chat has developers beside systems.
+    // Its chat protocol has developer messages besides system messages.
     if (role === "system" || String(role) === "developer") system.push(text);
     else if (role === "tool") turns.push(["result", answered, text]);
     else if (text !== "" && last?.[0] === role) turns[turns.length - 1] = [role, `${last[1]}${text}`];

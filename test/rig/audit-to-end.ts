@@ -1,8 +1,8 @@
 import type { AccountAudit, AuditSteps } from "../../src/store/ledger/audit.ts";
 
 /**
- * Drives an audit to its end.
- * @throws StoreError when the store does not answer.
+ * Runs an audit to its end.
+ * @throws StoreError if the store does not answer.
  */
 export async function auditToEnd(steps: AuditSteps): Promise<AccountAudit> {
   for (;;) {

@@ -1,4 +1,4 @@
-/** A real Chromium, driven by playwright-core. The only importer of it. */
+/** A real Chromium, driven by playwright-core. Only this file imports it. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -8,19 +8,19 @@ import { browserProgram, CHROMIUM, ensureSystemPackages } from "./system-package
 
 export type { BrowserContext, Page };
 
-/** How long a page may take for a step: a slow machine's, far above what any takes. */
+/** The maximum time of a page for one step, far above what any step takes, for slow machines. */
 const STEP_MS = 20_000;
 
 let running: Promise<Browser> | undefined;
 
-/** One browser for all tests of a process; each has a context of its own. */
+/** One browser for all tests of a process. Each test has its own context. */
 async function theBrowser(): Promise<Browser> {
   ensureSystemPackages([CHROMIUM]);
   running ??= chromium.launch({ executablePath: browserProgram(), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   return running;
 }
 
-/** Ends the browser; for an `after` hook of each file that opens one. */
+/** Closes the browser. For an `after` hook of each file that opens one. */
 export async function closeBrowser(): Promise<void> {
   await (await running)?.close();
   running = undefined;
@@ -29,7 +29,7 @@ export async function closeBrowser(): Promise<void> {
 export interface Window {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** What the page has complained of: errors, and violations of its content security policy. */
+  /** What the page has reported: errors, and violations of its content security policy. */
   readonly complaints: readonly string[];
 }
 
@@ -57,14 +57,14 @@ export async function openWindow(t: TestContext, options: WindowOptions = {}): P
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => {
-    // An answer above 399 is logged by the browser itself; the page says it in its own words.
+    // The browser logs a status above 399 itself, and the page reports it in its own text.
     const isAnswer = /^Failed to load resource/.test(message.text());
     if (message.type() === "error" && !isAnswer) complaints.push(message.text());
   });
   return { context, page, complaints };
 }
 
-/** Keeps a picture among the artefacts of a run, where it has any ($TOLLGATE_ARTEFACTS). */
+/** Saves a picture among the artefacts of a run, if it has any ($TOLLGATE_ARTEFACTS). */
 export async function picture(page: Page, name: string): Promise<void> {
   const folder = process.env.TOLLGATE_ARTEFACTS;
   if (folder === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Loaded first into each test process of `npm test` (`--import`): what `src/` and the tests import of the packages in the
- * index comes from one file each (bundled.ts).
+ * Loaded first into each test process of `npm test` (`--import`). Packages of the index that `src/` and the tests
+ * import are loaded from one file each (bundled.ts).
  */
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -13,7 +13,7 @@ const files = new Map(Object.entries(index).map(([name, file]) => [name, pathToF
 registerHooks({
   resolve(specifier, context, next) {
     const url = files.get(specifier);
-    // Packages among themselves, and `require`, go by what is installed.
+    // Imports between packages, and `require`, use the installed files.
     const isOurs = context.conditions.includes("import") && !context.parentURL?.includes("/node_modules/");
     return url !== undefined && isOurs ? { url, format: "module", shortCircuit: true } : next(specifier, context);
   },

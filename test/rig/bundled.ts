@@ -1,13 +1,14 @@
 /**
- * What `npm test` makes before it runs tests, since to read some two thousand files takes most of what a short test or a
- * start of a gateway costs (CPU time on two cores):
+ * What `npm test` builds before it runs tests, because reading some two thousand files takes most of the time of a
+ * short test or a gateway's start (CPU time on two cores):
  *
- * - the packages that `src/` imports, each as one file, for the test processes: 0.6 s instead of 1.4 s to import a gateway;
- * - the program as a few scripts, as the package of `npm run build` has it, for gateways that tests start as processes of
- *   their own: 0.5 s instead of 1.4 s to serve. Tests that name `CHECKOUT` (gateway.ts) and those of the command line start
- *   the checkout.
+ * - the packages that `src/` imports, each as one file, for the test processes: 0.6 s instead of 1.4 s to import a
+ * gateway;
+ * - the program as a few scripts, like the package of `npm run build`, for gateways that tests start as separate
+ * processes: 0.5 s instead of 1.4 s to serve. Tests that name `CHECKOUT` (gateway.ts) and those of the command line
+ * start the checkout.
  *
- * A test file that is run by itself (`node --test FILE`) has neither, and holds the same.
+ * A test file that is run alone (`node --test FILE`) has neither, and must pass as well.
  */
 import { createHash } from "node:crypto";
 import {
@@ -27,22 +28,22 @@ import { fileURLToPath } from "node:url";
 import { bundle, bundlePackages } from "../../build/bundle.ts";
 import launcher from "../../build/launcher.cjs";
 
-/** Below node_modules, which is made anew whenever a package changes. */
+/** Below node_modules, which is replaced whenever a package changes. */
 const CACHE = resolve("node_modules", ".cache");
-/** Programs of sources that were tested lately are left alone: another run may be using one. */
+/** Programs of recently tested sources are kept, because another run may be using them. */
 const KEPT_MS = 86_400_000;
 const DIGEST_CHARS = 16;
-/** Beside the packages: which module is in which file. */
+/** Next to the packages: lists the file of each module. */
 const INDEX = "modules.json";
 
 export interface Bundled {
-  /** For the environment of tests. */
+  /** Environment variables for tests. */
   readonly env: Readonly<Record<string, string>>;
   /** Flags of Node for a test process. */
   readonly execArgv: readonly string[];
 }
 
-/** Makes both, the packages only where they are not there yet. */
+/** Builds both, the packages only if they are missing. */
 export async function makeBundled(): Promise<Bundled> {
   const [packages, program] = [await packagesFolder(), await programFile()];
   return {
@@ -67,7 +68,7 @@ async function packagesFolder(): Promise<string> {
   return folder;
 }
 
-/** What `src/` imports that is neither its own nor Node's. */
+/** Everything that `src/` imports from packages. */
 function packageModules(): string[] {
   const texts = globSync("src/**/*.ts").map((file) => readFileSync(file, "utf8"));
   const found = texts.flatMap((text) => [...text.matchAll(/^(?:import|export)\s[^;]*?from "([^".][^"]*)"/gm)]);
@@ -75,7 +76,7 @@ function packageModules(): string[] {
   return [...new Set(names)].sort();
 }
 
-/** Names that are words; a CommonJS module has itself as one more, of a form that no import statement has. */
+/** Names that are identifiers. A CommonJS module has another export whose name an import statement cannot use. */
 function exportsOf(module: object): string[] {
   return Object.keys(module).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name));
 }
@@ -97,7 +98,7 @@ async function programFile(): Promise<string> {
   return join(folder, launcher.names[0] as string);
 }
 
-/** Another run may have been quicker. */
+/** Another run may have renamed its folder first. */
 function moveTo(making: string, folder: string): void {
   try {
     renameSync(making, folder);

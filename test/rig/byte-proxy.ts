@@ -1,12 +1,12 @@
 /**
- * A TCP proxy in front of an HTTP server that spoils the bytes of an answer: cuts it, resets it, falls silent, says
- * something else or something more. It knows only that an answer begins after a request's bytes, so it must see one
- * request at a time on a connection. Node's `net`, 127.0.0.1 only.
+ * A TCP proxy in front of an HTTP server that changes the bytes of an answer: it cuts the answer, resets it, stops
+ * sending, replaces bytes or adds some. It only knows that an answer begins after the bytes of a request, so there must
+ * be one request at a time on a connection. Node's `net`, 127.0.0.1 only.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** What happens to one answer. Positions count its bytes, head included, from 0. */
+/** A fault of one answer. Positions count its bytes from 0, including the headers. */
 export type ByteFault =
   /** The bytes up to `at`, then FIN in both directions. */
   | { readonly kind: "end"; readonly at: number }
@@ -16,12 +16,13 @@ export type ByteFault =
   | { readonly kind: "half_close"; readonly at: number }
   /** The bytes up to `at`, then nothing, on a connection that stays open. */
   | { readonly kind: "silence"; readonly at: number }
-  /** All bytes, but those from `at` on are replaced by these. */
+  /** All bytes, but those from `at` on are replaced by the given ones. */
   | { readonly kind: "corrupt"; readonly at: number; readonly bytes: Uint8Array }
-  /** All bytes, one at a time, each in a write of its own. */
+  /** All bytes, each in its own write. */
   | { readonly kind: "trickle" }
   /**
-   * All bytes, and these in one packet with the last of them: after the last chunk, or beyond the length of the head.
+   * All bytes, and the given ones in the same packet as the last of them: after the last chunk, or beyond the
+   * content-length.
    */
   | { readonly kind: "surplus"; readonly bytes: Uint8Array };
 
@@ -29,13 +30,13 @@ export interface ByteProxy {
   readonly port: number;
   /** `http://127.0.0.1:port/v1`. */
   readonly url: string;
-  /** How many connections were made to it. */
+  /** The number of connections that were made to it. */
   readonly connections: () => number;
-  /** How many answers were spoiled. */
+  /** The number of answers that were changed. */
   readonly faults: () => number;
-  /** Spoils the next `times` answers. */
+  /** Changes the next `times` answers. */
   spoil(fault: ByteFault, times?: number): void;
-  /** Forgets what is still to be spoiled. */
+  /** Forgets the faults that have not been used. */
   clear(): void;
   close(): Promise<void>;
 }
@@ -79,18 +80,18 @@ export async function startByteProxy(targetPort: number): Promise<ByteProxy> {
   };
 }
 
-/** One client's connection and its own to the server. */
+/** One client's connection, and the proxy's connection to the server. */
 class Link {
   readonly #client: Socket;
   readonly #server: Socket;
   readonly #plan: Plan;
   #fault: ByteFault | undefined;
-  /** Whether bytes of an answer have come since the last ones of a request. */
+  /** Whether bytes of an answer have come since the last bytes of a request. */
   #answering = true;
   /** Bytes of the current answer so far. */
   #passed = 0;
   #deaf = false;
-  /** What has come of an answer that gets a surplus. */
+  /** What has arrived of an answer to which bytes are added. */
   #ending: Buffer = Buffer.alloc(0);
 
   constructor(client: Socket, targetPort: number, plan: Plan) {
@@ -177,12 +178,12 @@ class Link {
       else if (kind === "half_close") this.#client.end();
     };
     if (last.length === 0) then();
-    // Handed to the kernel first, so that the bytes arrive before the reset where the reader is quick.
+    // Written to the kernel first, so that the bytes arrive before the reset if the reader is quick.
     else this.#client.write(last, then);
   }
 }
 
-/** Whether these bytes are all of an answer, by its length or by its last chunk. */
+/** Whether these bytes are a complete answer, by its content-length or its last chunk. */
 function isWhole(answer: Buffer): boolean {
   const headEnd = answer.indexOf("\r\n\r\n");
   if (headEnd < 0) return false;

@@ -1,4 +1,4 @@
-/** Certificates of test authorities, made by openssl in a folder of their own that goes with the process. */
+/** Certificates of test authorities, made by openssl in a folder that is removed with the process. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** A certificate for `localhost` that nobody but itself vouches for. */
+/** A self-signed certificate for `localhost`. */
 export function selfSigned(): Certificate {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-certificate-"));
   try {
@@ -25,7 +25,7 @@ export function selfSigned(): Certificate {
   }
 }
 
-/** Writes a certificate, which is its own authority, into a folder. @returns Redis' names of its settings and the files. */
+/** Writes a self-signed certificate into a folder. @returns Redis' setting names with the files. */
 export function redisTlsFiles(dir: string, { key, cert }: Certificate) {
   const files = { "tls-cert-file": join(dir, "cert.pem"), "tls-key-file": join(dir, "key.pem") };
   writeFileSync(files["tls-key-file"], key);

@@ -1,12 +1,12 @@
-/** What V8 says of its collections when it is started with `--trace-gc`. */
+/** Reads the garbage collections that V8 reports with `--trace-gc`. */
 import { spawnSync } from "node:child_process";
 
 /**
- * Runs a module in a process of its own. @returns by how many megabytes what it allocates outlives its use.
- * @throws Error when there were too few collections to say.
+ * Runs a module in a separate process. @returns how many megabytes of its allocations outlive their use.
+ * @throws Error if there were too few collections to decide.
  */
 export function outlivingScriptMb(script: string): number {
-  // From a cache of code functions come without what V8 has learnt of them, and it collects at other times.
+  // Functions from a code cache lack V8's feedback about them, and V8 collects at other times.
   const { NODE_COMPILE_CACHE: _, ...env } = process.env;
   const args = ["--trace-gc", "--no-allocation-site-pretenuring", "--input-type=module", "-e", script];
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", env });
@@ -14,7 +14,9 @@ export function outlivingScriptMb(script: string): number {
   return outlivedMb(stdout);
 }
 
-/** By how many megabytes the heap grew from one collection of the young generation to the next: what outlived its use. */
+/**
+ * How many megabytes the heap grew between collections of the young generation, because allocations outlived their use.
+ */
 export function outlivedMb(output: string): number {
   return output.split("Mark-Compact").reduce((sum, stretch) => {
     const left = [...stretch.matchAll(/Scavenge [\d.]+ \([\d.]+\) -> ([\d.]+) /g)].map(([, mb]) => Number(mb));
@@ -22,5 +24,5 @@ export function outlivedMb(output: string): number {
   }, 0);
 }
 
-/** How many collections of the young generation there were. */
+/** The number of collections of the young generation. */
 export const scavenges = (output: string): number => output.split("Scavenge").length - 1;

@@ -1,6 +1,6 @@
 /**
- * Configurations of tests: a typed object, changed by what a test is about and written as YAML. Names and values that the
- * schema does not have are errors of the compiler, and a change that finds nothing cannot pass unseen.
+ * Configurations of tests: a typed object with a test's changes, written as YAML. Names and values that the schema does
+ * not have are compile errors, and a change that changes nothing fails.
  */
 import { join } from "node:path";
 import type { ConfigFile } from "../../src/config/schema/schema.ts";
@@ -14,7 +14,7 @@ export interface ConfigPlaces {
   readonly store?: string | undefined;
 }
 
-/** What is different: maps are merged, member by member, everything else is replaced; `undefined` removes. */
+/** The changes: maps are merged member by member, everything else is replaced, and `undefined` removes. */
 export type Changes<T = ConfigFile> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends object
@@ -23,25 +23,25 @@ export type Changes<T = ConfigFile> = T extends readonly (infer U)[]
 
 type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T;
 
-/** One change for each of these names. */
+/** The same change for each of these names. */
 export function each<T>(names: Iterable<string>, change: T): Record<string, T> {
   return Object.fromEntries([...names].map((name) => [name, change]));
 }
 
-/** The base of most tests' configurations with a change. @param change gets the base where it follows from it. */
+/** The base configuration of most tests with a change. @param change gets the base if it depends on it. */
 export function testConfig(places: ConfigPlaces, change: Changes | ((base: Base) => Changes) = {}): string {
   const base = baseConfig(places);
   return yamlOf(changed(base, typeof change === "function" ? change(base) : change));
 }
 
-/** A configuration with a change; what it was made from stays as it is. */
+/** A configuration with a change. The original stays as it is. */
 export function changed(config: ConfigFile, change: Changes): ConfigFile {
   return merged(config, change) as ConfigFile;
 }
 
 export type Base = ReturnType<typeof baseConfig>;
 
-/** What a gateway of a test's own needs beside upstreams, models and groups: every account has the plan `free`. */
+/** What a gateway of a test needs in addition to upstreams, models and groups. Every account has the plan `free`. */
 export function ownConfig({ dir, store }: Pick<ConfigPlaces, "dir" | "store">) {
   return {
     listen: "127.0.0.1:0",
@@ -56,8 +56,8 @@ export function ownConfig({ dir, store }: Pick<ConfigPlaces, "dir" | "store">) {
 }
 
 /**
- * One model per protocol under its own name and one that the route renames; `money` in the name of a group says that it
- * is pay-per-use; prices are 1 USD (input) and 10 USD (output) per million tokens.
+ * One model per protocol under its own name, and one that the route renames. A group with `money` in its name is
+ * pay-per-use. Prices are 1 USD (input) and 10 USD (output) per million tokens.
  */
 export function baseConfig({ upstreamUrl, ...places }: ConfigPlaces) {
   const price = { input: "1", cached_input: "0.1", cache_write: "1.25", output: "10" };
@@ -121,10 +121,10 @@ function merged(config: unknown, change: unknown): unknown {
   return result;
 }
 
-/** Sections with a line for each of their entries. */
+/** Sections that have a line for each entry. */
 const BY_LINES = new Set(["upstreams", "models", "groups", "cards"]);
 
-/** The text of a file or of its beginning: a line for each setting, and for each upstream, model, group and card. */
+/** The text of a file, or of its beginning: a line for each setting, and for each upstream, model, group and card. */
 export function yamlOf(config: Partial<ConfigFile>): string {
   const lines = Object.entries(config).flatMap(([name, value]) => {
     if (!BY_LINES.has(name) || !isMap(value)) return [`${name}: ${flow(value)}`];
@@ -140,7 +140,7 @@ function flow(value: unknown): string {
   return `{${members.join(", ")}}`;
 }
 
-/** Text that YAML can take for nothing else needs no quotes. */
+/** Text that YAML cannot read as anything else needs no quotes. */
 const PLAIN = /^(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z][\w.-]*$|^\d+[a-z]+$|^[\d.]+:\d+$/;
 
 function scalar(text: string): string {

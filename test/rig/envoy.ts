@@ -1,6 +1,6 @@
 /**
- * A real Envoy with the very file that is shipped, `deploy/envoy.yaml`: addresses and certificate paths are put in, and
- * the public listener is there once more without TLS. Runs on free ports, is stopped by process id.
+ * A real Envoy with the shipped file, `deploy/envoy.yaml`. Addresses and certificate paths are filled in, and the
+ * public listener is added a second time without TLS. It runs on free ports and is stopped by process id.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ interface SocketAddress {
 }
 type EndpointAddress = SocketAddress | { pipe: { path: string } };
 
-/** The parts of the file that a test puts something into; all others stay as they are. */
+/** The parts of the file into which a test writes. All others stay as they are. */
 interface EnvoyConfig {
   admin: { address: SocketAddress };
   static_resources: {
@@ -59,7 +59,7 @@ export interface EnvoyEndpoint {
 
 export interface EnvoyOptions {
   readonly endpoints: readonly EnvoyEndpoint[];
-  /** Changes the file once more, for a test that shows what a part of it is good for. */
+  /** Changes the file again, for a test that shows what a part of it does. */
   readonly edit?: (config: EnvoyConfig) => void;
 }
 
@@ -71,7 +71,7 @@ export interface Envoy {
   readonly ca: string;
   /** Envoy's own admin address. */
   readonly adminUrl: string;
-  /** What a balancer in front of it asks. */
+  /** The URL that a load balancer in front of it requests. */
   readonly healthUrl: string;
   output(): string;
   stop(): Promise<void>;
@@ -79,7 +79,7 @@ export interface Envoy {
 
 const local = (port: number): SocketAddress => ({ socket_address: { address: "127.0.0.1", port_value: port } });
 
-/** Starts Envoy and resolves when it accepts requests and has asked each endpoint for its health. */
+/** Starts Envoy, and resolves when it accepts requests and has checked the health of each endpoint. */
 export async function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
   const program = await envoyProgram();
   const dir = mkdtempSync(join(tmpdir(), "tollgate-envoy-"));
@@ -119,7 +119,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
   };
 }
 
-/** `--mode validate` on the shipped text itself; only the certificates, which it opens, are put in. */
+/** `--mode validate` on the shipped text. Only the certificates, which it opens, are filled in. */
 export async function checkEnvoyFile(edit: (text: string) => string = (text) => text): Promise<string> {
   const program = await envoyProgram();
   const dir = mkdtempSync(join(tmpdir(), "tollgate-envoy-"));
@@ -177,7 +177,7 @@ interface HostStatus {
   readonly health_status: { readonly failed_active_health_check?: boolean; readonly eds_health_status?: string };
 }
 
-/** Hosts of the cluster that are healthy, by Envoy's own account. */
+/** The healthy hosts of the cluster, as Envoy reports them. */
 export async function healthyHosts(adminUrl: string): Promise<number> {
   const reply = await fetch(`${adminUrl}/clusters?format=json`);
   const { cluster_statuses } = (await reply.json()) as { cluster_statuses: { host_statuses?: HostStatus[] }[] };

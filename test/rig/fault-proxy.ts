@@ -1,6 +1,6 @@
 /**
- * A TCP proxy in front of Redis that is slow, silent or gone, loses replies, or answers in Redis' place. It knows where
- * commands and replies begin and end, so pipelined ones keep their order. Node's `net`, 127.0.0.1 only.
+ * A TCP proxy in front of Redis that can be slow, silent or closed, lose replies, or answer in place of Redis. It knows
+ * the boundaries of commands and replies, so pipelined ones keep their order. Node's `net`, 127.0.0.1 only.
  */
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
@@ -9,22 +9,25 @@ import { Messages } from "./resp.ts";
 export interface FaultProxy {
   readonly port: number;
   readonly url: string;
-  /** Lets the next script run and loses its reply with the connection. */
+  /** Passes the next script on, and loses its reply by closing the connection. */
   loseNextReply(): void;
-  /** Lets the next script run and keeps its reply and all that follow on this connection, which stays open. */
+  /** Passes the next script on, and holds its reply and all later ones on this connection, which stays open. */
   swallowNextReply(): void;
-  /** Answers the next `times` scripts with this error, and does not let Redis see them. 0 ends it. */
+  /** Answers the next `times` scripts with this error, without passing them to Redis. 0 ends it. */
   answerWith(error: string, times: number): void;
   /** Delays every reply from now on. */
   delay(ms: number): void;
-  /** Takes connections and bytes, and passes nothing on in either direction until it is ended; then all of it. */
+  /**
+   * Accepts connections and bytes, and passes nothing on in either direction until it is switched off, and then
+   * everything.
+   */
   blackHole(on: boolean): void;
-  /** Resets what is connected and refuses new connections, until `accept`. */
+  /** Resets all connections and refuses new ones, until `accept`. */
   refuse(): Promise<void>;
   accept(): Promise<void>;
-  /** How many scripts were lost or answered. */
+  /** The number of scripts whose reply was lost or replaced. */
   readonly faults: () => number;
-  /** How many scripts Redis was given. */
+  /** The number of scripts that were passed to Redis. */
   readonly asked: () => number;
   close(): Promise<void>;
 }
@@ -39,7 +42,7 @@ interface Faults {
   asked: number;
 }
 
-/** What the client is owed, in order: a reply of Redis' or one of ours. */
+/** What the client gets next, in order: a reply of Redis or one of the proxy. */
 type Owed = { readonly kind: "reply" | "lose" | "swallow" } | { readonly kind: "own"; readonly bytes: Buffer };
 
 export async function startFaultProxy(redisPort: number): Promise<FaultProxy> {
@@ -104,7 +107,7 @@ export async function startFaultProxy(redisPort: number): Promise<FaultProxy> {
 
 const SCRIPT = /^\*\d+\r\n\$(7\r\nevalsha|4\r\neval)\r\n/i;
 
-/** One client's connection and its own to Redis. */
+/** One client's connection, and the proxy's connection to Redis. */
 class Link {
   readonly #client: Socket;
   readonly #redis: Socket;
@@ -184,7 +187,7 @@ class Link {
     }
   }
 
-  /** In the order in which they came, even if the delay has changed: a real server keeps the order. */
+  /** Sends replies in the order in which they came, even if the delay has changed, as a real server does. */
   #toClient(bytes: Buffer): void {
     if (this.#silent) return;
     const dueMs = performance.now() + this.#faults.delayMs;

@@ -1,9 +1,9 @@
-/** What the rigs of nginx and Envoy share: a throw-away certificate, a child process with a proper end. */
+/** Shared by the rigs of nginx and Envoy: a temporary certificate, and a child process that is ended properly. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-/** A front that is not up by then fails its test. The machine may be busy; the front is not what is slow. */
+/** A front that does not start within this time fails its test. It allows for a busy machine. */
 const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 10;
 
@@ -24,12 +24,12 @@ export function makeCertificate(dir: string): Certificate {
 
 export interface FrontProcess {
   readonly child: ChildProcess;
-  /** Everything printed so far. */
+  /** The output so far. */
   output(): string;
   stop(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts a program whose output is kept; a test that dies takes it along. */
+/** Starts a program and keeps its output. It is killed with the test process. */
 export function startProcess(program: string, args: readonly string[]): FrontProcess {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
   const printed: string[] = [];
@@ -53,7 +53,7 @@ export function startProcess(program: string, args: readonly string[]): FrontPro
   };
 }
 
-/** Asks until the front is ready; a program tells readiness in no other way that all of them know. */
+/** Polls until the front is ready, because the programs have no common way to signal it. */
 export async function untilReady(front: FrontProcess, isReady: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   for (;;) {

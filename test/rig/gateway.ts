@@ -1,6 +1,6 @@
 /**
- * A whole gateway for tests, with the simulator as its upstream: in this process (`startGatewayHere`) or as processes
- * of their own (`spawnGateway`), which is what a test of several replicas or of signals needs.
+ * A whole gateway for tests, with the simulator as its upstream: in this process (`startGatewayHere`), or as separate
+ * processes (`spawnGateway`) for tests of several replicas or of signals.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -22,12 +22,12 @@ import type { Clock } from "../../src/values/time.ts";
 import { type ConfigPlaces, testConfig } from "./config.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-/** The program as the checkout has it, for `SpawnWorld.program`. */
+/** The program of the checkout, for `SpawnWorld.program`. */
 export const CHECKOUT: readonly string[] = [process.execPath, MAIN];
-/** What `npm test` has made of it (bundled.ts); the checkout where a test file is run by itself. */
+/** The program that `npm test` has built (bundled.ts), or the checkout if a test file is run alone. */
 export const PROGRAM: string = process.env.TOLLGATE_TEST_PROGRAM ?? MAIN;
 
-/** The variables of somebody who has set none, for processes of `PROGRAM`; what it is compiled to is still kept. */
+/** An environment without the user's variables, for processes of `PROGRAM`, except for the compile cache. */
 export const BARE_ENV: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? "",
   ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
@@ -42,7 +42,7 @@ export interface TestAccount {
   readonly keyId: string;
 }
 
-/** Makes an account with funds and a key. @param options.tag a random one unless given. */
+/** Creates an account with funds and a key. @param options.tag random if not given. */
 export async function makeAccount(
   store: Store,
   options: { usd?: string; group?: string; plan?: string; tag?: AccountTag } = {},
@@ -65,21 +65,21 @@ export interface GatewayHere {
   readonly port: number;
   readonly adminUrl: string;
   readonly gateway: Gateway;
-  /** The settings that it started with. */
+  /** The settings with which it started. */
   readonly settings: Settings;
   readonly store: Store;
   readonly simulator: Simulator;
   /** Log lines so far, parsed. */
   readonly log: Record<string, unknown>[];
   account(options?: Parameters<typeof makeAccount>[1]): Promise<TestAccount>;
-  /** Resolves with the first log line that matches, written already or still to come. */
+  /** Resolves with the first log line that matches, whether already written or later. */
   logged(matches: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
-  /** Resolves with the line that ends a request: its answer has left and its charge is with the store. */
+  /** Resolves with the line at the end of a request, when its answer has been sent and its charge is in the store. */
   requestEnd(requestId: string): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
 
-/** Starts a gateway and its simulator in this process, in a folder of its own that `close` removes. */
+/** Starts a gateway and its simulator in this process, in a temporary folder that `close` removes. */
 export async function startGatewayHere(
   options: {
     config?: (places: ConfigPlaces) => string;
@@ -87,7 +87,7 @@ export async function startGatewayHere(
     simulator?: SimulatorOptions;
     clock?: Clock;
     storeTimes?: GatewayOptions["storeTimes"];
-    /** Unless given, no left stream is checked that need not be. */
+    /** If not given, a stream whose client has disconnected is read on only if it has to be. */
     chance?: () => number;
     settings?: (settings: Settings) => Settings;
   } = {},
@@ -109,7 +109,7 @@ export async function startGatewayHere(
       chance: options.chance ?? (() => 0.999),
     });
   } catch (error) {
-    // A simulator that still runs would keep the failed test's process alive.
+    // A simulator that still runs would keep the process of the failed test alive.
     await simulator.close();
     rmSync(dir, { recursive: true, force: true });
     throw error;
@@ -136,7 +136,7 @@ export async function startGatewayHere(
   };
 }
 
-/** Log lines as they come, for tests that wait for one. */
+/** Collects log lines, for tests that wait for one. */
 class LogLines {
   readonly parsed: Record<string, unknown>[] = [];
   readonly #waiting = new Set<(line: Record<string, unknown>) => void>();
@@ -167,7 +167,7 @@ class LogLines {
   }
 }
 
-/** The page of metrics once the store has every charge: it takes some a moment after their clients have their answers. */
+/** The metrics page once the store has every charge, which may be a moment after the clients have their answers. */
 export async function settledMetrics(adminUrl: string): Promise<string> {
   for (;;) {
     const page = await (await fetch(`${adminUrl}/metrics`)).text();
@@ -175,7 +175,7 @@ export async function settledMetrics(adminUrl: string): Promise<string> {
   }
 }
 
-/** Settings from a text that must be good. */
+/** Settings from a text that must be valid. */
 export function settingsOf(text: string): Settings {
   const loaded = loadConfig({ file: "test.yaml", text, env: {} });
   if ("settings" in loaded) return loaded.settings;
@@ -186,31 +186,31 @@ export interface GatewayProcess {
   readonly url: string;
   readonly adminUrl: string;
   readonly child: ChildProcess;
-  /** Its configuration file, for tests of a reload. */
+  /** Its configuration file, for tests of reloads. */
   readonly file: string;
-  /** Everything that it has printed. */
+  /** All its output. */
   output(): string;
-  /** Resolves with the first line, or the `count`th, that contains `text`, printed before the call or after it. */
+  /** Resolves with the first line (or line number `count`) that contains `text`, printed before the call or later. */
   line(text: string, count?: number): Promise<string>;
   /** Sends a signal and resolves with the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 export interface SpawnWorld {
-  /** What to run in place of what `npm test` has made of the checkout. */
+  /** The program to run instead of the one that `npm test` has built. */
   readonly program?: readonly string[];
   readonly openFilesMax?: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** Gets the process before it serves. */
+  /** Called with the process before it serves. */
   readonly onSpawn?: (child: ChildProcess) => void;
-  /** Gets each line that it prints. */
+  /** Called with each line that it prints. */
   readonly onLine?: (line: string) => void;
 }
 
 /**
- * Starts `tollgate serve` as a process of its own with this configuration; resolves once it serves.
- * @param nodeArgs flags for Node itself.
- * @param world what the machine gives it: what `ulimit -n` is set to, and variables beside those of this process.
+ * Starts `tollgate serve` as a separate process with this configuration, and resolves once it serves.
+ * @param nodeArgs flags for Node.
+ * @param world the environment: the value of `ulimit -n`, and additional variables.
  */
 export async function spawnGateway(
   text: string,
@@ -230,7 +230,7 @@ export async function spawnGateway(
   });
   onSpawn?.(child);
   const printed: string[] = [];
-  // A test that is cut short must not leave its gateway running.
+  // If a test is aborted, its gateway must not keep running.
   const reap = () => child.kill("SIGKILL");
   process.once("exit", reap);
   const exited = once(child, "exit").then(([code]) => {

@@ -1,6 +1,6 @@
 /**
- * A second model server of somebody else's: LiteLLM's proxy, where one is installed (`litellm` on the path, or `TOLLGATE_LITELLM`,
- * with its extra `proxy`). It has aimock behind it as a chat server, so what it says on the two other protocols is its own writing.
+ * A second third-party model server: LiteLLM's proxy, if it is installed (`litellm` on the path, or `TOLLGATE_LITELLM`,
+ * with its extra `proxy`). Its upstream is aimock as a chat server, so LiteLLM itself writes the two other protocols.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,17 +9,17 @@ import type { ThirdParty } from "./aimock.ts";
 import { startProcess, untilReady } from "./front-files.ts";
 import { freePorts } from "./ports.ts";
 
-/** It starts with none that is short. */
+/** It starts only with a master key that is not too short. */
 const KEY = "sk-key-of-the-tests-for-a-proxy-of-others-0123456789";
 
-/** Whose servers the tests of the nine directions ask in this run, in words. */
+/** The servers that the tests of the nine directions use in this run, as text. */
 export function askedServers(): string {
   const program = litellmProgram();
   const proxy = program === undefined ? "no litellm on the path, TOLLGATE_LITELLM is not set" : `LiteLLM's ${program}`;
   return `aimock (${proxy})`;
 }
 
-/** The installed proxy's path; undefined where there is none. */
+/** The path of the installed proxy; undefined if there is none. */
 export function litellmProgram(): string | undefined {
   const own = process.env.TOLLGATE_LITELLM;
   if (own) return own;
@@ -27,9 +27,9 @@ export function litellmProgram(): string | undefined {
   return folders.map((folder) => join(folder, "litellm")).find((path) => existsSync(path));
 }
 
-/** Starts the proxy as a process of its own, with a server behind it that says what it is told to. */
+/** Starts the proxy as a separate process, with a server behind it that gives programmed answers. */
 export async function startLitellm(program: string): Promise<ThirdParty> {
-  // The run itself only asks which servers there are.
+  // The test runner itself only asks which servers there are.
   const { startAimock } = await import("./aimock.ts");
   const behind = await startAimock();
   const dir = mkdtempSync(join(tmpdir(), "tollgate-litellm-"));
@@ -37,7 +37,7 @@ export async function startLitellm(program: string): Promise<ThirdParty> {
   const [port = 0] = await freePorts(1);
   const url = `http://127.0.0.1:${port}`;
   writeFileSync(file, JSON.stringify(configuration(behind.url)));
-  // It would read the prices of its models from the internet, and knows them without.
+  // It would fetch the prices of its models from the internet, although it has a copy.
   const command = ["LITELLM_LOCAL_MODEL_COST_MAP=True", "LITELLM_TELEMETRY=False", program];
   const proxy = startProcess("env", [...command, "--config", file, "--host", "127.0.0.1", "--port", `${port}`]);
   const stop = async (): Promise<void> => {

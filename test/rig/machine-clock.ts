@@ -1,15 +1,15 @@
 /**
- * The wall clock of a process, moved by the test while it runs (libfaketime). The monotonic clock is left alone, as a
- * machine's is when somebody sets its date.
+ * The wall clock of a process, moved by the test while it runs (libfaketime). The monotonic clock is not changed, as
+ * when an administrator sets a machine's date.
  */
 import { globSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 export interface MachineClock {
-  /** For the process that is to live in this time. */
+  /** The environment for the process with this clock. */
   readonly env: Readonly<Record<string, string>>;
-  /** From now on the process is so many seconds ahead of this machine, or behind it when negative. */
+  /** Sets by how many seconds the process is ahead of this machine from now on, or behind it if negative. */
   setOffset(seconds: number): void;
   close(): void;
 }
@@ -20,7 +20,7 @@ export function machineClock(offsetSeconds = 0): MachineClock {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-clock-"));
   const file = join(dir, "clock");
   const setOffset = (seconds: number): void => {
-    // Renamed into place, so that no half is read.
+    // Renamed into place, so that no incomplete file is read.
     writeFileSync(`${file}.new`, `${seconds < 0 ? "" : "+"}${seconds}\n`);
     renameSync(`${file}.new`, file);
   };

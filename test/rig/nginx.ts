@@ -1,6 +1,6 @@
 /**
- * A real nginx with the very file that is shipped, `deploy/nginx.conf`: only addresses, paths of certificates and of the
- * log are put in. Runs in a folder of its own on free ports, is stopped by process id.
+ * A real nginx with the shipped file, `deploy/nginx.conf`, in which only addresses and paths of certificates and the
+ * log are filled in. It runs in a temporary folder on free ports, and is stopped by process id.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,22 +19,22 @@ const execute = promisify(execFile);
 export interface NginxOptions {
   /** Gateways, as nginx writes them: `127.0.0.1:8787` or `unix:/path`. */
   readonly servers: readonly string[];
-  /** Changes the text of the shipped file once more, for a test that shows what a line of it is good for. */
+  /** Changes the shipped file again, for a test that shows what a line of it does. */
   readonly edit?: (text: string) => string;
 }
 
 export interface Nginx {
-  /** HTTP/1.1 without TLS; the shipped file has it only under TLS. */
+  /** HTTP/1.1 without TLS, which is not in the shipped file. */
   readonly url: string;
   readonly port: number;
   /** HTTP/2 and HTTP/1.1 over TLS, as shipped. */
   readonly tlsUrl: string;
   readonly tlsPort: number;
-  /** The text of the throw-away certificate. */
+  /** The text of the temporary certificate. */
   readonly ca: string;
-  /** The file in which the servers stand, as deploy/drain.sh wants it. */
+  /** The file with the servers, for deploy/drain.sh. */
   readonly file: string;
-  /** The command that speaks to this nginx, to which `-t` or `-s reload` is added. */
+  /** The command for this nginx, to which `-t` or `-s reload` is added. */
   readonly command: readonly string[];
   /** Lines of its access log. */
   accessLog(): Record<string, unknown>[];
@@ -42,7 +42,7 @@ export interface Nginx {
   stop(): Promise<void>;
 }
 
-/** Puts what a test needs into the shipped file. @throws Error when a line that it looks for is not there any more. */
+/** Fills in what a test needs. @throws Error if the shipped file does not contain an expected line. */
 function configured(options: NginxOptions, places: Record<"dir" | "certFile" | "keyFile", string>, ports: number[]) {
   const [plain, tls] = ports;
   let text = readFileSync(NGINX_FILE, "utf8");
@@ -61,7 +61,7 @@ function configured(options: NginxOptions, places: Record<"dir" | "certFile" | "
   return options.edit?.(text) ?? text;
 }
 
-/** The main file around it: what every distribution has, within the folder. As root the workers need a user. */
+/** The main file around it, with what every distribution has, inside the folder. For root the workers need a user. */
 function mainFile(dir: string, included: string): string {
   const user = process.getuid?.() === 0 ? "user root;\n" : "";
   const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
@@ -89,7 +89,7 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
   const command = ["nginx", "-p", dir, "-c", main];
   const front = startProcess("nginx", [...command.slice(1), "-g", "daemon off;"]);
   const stop = async () => {
-    // TERM is nginx's fast way out; QUIT would wait for streams that a failed test has left.
+    // TERM stops nginx at once. QUIT would wait for streams that a failed test has left open.
     await front.stop("SIGTERM");
     rmSync(dir, { recursive: true, force: true });
   };
@@ -119,7 +119,7 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
   };
 }
 
-/** What `nginx -t` says about the shipped file. @returns its words; @throws the same as an Error when it refuses. */
+/** Runs `nginx -t` on the shipped file. @returns its output; @throws the output as an Error if it refuses the file. */
 export async function checkNginxFile(edit?: NginxOptions["edit"]): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-nginx-"));
   try {

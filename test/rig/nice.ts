@@ -1,4 +1,4 @@
-/** Loaded first into a process (`--import`) that is to take only what CPU the others leave, and so are its children. */
+/** Loaded first into a process (`--import`) that, with its children, uses only CPU time that others leave. */
 import { setPriority } from "node:os";
 
 const LAST = 19;

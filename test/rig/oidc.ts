@@ -1,4 +1,6 @@
-/** A real provider of OpenID Connect (oidc-provider) on 127.0.0.1. The only importer of it. Whoever comes is signed in at once. */
+/**
+ * A real OpenID Connect provider (oidc-provider) on 127.0.0.1. Only this file imports it. It signs everyone in at once.
+ */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -10,7 +12,7 @@ const CLIENT_ID = "tollgate";
 const CLIENT_SECRET = "oidc-client-canary-0123456789";
 
 interface OidcOptions {
-  /** Whether the claims are in the ID token, too, and not in the userinfo only. */
+  /** Whether the claims are in the ID token as well, and not only in the userinfo. */
   readonly inToken?: boolean;
 }
 
@@ -18,21 +20,21 @@ export class OidcHere {
   readonly issuer: string;
   readonly clientId = CLIENT_ID;
   readonly clientSecret = CLIENT_SECRET;
-  /** What it says of whoever comes. */
+  /** The claims of everyone who signs in. */
   claims: Readonly<Record<string, unknown>> = {};
-  /** What it says otherwise where it is asked with the token that it gave. */
+  /** Claims that its userinfo endpoint returns in place of those. */
   userinfo: Readonly<Record<string, unknown>> = {};
-  /** Whether its ID tokens are signed by somebody else, as those of whoever stands in for it. */
+  /** Whether its ID tokens are signed with a foreign key, like those of an impostor. */
   forges = false;
-  /** Whether it refuses whoever comes. */
+  /** Whether it refuses to sign anyone in. */
   refuses = false;
-  /** Whether it takes a code that it gave as often as it comes. */
+  /** Whether it accepts its codes more than once. */
   repeats = false;
-  /** Whether what it says of itself lacks its endpoints, as of one that is about to be set up. */
+  /** Whether its discovery document lacks the endpoints, as during a setup. */
   isHalf = false;
-  /** The path whose answers have 2 MiB of blanks before them, which mean nothing in JSON. */
+  /** A path whose responses begin with 2 MiB of blanks, which have no meaning in JSON. */
   pads = "";
-  /** How often it was asked what it says of itself. */
+  /** How often its discovery document was requested. */
   discoveries = 0;
   readonly #server: Server;
 
@@ -41,7 +43,7 @@ export class OidcHere {
     this.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  /** Serves from now on. @param redirect where people may be sent back to. */
+  /** Serves from now on. @param redirect the allowed redirect URI. */
   serve(redirect: string, { inToken = false }: OidcOptions = {}): void {
     const provider = new Provider(this.issuer, {
       clients: [{ client_id: CLIENT_ID, client_secret: CLIENT_SECRET, redirect_uris: [redirect] }],
@@ -112,7 +114,7 @@ interface TokenContext {
   readonly response: { body: { readonly id_token: string } };
 }
 
-/** The same words under the signature of a key that nobody has published (RFC 7515). */
+/** The same claims, signed with a key that is not published (RFC 7515). */
 function forged(token: string): string {
   const words = token.split(".").slice(0, 2).join(".");
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
@@ -129,7 +131,7 @@ interface GrantContext {
   };
 }
 
-/** Takes an address; nothing answers there before `serve`. */
+/** Reserves an address. Nothing answers there before `serve`. */
 export async function startOidc(): Promise<OidcHere> {
   const server = createServer();
   server.listen(0, "127.0.0.1");

@@ -1,7 +1,7 @@
 /**
- * Takes the gateway's traces as an OpenTelemetry Collector does. Where one is installed (`otelcol` on the path, or
- * `TOLLGATE_OTELCOL`, with the OTLP receiver and the OTLP/HTTP exporter) it is the real one; everywhere else
- * `otlp-receiver.ts` decodes them by the published definitions. `npm test` says which it was.
+ * Accepts the gateway's traces like an OpenTelemetry Collector. If one is installed (`otelcol` on the path, or
+ * `TOLLGATE_OTELCOL`, with the OTLP receiver and the OTLP/HTTP exporter), it is used; otherwise `otlp-receiver.ts`
+ * decodes the traces by the published definitions. `npm test` reports which one it was.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -13,7 +13,7 @@ import { startProcess, untilReady } from "./front-files.ts";
 import { startReceiver } from "./otlp-receiver.ts";
 import { freePorts } from "./ports.ts";
 
-/** A span as OTLP's JSON form has it. */
+/** A span in the JSON form of OTLP. */
 export interface ReceivedSpan {
   readonly name: string;
   readonly traceId: string;
@@ -27,7 +27,7 @@ export interface ReceivedSpan {
 }
 
 export interface Collector {
-  /** Where OTLP over HTTP is taken: `http://127.0.0.1:port`. */
+  /** The address for OTLP over HTTP: `http://127.0.0.1:port`. */
   readonly endpoint: string;
   /** Every span received so far. */
   spans(): readonly ReceivedSpan[];
@@ -46,7 +46,7 @@ export function attributesOf(span: ReceivedSpan): Record<string, unknown> {
   );
 }
 
-/** The installed collector's path; undefined where there is none. */
+/** The path of the installed collector; undefined if there is none. */
 function collectorProgram(): string | undefined {
   const own = process.env.TOLLGATE_OTELCOL;
   if (own) return own;
@@ -54,7 +54,7 @@ function collectorProgram(): string | undefined {
   return folders.map((folder) => join(folder, "otelcol")).find((path) => existsSync(path));
 }
 
-/** What reads the traces in this run, in words. */
+/** What reads the traces in this run, as text. */
 export function tracesReadBy(): string {
   const program = collectorProgram();
   return program === undefined
@@ -62,7 +62,7 @@ export function tracesReadBy(): string {
     : `the OpenTelemetry Collector ${program}`;
 }
 
-/** Starts a collector that hands on at once what it gets. */
+/** Starts a collector that passes on at once what it gets. */
 export async function startCollector(): Promise<Collector> {
   const bodies: string[] = [];
   const program = collectorProgram();
@@ -99,7 +99,7 @@ async function startProgram(
   return { endpoint, stop };
 }
 
-/** No queue and no batch: the exporter's caller has its answer when the test has the spans. */
+/** No queue and no batch: when the exporter gets its response, the test has the spans. */
 function configuration(receiverPort: number, sinkPort: number): object {
   const exporter = {
     endpoint: `http://127.0.0.1:${sinkPort}`,

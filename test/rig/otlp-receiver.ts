@@ -1,6 +1,6 @@
 /**
- * A receiver of OTLP over HTTP: decodes what is sent to it by the published protobuf definitions (`otlp/`), which the
- * exporter under test has no part in, and gives it in the form that OTLP has for JSON. The only importer of protobufjs.
+ * A receiver of OTLP over HTTP. It decodes requests by the published protobuf definitions (`otlp/`), independently of
+ * the exporter under test, into the JSON form of OTLP. Only this file imports protobufjs.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -21,8 +21,8 @@ export interface OtlpReceiver {
 }
 
 /**
- * @param onTraces called with each request, decoded: `{resourceSpans: …}` as in OTLP's JSON form. What it is given has left
- *   the exporter's hands; what cannot be decoded is answered 400, which the exporter drops.
+ * @param onTraces called with each decoded request: `{resourceSpans: …}` as in the JSON form of OTLP. A request that
+ * cannot be decoded is answered with 400, and the exporter drops it.
  */
 export async function startReceiver(onTraces: (json: string) => void): Promise<OtlpReceiver> {
   const request = definitions().lookupType(REQUEST);
@@ -41,7 +41,7 @@ export async function startReceiver(onTraces: (json: string) => void): Promise<O
       response.writeHead(400).end();
       return;
     }
-    // An empty ExportTraceServiceResponse: all of it was taken.
+    // An empty ExportTraceServiceResponse: everything was accepted.
     response.setHeader("content-type", "application/x-protobuf").end();
   };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -61,7 +61,7 @@ function definitions(): protobuf.Root {
   return root.loadSync(SERVICE);
 }
 
-/** 64-bit integers as texts, enumerations as numbers, ids in hex: what OTLP's JSON form asks for. */
+/** 64-bit integers as strings, enumerations as numbers, ids in hex, as the JSON form of OTLP requires. */
 function jsonOf(request: protobuf.Type, bytes: Uint8Array): unknown {
   const plain = request.toObject(request.decode(bytes), { longs: String, bytes: Buffer });
   return withHexIds(plain);

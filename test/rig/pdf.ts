@@ -1,23 +1,26 @@
-/** Small PDFs for tests, as real as they need be: a page tree, content streams, objects in the clear or packed together. */
+/**
+ * Small PDFs for tests, with as much structure as they need: a page tree, content streams, and plain or compressed
+ * objects.
+ */
 import { deflateSync } from "node:zlib";
 
 export interface PdfOptions {
   readonly pages: number;
-  /** The text that each page shows. */
+  /** The text of each page. */
   readonly text?: string;
-  /** Whether page objects stand in a compressed object stream, as most programs write them. */
+  /** Whether page objects are in a compressed object stream, as most programs write them. */
   readonly objectStreams?: boolean;
-  /** How content streams are packed; `ascii85` is what ReportLab writes. */
+  /** The encoding of content streams. `ascii85` is what ReportLab writes. */
   readonly packed?: "flate" | "ascii85" | "none";
-  /** Whether the page tree lists one and the same page again and again. */
+  /** Whether the page tree lists the same page repeatedly. */
   readonly oneObject?: boolean;
-  /** Spells the names that count pages with escapes. */
+  /** Writes the names that count pages with escapes. */
   readonly escapedNames?: boolean;
-  /** Further objects, as they stand in the file. */
+  /** Further objects, as they are in the file. */
   readonly extra?: readonly (string | Buffer)[];
 }
 
-/** Writes one; offsets and the table of objects are left out, since nobody here looks them up. */
+/** Writes a PDF, without offsets and the cross-reference table, which no test reads. */
 export function pdf(options: PdfOptions): Buffer {
   const { pages, text = "Hello", objectStreams = false, packed = "flate", oneObject = false, extra = [] } = options;
   const page = options.escapedNames ? "/P#61ge" : "/Page";

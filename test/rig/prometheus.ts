@@ -1,4 +1,4 @@
-/** A real Prometheus with the shipped rules, in a folder of its own on a free port, stopped by process id. */
+/** A real Prometheus with the shipped rules, in a temporary folder on a free port, stopped by process id. */
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { freePorts } from "./ports.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../deploy/", import.meta.url));
 const POLL_MS = 50;
-/** What Prometheus has not seen by then it will not see. */
+/** The maximum time until Prometheus has scraped a value. */
 const WAIT_MS_MAX = 60_000;
 
 export interface Sample {
@@ -25,12 +25,12 @@ export interface Series {
 
 export interface Prometheus {
   readonly url: string;
-  /** Evaluates now. @throws Error with Prometheus' own words when it refuses the expression. */
+  /** Evaluates an expression now. @throws Error with Prometheus' own message if it refuses the expression. */
   query(expr: string): Promise<Sample[]>;
   queryRange(expr: string, fromS: number, toS: number, stepS: number): Promise<Series[]>;
-  /** The number of exemplars kept for a series. */
+  /** The number of exemplars that are stored for a series. */
   exemplars(expr: string, fromS: number, toS: number): Promise<number>;
-  /** Waits until the expression has a result that satisfies `enough`; any result unless given. */
+  /** Waits until the expression has a result that satisfies `enough`, or any result if it is not given. */
   until(expr: string, enough?: (samples: readonly Sample[]) => boolean): Promise<Sample[]>;
   stop(): Promise<void>;
 }
@@ -93,7 +93,7 @@ export async function startPrometheus(target: string, options: { scrapeMs: numbe
         const samples = await query(expr);
         if (enough(samples)) return samples;
         if (performance.now() > deadline) throw new Error(`never so: ${expr}: ${JSON.stringify(samples)}`);
-        // Prometheus tells nobody when it has scraped.
+        // Prometheus does not signal that it has scraped.
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     },
@@ -101,7 +101,7 @@ export async function startPrometheus(target: string, options: { scrapeMs: numbe
   };
 }
 
-/** The shipped configuration, scraping this target often; alerts fire as soon as their condition holds. */
+/** The shipped configuration, with frequent scrapes of this target. Alerts fire as soon as their condition is true. */
 function writeConfig(dir: string, target: string, scrapeMs: number): void {
   const config = parse(readFileSync(join(DEPLOY, "prometheus.yml"), "utf8")) as {
     global: Record<string, string>;

@@ -1,39 +1,39 @@
 /**
- * A site that reads the bytes of its connections itself: what it parses is what a strict server would make of them. It
- * remembers every byte and every request, and its answers name the request that they are for.
+ * An HTTP server that parses the bytes of its connections itself, as strictly as a strict server. It records every byte
+ * and every request, and its answers name the request to which they belong.
  */
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 
 export interface SeenRequest {
-  /** Which connection of the site it came on, from 0. */
+  /** The number of the connection on which it came, from 0. */
   readonly connection: number;
   readonly method: string;
   readonly target: string;
-  /** As they came: names in lower case, duplicates included. */
+  /** The headers as they came: names in lower case, duplicates included. */
   readonly headers: readonly (readonly [string, string])[];
-  /** How its body was framed. */
+  /** How its body was delimited. */
   readonly framing: "none" | "length" | "chunked";
   /** Latin-1. */
   readonly body: string;
 }
 
-/** What to do with a request: bytes to answer with (latin-1), or anything with the socket itself. */
+/** Handles a request: returns bytes to answer with (latin-1), or uses the socket itself. */
 export type SiteBehaviour = (request: SeenRequest, socket: Socket) => string | undefined;
 
 export class RawSite {
   /** All requests, in the order in which they were complete. */
   readonly requests: SeenRequest[] = [];
-  /** Targets of all heads, in the order in which those were complete. */
+  /** The targets of all requests whose headers were complete, in that order. */
   readonly heads: string[] = [];
-  /** What came on each connection, in latin-1. */
+  /** The bytes of each connection, in latin-1. */
   readonly connections: string[] = [];
   /** Bytes that could not be read as a request. */
   readonly garbage: string[] = [];
   readonly sockets = new Set<Socket>();
-  /** Replaces the answer that names the request; undefined: that one. */
+  /** Replaces the default answer, which names the request; undefined keeps it. */
   behave: SiteBehaviour = answerNamed;
-  /** Called when a head is complete, before its body has arrived. */
+  /** Called when the headers are complete, before the body has arrived. */
   onHead: (head: Omit<SeenRequest, "body">, socket: Socket) => void = () => {};
   readonly #server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket));
   readonly #watchers = new Set<() => void>();
@@ -54,7 +54,7 @@ export class RawSite {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Resolves when `condition` holds; looked at with everything that happens here. */
+  /** Resolves when `condition` is true. It is checked after every event. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -120,20 +120,20 @@ export class RawSite {
   }
 }
 
-/** Starts a site and closes it after the test. */
+/** Starts a server and closes it after the test. */
 export async function startRawSite(context: { after: (task: () => Promise<void>) => void }): Promise<RawSite> {
   const site = await new RawSite().listen();
   context.after(() => site.close());
   return site;
 }
 
-/** The answer that names its request: one line with the method, the target and the client's address. */
+/** The answer that names its request: a line with the method, the target and the client's address. */
 export function answerNamed(request: SeenRequest): string {
   const address = request.headers.find(([name]) => name === "x-forwarded-for")?.[1] ?? "nobody";
   return answerOf(`${request.method} ${request.target} for ${address}\n`, request.method);
 }
 
-/** A whole answer with a content-length. */
+/** A complete answer with a content-length. */
 export function answerOf(body: string, method = "GET", head = "HTTP/1.1 200 OK"): string {
   return `${head}\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\n\r\n${method === "HEAD" ? "" : body}`;
 }
@@ -164,7 +164,7 @@ function parseHead(text: string): Head | "garbage" | undefined {
   return { bytes: end + 4, length: Number(lengths[0] ?? 0), facts };
 }
 
-/** The body at the beginning of `text`; undefined while it is not complete. Bad chunks are never complete. */
+/** The body at the beginning of `text`; undefined while it is not complete. Invalid chunks are never complete. */
 function bodyOf(text: string, framing: SeenRequest["framing"], length: number) {
   if (framing !== "chunked") return text.length < length ? undefined : { bytes: length, text: text.slice(0, length) };
   let at = 0;

@@ -1,15 +1,15 @@
 /**
- * A client that sends exactly the bytes that it is given, and reads what comes back as HTTP/1.1. For input that no HTTP
- * library would send.
+ * A client that sends exactly the given bytes, and reads the responses as HTTP/1.1. For input that no HTTP library
+ * would send.
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 
 export interface RawResponse {
   readonly status: number;
-  /** Lower-cased names; of duplicates the last. */
+  /** Names in lower case; of duplicates the last. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** False when the connection ended inside the body. */
+  /** False if the connection ended within the body. */
   readonly complete: boolean;
 }
 
@@ -18,7 +18,7 @@ export type Target = { readonly port: number } | { readonly path: string };
 
 export class RawSocket {
   readonly socket: Socket;
-  /** Resolves when the connection is closed, by whomever and however. */
+  /** Resolves when the connection is closed by either side, in any way. */
   readonly closed: Promise<void>;
   #received = Buffer.alloc(0);
   #isClosed = false;
@@ -33,7 +33,7 @@ export class RawSocket {
       this.#received = Buffer.concat([this.#received, chunk]);
       this.#notify();
     });
-    // A reset is one of the ways in which a server may close; the close event follows.
+    // A server may close with a reset. The close event follows.
     this.socket.on("error", () => {});
     this.socket.on("end", () => this.socket.end());
     this.socket.on("close", () => {
@@ -58,13 +58,13 @@ export class RawSocket {
     return this.#received.toString("latin1");
   }
 
-  /** Resolves when `condition` holds of the text received, or the connection has closed. */
+  /** Resolves when `condition` is true for the received text, or the connection has closed. */
   async until(condition: (text: string) => boolean): Promise<string> {
     while (!this.#isClosed && !condition(this.text)) await this.#change();
     return this.text;
   }
 
-  /** Waits for `count` final responses, or for the close. Interim (1xx) responses are passed over. */
+  /** Waits for `count` final responses, or for the close. Interim (1xx) responses are skipped. */
   async responses(count: number): Promise<readonly RawResponse[]> {
     for (;;) {
       const found = parseResponses(this.#received, this.#isClosed);
@@ -73,7 +73,9 @@ export class RawSocket {
     }
   }
 
-  /** Waits for the next final response, and takes it from what was received. @returns undefined when there is none to come. */
+  /**
+   * Waits for the next final response, and removes it from the received text. @returns undefined if there will be none.
+   */
   async next(): Promise<RawResponse | undefined> {
     for (;;) {
       const found = parseResponse(this.#received, 0, this.#isClosed);
@@ -83,13 +85,13 @@ export class RawSocket {
     }
   }
 
-  /** Waits until the server has closed, then gives all responses. */
+  /** Waits until the server has closed, then returns all responses. */
   async responsesUntilClosed(): Promise<readonly RawResponse[]> {
     await this.closed;
     return parseResponses(this.#received, true);
   }
 
-  /** Closes without ceremony; `reset` sends RST instead of FIN. */
+  /** Closes at once; `reset` sends RST instead of FIN. */
   close(reset = false): void {
     if (reset) this.socket.resetAndDestroy();
     else this.socket.destroy();
@@ -120,7 +122,7 @@ export function untilClosed(target: Target, bytes: string | Uint8Array): Promise
   return new RawSocket(target).send(bytes).responsesUntilClosed();
 }
 
-/** The final responses in what a server sent; the last may be incomplete only if the connection has closed. */
+/** The final responses in the received text. The last one may be incomplete only if the connection has closed. */
 export function parseResponses(received: Buffer, closed: boolean): readonly RawResponse[] {
   const found: RawResponse[] = [];
   for (let at = 0; ; ) {
@@ -132,7 +134,7 @@ export function parseResponses(received: Buffer, closed: boolean): readonly RawR
   }
 }
 
-/** The first final response from `at` on, and where it ends. */
+/** The first final response from `at` on, and its end. */
 function parseResponse(
   received: Buffer,
   from: number,

@@ -1,6 +1,6 @@
 /**
- * Real Redis servers for tests: single, cluster, primary with Sentinel; each in a folder of its own, on free ports of
- * 127.0.0.1, stopped by process id. With `faketime` the server lives in a time that the test writes (libfaketime).
+ * Real Redis servers for tests: single, cluster, primary with Sentinel. Each has a temporary folder and free ports of
+ * 127.0.0.1, and is stopped by process id. With `faketime` the test sets the server's time (libfaketime).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,35 +10,35 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePorts } from "./ports.ts";
 
-/** The system calls of the rig go through real time: a server that does not come up fails the test. */
+/** The rig's own waits use real time: a server that does not start fails the test. */
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 10;
-/** Above the time that Redis gives a handshake of a cluster's nodes, a second at the least. */
+/** Above the time that Redis allows for a handshake of cluster nodes, which is at least a second. */
 const MEET_AGAIN_MS = 2_000;
 
 export interface TestRedis {
   readonly port: number;
-  /** Where it keeps its files. */
+  /** The folder with its files. */
   readonly dir: string;
   readonly url: string;
   readonly pid: number;
-  /** Sends one command over a connection of its own. @returns the raw reply (RESP2). */
+  /** Sends one command over a new connection. @returns the raw reply (RESP2). */
   command(...words: string[]): Promise<string>;
-  /** Sends commands one after the other over one connection, as the user of an AUTH among them. @returns raw replies. */
+  /** Sends commands one after the other over one connection, for example after an AUTH. @returns the raw replies. */
   commands(...commands: readonly (readonly string[])[]): Promise<string[]>;
   /** Sets the server's clock, milliseconds since the epoch; only with `faketime`. */
   setTime(epochMs: number): void;
-  /** Stops the process without its knowing (SIGSTOP), and lets it go on. */
+  /** Stops the process without its noticing (SIGSTOP), and continues it. */
   freeze(): void;
   thaw(): void;
   /**
-   * Kills the process and starts another one on the same port with what the last SAVE, or the append-only file, has.
-   * `whileDown` runs in between.
+   * Kills the process and starts another one on the same port with the data of the last SAVE or of the append-only
+   * file. `whileDown` runs in between.
    */
   crash(whileDown?: () => unknown): Promise<void>;
-  /** Keeps what the server holds now. @returns what kills it and starts it with that copy. */
+  /** Saves the server's present data. @returns a function that kills it and starts it with that copy. */
   keepRdb(): Promise<() => Promise<void>>;
-  /** The same with the append-only file, whose every write is in it (`appendfsync always`). */
+  /** The same with the append-only file, which contains every write (`appendfsync always`). */
   keepAof(): () => Promise<void>;
   /** The two halves of `crash`. */
   kill(): Promise<void>;
@@ -46,7 +46,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** A server that keeps nothing, and whose replicas need not wait five seconds for others that might come to be served with them. */
+/** A server without persistence, which serves a new replica without the five seconds' wait for others. */
 const SERVER_ARGS = [
   ...["--save", "", "--appendonly", "no", "--enable-debug-command", "local"],
   ...["--repl-diskless-sync-delay", "0"],
@@ -54,7 +54,7 @@ const SERVER_ARGS = [
 
 export interface TestRedisOptions {
   readonly faketime?: boolean;
-  /** Further arguments of redis-server, as on its command line. */
+  /** Further command line arguments of redis-server. */
   readonly args?: readonly string[];
   /** `sentinel` runs the same binary as a sentinel with this configuration file. */
   readonly sentinelConfig?: string;
@@ -142,9 +142,9 @@ function launch(dir: string, port: number, clock: string, options: TestRedisOpti
     stdio: "ignore",
     env: { ...process.env, ...(options.faketime ? faketimeEnvironment(clock) : {}) },
   });
-  // Without a listener a missing program would end the test process; `answering` tells of it.
+  // Without a listener a missing program would end the test process; `answering` reports it.
   child.on("error", () => undefined);
-  // A test that dies takes its servers with it.
+  // The server is killed with the test process.
   const reap = (): void => void child.kill("SIGKILL");
   process.once("exit", reap);
   child.once("exit", () => process.removeListener("exit", reap));
@@ -152,8 +152,8 @@ function launch(dir: string, port: number, clock: string, options: TestRedisOpti
 }
 
 /**
- * libfaketime asks for memory while it looks up the real clock, and jemalloc asks for the time while it sets itself up:
- * each waits for the other and the server hangs. With libc preloaded after it, memory comes from libc and both start.
+ * libfaketime allocates memory while it looks up the real clock, and jemalloc asks for the time during its setup: each
+ * waits for the other and the server hangs. With libc preloaded after it, memory comes from libc and both start.
  */
 function faketimeEnvironment(clock: string): Record<string, string> {
   const [library] = globSync("/usr/lib/*/faketime/libfaketime.so.1");
@@ -168,8 +168,8 @@ function faketimeEnvironment(clock: string): Record<string, string> {
 }
 
 /**
- * A date without a sign is an absolute, frozen time to libfaketime. It reads the fraction as a double and rounds down, so
- * half a millisecond is added. Renamed into place, so that no half is read.
+ * To libfaketime a date without a sign is an absolute, frozen time. It reads the fraction as a double and rounds down,
+ * so half a millisecond is added. Renamed into place, so that no incomplete file is read.
  */
 function writeClock(path: string, epochMs: number): void {
   const iso = new Date(epochMs).toISOString();
@@ -189,7 +189,7 @@ async function answering(redis: TestRedis, child: ChildProcess): Promise<void> {
   throw new Error("redis-server did not answer");
 }
 
-/** One connection; a reply is complete when its first chunk has its last line, enough for a rig. */
+/** One connection. A reply counts as complete when its first chunk contains its last line, which is enough here. */
 async function sendCommands(port: number, commands: readonly (readonly string[])[]): Promise<string[]> {
   const socket: Socket = connect(port, "127.0.0.1");
   try {
@@ -207,7 +207,7 @@ async function sendCommands(port: number, commands: readonly (readonly string[])
   }
 }
 
-/** Makes one server that was started for it a whole cluster. Resolves when it serves. */
+/** Makes a single server that was started for it a whole cluster. Resolves when it serves. */
 export async function serveAllSlots(server: TestRedis): Promise<void> {
   await server.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
   const isOk = async () => (await server.command("CLUSTER", "INFO")).includes("cluster_state:ok");
@@ -219,7 +219,7 @@ export async function serveAllSlots(server: TestRedis): Promise<void> {
 export interface TestCluster {
   /** The primaries at the start. */
   readonly nodes: readonly { host: string; port: number }[];
-  /** Primaries first, then, where asked for, the replica of each. */
+  /** The primaries first, then the replica of each, if requested. */
   readonly servers: readonly TestRedis[];
   stop(): Promise<void>;
 }
@@ -228,12 +228,12 @@ const SLOTS = 16_384;
 const PRIMARIES = 3;
 const CLUSTER_ARGS = [
   ...["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
-  // A lost primary takes its own slots away and no others.
+  // A lost primary makes only its own slots unavailable.
   ...["--cluster-require-full-coverage", "no"],
 ];
 
 /**
- * Three primaries that share the slots; without replicas, or with one each.
+ * Three primaries that share the slots, without replicas or with one each.
  * @param args further arguments of each.
  */
 export async function startRedisCluster(
@@ -267,7 +267,7 @@ async function joinCluster(primaries: readonly TestRedis[], servers: readonly Te
   }
   let metMs = Number.NEGATIVE_INFINITY;
   await until("the cluster did not come together", async () => {
-    // A handshake that takes too long on a busy machine is given up by Redis, and nobody begins another.
+    // Redis gives up a handshake that takes too long on a busy machine, and does not begin another.
     if (performance.now() - metMs > MEET_AGAIN_MS) {
       metMs = performance.now();
       for (const server of servers) {
@@ -284,7 +284,7 @@ async function replicate(server: TestRedis, primary: TestRedis): Promise<void> {
   const [, id = ""] = (await primary.command("CLUSTER", "MYID")).split("\r\n");
   const reply = await server.command("CLUSTER", "REPLICATE", id);
   if (!reply.startsWith("+OK")) throw new Error(`no replica: ${reply}`);
-  // By the primary's own word: before it the replica confirms nothing.
+  // As the primary reports it: before that, the replica confirms nothing.
   await until("the replica has no link", async () =>
     (await primary.command("INFO", "replication")).includes("state=online"),
   );
@@ -299,7 +299,10 @@ async function until(failure: string, holds: () => Promise<boolean>): Promise<vo
   throw new Error(failure);
 }
 
-/** A sentinel that watches a primary under a name. @param rules further rules for it, as `down-after-milliseconds 1000`. */
+/**
+ * A sentinel that watches a primary under a name. @param rules further rules for it, such as `down-after-milliseconds
+ * 1000`.
+ */
 export function startSentinel(
   name: string,
   primary: TestRedis,

@@ -1,4 +1,4 @@
-/** An address at which nobody listens, for as long as it is needed. */
+/** A port without a listener, reserved as long as it is needed. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import type { TestContext } from "node:test";
@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 /**
  * A port of 127.0.0.1 that refuses connections until the test ends.
  *
- * It is the near end of an open connection: a port that was only let go of may be another test's a moment later.
+ * It is the local end of an open connection: a port that was only closed could be taken by another test a moment later.
  */
 export async function refusingPort(t: TestContext): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");

@@ -1,8 +1,8 @@
-/** As much of RESP2 as a proxy needs: where one message ends. */
+/** The part of RESP2 that a proxy needs: where a message ends. */
 
 const CRLF = Buffer.from("\r\n");
 
-/** @returns the index after the message that begins at `from`, or -1 while it is not complete. */
+/** @returns the index after the message that begins at `from`, or -1 while the message is not complete. */
 export function endOfMessage(bytes: Buffer, from: number): number {
   const lineEnd = bytes.indexOf(CRLF, from);
   if (lineEnd < 0) return -1;
@@ -17,7 +17,7 @@ export function endOfMessage(bytes: Buffer, from: number): number {
   return end;
 }
 
-/** Cuts a stream into messages, however its bytes arrive. */
+/** Splits a stream into messages, however its bytes arrive. */
 export class Messages {
   #rest: Buffer = Buffer.alloc(0);
 

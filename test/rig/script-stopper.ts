@@ -1,13 +1,13 @@
 /**
- * A proxy in front of Redis in which a script stops after as many of its commands as a test wants, with what it has written
- * left in place: as it stops where a right is lacking, a key is of the wrong type, a slot is on its way. Nothing can be
- * done in the script from then on, so it cannot tidy up either.
+ * A proxy in front of Redis that stops a script after a given number of its commands. What the script has written
+ * stays, as when it stops because of a missing permission, a key of the wrong type, or a slot in migration. The script
+ * can execute nothing more after that, so it cannot clean up either.
  */
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { Messages } from "./resp.ts";
 
-/** As much of a script as the proxy needs to know it by. */
+/** The beginning of a script by which the proxy recognizes it. */
 export interface StoppableScript {
   readonly name: string;
   readonly source: string;
@@ -17,18 +17,21 @@ export interface StoppableScript {
 export interface ScriptStopper {
   readonly url: string;
   /**
-   * The next run of this script, but for `skip` of them, stops ahead of its n-th command, from 1. From then on no script
-   * reaches Redis until `goOn`.
+   * Stops the next run of this script, after `skip` others, before its n-th command, counted from 1. After that no
+   * script reaches Redis until `goOn`.
    */
   stopAt(script: string, command: number, skip?: number): void;
-  /** @returns what the script was about to do when it stopped, as `HDEL {a:X}:h`; undefined when it came to its end before. */
+  /**
+   * @returns the command that the script was about to execute when it stopped, such as `HDEL {a:X}:h`; undefined if it
+   * ended before.
+   */
   goOn(): string | undefined;
   /** Runs another source in place of a script from now on. */
   replace(script: string, source: string): void;
   close(): Promise<void>;
 }
 
-/** Puts itself between a script and `redis.call`. */
+/** Lua code that replaces `redis.call` and counts the commands. */
 const COUNTED = `local redis = (function(real)
   local count = 0
   local function counted(call)
@@ -44,7 +47,7 @@ const COUNTED = `local redis = (function(real)
     status_reply = real.status_reply, acl_check_cmd = real.acl_check_cmd, sha1hex = real.sha1hex, log = real.log }
 end)(redis)`;
 
-/** The script with something before its first line, after its shebang. */
+/** The script with code inserted before its first line, after its shebang. */
 export function withInFront(source: string, lua: string): string {
   const [shebang, ...rest] = source.startsWith("#!") ? source.split("\n") : ["", ...source.split("\n")];
   return [...(shebang ? [shebang] : []), lua.replaceAll("\n", " "), ...rest].join("\n");
@@ -71,7 +74,7 @@ export async function startScriptStopper(
   const replaced = new Map<string, string>();
   let plan: Plan | undefined;
 
-  /** What is sent in place of a script; undefined: an error of our own. */
+  /** What is sent in place of a script; undefined: an error of the proxy. */
   function sourceFor(script: StoppableScript): { source: string; planned: boolean } | undefined {
     const source = replaced.get(script.name) ?? script.source;
     if (plan?.state === "stopped") return undefined;
@@ -84,7 +87,7 @@ export async function startScriptStopper(
     const redis = connect(redisPort, "127.0.0.1");
     const commands = new Messages();
     const replies = new Messages();
-    /** In the order of the commands: a reply of Redis', whether it is the planned script's, or one of ours. */
+    /** In the order of the commands: a reply of Redis, of the planned script or another, or an error of the proxy. */
     const owed: ("reply" | "planned" | Buffer)[] = [];
     const end = (): void => {
       client.destroy();

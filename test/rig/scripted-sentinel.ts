@@ -1,6 +1,6 @@
 /**
- * A Sentinel whose answers and announcements come when a test says, in front of a real Redis: the order of the two decides
- * what a client makes of a failover, and a real Sentinel leaves it to chance. Node's `net`, 127.0.0.1 only.
+ * A Sentinel whose answers and announcements are controlled by the test, in front of a real Redis. Their order decides
+ * how a client follows a failover, and with a real Sentinel it is random. Node's `net`, 127.0.0.1 only.
  */
 import { EventEmitter, once } from "node:events";
 import { createServer, type Socket } from "node:net";
@@ -8,21 +8,21 @@ import { Messages } from "./resp.ts";
 
 export interface ScriptedSentinel {
   readonly port: number;
-  /** From now on questions for the primary get no answer, until `release`. */
+  /** From now on, requests for the primary's address get no answer until `release`. */
   hold(): void;
   release(): void;
-  /** Resolves when so many clients wait for the primary's address. */
+  /** Resolves when the given number of clients waits for the primary's address. */
   waiting(many: number): Promise<void>;
-  /** Resolves when so many clients listen to what is announced. */
+  /** Resolves when the given number of clients has subscribed to announcements. */
   listening(many: number): Promise<void>;
-  /** Announces a failover to all who listen; resolves when each has heard of it and hung up. */
+  /** Announces a failover to all subscribers, and resolves when each has received it and closed its connection. */
   announceFailover(): Promise<void>;
   close(): Promise<void>;
 }
 
 const CHANNEL = "+switch-master";
 
-/** @param primaryPort of the Redis that it names. */
+/** @param primaryPort the port of the Redis that it names. */
 export async function startScriptedSentinel(primaryPort: number): Promise<ScriptedSentinel> {
   const news = new EventEmitter();
   const sockets = new Set<Socket>();

@@ -1,9 +1,9 @@
-/** How long something took, on a machine that may stop any process for a second. */
+/** Measures durations on a machine that may stop any process for a second. */
 import { ownDelayMs, systemClock } from "../../src/values/time.ts";
 
 /**
- * Starts to time what is promised within a time, such as an answer of another process.
- * @returns the milliseconds since then, without those by which this process itself was late.
+ * Starts to time something with a time limit, such as an answer of another process.
+ * @returns a function for the milliseconds since then, without the time by which this process itself was late.
  */
 export function stopwatch(): () => number {
   const lateMs = ownDelayMs(systemClock);
@@ -13,7 +13,9 @@ export function stopwatch(): () => number {
 
 const US_PER_MS = 1_000;
 
-/** Starts to time work of this thread. @returns the milliseconds of processor time that it has taken since then. */
+/**
+ * Starts to time work of this thread. @returns a function for the milliseconds of CPU time that it has used since then.
+ */
 export function workTimer(): () => number {
   const before = process.threadCpuUsage();
   return () => {

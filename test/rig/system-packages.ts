@@ -1,6 +1,6 @@
 /**
- * Programs that tests run for real and that come from the system, not from npm. Missing ones are installed where that
- * is possible, else named; a test for a real server is never skipped in silence.
+ * Programs that tests run for real and that come from the system, not from npm. Missing ones are installed if possible.
+ * Otherwise the run fails and names them; a test with a real server is never skipped silently.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, globSync } from "node:fs";
@@ -9,7 +9,7 @@ import { delimiter, join } from "node:path";
 interface SystemPackage {
   /** The name of the Debian package. */
   readonly name: string;
-  /** The package to take where the system has none of that name. */
+  /** The package to use if the system has none of that name. */
   readonly instead?: string;
   readonly present: () => boolean;
 }
@@ -20,22 +20,22 @@ const pathOf = (program: string): string | undefined =>
     .find((path) => existsSync(path));
 const onPath = (program: string) => () => pathOf(program) !== undefined;
 
-/** Debian splits `venv` off; a Python from elsewhere has it. */
+/** Debian has `venv` in a separate package. A Python from elsewhere includes it. */
 function canMakeVenv(): boolean {
   return spawnSync("python3", ["-c", "import ensurepip, venv"], { stdio: "ignore" }).status === 0;
 }
 
-/** Chromium without a desktop takes 40 % less of the CPU for the same pages; older systems have it with one only. */
+/** Chromium without a desktop takes 40 % less CPU time for the same pages. Older systems have only the other one. */
 const BROWSERS = ["chromium-headless-shell", "chromium"] as const;
 
-/** The browser of the console's tests, which also draws the pictures of the dashboards' data. */
+/** The browser of the console's tests, which also draws the dashboards' pictures. */
 export const CHROMIUM: SystemPackage = {
   name: BROWSERS[0],
   instead: BROWSERS[1],
   present: () => BROWSERS.some((program) => pathOf(program) !== undefined),
 };
 
-/** Where the program of `CHROMIUM` is. @throws Error when it is not there. */
+/** The path of the program of `CHROMIUM`. @throws Error if it is missing. */
 export function browserProgram(): string {
   const path = BROWSERS.map(pathOf).find((one) => one !== undefined);
   if (path === undefined) throw new Error(`Neither of ${BROWSERS.join(", ")} is on the path.`);
@@ -46,13 +46,13 @@ const PACKAGES: readonly SystemPackage[] = [
   { name: "redis-server", present: onPath("redis-server") },
   { name: "redis-sentinel", present: onPath("redis-sentinel") },
   { name: "nginx", present: onPath("nginx") },
-  // Its package brings promtool.
+  // Its package contains promtool.
   { name: "prometheus", present: onPath("promtool") },
   { name: "libfaketime", present: () => globSync("/usr/lib/*/faketime/libfaketime.so.1").length > 0 },
   { name: "openssl", present: onPath("openssl") },
-  // deploy/drain.sh speaks to Envoy with it.
+  // deploy/drain.sh uses it to talk to Envoy.
   { name: "curl", present: onPath("curl") },
-  // The shells that `tollgate completion` writes for, beside bash, and what formats its manual page.
+  // The shells, besides bash, for which `tollgate completion` writes, and the formatter of its manual page.
   { name: "zsh", present: onPath("zsh") },
   { name: "fish", present: onPath("fish") },
   { name: "groff", present: onPath("groff") },

@@ -1,7 +1,7 @@
 /**
- * Several test files in one process, each as a suite under its own name: to load a gateway, and to compile what it runs,
- * takes longer than most files. What a file says to `node:test` while it is loaded is said again within its suite, so that
- * its hooks are for its own tests.
+ * Runs several test files in one process, each as a suite under its own name, because loading and compiling a gateway
+ * takes longer than most files. The calls of `node:test` that a file makes while it is loaded are repeated inside its
+ * suite, so that its hooks apply only to its own tests.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -10,11 +10,11 @@ import { basename, join, resolve } from "node:path";
 import real, * as all from "node:test";
 import { pathToFileURL } from "node:url";
 
-/** What is said by the file that is being loaded. */
+/** The recorded calls of the file that is being loaded. */
 let said: (() => unknown)[] | undefined;
 const known = new Map<unknown, unknown>();
 
-/** The same function, put off while a file is loaded; and its members (`test.after`). */
+/** The same function, deferred while a file is loaded, with its members (`test.after`). */
 function putOff<F extends (...args: never[]) => unknown>(call: F): F {
   const made = known.get(call);
   if (made !== undefined) return made as F;
@@ -37,10 +37,10 @@ export const beforeEach = putOff(all.beforeEach);
 export const describe = putOff(all.describe);
 export const suite = putOff(all.suite);
 
-/** Below node_modules, as all that a run makes. */
+/** Below node_modules, like everything that a run writes. */
 const ENTRIES = resolve("node_modules", ".cache", "entries-for-tests");
 
-/** A file for `node --test` that runs these. @returns its path, the same one each time. */
+/** Writes a file for `node --test` that runs these files. @returns its path, which is the same each time. */
 export function entryFor(files: readonly string[]): string {
   const code = `import { runTogether } from ${JSON.stringify(import.meta.url)};\nawait runTogether(${JSON.stringify(files)});\n`;
   mkdirSync(ENTRIES, { recursive: true });
@@ -50,7 +50,7 @@ export function entryFor(files: readonly string[]): string {
   return entry;
 }
 
-/** Loads the files, one after the other, and then runs their tests in this order. */
+/** Loads the files one after the other, and then runs their tests in this order. */
 export async function runTogether(files: readonly string[]): Promise<void> {
   registerHooks({
     resolve(specifier, context, next) {
@@ -75,10 +75,12 @@ export async function runTogether(files: readonly string[]): Promise<void> {
   all.after(endSoon);
 }
 
-/** What is closed without being waited for has this time. */
+/** The time for connections and servers to close that are not waited for. */
 const LINGER_MS = 60_000;
 
-/** A test that failed half way, or timed out, may have left a server behind, which would keep this process, and so the run, for good. */
+/**
+ * A test that failed or timed out may have left a server open, which would keep this process, and so the run, alive.
+ */
 function endSoon(): void {
   const end = () => {
     console.error(`something still runs after the last test: ${process.getActiveResourcesInfo().join(", ")}`);

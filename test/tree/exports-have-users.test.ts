@@ -1,4 +1,6 @@
-/** What is exported from a file of `src/` is used by another file; a test counts, as what it needs to see is exported. */
+/**
+ * Every export of a file of `src/` is used by another file. A test counts, because what it needs to see is exported.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
@@ -17,7 +19,7 @@ for (const text of code.values()) {
   for (const word of new Set(text.match(/[A-Za-z_$][\w$]*/g))) users.set(word, (users.get(word) ?? 0) + 1);
 }
 
-test("no file exports what no other file mentions", () => {
+test("no file exports a name that no other file mentions", () => {
   const exported = [...code]
     .filter(([file]) => file.startsWith("src/"))
     .flatMap(([file, text]) => [...text.matchAll(EXPORT)].map(([, name]) => ({ file, name: name as string })));

@@ -1,4 +1,6 @@
-/** The one law of the source tree (ARCHITECTURE.md, "Source tree"): stages never import each other, imports point down. */
+/**
+ * The rule of the source tree (ARCHITECTURE.md, "Source tree"): stages never import each other, and imports point down.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -6,9 +8,9 @@ import test from "node:test";
 
 const FILES = globSync("src/**/*.ts").sort();
 
-/** The ground floor, what each of it may import besides itself. */
+/** The ground floor of ARCHITECTURE.md, and what each of its folders may import besides itself. */
 const GROUND = { wire: [], values: ["wire"], telemetry: ["values"] };
-/** The stages: the ground floor and the store, never each other. */
+/** The stages. They may import the ground floor and the store, but never each other. */
 const STAGES = {
   accept: ["telemetry", "values", "wire"],
   admit: ["store", "telemetry", "values"],
@@ -16,7 +18,10 @@ const STAGES = {
   dispatch: ["telemetry", "values", "wire"],
   settle: ["store", "telemetry", "values"],
 };
-/** What each room may import besides itself. Only the loose files, which build the program, may import any. */
+/**
+ * What each folder may import besides itself. Only the files directly in src, which build the program, may import
+ * everything.
+ */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...GROUND,
   ...STAGES,
@@ -32,10 +37,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   workers: ["accept", "config", "console", "telemetry", "values"],
 };
 
-/** The loose files: the program, its parts put together, what it shows without a configuration, a worker's program. */
+/**
+ * The files directly in src: the program, its assembled parts, the demo that runs without a configuration, and a
+ * worker's program.
+ */
 const LOOSE = ["books", "demo", "gateway", "main", "pipeline", "worker"].map((name) => `src/${name}.ts`);
 
-/** What others may import of a room that is made of stages: the rest is its own. */
+/** What others may import of a folder that consists of stages. The rest is private. */
 const PUBLIC: Readonly<Record<string, readonly string[]>> = {
   request: ["context.ts", "conversion.ts", "record.ts", "references.ts", "refuse.ts", "run.ts", "serve.ts"],
   overload: ["overload.ts"],
@@ -50,7 +58,7 @@ const PUBLIC: Readonly<Record<string, readonly string[]>> = {
   workers: ["workers.ts"],
 };
 
-/** Rooms without I/O, clock or chance: what they need of these comes in as an argument. */
+/** Folders without I/O, clock or randomness, which get these as arguments. */
 const PURE = ["convert", "values", "wire"];
 const PURE_BUILTINS = new Set([
   "node:assert/strict",
@@ -62,11 +70,11 @@ const PURE_BUILTINS = new Set([
 ]);
 const IMPURE_WORDS =
   /\b(Date\.now|new Date\(\)|performance\.|Math\.random|setTimeout|setInterval|setImmediate|process\.|fetch\(|randomBytes|randomUUID)/;
-/** The home of the machine's clock. */
+/** The only file that reads the machine's clock. */
 const CLOCK = "src/values/time.ts";
 
 /**
- * Packages by the files that may import them: one file each; typebox has one per schema, prom-client one
+ * The files that may import each package: one file each, except typebox with one per schema, and prom-client with one
  * for a process and one for several.
  */
 const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
@@ -109,30 +117,30 @@ function importsOf(file: string): Import[] {
 }
 
 const IMPORTS = FILES.flatMap(importsOf);
-const room = (file: string): string => (file.split("/").length > 2 ? (file.split("/")[1] as string) : "(top)");
+const topFolder = (file: string): string => (file.split("/").length > 2 ? (file.split("/")[1] as string) : "(top)");
 const target = ({ from, to }: Import): string => relative(".", join(dirname(from), to));
 
-test("there is something to read", () => {
+test("there are files and imports to check", () => {
   assert.ok(FILES.length > 50);
   assert.ok(IMPORTS.length > 200);
 });
 
-test("the loose files are the program's and nobody's imports", () => {
+test("the files directly in src are known, and no folder imports them", () => {
   assert.deepEqual(
-    FILES.filter((file) => room(file) === "(top)"),
+    FILES.filter((file) => topFolder(file) === "(top)"),
     LOOSE,
   );
   const importers = IMPORTS.filter(({ to }) => to.startsWith(".")).filter((one) => LOOSE.includes(target(one)));
-  const wrong = importers.filter(({ from }) => room(from) !== "(top)").map(({ from, to }) => `${from} -> ${to}`);
+  const wrong = importers.filter(({ from }) => topFolder(from) !== "(top)").map(({ from, to }) => `${from} -> ${to}`);
   assert.deepEqual(wrong, []);
 });
 
-test("rooms import only what lies below them, and of a room made of stages what is public", () => {
+test("folders import only what is below them, and only the public files of a folder of stages", () => {
   const wrong: string[] = [];
   for (const one of IMPORTS) {
     if (!one.to.startsWith(".")) continue;
-    const here = room(one.from);
-    const there = room(target(one));
+    const here = topFolder(one.from);
+    const there = topFolder(target(one));
     if (here === there || here === "(top)" || target(one) === "package.json") continue;
     const isPublic = PUBLIC[there]?.includes(target(one).split("/").slice(2).join("/")) ?? true;
     if (!MAY_IMPORT[here]?.includes(there) || !isPublic) wrong.push(`${one.from} -> ${one.to}`);
@@ -140,12 +148,12 @@ test("rooms import only what lies below them, and of a room made of stages what 
   assert.deepEqual(wrong, []);
 });
 
-test("every room is known to the law", () => {
-  const rooms = new Set(FILES.map(room).filter((name) => name !== "(top)"));
-  assert.deepEqual([...rooms].sort(), Object.keys(MAY_IMPORT).sort());
+test("every folder has an import rule", () => {
+  const folders = new Set(FILES.map(topFolder).filter((name) => name !== "(top)"));
+  assert.deepEqual([...folders].sort(), Object.keys(MAY_IMPORT).sort());
 });
 
-test("no file imports itself through others", () => {
+test("no file imports itself through other files", () => {
   const graph = new Map(
     FILES.map((file) => [
       file,
@@ -170,7 +178,7 @@ test("no file imports itself through others", () => {
   assert.deepEqual(cycles, []);
 });
 
-test("each package is imported by its own file, and package.json has no package without one", () => {
+test("each package is imported only by its own files, and package.json has no unused dependency", () => {
   const wrong = IMPORTS.filter(({ from, to }) => {
     if (to.startsWith(".") || to.startsWith("node:")) return false;
     const name = to.startsWith("@") ? to.split("/").slice(0, 2).join("/") : (to.split("/")[0] as string);
@@ -181,9 +189,9 @@ test("each package is imported by its own file, and package.json has no package 
   assert.deepEqual(Object.keys(dependencies).sort(), Object.keys(PACKAGE_FILES).sort());
 });
 
-test("pure rooms use no clock, chance, network or disk", () => {
+test("pure folders use no clock, randomness, network or disk", () => {
   const wrong: string[] = [];
-  for (const file of FILES.filter((name) => PURE.includes(room(name)) && name !== CLOCK)) {
+  for (const file of FILES.filter((name) => PURE.includes(topFolder(name)) && name !== CLOCK)) {
     for (const { to } of importsOf(file))
       if (to.startsWith("node:") && !PURE_BUILTINS.has(to)) wrong.push(`${file}: ${to}`);
     const code = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
@@ -194,22 +202,22 @@ test("pure rooms use no clock, chance, network or disk", () => {
 });
 
 test("the environment is read in src/config/config.ts only", () => {
-  // Pages run in browsers, where there is none; they show code of clients that reads theirs.
+  // Pages run in browsers, which have no environment. They show example code of clients that read theirs.
   const programs = FILES.filter((file) => !file.startsWith("src/console/pages/"));
   const readers = programs.filter((file) => readFileSync(file, "utf8").includes("process.env"));
   assert.deepEqual(readers, ["src/config/config.ts"]);
 });
 
-test("no vendor's model name decides anything", () => {
-  const code = FILES.filter((file) => room(file) !== "simulator");
+test("no decision depends on a vendor's model name", () => {
+  const code = FILES.filter((file) => topFolder(file) !== "simulator");
   const found = code.filter((file) =>
     /startsWith\("(gpt|claude|o[0-9]|gemini|deepseek)/.test(readFileSync(file, "utf8")),
   );
   assert.deepEqual(found, []);
 });
 
-test("a folder has some twenty files at the most, and beyond them folders with names", () => {
-  // How long a function may be is biome.json's.
+test("a folder has at most twenty files, and more are divided into subfolders", () => {
+  // The maximum length of functions is in biome.json.
   const FILES_MAX = 20;
   const counts = new Map<string, number>();
   for (const file of FILES) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);

@@ -1,6 +1,6 @@
 /**
- * The tables of docs/members.md, from the code; `npm run members` writes them, and those of docs/translated-members.md,
- * after the text that a person wrote.
+ * Generates the tables of docs/members.md from the code. `npm run members` writes them, and those of
+ * docs/translated-members.md, after the hand-written text.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { SHARED } from "../../src/values/members/shared.ts";
@@ -13,7 +13,7 @@ const STANDINGS: readonly MemberStanding[] = ["plain", "tier", "option", "limit"
 
 const coded = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(" ");
 
-/** A shape's members by standing; those that another shape has already shown are left out. */
+/** The members of a shape by standing, without those that another shape has already shown. */
 function byStanding({ standings }: Shape, shown?: Shape): string {
   const lines = STANDINGS.map((standing) => {
     const names = [...standings].filter(([name, own]) => own === standing && shown?.standings.get(name) !== own);
@@ -33,7 +33,7 @@ function* objects({ inside }: Shape, path: readonly string[]): Generator<string>
   }
 }
 
-/** The whole document: the words before the first table as they stand, the tables as the code has them. */
+/** The whole document: the text before the first table unchanged, and the tables from the code. */
 export function membersDocument(): string {
   const words = readFileSync(FILE, "utf8").split(FIRST_TABLE)[0] as string;
   const protocols = PROTOCOL_NAMES.map((protocol) => {
@@ -46,7 +46,7 @@ export function membersDocument(): string {
 
 if (import.meta.main) {
   writeFileSync(FILE, membersDocument());
-  // Read here only: it starts the TypeScript compiler.
+  // Imported only here, because it starts the TypeScript compiler.
   const { FILE: translated, translatedMembersDocument } = await import("./sdk/page.ts");
   writeFileSync(translated, translatedMembersDocument());
 }

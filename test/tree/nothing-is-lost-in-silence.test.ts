@@ -1,7 +1,8 @@
 /**
- * ARCHITECTURE.md promise 9: every member that the official SDKs can send is carried, mapped, named or refused on its way to
- * another protocol. The members come from the SDKs' type declarations, so that a new version's new member fails here until
- * somebody has looked at it (`npm run members`); the words come from the gateway, which is sent a request with each.
+ * ARCHITECTURE.md promise 9: every member that the official SDKs can send is carried, mapped, named or refused on its
+ * way to another protocol. The members come from the SDKs' type declarations, so a new member of a new version fails
+ * here until it has been reviewed (`npm run members`). The words come from the gateway, to which a request with each
+ * member is sent.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -13,7 +14,7 @@ test("docs/translated-members.md says what the gateway does with every member of
   assert.equal(readFileSync(FILE, "utf8"), translatedMembersDocument(), "`npm run members` writes the tables");
 });
 
-test("every cell of docs/translated-members.md has a word", () => {
+test("every cell of docs/translated-members.md has a valid word", () => {
   const rows = readFileSync(FILE, "utf8")
     .split("## What is counted\n")[1]
     ?.split("\n")

@@ -1,4 +1,7 @@
-/** npm makes the files of `bin` executable when it installs; what git keeps has to be executable, too, or it shows a change. */
+/**
+ * npm makes the files of `bin` executable during installation. They must be executable in git too, or git shows a
+ * change.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** A type's name means one thing in the whole of `src/`, exported or not: a reader need not look where it came from. */
+/**
+ * A type's name has one meaning in the whole of `src/`, exported or not, so that readers need not look up where it was
+ * declared.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
@@ -14,7 +17,7 @@ for (const file of globSync("src/**/*.ts").sort()) {
   }
 }
 
-test("there are types to look at", () => {
+test("there are types to check", () => {
   assert.ok(homes.size > 500, `${homes.size} types`);
 });
 

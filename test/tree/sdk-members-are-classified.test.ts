@@ -1,6 +1,6 @@
 /**
- * The official SDKs' own types are the newest word on what a request may have. Each member of theirs must stand in the
- * tables of `src/values/members/`: a new one fails here until somebody has looked up what it buys.
+ * The official SDKs' own types are the newest description of what a request may contain. Each of their members must be
+ * in the tables of `src/values/members/`. A new one fails here until it has been checked what it buys.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const COUNTS = read("openai/resources/responses/input-tokens.d.ts");
 const MESSAGES = read("@anthropic-ai/sdk/resources/messages/messages.d.ts");
 const BETA = read("@anthropic-ai/sdk/resources/beta/messages/messages.d.ts");
 
-/** The text of a declaration, from its name to the brace that closes it; a dotted name is looked for in its namespace. */
+/** The text of a declaration, from its name to the closing brace. A dotted name is searched for in its namespace. */
 function declaration(source: string, path: string): string {
   const [space, inner] = path.split(".");
   if (inner !== undefined) return declaration(source.slice(source.search(`declare namespace ${space} `)), inner);
@@ -27,7 +27,7 @@ function declaration(source: string, path: string): string {
   return source.slice(head.index, source.indexOf(`\n${head[1]}}`, head.index));
 }
 
-/** The members of an interface, but those that the SDK sends as headers. */
+/** The members of an interface, without those that the SDK sends as headers. */
 function membersOf(source: string, name: string): string[] {
   const text = declaration(source, name);
   const indent = `${/^ */.exec(text)?.[0]}    `;
@@ -51,7 +51,7 @@ function unionNames(source: string, union: string): string[] {
   return text.split("|").map((name) => name.trim());
 }
 
-/** Protocol, path of the object in a body, members by the SDK. */
+/** The protocol, the path of the object in a body, and its members according to the SDK. */
 const OBJECTS: readonly (readonly [Protocol, string, () => string[]])[] = [
   ["chat", "", () => membersOf(CHAT, "ChatCompletionCreateParamsBase")],
   ["chat", "stream_options", () => membersOf(CHAT, "ChatCompletionStreamOptions")],
@@ -94,7 +94,7 @@ const OBJECTS: readonly (readonly [Protocol, string, () => string[]])[] = [
 ];
 
 for (const [protocol, path, members] of OBJECTS) {
-  test(`${protocol}: every member of ${path || "a body"} has its standing`, () => {
+  test(`${protocol}: every member of ${path || "a body"} has a standing`, () => {
     const names = members();
     assert.ok(names.length > 0, "the SDK's types were not understood");
     let shape = MEMBERS[protocol];
@@ -108,7 +108,7 @@ for (const [protocol, path, members] of OBJECTS) {
   });
 }
 
-test("the SDK's types are read whole", () => {
+test("the SDK's types are read completely", () => {
   const counts = [
     membersOf(CHAT, "ChatCompletionCreateParamsBase"),
     membersOf(BETA, "MessageCreateParamsBase"),
@@ -118,10 +118,10 @@ test("the SDK's types are read whole", () => {
   assert.ok(!membersOf(BETA, "MessageCreateParamsBase").includes("betas"), "headers are no members");
 });
 
-/** Types whose tokens follow a size, or may. */
+/** Types whose number of tokens depends, or may depend, on a size. */
 const MEASURED = new Set(["image", "document", "input_image", "input_file", "input_audio", "image_url", "file"]);
 
-/** The literal types that the interfaces of a union carry, unions within it followed. */
+/** The literal types of the interfaces of a union, including nested unions. */
 function typesOf(source: string, union: string): string[] {
   return unionNames(source, union).flatMap((name) => {
     const inner = name.split(".").at(-1) as string;
@@ -133,7 +133,7 @@ function typesOf(source: string, union: string): string[] {
   });
 }
 
-test("every kind of block and item that the SDKs send is known: as text, or by its size", () => {
+test("every kind of block and item that the SDKs send is known, as text or by its size", () => {
   const types = [
     ...typesOf(BETA, "BetaContentBlockParam"),
     ...typesOf(RESPONSES, "ResponseInputItem"),

@@ -1,4 +1,6 @@
-/** docs/usage-forms.md and test/golden/usage say the same: a golden for each row, a row for each golden, and where it is from. */
+/**
+ * docs/usage-forms.md and test/golden/usage agree: each row has a golden, each golden a row, and each row its source.
+ */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
@@ -31,13 +33,13 @@ function rows(): readonly Row[] {
 const goldens = readdirSync(GOLDENS).map((file) => file.replace(/\.json$/, ""));
 const golden = (name: string) => JSON.parse(readFileSync(new URL(`${name}.json`, GOLDENS), "utf8"));
 
-test("each row has its golden, each golden its row, once", () => {
+test("each row has exactly one golden, and each golden exactly one row", () => {
   const names = rows().map(({ name }) => name);
   assert.ok(names.length > 50, `${names.length} rows`);
   assert.deepEqual([...names].sort(), goldens.sort());
 });
 
-test("each row names its source and the day of it, and stands under its protocol", () => {
+test("each row names its source and date, and is under its protocol", () => {
   for (const { name, protocol, cells } of rows()) {
     assert.equal(cells.length, 6, name);
     for (const cell of cells) assert.notEqual(cell, "", name);
@@ -47,7 +49,7 @@ test("each row names its source and the day of it, and stands under its protocol
   }
 });
 
-test("each golden has a body or a stream, and expects whole tokens and a charge", () => {
+test("each golden has a body or a stream, and expects whole numbers of tokens and a charge", () => {
   for (const name of goldens) {
     const { whole, stream, tokens, counted, nano_usd } = golden(name);
     assert.ok(whole || stream, name);

@@ -1,11 +1,11 @@
-/** docs/vendor-dialects.md is what the goldens say, and each of them says where it is from. */
+/** docs/vendor-dialects.md has the contents of the goldens, and each of them names its source. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { dialects, isRefused } from "../e2e/protocol/dialects/goldens.ts";
 import { dialectsDocument, FILE } from "./dialects-file.ts";
 
-test("the page is what npm run dialects writes, and has each golden once", () => {
+test("the page is what npm run dialects writes, and contains each golden once", () => {
   const page = readFileSync(FILE, "utf8");
   assert.equal(page, dialectsDocument());
   const rows = [...page.matchAll(/^\| `([a-z0-9-]+\/[a-z0-9-]+)` \|/gm)].map(([, name]) => name);
@@ -14,7 +14,7 @@ test("the page is what npm run dialects writes, and has each golden once", () =>
   assert.ok(rows.length >= 60, `${rows.length} forms`);
 });
 
-test("each golden names its vendor, form, source and day, and has something to send", () => {
+test("each golden names its vendor, form, source and date, and has something to send", () => {
   for (const { name, vendor, form, source, date, whole, frames, stream } of dialects()) {
     for (const text of [vendor, form]) assert.match(text, /^[^|\n]+$/, name);
     assert.ok(source.length > 0, name);
@@ -24,7 +24,7 @@ test("each golden names its vendor, form, source and day, and has something to s
   }
 });
 
-test("each golden expects a refusal in words, or all that a client has in the end", () => {
+test("each golden expects a refusal with its text, or everything that a client has at the end", () => {
   for (const { name, expect } of dialects()) {
     if (isRefused(expect)) assert.match(expect.error.means, /^[a-z_]+$/, name);
     else assert.deepEqual(Object.keys(expect), ["text", "reasoning", "calls", "end", "usage"], name);

@@ -1,4 +1,4 @@
-/** A server's whole reply on its way to a client of another protocol. */
+/** A server's whole reply, translated for a client of another protocol. */
 import { openExchange } from "../../../src/convert/bridge.ts";
 import { type Exchange, isFault } from "../../../src/convert/exchange.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
@@ -8,7 +8,7 @@ import type { Outcome, Trial } from "./judge.ts";
 import type { Json } from "./samples.ts";
 import { requestOf } from "./sent.ts";
 
-/** A request that wants to see all that its protocol shows. */
+/** A request that asks for everything that its protocol can show. */
 const ASKED: Readonly<Record<Protocol, Json>> = {
   chat: { messages: [{ role: "user", content: "hello" }] },
   messages: { max_tokens: 100, messages: [{ role: "user", content: "hello" }] },
@@ -22,7 +22,7 @@ const PROBABILITIES: Readonly<Record<Protocol, Json>> = {
 };
 
 function exchangeOf(upstream: Protocol, client: Protocol): Exchange {
-  // Messages servers know no probabilities of tokens, and refuse those who ask.
+  // Messages servers have no token probabilities, and refuse requests for them.
   const asked = upstream === "messages" ? {} : PROBABILITIES[client];
   const request = requestOf(client, JSON.stringify({ model: "client-model", ...ASKED[client], ...asked }));
   const exchange = openExchange(request, routeTo(upstream), PERMITTED, CONTEXT);
@@ -30,7 +30,7 @@ function exchangeOf(upstream: Protocol, client: Protocol): Exchange {
   return exchange;
 }
 
-/** What makes a reply of a sample: something said, and why it ended. */
+/** What makes a sample a reply: some content, and a stop reason. */
 const REPLY: Readonly<Record<Protocol, (body: Json) => Json>> = {
   chat(body) {
     const [choice = {}] = (body.choices ?? []) as Json[];
@@ -43,12 +43,12 @@ const REPLY: Readonly<Record<Protocol, (body: Json) => Json>> = {
   responses: (body) => ({ usage: USAGE, ...body, object: "response", status: body.status ?? "completed" }),
 };
 
-/** A count, so that nothing has to be estimated from what is left out. */
+/** A usage, so that nothing is estimated from what is left out. */
 const CHAT_USAGE = { prompt_tokens: 300, completion_tokens: 400, total_tokens: 700 };
 const USAGE = { input_tokens: 300, output_tokens: 400, total_tokens: 700 };
 
 export class ReplyTrial implements Trial {
-  /** No header speaks of replies: what is left out of them is named by the page alone. */
+  /** No header reports on replies. What is left out of them is named only in the document. */
   readonly silent = "named";
   readonly isListKept = true;
   readonly #upstream: Protocol;
@@ -68,7 +68,7 @@ export class ReplyTrial implements Trial {
       Buffer.from(JSON.stringify(REPLY[this.#upstream](built))),
     );
     if (isFault(reply)) return { refused: reply.reason, text: "", plan: "", left: [] };
-    // The counts are what is charged, whatever the client is shown.
+    // The counts are those that are charged, whatever the client is shown.
     const { usage, answeredBy } = reply.counts;
     const plan = JSON.stringify([usage, answeredBy]);
     return { refused: undefined, text: Buffer.from(reply.body).toString(), plan, left: [] };

@@ -1,62 +1,62 @@
 /**
- * What becomes of every member on its way to another protocol, found out by trial: once without it and once with each of
+ * Finds out by trial how every member is translated to another protocol: one request without it, and one with each of
  * its values.
  */
 import { type Json, least, valuesOf } from "./samples.ts";
 import type { Member, ObjectForm } from "./walk.ts";
 
 /**
- * carried: its value stands in the upstream's body under its own name; mapped: the body, or what is done with the reply,
- * says it in other words; named: it is left out and the header says so; refused: 400 with its name. `lost` is none of
- * these, and a fault.
+ * carried: its value is in the upstream's body under its own name; mapped: the body, or the translation of the reply,
+ * expresses it in another form; named: it is left out and the header says so; refused: 400 with its name. `lost` is
+ * none of these, and an error.
  */
 export type Word = "carried" | "mapped" | "named" | "refused" | "lost";
 
-/** A member or a form at its place, with what becomes of it. */
+/** A member or a form at its path, with the results of its translation. */
 export interface Judged {
-  /** Names joined by dots; a form in brackets is an element of a list, in parentheses a value. */
+  /** Names joined by dots. A form in brackets is an element of a list, one in parentheses a value. */
   readonly path: string;
   readonly words: readonly Word[];
-  /** How many requests prove it; 0: it stands and falls with what holds it. */
+  /** The number of requests that prove it; 0: it shares the result of the object that contains it. */
   readonly proofs: number;
-  /** What was tried when something was lost, or left out without its name. */
+  /** The value that was lost, or that was left out without being named. */
   readonly fault?: string | undefined;
 }
 
-/** The way from the body to a member. */
+/** One step on the path from the body to a member. */
 interface Step {
   readonly form: ObjectForm;
   readonly path: string;
   readonly member: Member;
-  /** How the object below stands in the member. */
+  /** Whether the object below is an element of a list. */
   readonly isListed: boolean;
 }
 
-/** What came of one request, reply or event. */
+/** The outcome of one request, reply or event. */
 export interface Outcome {
-  /** What a refusal names, or why a reply is no answer; undefined: it went on. */
+  /** The param of a refusal, or why a reply is not an answer; undefined if it was accepted. */
   readonly refused: string | undefined;
   /** What the other side gets. */
   readonly text: string;
-  /** What else is done because of it. */
+  /** Other effects of it. */
   readonly plan: string;
-  /** The names that were told. */
+  /** The names that were reported as left out. */
   readonly left: readonly string[];
 }
 
-/** What is tried, and where. */
+/** How a value is tried. */
 export interface Trial {
-  /** Sends an object. @param member the member of the root object that is tried; undefined where it is the object itself. */
+  /** Sends an object. @param member the member of the root object that is tried, or that contains the object. */
   send(built: Json, member: string): Outcome;
-  /** What becomes of a member whose absence makes no difference and which nobody names. */
+  /** The result of a member whose absence makes no difference and that is not named. */
   readonly silent: Word;
-  /** Whether an element is compared with an empty list, and not with the absence of the list. */
+  /** Whether an element is compared with an empty list instead of a missing list. */
   readonly isListKept: boolean;
-  /** Whether to go into the objects below this member. */
+  /** Whether the objects below this member are tried as well. */
   enters(path: string): boolean;
 }
 
-/** Judges every member that a root type reaches. */
+/** Judges every member that is reachable from a root type. */
 export class Judge {
   readonly judged: Judged[] = [];
   readonly #trial: Trial;
@@ -65,15 +65,15 @@ export class Judge {
     this.#trial = trial;
   }
 
-  /** @param at the path of the root itself; empty for a body. */
+  /** @param at the path of the root; empty for a body. */
   root(form: ObjectForm, at = ""): readonly Judged[] {
     this.#object(form, at, [], undefined, ["carried"]);
     return this.judged;
   }
 
   /**
-   * @param fate what becomes of the whole object, where nothing in it can fare better.
-   * @param presence what becomes of an object that has but its least; its tag shares that.
+   * @param fate the result of the whole object, if nothing in it can have a better one.
+   * @param presence the result of an object with only its required members, which its tag shares.
    */
   #object(
     form: ObjectForm,
@@ -99,7 +99,7 @@ export class Judge {
   #member(here: string, step: Step, way: readonly Step[]): void {
     const values = valuesOf(here, step.member);
     if (values.length === 0) return;
-    // A required member with one value only is compared with a request that lacks it, whatever becomes of that.
+    // A required member with one possible value is compared with a request without it, whatever that gives.
     const isAbsentAllowed = step.member.isOptional || values.length === 1;
     const base = this.#ask([...way, step], isAbsentAllowed ? undefined : values[0]);
     const told = values.slice(isAbsentAllowed ? 0 : 1).map((value) => {
@@ -109,7 +109,7 @@ export class Judge {
     });
     const words = [...new Set(told.map(({ word }) => word))];
     const loud = words.filter((word) => word !== "lost");
-    // Of the words of a required member one is what it is compared with.
+    // One of the values of a required member is the base of the comparison.
     const lost = told.find(({ word, value }) => word === "lost" && isAbsentAllowed && !happensAnyway(here, value));
     const fault = lost ?? (loud.length === 0 ? told.find(({ value }) => !happensAnyway(here, value)) : undefined);
     const settled: readonly Word[] = loud.length === 0 ? ["mapped"] : loud;
@@ -125,7 +125,7 @@ export class Judge {
     });
     if (!this.#trial.enters(here)) return;
     for (const { form, isListed } of objects) {
-      if (way.some((above) => above.form === form) || step.form === form) continue; // A type that holds itself.
+      if (way.some((above) => above.form === form) || step.form === form) continue; // A recursive type.
       const name = nameOf(
         form,
         objects.map((one) => one.form),
@@ -138,7 +138,7 @@ export class Judge {
     }
   }
 
-  /** What becomes of an object with the least it can have; nothing where that is empty and says nothing. */
+  /** The result of an object with only its required members; none if it is empty and has no meaning. */
   #presence(path: string, way: readonly Step[], form: ObjectForm): readonly Word[] {
     const step = way.at(-1) as Step;
     const value = least(form, path);
@@ -152,7 +152,7 @@ export class Judge {
     return words;
   }
 
-  /** An object of which only some members are left out has not been left out itself. */
+  /** An object of which only some members are left out is not left out itself. */
   #presenceWord(base: Outcome, outcome: Outcome, step: Step, form: ObjectForm, value: unknown): Word {
     const isCarried = outcome.text !== base.text || outcome.plan !== base.plan;
     const isOwn = (left: string) => form.members.some((member) => left.split(".").slice(1).includes(member.name));
@@ -164,7 +164,7 @@ export class Judge {
     if (refused !== undefined) return "refused";
     if (left.some((one) => !base.left.includes(one))) return "named";
     if (text === base.text && plan === base.plan) {
-      // What is named whatever its value is, or with all that is around it, has a name in both.
+      // A member that is named for any value, or with its surroundings, is named in both.
       const isNamed = left.some((one) => one.endsWith(`.${name}`) || one.endsWith(`.${form.tag}`));
       return isNamed ? "named" : this.#trial.silent;
     }
@@ -172,7 +172,7 @@ export class Judge {
     return text.includes(written) && !base.text.includes(written) ? "carried" : "mapped";
   }
 
-  /** What comes of this value at the end of the way; undefined: of its absence. */
+  /** The outcome for this value at the end of the path; undefined: for its absence. */
   #ask(way: readonly Step[], value: unknown): Outcome {
     return this.#trial.send(built(way, value), way[0]?.member.name ?? "");
   }
@@ -182,7 +182,7 @@ function isNothing(value: unknown): boolean {
   return value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** Members whose newer name is told. */
+/** Members that are reported under their newer name. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   output_format: ["format"],
   user: ["safety_identifier"],
@@ -190,20 +190,20 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   redacted_thinking: ["thinking"],
 };
 
-/** The words by which a form is known: of its `type`, where it has several. */
+/** The tags by which a form is known: the values of its `type`. */
 function tagsOf({ members }: ObjectForm): readonly string[] {
   const type = members.find(({ name }) => name === "type" || name === "role");
   return (type?.forms ?? []).flatMap((form) => (form.kind === "literal" ? [String(form.value)] : []));
 }
 
-/** What stands for several types of a protocol in a name. */
+/** Names that stand for several types of a protocol. */
 const FAMILIES: Readonly<Record<string, RegExp>> = {
   hosted_call: /_call(_output)?$|^mcp_|^tool_search_/,
   server_tool_use: /_tool_result$|_tool_use$/,
   hosted: /./,
 };
 
-/** The name under which a loss or a refusal is told, where it is not that of the member or of what holds it. */
+/** The name under which a loss or refusal is reported, if it is not that of the member or of what contains it. */
 function misnamed(
   word: Word,
   base: Outcome,
@@ -234,7 +234,7 @@ function misnamed(
   return told.length === 0 || told.some(isAbout) ? undefined : `told as ${told.join(" ")}`;
 }
 
-/** Values that ask for what happens anyway, by the end of their path: the upstream does the same without being told. */
+/** Values that ask for what happens anyway, by the end of their path: the upstream does the same without them. */
 const ANYWAY: readonly (readonly [end: RegExp, value: unknown, why: string])[] = [
   [/(store|include_obfuscation|async|defer_loading|eager_input_streaming|prewarm)$/, false, "nothing is wanted"],
   [/^store$/, true, "the default of responses"],
@@ -273,7 +273,7 @@ function happensAnyway(path: string, value: unknown): boolean {
   );
 }
 
-/** A form's name among its neighbours: its tag, with its type where several share one. */
+/** A form's name among its alternatives: its tag, with its type if several share the tag. */
 function nameOf(form: ObjectForm, forms: readonly ObjectForm[]): string {
   const same = forms.filter((one) => one.tag === form.tag);
   if (forms.length === 1) return form.tag ?? "";

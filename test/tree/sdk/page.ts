@@ -1,4 +1,4 @@
-/** docs/translated-members.md: the matrix of members and directions, from what the gateway does. */
+/** Generates docs/translated-members.md: the matrix of members and directions, from what the gateway does. */
 import { readFileSync } from "node:fs";
 import { PROTOCOL_NAMES } from "../../../src/values/protocol.ts";
 import type { Judged, Word } from "./judge.ts";
@@ -10,14 +10,14 @@ export const FILE = "docs/translated-members.md";
 const BODY = "the body";
 const FIRST_TABLE = "## What is counted\n";
 
-/** An object's members that share their fate. */
+/** Members of an object with the same results. */
 interface Row {
   readonly place: string;
   readonly members: string[];
   readonly words: readonly string[];
 }
 
-/** The whole document: the words before the first table as they stand, the rest as the gateway has it. */
+/** The whole document: the text before the first table unchanged, the rest from the gateway's results. */
 export function translatedMembersDocument(): string {
   const words = readFileSync(FILE, "utf8").split(FIRST_TABLE)[0] as string;
   const requests = judgedRequests();
@@ -53,7 +53,9 @@ function table(title: string, directions: readonly Direction[], nameOf: (directi
 const COUNTS_HEAD =
   "| what | from | to | members and forms | proved one by one | trials |\n| --- | --- | --- | --- | --- | --- |\n";
 
-/** How many there are, and how many of them have trials of their own; the others share the fate of what holds them. */
+/**
+ * The number of members, and how many of them have their own trials. The others share the result of what contains them.
+ */
 function counted(what: "request" | "reply" | "event", directions: readonly Direction[]): string {
   const lines = directions.map(({ client, upstream, judged }) => {
     const proved = judged.filter(({ proofs }) => proofs > 0).length;
@@ -70,7 +72,7 @@ function inOrder(words: readonly Word[]): string {
   return ORDER.filter((word) => words.includes(word)).join(", ");
 }
 
-/** An object that says nothing by itself fares as its members do. */
+/** An object without a result of its own has the results of its members. */
 function innerWords(path: string, judged: readonly Judged[]): string {
   return inOrder(judged.filter((row) => isBelow(row.path, path)).flatMap((row) => row.words));
 }
@@ -79,7 +81,10 @@ function isBelow(path: string, above: string): boolean {
   return path.startsWith(above) && [".", "[", "("].includes(path.charAt(above.length));
 }
 
-/** Rows by the object that holds the members; an object that is refused or left out whole has one row with all below it. */
+/**
+ * Rows by the object that contains the members. An object that is refused or left out as a whole has one row with
+ * everything below it.
+ */
 function rowsOf(directions: readonly Direction[]): readonly Row[] {
   const paths = new Set(directions.flatMap(({ judged }) => judged.map(({ path }) => path)));
   const all = directions.map(({ judged }) => new Map(judged.map((row) => [row.path, row])));

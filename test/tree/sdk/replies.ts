@@ -1,4 +1,4 @@
-/** Both ways of a server's whole replies, judged member by member. */
+/** The translations of whole replies in both ways, judged member by member. */
 import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";
 import { ReplyTrial } from "./answered.ts";
 import { Judge } from "./judge.ts";
@@ -11,7 +11,7 @@ const ROOTS: Readonly<Record<Protocol, readonly ObjectForm[]>> = {
   responses: rootsOf("responses reply"),
 };
 
-/** The six directions of replies, from the servers' protocol to the clients'. */
+/** The six directions of replies, from the server's protocol to the client's. */
 export function judgedReplies(): readonly Direction[] {
   return PROTOCOL_NAMES.flatMap((upstream) =>
     PROTOCOL_NAMES.filter((client) => client !== upstream).map((client) => ({

@@ -1,4 +1,4 @@
-/** Both ways of a client's requests, judged member by member. */
+/** The translations of requests in both ways, judged member by member. */
 import type { RouteFacts } from "../../../src/convert/exchange.ts";
 import { type Capabilities, EFFORTS } from "../../../src/values/catalog.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";
@@ -7,7 +7,7 @@ import { Judge, type Judged } from "./judge.ts";
 import { RequestTrial } from "./sent.ts";
 import { type ObjectForm, readSdkTypes } from "./walk.ts";
 
-/** What the best of servers can do: whatever its protocol has a word for arrives. */
+/** The capabilities of the best server: everything that its protocol can express is sent. */
 const ABLE: Partial<Capabilities> = {
   efforts: EFFORTS,
   thinking: "both",
@@ -18,7 +18,7 @@ const ABLE: Partial<Capabilities> = {
   prefill: true,
 };
 
-/** What the poorest can do. */
+/** The capabilities of the poorest server. */
 const POOR: Partial<Capabilities> = {
   efforts: [],
   sampling: "none",
@@ -36,25 +36,25 @@ export interface Direction {
 
 const types = readSdkTypes();
 
-/** The root types of a client's requests: beta versions have members of their own. */
+/** The root types of a client's requests. Beta versions have additional members. */
 const ROOTS: Readonly<Record<Protocol, readonly ObjectForm[]>> = {
   chat: rootsOf("chat request"),
   messages: [...rootsOf("messages beta request"), ...rootsOf("messages request")],
   responses: rootsOf("responses request"),
 };
 
-/** The root types of a name. */
+/** The root types with a name. */
 export function rootsOf(name: keyof typeof types): readonly ObjectForm[] {
   const root = types[name];
   return "members" in root ? [root] : root;
 }
 
-/** The six directions on routes to the best of servers. */
+/** The six directions on routes to the best server. */
 export function judgedRequests(): readonly Direction[] {
   return directions((upstream) => routeTo(upstream, ABLE));
 }
 
-/** The same on routes to the poorest. */
+/** The six directions on routes to the poorest server. */
 export function judgedOnPoorRoutes(): readonly Direction[] {
   return directions((upstream) => routeTo(upstream, POOR));
 }
@@ -69,7 +69,7 @@ function directions(route: (upstream: Protocol) => RouteFacts): readonly Directi
   );
 }
 
-/** One row a path; where two root types reach it, what both have shown. */
+/** One row for each path. If two root types reach it, the row has the results of both. */
 export function unique(judged: readonly Judged[]): readonly Judged[] {
   const rows = new Map<string, Judged>();
   for (const row of judged) {

@@ -1,4 +1,4 @@
-/** The types at which `walk.ts` begins: what the official SDKs send and what they read, by protocol. */
+/** The types at which `walk.ts` begins: what the official SDKs send and read, by protocol. */
 import type {
   MessageCreateParamsBase as BetaCreate,
   BetaMessage,
@@ -16,7 +16,7 @@ import type {
 } from "openai/resources/chat/completions/completions";
 import type { Response, ResponseCreateParamsBase, ResponseStreamEvent } from "openai/resources/responses/responses";
 
-/** Named by what they are of; where there are two, the second has the members of the beta versions. */
+/** Named by their contents. If there are two, the second has the members of the beta versions. */
 export interface Roots {
   readonly "chat request": ChatCompletionCreateParamsBase;
   readonly "messages request": MessageCreateParamsBase;

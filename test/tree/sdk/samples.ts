@@ -1,10 +1,10 @@
-/** Values for members of the SDKs' types: as short as their servers would take them, and found again in what is sent. */
+/** Values for members of the SDKs' types: as short as servers would accept them, and recognizable in what is sent. */
 import type { Protocol } from "../../../src/values/protocol.ts";
 import type { Form, Member, ObjectForm } from "./walk.ts";
 
 export type Json = Record<string, unknown>;
 
-/** Stands for reasoning that was sealed here for the route that is asked; the judge puts it in. */
+/** Stands for reasoning that is sealed for the route. The judge replaces it. */
 export const SEALED = "@sealed";
 
 const SCHEMA = (word: string) => ({
@@ -14,7 +14,10 @@ const SCHEMA = (word: string) => ({
   additionalProperties: false,
 });
 
-/** Values of members that take not just any: by the end of their path, the first that fits. Two where one may be the default. */
+/**
+ * Values of members that do not accept just any, by the end of their path. The first match is used. There are two if
+ * one may be the default.
+ */
 const SPECIAL: readonly (readonly [end: RegExp, values: readonly unknown[]])[] = [
   [/^model$/, ["another-model", "a-third-model"]],
   [/(^|\.)(temperature|top_p)$/, [0.5, 0.6]],
@@ -37,12 +40,12 @@ const SPECIAL: readonly (readonly [end: RegExp, values: readonly unknown[]])[] =
   [/allowed_tools\.tools$/, ["lookup", "search"].map((name) => [{ type: "function", function: { name } }])],
 ];
 
-/** The values with which a member is tried; empty where only its objects are. */
+/** The values with which a member is tried; empty if only its objects are tried. */
 export function valuesOf(path: string, member: Member): readonly unknown[] {
   const special = SPECIAL.find(([end]) => end.test(path));
   if (special) return special[1];
   const values = member.forms.flatMap((form) => plainValues(form));
-  // Where several roles are possible, the user's is the plainest.
+  // If several roles are possible, the user's is the simplest.
   return values.includes("user") ? ["user", ...values.filter((value) => value !== "user")] : values;
 }
 
@@ -56,9 +59,9 @@ function plainValues(form: Form): readonly unknown[] {
   return inner.flatMap((one) => plainValues(one).map((value) => [value]));
 }
 
-/** What objects must have beside what their types demand, by the end of their path. */
+/** Members that objects need in addition to those that their types require, by the end of their path. */
 const DEMANDED: readonly (readonly [end: RegExp, members: Json])[] = [
-  // Without its schema the format is any object, which messages has no form for.
+  // Without its schema the format is any object, for which messages has no form.
   [/\.json_schema$/, { schema: SCHEMA("q") }],
   [/\[file\]\.file$/, { file_data: "data:application/pdf;base64,QUFB", filename: "a.pdf" }],
   [/\[input_file[^\]]*\]$/, { file_data: "data:application/pdf;base64,QUFB", filename: "a.pdf" }],
@@ -68,7 +71,7 @@ const DEMANDED: readonly (readonly [end: RegExp, members: Json])[] = [
   [/\[(computer_screenshot)[^\]]*\]$/, { image_url: "https://pictures.example/a.png" }],
 ];
 
-/** The least that an object must have. @param path where it is. */
+/** The required members of an object. @param path the path of the object. */
 export function least(form: ObjectForm, path: string): Json {
   const demanded = DEMANDED.find(([end]) => end.test(path))?.[1];
   return { ...leastMembers(form, path), ...demanded };
@@ -79,7 +82,7 @@ function leastMembers(form: ObjectForm, path: string): Json {
   return Object.fromEntries(required.map((member) => [member.name, leastValue(member, `${path}.${member.name}`)]));
 }
 
-/** Content of a message, and whatever else a server would refuse empty. */
+/** Content of a message, and other lists that a server would refuse if empty. */
 const FILLED = /\b(content|output|summary|parts|queries|commands|command|tools|tool_calls)$/;
 
 function leastValue(member: Member, path: string): unknown {
@@ -99,7 +102,7 @@ function leastValue(member: Member, path: string): unknown {
 
 type Message = Json & { role?: unknown; content?: unknown };
 
-/** Puts around a sample what makes a request of it: a user who begins, results for calls, calls for results. */
+/** Completes a sample to a request: a user who begins, results for calls, calls for results. */
 export const COMPLETE: Readonly<Record<Protocol, (body: Json) => Json>> = {
   chat(body) {
     const given = list(body.messages) as Message[];
@@ -138,7 +141,7 @@ export const COMPLETE: Readonly<Record<Protocol, (body: Json) => Json>> = {
         const content = answered.map(({ tool_use_id: id }) => ({ type: "tool_use", id, name: "lookup", input: {} }));
         messages.push({ role: "assistant", content });
       }
-      // Thinking that nothing follows is nobody's.
+      // Thinking with nothing after it is left out.
       const isThought = message.role === "assistant" && blocks.every(({ type }) => /thinking$/.test(String(type)));
       const said = isThought && blocks.length > 0 ? [{ type: "text", text: "so" }] : [];
       messages.push(said.length > 0 ? { ...message, content: [...blocks, ...said] } : message);
@@ -202,7 +205,7 @@ function calling(ids: readonly string[]): Message {
   return { role: "assistant", content: null, tool_calls: calls };
 }
 
-/** One tool of the client's own beside what is tried, so that a hosted one can be left out and a choice has something. */
+/** A tool of the client in addition to the sample, so that a hosted one can be left out and a choice has a tool. */
 function offered({ tools, tool_choice: choice, parallel_tool_calls: parallel }: Json, own: Json): Json {
   const extra = choice === undefined ? [] : namedBy(choice).map((name) => renamed(own, name));
   if (tools !== undefined) return { tools: [...list(tools), ...extra, own] };

@@ -1,4 +1,4 @@
-/** A client's request on its way to a server of another protocol. */
+/** A client's request, translated for a server of another protocol. */
 import { openExchange } from "../../../src/convert/bridge.ts";
 import type { ClientRequest, Exchange, RouteFacts } from "../../../src/convert/exchange.ts";
 import { originOf, sealReasoning } from "../../../src/convert/rules/envelope.ts";
@@ -48,7 +48,7 @@ export class RequestTrial implements Trial {
   }
 }
 
-/** A body as accept hands it on. */
+/** A body as the accept stage passes it on. */
 export function requestOf(protocol: Protocol, text: string): ClientRequest {
   const body = Buffer.from(text);
   const scan = scanJson(body);
@@ -57,14 +57,16 @@ export function requestOf(protocol: Protocol, text: string): ClientRequest {
   return { protocol, body, json, scan, model: String(json.model), stream: json.stream === true };
 }
 
-/** The names that the header tells a client. */
+/** The names in the header for the client. */
 function namesOf({ translation = "" }: Pick<Exchange, "translation">): readonly string[] {
   return translation.split(/[;,\s]+|\w+=/).filter((name) => !["", "exact", "lossy"].includes(name));
 }
 
 type Plan = { readonly echo: Json; readonly tools: ReadonlyMap<string, unknown> };
 
-/** What the reply's translation does with the request; what it only repeats of it is no effect. */
+/**
+ * The effect of a request on the translation of its reply. What the reply only repeats of the request does not count.
+ */
 function planText({ echo: _, tools, ...plan }: Plan): string {
   return JSON.stringify([plan, [...tools]]);
 }

@@ -1,6 +1,6 @@
 /**
- * Events of streams: a member is what changes when it is taken out of every such event of the recorded streams
- * (test/golden/streams). An event that none of them has is put in front of the end of one.
+ * Events of streams: the result of a member is what changes if it is removed from every such event of the recorded
+ * streams (test/golden/streams). An event that no recording has is inserted before the end of one.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";
@@ -16,7 +16,7 @@ const ROOTS: Readonly<Record<Protocol, readonly ObjectForm[]>> = {
   responses: rootsOf("responses event"),
 };
 
-/** Streams that end well, as lists of events; `[DONE]` stays text. */
+/** Streams that end properly, as lists of events; `[DONE]` stays text. */
 const STREAMS = ["text", "thinking", "parallel-calls", "refusal", "several-texts", "redacted", "cached-usage"];
 
 function recorded(upstream: Protocol): readonly (readonly unknown[])[] {
@@ -25,7 +25,7 @@ function recorded(upstream: Protocol): readonly (readonly unknown[])[] {
   return files.map((file) => framesOf(readFileSync(`${folder}/${file}`, "utf8")).map(({ data }) => data));
 }
 
-/** What a chunk of chat is, which has no type. */
+/** The type of a chat chunk, which has none itself. */
 const CHUNK = "chat.completion.chunk";
 
 function typeOf(event: unknown): string {
@@ -55,7 +55,7 @@ class EventTrial {
     });
   }
 
-  /** An event that servers of the recorded streams do not send: what it does is what all of its members do. */
+  /** An event that is in no recording: its result is the result of all its members. */
   #unseen(form: ObjectForm, type: string): readonly Judged[] {
     const [stream = []] = this.#streams;
     const told = this.#told([...stream.slice(0, -1), least(form, type), ...stream.slice(-1)]);

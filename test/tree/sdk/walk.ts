@@ -1,6 +1,6 @@
 /**
- * What the official SDKs' type declarations say of a request, a reply or an event, read with the TypeScript compiler: no
- * list of ours stands in between, so that a member of a new version cannot be overlooked.
+ * Reads the official SDKs' type declarations of a request, a reply or an event with the TypeScript compiler. There is
+ * no hand-written list, so a member of a new version cannot be overlooked.
  */
 import {
   API,
@@ -17,16 +17,19 @@ export type Form =
   | { readonly kind: "literal"; readonly value: string | number | boolean }
   | { readonly kind: "text" }
   | { readonly kind: "number" }
-  /** Any JSON: what a schema or a tool's arguments are. */
+  /** Any JSON, such as a schema or a tool's arguments. */
   | { readonly kind: "data" }
   | { readonly kind: "list"; readonly of: readonly Form[] }
   | ObjectForm;
 
 export interface ObjectForm {
   readonly kind: "object";
-  /** The type's name in the SDK; empty where it has none. */
+  /** The type's name in the SDK; empty if it has none. */
   readonly name: string;
-  /** The word by which a reader tells it from its neighbours: its `type`, else its `role`. Undefined: it has none. */
+  /**
+   * The value by which a reader distinguishes it from the alternatives: its `type`, else its `role`. Undefined if it
+   * has none.
+   */
   readonly tag: string | undefined;
   readonly members: readonly Member[];
 }
@@ -34,7 +37,7 @@ export interface ObjectForm {
 export interface Member {
   readonly name: string;
   readonly isOptional: boolean;
-  /** Whether null may stand for it. */
+  /** Whether its value may be null. */
   readonly isNullable: boolean;
   readonly forms: readonly Form[];
 }
@@ -87,7 +90,7 @@ class Reader {
     if (type.isLiteralType() && typeof type.value !== "bigint") return [{ kind: "literal", value: type.value }];
     if (flags & (TypeFlags.String | TypeFlags.TemplateLiteral)) return [{ kind: "text" }];
     if (flags & TypeFlags.Number) return [{ kind: "number" }];
-    // `(string & {})` leaves a list of words open.
+    // `(string & {})` allows other values than those of the list.
     if (type.isIntersectionType()) {
       const parts = type.getTypes();
       if (parts.some((part) => part.flags & TypeFlags.String)) return [{ kind: "text" }];
@@ -113,10 +116,10 @@ class Reader {
     const name = type.getSymbol()?.name ?? "";
     const members: Member[] = [];
     const form = { kind: "object" as const, name: name.startsWith("__") ? "" : name, tag: undefined, members };
-    // Before its members, since a type may hold itself.
+    // Set before its members, because a type may be recursive.
     this.#objects.set(type.id, form);
     for (const symbol of properties) {
-      // What the SDK itself puts elsewhere is no member of the body.
+      // What the SDK sends in another place is not a member of the body.
       const comment = symbol.getDocumentationComment(this.#checker);
       if (comment.startsWith("Header param:")) continue;
       const isOptional = (symbol.flags & SymbolFlags.Optional) !== 0;
