@@ -156,7 +156,7 @@ function readLedgers(accounts: Iterable<AccountAtEnd>, report: Report): Ledgers 
   const entries = new Map<string, Entry>();
   const payments = new Map<string, bigint>();
   for (const { name, lines, mayBeGone = false, audit = [], held = "", lowest = 0n } of accounts) {
-    if (!lines && !mayBeGone) report("accounts_missing", `account ${name} is gone`);
+    if (!lines && !mayBeGone) report("accounts_missing", `account ${name} is missing`);
     for (const what of audit) report("out_of_balance", `account ${name}: ${what}`);
     if (held !== "") report("held", `account ${name}: ${held}`);
     if (lowest < 0n) report("below_zero", `account ${name} was seen with ${lowest} to spend`);
@@ -221,7 +221,10 @@ function judgeAmount(owed: Owed, total: bigint | undefined, estimated: boolean, 
   }
   if (amounts === "any" || amounts.has(total) || (unlessEstimated && estimated)) return;
   const isFree = amounts.size === 0 && mayBeFree;
-  wrong(isFree ? "charged_refusals" : "wrong_amount", `is charged ${total}, and owes ${words || "what it was told"}`);
+  wrong(
+    isFree ? "charged_refusals" : "wrong_amount",
+    `is charged ${total}, and owes ${words || "what its client computed"}`,
+  );
 }
 
 /** Whether the bill may be an estimate, according to the ledger or to a log with the end of the stream. */
@@ -238,7 +241,7 @@ function judgeCharge(seen: SeenRequest, entry: Entry, { debit, amount, bill }: L
   if (paidBy !== undefined && debit.startsWith("ent_") !== (paidBy === "card")) {
     wrong("wrong_source", `is paid by ${debit}, not by a ${paidBy}`);
   }
-  if (!attempted && amount > 0n) wrong("not_attempted", "is charged and nothing was attempted");
+  if (!attempted && amount > 0n) wrong("not_attempted", "is charged although no upstream was called");
   if (inputPrices && !inputPrices.has(bill?.inputPrice ?? -1n)) {
     wrong("wrong_price", `has an input price of ${bill?.inputPrice}; in force were ${[...inputPrices].join(", ")}`);
   }
@@ -305,7 +308,7 @@ function judgeStrangers(
 ): void {
   const strangers = ids.filter((id) => !seen.has(id));
   if (unnamed === "any" || strangers.length <= unnamed) return;
-  report(kind, `${strangers.length} requests that nobody sent, ${strangers[0]} one of them`);
+  report(kind, `${strangers.length} requests that were not sent, for example ${strangers[0]}`);
 }
 
 function judgePayment(payment: SeenPayment, payments: ReadonlyMap<string, bigint>, report: Report): void {

@@ -37,18 +37,18 @@ const FORBIDDEN: Readonly<Record<string, readonly ReplyEvent[]>> = {
   "anything before the start": [textStart("a")],
   "usage before the start": [USAGE],
   "two starts": [START, START],
-  "a delta of nothing": [START, textDelta("a")],
-  "an end of nothing": [START, textEnd("a")],
+  "a delta without a block": [START, textDelta("a")],
+  "an end without a block": [START, textEnd("a")],
   "a key used twice": [START, textStart("a"), textEnd("a"), textStart("a")],
   "a block opened twice": [START, textStart("a"), textStart("a")],
   "a delta of another kind": [START, textStart("t"), toolDelta("x")],
   "input that is not what was streamed": [START, tool, toolDelta("{}"), toolEnd("{} ")],
   "a stop while a block is open": [START, textStart("a"), STOP],
   "an end without a stop": [START, END],
-  "usage behind the stop": [START, STOP, USAGE],
+  "usage after the stop": [START, STOP, USAGE],
   "two stops": [START, STOP, STOP],
-  "anything behind the end": [START, STOP, END, { type: "ping" }],
-  "anything behind an error": [START, ERROR, END],
+  "anything after the end": [START, STOP, END, { type: "ping" }],
+  "anything after an error": [START, ERROR, END],
 };
 
 for (const [name, events] of Object.entries(FORBIDDEN)) {

@@ -46,11 +46,7 @@ test("a stream's short ids are resolved from the carrier item, wherever it is, a
   const input = [refer("msg_1"), refer("fc_1"), refer(carrier.id), { type: "function_call_output", call_id: "call_1" }];
   const expected = [MESSAGE, CALL, { type: "function_call_output", call_id: "call_1" }];
   assert.deepEqual(await placed(input), expected);
-  assert.deepEqual(
-    await placed([carrier, ...input.slice(0, 2), ...input.slice(3)]),
-    expected,
-    "brought back as it was",
-  );
+  assert.deepEqual(await placed([carrier, ...input.slice(0, 2), ...input.slice(3)]), expected, "sent back unchanged");
 });
 
 test("ids that a server uses again in each reply are resolved to the right reply", async () => {
@@ -188,7 +184,7 @@ test("for any input nothing throws, messages are kept and no sealed id is left",
       }
       const words = (list: readonly unknown[]) =>
         list.filter((one) => (one as Item | null)?.type === "message" && (one as Item).content !== undefined).length;
-      assert.ok(words(result) >= words(said), "a message is gone");
+      assert.ok(words(result) >= words(said), "a message is missing");
     }),
     { numRuns: 500 },
   );

@@ -75,7 +75,7 @@ test("a stream that is too large ends with an empty carrier", async () => {
   await assertEmpty(large, "it would be too much to open");
   large.add(CALL);
   await assertEmpty(large, "a part of the items is not carried either");
-  assert.equal(new KeptItems().carrier(OWN), undefined, "nothing was said");
+  assert.equal(new KeptItems().carrier(OWN), undefined, "an empty stream");
 });
 
 test("an item nested too deep to be serialized is not sealed", () => {

@@ -41,9 +41,9 @@ const ON = { thinking: "enabled", managed: undefined, translation: undefined };
 const OFF = { thinking: "disabled", managed: undefined, translation: "lossy; dropped=thinking" };
 
 const CASES: readonly (readonly [string, readonly object[], object])[] = [
-  ["a loop that began with it", [user("go"), assistant(SEALED, call("a")), result("a")], OFF],
+  ["a loop that began with sealed reasoning", [user("go"), assistant(SEALED, call("a")), result("a")], OFF],
   [
-    "the same with words among the results",
+    "such a loop with text among the results",
     [
       user("go"),
       assistant(SEALED, call("a")),
@@ -55,17 +55,17 @@ const CASES: readonly (readonly [string, readonly object[], object])[] = [
     OFF,
   ],
   [
-    "the last calls of a loop that began with the server's own",
+    "the last calls of a loop that began with the server's own reasoning",
     [user("go"), assistant(SIGNED, call("a")), result("a"), assistant(SEALED, call("b")), result("b")],
     OFF,
   ],
   [
-    "the beginning of a loop that went on with the server's own",
+    "the beginning of a loop that continued with the server's own reasoning",
     [user("go"), assistant(SEALED, call("a")), result("a"), assistant(SIGNED, call("b")), result("b")],
     OFF,
   ],
   [
-    "the middle of a loop that began with the server's own",
+    "the middle of a loop that began with the server's own reasoning",
     [
       ...[user("go"), assistant(SIGNED, call("a")), result("a"), assistant(SEALED, call("b")), result("b")],
       ...[assistant(call("c")), result("c")],
@@ -92,7 +92,7 @@ const CASES: readonly (readonly [string, readonly object[], object])[] = [
     ON,
   ],
   [
-    "a loop that began without any",
+    "a loop that began without reasoning",
     [
       user([{ type: "text", text: "go" }]),
       assistant(call("a")),
@@ -103,7 +103,7 @@ const CASES: readonly (readonly [string, readonly object[], object])[] = [
     OFF,
   ],
   [
-    "a loop that the client has gone on with without any",
+    "a loop that the client has continued without reasoning",
     [
       user("go"),
       assistant(call("a")),

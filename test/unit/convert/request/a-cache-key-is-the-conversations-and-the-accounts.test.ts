@@ -42,7 +42,7 @@ test("a conversation that the client has named gets a key by that name", () => {
   assert.equal(named("session-1"), named("session-1", { system: "Another agent of this session." }));
   assert.notEqual(named("session-1"), named("session-2"));
   assert.notEqual(named("session-1"), keyOf(body()));
-  assert.equal(named(""), keyOf(body()), "an empty name is none");
+  assert.equal(named(""), keyOf(body()), "an empty name counts as missing");
 });
 
 test("two accounts never share a key, and another secret gives another key", () => {

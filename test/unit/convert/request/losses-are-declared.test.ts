@@ -52,7 +52,7 @@ const ROWS: readonly Row[] = [
   ["rule 27 same effort", "chat", "messages", { reasoning_effort: "high", max_tokens: 20_000 }, [], BUDGET],
   ["rule 27 tokens", "chat", "messages", { thinking_budget: 5000, max_tokens: 5500 }, ["thinking_budget"], BUDGET],
   ["rule 26 closed", "chat", "messages", chatFormat({ type: "string" }), []],
-  ["rule 26 nothing said", "chat", "messages", chatFormat({ type: "string" }, {}), []],
+  ["rule 26 not mentioned", "chat", "messages", chatFormat({ type: "string" }, {}), []],
   ["rule 26 open", "chat", "messages", chatFormat({}, { additionalProperties: true }), [CHAT_SCHEMA]],
   ["rule 26 described", "chat", "messages", chatFormat({ type: "integer", minimum: 3 }), [CHAT_SCHEMA]],
   ["rule 26 described", "responses", "messages", textFormat({ items: { pattern: "x" } }), ["text.format.schema"]],

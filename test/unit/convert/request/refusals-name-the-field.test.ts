@@ -39,7 +39,7 @@ const ROWS: readonly Row[] = [
   ],
   ["rule 12 orphan", "chat", "messages", { messages: [hi, tool] }, "messages[1].tool_call_id"],
   [
-    "rule 12 orphan behind another",
+    "rule 12 orphan after another",
     "chat",
     "responses",
     { messages: [hi, call, tool, hi, tool] },
@@ -57,14 +57,14 @@ const ROWS: readonly Row[] = [
     "messages.2.content.1",
   ],
   [
-    "rule 4 an error told as text",
+    "rule 4 is_error as text",
     "messages",
     "chat",
     { messages: [hi, use, { role: "user", content: [{ ...result, is_error: "true" }] }] },
     "messages.2.content.0.is_error",
   ],
   [
-    "rule 4 an error told as a number",
+    "rule 4 is_error as a number",
     "messages",
     "responses",
     { messages: [hi, use, { role: "user", content: [{ ...result, is_error: 1 }] }] },

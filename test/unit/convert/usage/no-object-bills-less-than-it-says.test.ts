@@ -84,7 +84,7 @@ function assertHonours(usage: Usage | undefined, one: Said, written1h: number): 
   const total = totalOf(one) ?? 0;
   const all = Math.max(total, input + output + reasoning + cached + written);
   if (!usage) {
-    assert.equal(all - cached - written, 0, "something was said and nothing was read");
+    assert.equal(all - cached - written, 0, "a count was reported and not read");
     return;
   }
   assertTokens(usage);
