@@ -1,7 +1,7 @@
 /**
- * Who may use the admin listener (docs/failure-model.md row 42). With an admin token: every peer that sends it. Without
- * one: only a peer on this machine that asks for itself, so neither a local proxy's clients nor a web page open in the
- * operator's browser (cross-site request, rebound name) may.
+ * Who may use the admin listener (docs/failure-model.md row 42). If an admin token is configured: every peer that sends
+ * it. Otherwise: only a program on this machine that sends its own requests. This keeps out the clients of a local
+ * proxy, and web pages in the operator's browser (cross-site requests, DNS rebinding).
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
@@ -10,16 +10,16 @@ import { addressBucket } from "../wire/address.ts";
 import type { GuessBudget } from "./guess-budget.ts";
 import { AdminRefusal } from "./refusal.ts";
 
-/** What is known of the one who asks. */
+/** What is known about the caller. */
 interface Peer {
-  /** The socket's remote address. Undefined also for a TCP peer that has just gone, so it proves nothing. */
+  /** The socket's remote address. Also undefined for a TCP peer that has just disconnected, so it proves nothing. */
   readonly address: string | undefined;
-  /** Whether the listener is a unix socket, whose file permissions decide who connects. */
+  /** Whether the listener is a unix socket, whose file permissions decide who can connect. */
   readonly unix: boolean;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Headers by which a proxy says that it asks for somebody else. */
+/** Headers by which a proxy shows that it forwards a request. */
 const FORWARDING_HEADERS = ["forwarded", "x-forwarded-for", "x-real-ip", "via"] as const;
 
 const LOOPBACK_ADDRESS = /^(?:::1|(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/;
@@ -28,7 +28,7 @@ const LOOPBACK_HOST = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::
 /** Throws an AdminRefusal unless the peer may read and change everything. */
 export type AccessCheck = (peer: Peer) => void;
 
-/** Why somebody was refused: the refusal's code. */
+/** Why access was refused: the refusal's code. */
 export type AccessReason =
   | "missing_token"
   | "wrong_token"
@@ -49,23 +49,23 @@ interface TokenGuesses {
 
 export interface Access {
   readonly admin: AccessCheck;
-  /** For the metrics page, which a scraper on this machine, asking it under a loopback name, reads without a token. */
+  /** For the metrics page. A scraper on this machine that uses a loopback name needs no token. */
   readonly metrics: AccessCheck;
-  /** Who writes, for the audit: `token:` and the beginning of its digest, or `local` where no token is asked for. */
+  /** The caller in audit lines: `token:` and the beginning of its digest, or `local` if no token is required. */
   readonly who: string;
-  /** Throws an AdminRefusal unless this is the token: one that was typed into a browser. */
+  /** Throws an AdminRefusal unless this is the token. For a token that was typed into a browser. */
   readonly signIn: (peer: Peer, token: string) => void;
-  /** SHA-256 of the token, to which what it has let in is bound; undefined without one. */
+  /** SHA-256 of the token, to which sessions are bound; undefined without a token. */
   readonly digest: string | undefined;
 }
 
 /**
- * Makes the checks. The right token is always accepted, even from an address that has guessed too often: otherwise
- * anyone who can connect, and every program on this machine can, could lock the operator out. Its length protects the
- * token (16 characters at the least), not the limit.
- * @param guesses counts wrong tokens by address; above its limit each one is answered 429 and ends its connection, so
- *   that a guess costs a connection. A unix socket has no address and no such limit: its file's permissions decide who
- *   may guess.
+ * Makes the checks. The correct token is always accepted, even from an address with too many failures. Otherwise anyone
+ * who can connect, and every program on this machine, could lock the operator out. The token is protected by its length
+ * (at least 16 characters), not by the limit.
+ * @param guesses counts wrong tokens by address; above the limit, each wrong token gets 429 and the connection is
+ *   closed, so that a guess costs a connection. A unix socket has no address and no such limit: its file permissions
+ *   decide who can connect.
  */
 export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesses): Access {
   const wanted = adminToken === undefined ? undefined : digest(adminToken.reveal());
@@ -86,7 +86,7 @@ export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesse
 
 const WHERE_IT_IS = "admin_token of the configuration or the file admin-token in the data folder";
 const SEND_IT = `Send \`authorization: Bearer TOKEN\`; TOKEN is ${WHERE_IT_IS}.`;
-/** A header would not do there: the token begins a session, which is for browsers. */
+/** Not SEND_IT, because a header does not help here: this request starts a session, which is for browsers. */
 const TYPE_IT = `It is ${WHERE_IT_IS}. A program needs no session: it sends it with each request, as \`authorization: Bearer TOKEN\`.`;
 
 const bearerOf = ({ headers }: Peer) => /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
@@ -98,9 +98,9 @@ function assertToken(
   guesses: TokenGuesses | undefined,
   remedy = SEND_IT,
 ): void {
-  // Digests have one length, so that the comparison does not reveal the token's.
+  // Digests have the same length, so the comparison does not reveal the length of the token.
   if (shown !== undefined && timingSafeEqual(digest(shown), wanted)) return;
-  // What shows no token guesses none.
+  // A request without a token does not count as a guess.
   const guesser = shown === undefined || unix || address === undefined ? undefined : addressBucket(address);
   const waitMs = guesser === undefined ? 0 : (guesses?.budget.waitMs(guesser) ?? 0);
   if (waitMs > 0) throw tooManyGuesses(waitMs);
@@ -125,7 +125,7 @@ function tooManyGuesses(waitMs: number): AdminRefusal {
   );
 }
 
-/** For a browser, whom no peer's address lets in. */
+/** For a browser: it needs a token whatever its address is. */
 function noToken(): AdminRefusal {
   return new AdminRefusal(
     403,
@@ -145,7 +145,7 @@ function assertOwnMachine(peer: Peer): void {
   );
 }
 
-/** Whether the peer is a program on this machine that asks for itself, and asks a loopback name. */
+/** Whether the peer is a program on this machine that sends its own request to a loopback name. */
 function isOwnMachine({ headers, unix, address }: Peer): boolean {
   if (FORWARDING_HEADERS.some((name) => headers[name] !== undefined)) return false;
   if (headers.origin !== undefined || (headers["sec-fetch-site"] ?? "none") !== "none") return false;

@@ -1,4 +1,7 @@
-/** The application of the admin listener (`listener.ts`): the admin API, whose routes are in `routes/`, and the operator's console. */
+/**
+ * The application of the admin listener (`listener.ts`): the admin API, whose routes are in `routes/`, and the
+ * operator's console.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { LiveFigures } from "../telemetry/live-figures.ts";
 import type { Access, AccessCheck, AccessReason } from "./access.ts";
@@ -38,7 +41,7 @@ import { type Identity, versionRoutes } from "./routes/version.ts";
 import type { StoreKeeper } from "./store-keeper.ts";
 import { closed, type Static, Type, wholeNumber } from "./vocabulary.ts";
 
-/** How many snapshots of a stream are wanted. */
+/** The query of the live stream. */
 const LiveQuery = Type.Object(
   { snapshots: Type.Optional(wholeNumber(3, "a whole number of snapshots, after which the stream ends")) },
   closed,
@@ -54,29 +57,29 @@ export interface AdminAppOptions
     UpstreamWatcher,
     Configured,
     Identity {
-  /** The console for browsers; none when left out. */
+  /** The console for browsers; none if omitted. */
   readonly pages?: OperatorPages | undefined;
-  /** Figures of this instant, of all processes. */
+  /** Current figures of all worker processes. */
   readonly figures?: () => Promise<LiveFigures>;
-  /** Has a line of every write; its own when left out. */
+  /** Receives a line for every write; the application creates its own audit if omitted. */
   readonly audit?: Audit;
-  /** Called for everybody who was refused. */
+  /** Called for each caller that was refused access. */
   readonly onAccessRefused?: (reason: AccessReason) => void;
-  /** Who is let in; it may have other askers than those of the application. */
+  /** Checks access. Shared with the listener, which also checks requests that do not reach the application. */
   readonly access: Access;
-  /** Whether it is asked over a unix socket. */
+  /** Whether the listener is a unix socket. */
   readonly isUnix: boolean;
-  /** Fronts that are believed whom they speak for: CIDR blocks, and `unix`. Nobody when left out. */
+  /** Fronts whose forwarding headers are trusted: CIDR blocks, and `unix`. None if omitted. */
   readonly trustProxy?: readonly string[];
-  /** Takes audit lines and reports of defects, both flat objects without secrets. */
+  /** Receives audit lines and reports of defects, both flat objects without secrets. */
   readonly log: ConsoleLog;
-  /** Why the store must not be used, as readiness says it; undefined while nothing is known to be wrong with it. */
+  /** Why the store must not be used, in the words of readiness; undefined if no problem is known. */
   readonly storeUnfit?: () => string | undefined;
 }
 
 /**
- * Builds the application. The caller has it answer requests, and closes it.
- * Every answer but the metrics page is JSON; every refusal is `{error: {code, message, remedy}}`.
+ * Builds the application. The caller routes requests to it and closes it. Every answer except the metrics page is JSON;
+ * every refusal is `{error: {code, message, remedy}}`.
  */
 export function adminApp(options: AdminAppOptions): App {
   const app = createApp(options);
@@ -95,7 +98,7 @@ export function adminApp(options: AdminAppOptions): App {
     );
   });
   app.register(openApiPlugin, OPEN_API_OPTIONS);
-  // After the plugin, which looks at each route as it is added.
+  // After the plugin, because the plugin inspects each route when it is added.
   app.register(async (routed) => {
     addProbes(routed, options);
     await addAdminRoutes(routed, { ...options, audit }, access, pages);
@@ -136,7 +139,7 @@ async function addAdminRoutes(
   ].flatMap((make) => make(options));
   const document = () => app.swagger();
   for (const route of [...routes, ...auditRoutes(audit), ...openApiRoutes(document)]) {
-    // Each takes half a millisecond, and requests of clients are under way.
+    // Adding a route takes half a millisecond; yield in between, because client requests are running.
     await setImmediate();
     addRoute(app, ADMIN_PREFIX, route, {
       audit,
@@ -150,7 +153,7 @@ async function addAdminRoutes(
   }
 }
 
-/** Checks access before the body is read, for unknown paths too, so that no route can forget it. */
+/** Checks access before the body is read, for unknown paths too, so that no route can omit the check. */
 function guard(app: App, options: AdminAppOptions, access: Access, pages: OperatorConsole | undefined): void {
   const checkFor = (request: AppRequest): AccessCheck | undefined => {
     if (request.routeOptions.config.access === "metrics") return access.metrics;
@@ -171,7 +174,7 @@ function guard(app: App, options: AdminAppOptions, access: Access, pages: Operat
   });
 }
 
-/** `GET /admin/v1/live`: what no other route does, an answer that goes on. */
+/** `GET /admin/v1/live`. Not an ordinary route, because its answer is a stream. */
 function addLive(app: App, { figures, clock }: AdminAppOptions): void {
   if (!figures) return;
   const live = new LiveFeed({ figures, clock });
@@ -197,7 +200,7 @@ const LIVE = {
   refusals: { 429: "`too_many_watchers`, or `too_many_wrong_tokens`." },
 } as const satisfies DescribedRoute;
 
-/** Most who ask for these are answered by the listener itself. */
+/** The listener itself answers most requests for these paths. */
 function addProbes(app: App, options: AdminAppOptions): void {
   for (const [path, probe] of Object.entries(PROBES)) {
     const config = { access: probe.access, described: DESCRIBED[path as keyof typeof PROBES] };

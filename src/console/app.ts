@@ -1,6 +1,6 @@
 /**
- * An application on fastify as both listeners have one: JSON in, JSON out, refusals in one form. It listens nowhere itself. The
- * only file that imports fastify; what is asked of it is in `routes/`.
+ * The fastify application that both listeners use: JSON in, JSON out, refusals in one form. It does not listen itself.
+ * The only file that imports fastify; the routes are in `routes/`.
  */
 import type { IncomingMessage } from "node:http";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
@@ -27,48 +27,48 @@ export type App = FastifyInstance;
 export type AppRequest = FastifyRequest;
 export type AppReply = FastifyReply;
 
-/** The largest body of a request. */
+/** The maximum size of a request body. */
 const BODY_BYTES_MAX = 64 * 1024;
-/** Longest path parameter, percent-encoding included, before the schemas look at it. */
+/** Maximum length of a path parameter, with percent-encoding, checked before the schemas. */
 const PARAM_LENGTH_MAX = 256;
 
-/** Nothing is coerced, filled in or removed: a number is not an amount, and a misspelt member is an error. */
+/** Nothing is coerced, filled in or removed: a number is not an amount, and a misspelled member is an error. */
 const VALIDATION = {
   coerceTypes: false,
   useDefaults: false,
   removeAdditional: false,
-  // Findings carry the schema that they broke, where refusal.ts finds its words.
+  // A finding carries the schema that it violated; refusal.ts takes its texts from there.
   verbose: true,
   keywords: ["x-remedy"],
 };
 
-/** Takes reports, flat objects without secrets; `info` unless it is said. */
+/** Receives reports as flat objects without secrets; the default level is `info`. */
 export type ConsoleLog = (line: object, level?: "info" | "warn") => void;
 
-/** What an application is made with. */
+/** The parts of an application. */
 interface AppParts {
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** Takes reports of defects, flat objects without secrets. */
+  /** Receives reports of defects, flat objects without secrets. */
   readonly log: ConsoleLog;
-  /** Why the store must not be used, as readiness says it; only where those who ask may know. */
+  /** Why the store must not be used, in the words of readiness; set only if callers may know it. */
   readonly storeUnfit?: (() => string | undefined) | undefined;
 }
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Who may call the route; a route that does not say is for those whom the listener lets in. */
+    /** Who may call the route. If missing: callers that the listener has admitted. */
     access?: "anyone" | "metrics";
-    /** What the OpenAPI document says of it. */
+    /** The OpenAPI description of the route. */
     described?: DescribedRoute;
   }
 }
 
-/** An application without routes, which listens nowhere. Every refusal is `{error: {code, message, remedy}}`. */
+/** Creates an application without routes that does not listen. Every refusal is `{error: {code, message, remedy}}`. */
 export function createApp(parts: AppParts): App {
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    // Routes are added in turns of the loop, which take as long as requests of clients do.
+    // Routes are added over several turns of the event loop, which take as long as the client requests between them.
     pluginTimeout: 0,
     genReqId: () => printRequestId(newRequestId(parts.clock.wallMs(), parts.random)),
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
@@ -78,7 +78,7 @@ export function createApp(parts: AppParts): App {
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, async ({ headers }: AppRequest, body: Buffer) => {
-    // A POST without a body may still carry the header, as many clients always send it.
+    // A POST without a body may still carry the header, because many clients always send it.
     if (body.length === 0) return undefined;
     assertPlain(headers["content-encoding"]);
     return readBody(body);
@@ -87,7 +87,7 @@ export function createApp(parts: AppParts): App {
   return app;
 }
 
-/** @throws AdminRefusal 415 for a body that would have to be decoded. */
+/** @throws AdminRefusal 415 for a body with a content encoding */
 function assertPlain(encoding = "identity"): void {
   if (encoding.toLowerCase() === "identity") return;
   throw new AdminRefusal(415, "not_json", "An encoded body is not read.", "Send it without `content-encoding`.");
@@ -95,16 +95,16 @@ function assertPlain(encoding = "identity"): void {
 
 /** How an application runs its routes. */
 interface RouteRunner {
-  /** Has a line of every write. */
+  /** Receives a line for every write. */
   readonly audit: Audit;
   readonly askerOf: (request: AppRequest) => Asker;
-  /** Runs the work for the one who asks; as it is when left out. */
+  /** Runs the work in the context of the caller; if omitted, the work is called directly. */
   readonly within?: (request: AppRequest, work: () => Promise<ConsoleAnswer>) => Promise<ConsoleAnswer>;
-  /** As in the application's parts. */
+  /** As in the parts of the application. */
   readonly storeUnfit?: AppParts["storeUnfit"];
 }
 
-/** Hangs a route on an application, below `prefix`. */
+/** Adds a route to an application, below `prefix`. */
 export function addRoute(
   app: App,
   prefix: string,
@@ -131,7 +131,7 @@ export function addRoute(
   });
 }
 
-/** Runs the handler; a store that did not answer becomes a refusal that says how to repeat this very request. */
+/** Runs the handler. If the store does not answer, the refusal says how to repeat this request. */
 async function handled(
   route: ConsoleRoute,
   input: RouteInput<unknown, unknown, unknown>,
@@ -152,7 +152,8 @@ function refuse(
 ): void {
   const refusal = refusalFor(error, storeUnfit);
   if (refusal.status === 500) {
-    // Paths of this listener carry names and ids at most; the body, which may carry more, is not logged.
+    // Paths of this listener contain at most names and ids, so they are logged; the body may contain more and is not
+    // logged.
     log(defectLine(error, request.method, request.routeOptions?.url));
   }
   reply.code(refusal.status).headers(refusal.headers).type("application/json; charset=utf-8");
@@ -161,13 +162,16 @@ function refuse(
   reply.send(JSON.stringify(refusalBody(refusal)));
 }
 
-/** Whether a body is still to come that would otherwise be read to its end, without a limit, and thrown away. */
+/**
+ * Whether a large body is still to come. Without this check it would be read to its end, without a limit, and
+ * discarded.
+ */
 function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > BODY_BYTES_MAX;
 }
 
-/** Fastify's own refusals of a request, in our words. */
+/** Refusals by fastify itself, with our texts. */
 const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, message: string, remedy: string]>> = {
   400: [
     "malformed",

@@ -1,13 +1,13 @@
-/** Cursors that say more than a name: a short list of texts, as one word that goes into a URL as it is. */
+/** Cursors with more than one value: a short list of texts, encoded as one word that is safe in a URL. */
 
-/** Characters of a cursor at most. */
+/** Maximum length of a cursor in characters. */
 export const CURSOR_CHARS_MAX = 1_024;
 
 export function writeCursor(texts: readonly string[]): string {
   return Buffer.from(JSON.stringify(texts)).toString("base64url");
 }
 
-/** @returns undefined for what `writeCursor` did not write with this many texts. */
+/** @returns undefined unless `writeCursor` wrote it with this number of texts */
 export function readCursor(cursor: string, count: number): readonly string[] | undefined {
   try {
     const texts: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());

@@ -1,7 +1,7 @@
 /**
- * Limits how often somebody may send a wrong code before their codes are no longer looked up (docs/failure-model.md row
- * 41), and a wrong admin token before they are answered 429. Only failures count. Bounded: a flood of names pushes out
- * those seen least recently.
+ * Limits failed attempts: how many wrong codes an account may send before its codes are no longer looked up
+ * (docs/failure-model.md row 41), and how many wrong admin tokens an address may send before it gets 429. Only failures
+ * count. Memory is bounded: a flood of names evicts those that failed least recently.
  */
 
 import { KeyedQueue } from "../values/collections/keyed-queue.ts";
@@ -10,7 +10,7 @@ import type { Clock } from "../values/time.ts";
 interface GuessLimits {
   readonly failuresPerMinute: number;
   readonly failuresPerDay: number;
-  /** Names remembered at once. */
+  /** Maximum number of names in memory. */
   readonly namesMax: number;
 }
 
@@ -20,7 +20,10 @@ const GUESS_LIMITS: GuessLimits = Object.freeze({
   namesMax: 10_000,
 });
 
-/** Wrong admin tokens by address. A day has no limit of its own: a program with an old token is no reason to lock out. */
+/**
+ * Wrong admin tokens by address. There is no separate limit per day: a program with an old token must not lock out its
+ * address for a day.
+ */
 export const TOKEN_GUESS_LIMITS: GuessLimits = Object.freeze({
   failuresPerMinute: 20,
   failuresPerDay: Number.POSITIVE_INFINITY,
@@ -30,7 +33,7 @@ export const TOKEN_GUESS_LIMITS: GuessLimits = Object.freeze({
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Failures since the first one of a span; with the span they are forgotten. */
+/** Failures since the first one of a span. They are forgotten when the span ends. */
 interface Count {
   failures: number;
   sinceMs: number;
@@ -39,7 +42,7 @@ interface Count {
 export class GuessBudget {
   readonly #clock: Clock;
   readonly #limits: GuessLimits;
-  /** In the order of last failure: the first is the one to forget. */
+  /** Ordered by last failure: the first one is evicted first. */
   readonly #names = new Map<string, { minute: Count; day: Count }>();
 
   constructor(clock: Clock, limits: GuessLimits = GUESS_LIMITS) {
@@ -47,12 +50,12 @@ export class GuessBudget {
     this.#limits = limits;
   }
 
-  /** Names remembered now; never above `namesMax`. */
+  /** Number of names in memory; never above `namesMax`. */
   get size(): number {
     return this.#names.size;
   }
 
-  /** Milliseconds until the name is within its limits again; 0 when it is now. */
+  /** Milliseconds until the name is within its limits again; 0 if it is now. */
   waitMs(name: string): number {
     const counts = this.#names.get(name);
     if (counts === undefined) return 0;
@@ -65,7 +68,7 @@ export class GuessBudget {
     );
   }
 
-  /** Counts a failure. @returns whether it was one too many: `waitMs` is above 0 from now on. */
+  /** Counts a failure. @returns whether it has exceeded a limit: `waitMs` is above 0 from now on */
   failed(name: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     const counts = this.#names.get(name) ?? { minute: none(nowMs), day: none(nowMs) };
@@ -85,11 +88,14 @@ export class GuessBudget {
   }
 }
 
-/** Wrong codes by account, whoever takes them in this process: those of one account one after another, so that each is counted in time. */
+/**
+ * Wrong codes by account, for all routes of this process that redeem codes. The redemptions of one account run one
+ * after another, so that each failure is counted before the next attempt.
+ */
 export class CodeGuesses extends GuessBudget {
   readonly #turns = new KeyedQueue<unknown>();
 
-  /** Runs the work when all of the account before it has ended. Ends as the work does. */
+  /** Runs the work after all earlier work of the account has ended. Resolves or rejects as the work does. */
   inTurn<T>(account: string, work: () => Promise<T>): Promise<T> {
     return this.#turns.of(account, work) as Promise<T>;
   }

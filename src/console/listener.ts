@@ -1,6 +1,7 @@
 /**
- * The admin listener. What monitoring asks it answers itself; all else is the application's (`admin-app.ts`), which is read and
- * made for the first who asks for more: it would be a fifth of a start, and memory that many gateways never need.
+ * The admin listener. It answers monitoring requests itself. All other requests go to the application (`admin-app.ts`),
+ * which is loaded at the first of them: loading it takes a fifth of the startup time, and memory that many gateways
+ * never need.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
@@ -15,22 +16,25 @@ import { PROBES, type ProbeAnswer, type ProbeParts } from "./probes.ts";
 import { AdminRefusal, defectLine, INTERNAL, refusalBody } from "./refusal.ts";
 import { assertFraming, Servers } from "./servers.ts";
 
-/** How long an application that could not be made is not tried again. */
+/** After the application could not be created, requests fail for this long before it is tried again. */
 export const AGAIN_MS = 1_000;
-/** Of refusals that say who may ask. */
+/** Statuses of refusals that concern access. */
 const ACCESS_STATUS: ReadonlySet<number> = new Set([401, 403, 429]);
 
 export interface AdminListenerOptions extends Omit<AdminAppOptions, "access" | "isUnix"> {
-  /** Undefined: only programs on this machine may administer. */
+  /** If undefined, only programs on this machine have access. */
   readonly adminToken: Secret | undefined;
   /** Called with an address, or an IPv6 network, that has sent too many wrong tokens. */
   readonly onTokenGuesses?: (from: string) => void;
 }
 
 export interface AdminListener {
-  /** Begins to listen, once. @returns the address, with the port that the system chose for port 0. Rejects as node:net does. */
+  /**
+   * Starts to listen; called once.
+   * @returns the address, with the port that the system chose for port 0. Rejects as node:net does.
+   */
   listen(address: Address): Promise<Address>;
-  /** Answers that are under way may end, for a time. */
+  /** Closes the listener. Running requests may finish within a grace period. */
   close(): Promise<void>;
 }
 
@@ -45,8 +49,8 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
   let made: Promise<App> | undefined;
 
   /**
-   * One that could not be made, for want of descriptors perhaps, is tried again for who asks a second later: who asks without a token
-   * must not fill the log.
+   * The application. If it cannot be created, for example because descriptors ran out, the next attempt is a second
+   * later: callers without a token must not be able to fill the log.
    */
   function application(): Promise<App> {
     made ??= makeApp({ ...options, metrics, access, isUnix }).catch((error: unknown) => {
@@ -69,7 +73,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
     try {
       assertFraming(request);
       if (!isProbe(request)) {
-        // An application that is made now would be closed by nobody.
+        // An application that is created now would never be closed.
         if (isClosing) throw closing();
         (await application()).routing(request, response);
         return;
@@ -85,7 +89,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
     }
   }
 
-  /** @param headers beside those that every answer has. */
+  /** @param headers in addition to those that every answer has */
   function send(response: ServerResponse, status: number, headers: Record<string, string>, body: string): void {
     const id = printRequestId(newRequestId(clock.wallMs(), options.random));
     const length = Buffer.byteLength(body);
@@ -107,7 +111,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
     async close() {
       isClosing = true;
       const closed = servers.close(clock);
-      // One that could not be made has been logged.
+      // An application that could not be created has been logged.
       await made?.then(
         (app) => app.close(),
         () => {},
@@ -118,7 +122,7 @@ export function adminListener(options: AdminListenerOptions): AdminListener {
 }
 
 async function makeApp(options: AdminAppOptions): Promise<App> {
-  // Read in several turns of the loop, so that requests of clients do not wait for all of it.
+  // Loaded over several turns of the event loop, so that client requests do not wait for all of it.
   await import("./app.ts");
   await setImmediate();
   const { adminApp } = await import("./admin-app.ts");
@@ -128,7 +132,10 @@ async function makeApp(options: AdminAppOptions): Promise<App> {
   return app;
 }
 
-/** Who asks in one turn of the loop gets one page: many connections must not have clients wait for as many. */
+/**
+ * All callers within one turn of the event loop get the same page, so that many connections do not delay clients by as
+ * many renderings.
+ */
 function madeOnceATurn(make: ProbeParts["metrics"]): ProbeParts["metrics"] {
   const pages = new Map<string, ReturnType<ProbeParts["metrics"]>>();
   return (accept = "") => {
@@ -143,7 +150,7 @@ function madeOnceATurn(make: ProbeParts["metrics"]): ProbeParts["metrics"] {
 
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
-/** A body that nobody will read may be on its way. */
+/** The connection ends, because an unread body may be on its way. */
 const FAILED = new AdminRefusal(INTERNAL.status, INTERNAL.code, INTERNAL.message, INTERNAL.remedy, {
   connection: "close",
 });
@@ -153,7 +160,7 @@ function closing(): AdminRefusal {
   return new AdminRefusal(503, "closing", "The gateway closes.", "Ask again when it runs.", headers);
 }
 
-/** Any other form of such a request, as HEAD or one with a body, is left to the application. */
+/** Other forms of such a request, for example HEAD or one with a body, go to the application. */
 function isProbe({ method, url = "", headers }: IncomingMessage): boolean {
   if (method !== "GET" || !Object.hasOwn(PROBES, url)) return false;
   return headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;

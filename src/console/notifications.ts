@@ -1,4 +1,4 @@
-/** Logs and counts what the admin API refuses. */
+/** Logs and counts the refusals of the admin API. */
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { AdminListenerOptions } from "./listener.ts";

@@ -10,30 +10,30 @@ import { makeAccess } from "./access.ts";
 import { adminApp } from "./admin-app.ts";
 import { CodeGuesses } from "./guess-budget.ts";
 
-/** The text of `docs/openapi.json`: every route, on a server that is never asked anything. */
+/** The text of `docs/openapi.json`: every route, from an application that receives no requests. */
 export async function openApiFileText(): Promise<string> {
-  const nobody = (): never => {
-    throw new Error("nobody is asked for the document");
+  const unused = (): never => {
+    throw new Error("a route was called while the document was written");
   };
   const app = adminApp({
     store: {} as Store,
-    catalog: (): Catalog => nobody(),
-    random: nobody,
+    catalog: (): Catalog => unused(),
+    random: unused,
     codeGuesses: new CodeGuesses(systemClock),
     clock: systemClock,
     access: makeAccess(undefined),
     isUnix: false,
-    metrics: nobody,
-    readiness: nobody,
-    log: nobody,
-    explain: nobody,
-    storeStatus: nobody,
-    confirmStore: nobody,
-    upstreams: nobody,
-    notices: { status: nobody, laneOf: nobody, test: nobody, retry: nobody },
-    running: nobody,
-    figures: nobody,
-    configuration: nobody,
+    metrics: unused,
+    readiness: unused,
+    log: unused,
+    explain: unused,
+    storeStatus: unused,
+    confirmStore: unused,
+    upstreams: unused,
+    notices: { status: unused, laneOf: unused, test: unused, retry: unused },
+    running: unused,
+    figures: unused,
+    configuration: unused,
   });
   await app.ready();
   const text = `${JSON.stringify(app.swagger(), null, 2)}\n`;

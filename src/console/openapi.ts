@@ -1,18 +1,18 @@
 /**
- * The OpenAPI 3.1 document of the admin listener, from the routes themselves: their input is described by the schemas
- * that check it, their answers by `answers.ts`. The only file that imports @fastify/swagger.
+ * The OpenAPI 3.1 document of the admin listener, generated from the routes: input is described by the schemas that
+ * validate it, answers by `answers.ts`. The only file that imports @fastify/swagger.
  */
 import swagger from "@fastify/swagger";
 import { ErrorShape } from "./answers/answers.ts";
 import { anything } from "./answers/shape.ts";
 import { type ConsoleRoute, type RouteWords, route } from "./routes/contract.ts";
 
-/** What the document is made of: a route of the admin API, or one of the open ones. */
+/** What the document describes: a route of the admin API, or one of the open ones. */
 export type DescribedRoute = RouteWords &
   Partial<Pick<ConsoleRoute, "method" | "params" | "query" | "body" | "write">> & {
-    /** The type of its good answers, where that is not JSON. */
+    /** The media type of its successful answers if it is not JSON. */
     readonly mediaType?: string;
-    /** Who may ask; the administrator where nothing is said. */
+    /** Who may call it; only the administrator if missing. */
     readonly access?: "anyone" | "metrics";
   };
 
@@ -22,7 +22,7 @@ const SECURITY = [{ adminToken: [] }];
 const ALWAYS: Readonly<Record<number, string>> = {
   401: "`missing_token`, `wrong_token`.",
   403: "`admin_token_required`: the gateway has no admin token, and the caller is not a program on its machine.",
-  429: "`too_many_wrong_tokens`: the token is wrong, as too many from this address were; `retry-after` says for how long that is said.",
+  429: "`too_many_wrong_tokens`: the token is wrong, and this address has sent too many wrong tokens; `retry-after` says for how long.",
   500: "`internal`: a defect; the log has details.",
   503: "`store_unavailable`, `store_older`, `not_confirmed`: the remedy says whether to repeat the request.",
 };
@@ -32,7 +32,7 @@ const WITH_BODY: Readonly<Record<number, string>> = { 413: "`too_large`.", 415: 
 
 export const openApiPlugin = swagger;
 
-/** Options of the plugin. Routes carry what they say of themselves as `config.described`. */
+/** Options of the plugin. A route carries its description as `config.described`. */
 export const OPEN_API_OPTIONS = {
   openapi: {
     openapi: "3.1.0",
@@ -64,7 +64,7 @@ export const OPEN_API_OPTIONS = {
   transformObject: (made: { openapiObject?: object }) => withComponents(made.openapiObject ?? {}),
 } as unknown as Parameters<typeof swagger>[1];
 
-/** What the plugin reads of a route. */
+/** The part of a route's schema that the plugin reads. */
 function schemaOf(described: DescribedRoute): object {
   const { id, summary, description, params, query, body, answers, mediaType = "application/json" } = described;
   const good = Object.entries(answers).map(([status, shape]) => [
@@ -89,7 +89,7 @@ function schemaOf(described: DescribedRoute): object {
 
 function goodWords(status: number, { write }: DescribedRoute): string {
   if (status === 201) return "Done.";
-  return write ? "Done, or it was so before." : "The answer.";
+  return write ? "Done now, or already done before." : "The answer.";
 }
 
 function refusalsOf({ access, params, query, body, refusals }: DescribedRoute): Readonly<Record<number, string>> {
@@ -98,7 +98,7 @@ function refusalsOf({ access, params, query, body, refusals }: DescribedRoute): 
   return { ...judged, ...ALWAYS, ...(body && WITH_BODY), ...refusals };
 }
 
-/** Puts every form that has a title among the components, once, and a reference in its place. */
+/** Moves each titled schema to the components, once, and puts a reference in its place. */
 function withComponents(document: object): object {
   const schemas: Record<string, unknown> = {};
   const visit = (value: unknown): unknown => {
@@ -109,7 +109,7 @@ function withComponents(document: object): object {
     if (typeof title !== "string" || typeof properties !== "object") return visited;
     schemas[title] = { title, type: "object", properties, required, ...rest };
     const reference = { $ref: `#/components/schemas/${title}` };
-    // What may be null is the form, or null.
+    // A nullable schema becomes: the schema, or null.
     return Array.isArray(type) ? { anyOf: [reference, { type: "null" }] } : reference;
   };
   const { components, ...rest } = visit(document) as { readonly components: object };
@@ -117,7 +117,7 @@ function withComponents(document: object): object {
   return { ...rest, components: { ...components, schemas: sorted } };
 }
 
-/** `GET /admin/v1/openapi.json`. @param document gives the document once the server is ready. */
+/** `GET /admin/v1/openapi.json`. @param document returns the document once the server is ready */
 export function openApiRoutes(document: () => object): readonly ConsoleRoute[] {
   const Document = anything("This document.");
   return [

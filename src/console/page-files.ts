@@ -1,6 +1,6 @@
 /**
- * What a browser loads: the modules of `pages/` with their types taken out, as Node itself runs the rest, and the few
- * packages that they import. Made when the first browser asks, and kept.
+ * The files that a browser loads: the modules of `pages/` with their types stripped, as Node strips those of the other
+ * sources, and the few packages that they import. Built at the first request of a browser, then cached.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -18,15 +18,15 @@ interface PageFile {
   readonly gzipped: Buffer;
 }
 
-/** Everything that the pages consist of. */
+/** All files of the pages. */
 interface PageFiles {
-  /** Changes with any of them: part of their address, so that browsers may keep them for good. */
+  /** Changes when any file changes. It is part of their URLs, so that browsers may cache them forever. */
   readonly digest: string;
-  /** By their paths below the folder of assets. */
+  /** By path below the assets folder. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
 
-/** Packages by the name that modules import them under, and where their module is (build/bundle.ts reads this, too). */
+/** Packages by the name that modules import, and the path of their module (build/bundle.ts reads this too). */
 export const PAGE_PACKAGES: Readonly<Record<string, string>> = {
   preact: "preact/dist/preact.mjs",
   "preact/hooks": "preact/hooks/dist/hooks.mjs",
@@ -50,13 +50,13 @@ const DIGEST_CHARS = 12;
 
 let made: PageFiles | undefined;
 
-/** The files, the same for every call. */
+/** The files; the same result for every call. */
 export function pageFiles(): PageFiles {
   made ??= make(BUNDLED_FILES ? bundled(BUNDLED_FILES) : checkedOut());
   return made;
 }
 
-/** Texts by their paths, from a checkout, without their types. */
+/** Texts by path, from a checkout, without their types. */
 export function checkedOut(): ReadonlyMap<string, string> {
   const cwd = fileURLToPath(new URL("..", import.meta.url));
   const modules = fileURLToPath(new URL("../../node_modules/", import.meta.url));
@@ -72,7 +72,10 @@ export function checkedOut(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** A script that makes one variable, as a module that exports it: uPlot's modules are not made small, 20 KB more. */
+/**
+ * Turns a script that defines one variable into a module that exports it. uPlot's own modules are not minified and are
+ * 20 KB larger.
+ */
 function asModule(script: string): string {
   const name = /^var (\w+)=/m.exec(script)?.[1];
   assert.ok(name, "a script of a package makes no variable");
@@ -81,7 +84,8 @@ function asModule(script: string): string {
 
 function plain(path: string, text: string): string {
   if (!path.endsWith(".ts")) return text;
-  // Node warns once that the function is experimental, as it does not when it runs the rest of the sources by the same means.
+  // Node warns once that the function is experimental. It does not warn when it strips the other sources in the same
+  // way.
   const { emitWarning } = process;
   process.emitWarning = () => {};
   try {
@@ -91,12 +95,12 @@ function plain(path: string, text: string): string {
   }
 }
 
-/** Without the lines that are comments alone. So no line of a template may begin as one does; none has need to. */
+/** Removes lines that are only a comment. So no line of a template may begin like a comment; none needs to. */
 function withoutComments(code: string): string {
   return code.replace(/^[ \t]*(?:\/\*\*[\s\S]*?\*\/|\/\/.*)[ \t]*\n/gm, "");
 }
 
-/** Where a bundle keeps them among its files. */
+/** The prefix of these files in a bundle. */
 export const BUNDLED_PREFIX = "console/pages/";
 
 function bundled(files: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
@@ -121,7 +125,7 @@ function fileOf(path: string, text: string): PageFile {
   };
 }
 
-/** The same module with packages imported by their paths from it. A browser knows no packages. */
+/** The module with package names replaced by relative paths, because a browser cannot resolve packages. */
 function linked(path: string, code: string): string {
   const up = "../".repeat(path.split("/").length - 1) || "./";
   return code.replace(/(\bfrom\s*|\bimport\s*)"([a-z][a-z./-]*)"/g, (whole, word: string, name: string) => {

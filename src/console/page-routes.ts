@@ -1,9 +1,9 @@
-/** The document and the files of a set of pages, for an application to hang below a path. */
+/** The document and the files of a set of pages, as routes below a path. */
 import type { App, AppReply } from "./app.ts";
 import { PAGE_PACKAGES, pageFiles } from "./page-files.ts";
 import { AdminRefusal } from "./refusal.ts";
 
-/** Nothing is loaded from anywhere else, nothing inline runs, and no other site frames it. */
+/** Nothing is loaded from other origins, no inline code runs, and no other site can frame the pages. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -27,19 +27,19 @@ const PAGE_HEADERS = {
   "x-frame-options": "DENY",
 };
 
-/** Where the admin API is; an operator's pages ask nothing else. */
+/** The path of the admin API, which is all that an operator's pages call. */
 export const ADMIN_PREFIX = "/admin/v1";
 
 const FOR_GOOD = "public, max-age=31536000, immutable";
 
 /**
  * Adds the routes of the pages.
- * @param root where they are, without a slash at the end.
- * @param entry the folder of `pages/` whose `main.ts` is run.
+ * @param root the path of the pages, without a slash at the end
+ * @param entry the folder of `pages/` whose `main.ts` is run
  */
 export function addPages(app: App, root: string, entry: "owner" | "operator"): void {
   const open = { config: { access: "anyone" as const }, schema: { hide: true } };
-  // Made for the first who asks, as the files are.
+  // Created at the first request, like the files.
   let made: string | undefined;
   const document = (reply: AppReply) => {
     made ??= page(root, entry);
@@ -82,13 +82,13 @@ ${modules.map((path) => `<link rel="modulepreload" href="${assets}${path}">`).jo
 </head>
 <body>
 <div id="app"></div>
-<noscript>This page needs JavaScript. Everything that it does, the command line does, too: tollgate --help.</noscript>
+<noscript>This page needs JavaScript. The command line can do everything that it does: tollgate --help.</noscript>
 </body>
 </html>
 `;
 }
 
-/** Whether the pages of `entry` need a file; those of the others are not served beside them. */
+/** Whether the pages of `entry` need a file. Files of the other set are not served. */
 function isOf(path: string, entry: "owner" | "operator"): boolean {
   const folder = path.slice(0, path.indexOf("/"));
   return folder === entry || folder === "parts" || folder === "texts" || folder === "packages";

@@ -1,8 +1,8 @@
-/** What monitoring asks of a gateway, on the admin listener: whether it lives, whether it should get traffic, its metrics. */
+/** The endpoints for monitoring on the admin listener: liveness, readiness and metrics. */
 import type { ReadinessAnswer } from "./answers/answers.ts";
 
 export interface ProbeParts {
-  /** The metrics page. @param accept the scraper's `accept` header: it chooses the exposition format. */
+  /** The metrics page. @param accept the scraper's `accept` header: it selects the exposition format */
   readonly metrics: (accept: string | undefined) => Promise<{ contentType: string; body: string }>;
   /** Whether the gateway should get traffic, and if not, why. */
   readonly readiness: () => ReadinessAnswer;
@@ -16,11 +16,11 @@ export interface ProbeAnswer {
 
 interface Probe {
   readonly access: "anyone" | "metrics";
-  /** @param accept the header of that name. */
+  /** @param accept the `accept` header */
   readonly answer: (parts: ProbeParts, accept: string | undefined) => Promise<ProbeAnswer>;
 }
 
-/** By their paths; each is asked by GET. */
+/** By path; all are GET. */
 export const PROBES = {
   "/healthz": { access: "anyone", answer: async () => json(200, { alive: true }) },
   "/readyz": {

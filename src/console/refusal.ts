@@ -1,6 +1,6 @@
 /**
- * Refusals of the admin API. They have one shape, `{error: {code, message, remedy}}`, with one sentence for what is
- * wrong and one for what to do. A defect of the gateway is an ordinary exception, never an AdminRefusal.
+ * Refusals of the admin API. All have one form, `{error: {code, message, remedy}}`, with one sentence for what is wrong
+ * and one for what to do. A defect of the gateway is an ordinary exception, never an AdminRefusal.
  */
 
 import type { StoreError } from "../store/contract.ts";

@@ -1,4 +1,4 @@
-/** What has become of the configurations that a gateway was given, for operators to see. */
+/** The history of the configurations that a gateway has loaded, for operators. */
 import type { JsonObject } from "../values/json-object.ts";
 import type { Clock } from "../values/time.ts";
 
@@ -19,13 +19,13 @@ export interface SettingsInForce {
   readonly settings: JsonObject;
   readonly generation: number;
   readonly sinceMs: number;
-  /** Settings whose new values wait for a restart, as the file calls them. */
+  /** Settings whose new values take effect after a restart, by their names in the file. */
   readonly restart: readonly string[];
-  /** The last one that was refused since the start. */
+  /** The last configuration that was refused since the start. */
   readonly refused: RefusedSettings | undefined;
 }
 
-/** What has become of the configurations that a gateway was given since its start. */
+/** What became of each configuration that the gateway was given since its start. */
 export class Reloads {
   readonly #clock: Clock;
   #sinceMs: number;
@@ -37,7 +37,7 @@ export class Reloads {
     this.#sinceMs = clock.wallMs();
   }
 
-  /** One was taken, as far as it does not wait for a restart. @returns what it was given */
+  /** Records that a configuration was accepted, except for settings that wait for a restart. @returns its argument */
   accepted<D extends { readonly restart: readonly string[] }>(differences: D): D {
     this.#sinceMs = this.#clock.wallMs();
     this.#restart = differences.restart;

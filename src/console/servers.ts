@@ -1,4 +1,4 @@
-/** The servers of the admin listener, and what a connection to them may do. */
+/** The HTTP servers of the admin listener, and the limits of a connection to them. */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
@@ -8,27 +8,30 @@ import type { Clock } from "../values/time.ts";
 import { AdminRefusal, refusalBody } from "./refusal.ts";
 
 const TIMES: ServerTimes = {
-  /** How long a request's head may take to arrive; the first one of a connection, from the connection on. */
+  /**
+   * Time for the head of a request. For the first request of a connection it includes the time since the connection was
+   * opened.
+   */
   headersTimeout: 10_000,
-  /** The same of all of it. */
+  /** Time for the complete request. */
   requestTimeout: 30_000,
-  /** How often the two are looked at. */
+  /** How often Node checks the two timeouts above. */
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 10_000,
   /**
-   * A connection on which nothing moves for so long is closed: whoever does not read its answer would keep its place. Commands
-   * give up before that.
+   * A connection without any traffic for this long is closed, because a client that does not read its answer would
+   * occupy a connection. Commands of the CLI give up earlier.
    */
   timeout: 90_000,
 };
-/** Connections to a listener at once; further ones are closed. */
+/** Maximum number of connections to a listener; further ones are closed. */
 const CONNECTIONS_MAX = 256;
-/** Requests of a connection that wait for the answer to an earlier one; with one more it ends. */
+/** Maximum number of pipelined requests that wait for an earlier answer; one more closes the connection. */
 const WAITING_MAX = 16;
-/** How long answers that are under way may take while the listener closes, and requests of which a part has come. */
+/** While the listener closes: time for running answers, and for requests that have partly arrived. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** By their names at `node:http`, milliseconds. */
+/** By their names in `node:http`, in milliseconds. */
 type ServerTimes = Readonly<
   Record<"headersTimeout" | "requestTimeout" | "connectionsCheckingInterval" | "keepAliveTimeout" | "timeout", number>
 >;
@@ -38,20 +41,20 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 interface WaitingRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Has it answered. */
+  /** Passes the request to the handler. */
   readonly begin: () => void;
 }
 
-/** What listens: for a name of several addresses there is one for each. */
+/** The listening servers. A name with several addresses has one for each. */
 export class Servers {
   readonly #answer: Handler;
   readonly #bound: Server[] = [];
   readonly #times: ServerTimes;
-  /** Requests of a connection that have not been answered to their end; the first is being answered. */
+  /** Requests of a connection whose answers are not complete; the first one is being answered. */
   readonly #unanswered = new WeakMap<Socket, WaitingRequest[]>();
-  /** Connections that end with their last answer: behind their requests came what is none. */
+  /** Connections that close after their last answer, because invalid bytes followed their requests. */
   readonly #broken = new WeakSet<Socket>();
-  /** Each open connection, and how much had come of it when it had last nothing to be answered. */
+  /** Each open connection, with the number of bytes that it had received when it last had no request to answer. */
   readonly #connections = new Map<Socket, number>();
   #isClosing = false;
 
@@ -67,7 +70,7 @@ export class Servers {
     }
     const { host } = address;
     const first = (await this.#bind({ host, port: address.port })) as AddressInfo;
-    // Some programs take this name for the one address, some for the other.
+    // Some programs resolve this name to the IPv4 address, some to the IPv6 address.
     const named = host === "localhost" ? await lookup(host, { all: true }) : [];
     const others = named.filter((other) => other.address !== first.address);
     await Promise.allSettled(others.map((other) => this.#bind({ host: other.address, port: first.port })));
@@ -77,7 +80,7 @@ export class Servers {
   async close(clock: Clock): Promise<void> {
     this.#isClosing = true;
     const closed = this.#bound.map((server) => new Promise((resolve) => server.close(resolve)));
-    // Node ends its check of requests that do not come when the server closes: half a request would hold it for good.
+    // Node stops its check of request timeouts when the server closes, so half a request would keep it open forever.
     const cancel = clock.after(CLOSE_GRACE_MS, () => {
       for (const server of this.#bound) server.closeAllConnections();
     });
@@ -86,8 +89,8 @@ export class Servers {
   }
 
   /**
-   * Answers the requests of a connection one after the other, each when the one before it has left: who sends thousands and reads
-   * nothing has one page made, and not all of them.
+   * Answers the requests of a connection in order. Each starts when the answer before it has been sent, so that a
+   * client that sends thousands of requests and reads nothing causes only one page to be generated.
    */
   #take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
@@ -97,9 +100,10 @@ export class Servers {
       response.once("close", () => {
         unanswered.shift();
         if (this.#connections.has(socket)) this.#connections.set(socket, socket.bytesRead);
-        // It ends with this answer, or has ended: what waits could not be answered, and must not be done.
+        // The connection ends with this answer, or has ended. Waiting requests could not be answered, so they must not
+        // be executed.
         if (!socket.writable) return;
-        // Node would keep the connection of an answer that was under way as the server began to close.
+        // Node would keep a connection open if an answer was running when the server started to close.
         if (unanswered.length === 0 && (this.#isClosing || this.#broken.has(socket))) socket.destroySoon();
         else unanswered[0]?.begin();
       });
@@ -110,7 +114,10 @@ export class Servers {
     else if (unanswered.length > 1 + WAITING_MAX) socket.destroy();
   }
 
-  /** The parser has failed. What came whole before that is answered first, and no other answer is mixed with it. */
+  /**
+   * Called when the parser fails. Complete requests before the failure are answered first; their answers are never
+   * mixed with another one.
+   */
   #failed(error: Error & { code?: string }, socket: Socket): void {
     const unanswered = this.#unanswered.get(socket) ?? [];
     const last = unanswered.at(-1);
@@ -121,7 +128,10 @@ export class Servers {
     else socket.destroy();
   }
 
-  /** Not those of which half a request has come, and none whose answer has not left: to Node, one that is written is done. */
+  /**
+   * Closes idle connections. A connection on which part of a request has arrived, or whose answer has not been sent, is
+   * not idle; Node treats an answer as sent once it is written.
+   */
   #endIdle(): void {
     for (const [socket, bytesRead] of this.#connections) {
       if (!this.#unanswered.get(socket)?.length && socket.bytesRead === bytesRead) socket.destroy();
@@ -130,7 +140,7 @@ export class Servers {
 
   async #bind(where: ListenOptions): Promise<AddressInfo | string | null> {
     const take: Handler = (request, response) => this.#take(request, response);
-    // What has no host is refused by `assertFraming`, and so is what expects something else.
+    // `assertFraming` refuses requests without a host header, and those with an unsupported `expect` header.
     const server = createServer({ ...this.#times, requireHostHeader: false }, take);
     server.on("checkExpectation", take);
     server.maxConnections = CONNECTIONS_MAX;
@@ -140,7 +150,7 @@ export class Servers {
       this.#connections.set(socket, 0);
       socket.once("close", () => this.#connections.delete(socket));
     });
-    // `close` calls it.
+    // Called by `close`.
     server.closeIdleConnections = () => this.#endIdle();
     server.listen(where);
     await once(server, "listening");
@@ -150,19 +160,19 @@ export class Servers {
 }
 
 /**
- * What Node lets pass and another server on the way may read differently (RFC 9112 sections 3.2 and 3.2.2). A target with an
- * authority is made one without: the authority counts, whatever the host header says.
+ * Refuses requests that Node accepts but another server on the way may read differently (RFC 9112 sections 3.2 and
+ * 3.2.2). An absolute target is reduced to its path and query; its authority replaces the host header.
  * @throws AdminRefusal
  */
 export function assertFraming(request: IncomingMessage): void {
   const { rawHeaders, headers, httpVersion, url = "" } = request;
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length;
-  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) throw malformed("It needs one host header.");
+  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) throw malformed("Send exactly one Host header.");
   const expected = headers.expect?.toLowerCase() ?? "100-continue";
-  if (expected !== "100-continue") throw malformed("Nothing but 100-continue can be expected.", 417);
+  if (expected !== "100-continue") throw malformed("Leave out the Expect header, or send 100-continue.", 417);
   if (url.startsWith("/") || url === "*") return;
   const target = URL.canParse(url) ? new URL(url) : undefined;
-  if (target?.protocol !== "http:" && target?.protocol !== "https:") throw malformed("Its target is none of HTTP.");
+  if (target?.protocol !== "http:" && target?.protocol !== "https:") throw malformed("Its target is not an HTTP URL.");
   headers.host = target.host;
   request.url = target.pathname + target.search;
 }
@@ -174,19 +184,24 @@ function malformed(remedy: string, status = 400): AdminRefusal {
 type Words = readonly [status: number, code: string, message: string, remedy: string];
 
 const MALFORMED: Words = [400, "framing", "The HTTP request is malformed.", "Send HTTP/1.1."];
-/** By Node's word for what is wrong. */
+/** By Node's error code. */
 const BROKEN: Readonly<Record<string, Words>> = {
   HPE_HEADER_OVERFLOW: [431, "headers_too_large", "The headers are too large.", "Send fewer or shorter headers."],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "too_large", "The extensions of a chunk are too large.", "Send none."],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [
+    413,
+    "too_large",
+    "The extensions of a chunk are too large.",
+    "Send no chunk extensions.",
+  ],
   ERR_HTTP_REQUEST_TIMEOUT: [
     408,
     "request_timeout",
-    "The request has not come in time.",
-    "Send it again, all of it at once.",
+    "The complete request did not arrive in time.",
+    "Send the complete request again without pauses.",
   ],
 };
 
-/** Answers bytes that are not HTTP, where no answer has begun. */
+/** Answers invalid HTTP if no answer has started. */
 function refuseMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

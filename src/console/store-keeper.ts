@@ -5,11 +5,11 @@ import type { StoreAnswer } from "./answers/answers.ts";
 
 export interface StoreKeeper {
   readonly storeStatus?: () => Promise<StoreAnswer>;
-  /** Rejects with StoreError when the store does not answer. */
+  /** Rejects with StoreError if the store does not answer. */
   readonly confirmStore?: (token: string) => Promise<"confirmed" | "changed" | "nothing">;
 }
 
-/** @returns the operations that the routes of the store call. */
+/** @returns the operations that the store routes call */
 export function storeKeeper(
   charging: Pick<Charging, "store" | "epoch" | "journal" | "isRestoring">,
 ): Required<StoreKeeper> {
@@ -23,7 +23,7 @@ export function storeKeeper(
   };
   return {
     async storeStatus() {
-      // What was found before says nothing of a store that is away by now.
+      // The earlier verdict says nothing about a store that has become unreachable.
       const problem = await problemOf(charging.store);
       return {
         state: state(),

@@ -21,7 +21,7 @@ export const Name = Type.String({
   examples: ["alice"],
 });
 
-/** Names of plans, groups and cards: which ones exist is the configuration's to say. */
+/** Names of plans, groups and cards. Handlers check that the configuration has them. */
 export const Configured = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -38,7 +38,8 @@ export const KeyId = Type.String({
 });
 
 export const KeyName = Type.String({
-  // No control or format character, none that turns the direction of what is printed after it, but the joiner of emoji; not blank.
+  // No control or format characters and none that change the direction of the text that follows, except the joiner of
+  // emoji; not only spaces.
   pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,63}$",
   description: "a name of 1 to 64 printable characters that does not begin with a space",
   "x-remedy": "Choose a name such as Laptop of Alice.",
@@ -66,7 +67,7 @@ export const Day = Type.String({
   examples: ["2026-08-31"],
 });
 
-/** The text of an amount; its form is judged by `values/money.ts` alone. */
+/** The text of an amount. `values/money.ts` validates its form. */
 export const Usd = Type.String({
   maxLength: 64,
   description: 'an amount of US dollars as a string, such as "10.00"',
@@ -74,7 +75,9 @@ export const Usd = Type.String({
   examples: ["10.00"],
 });
 
-/** For requests whose answer has a secret that is shown only once: the id marks a repeat of the same request. */
+/**
+ * For requests whose answer contains a secret that is shown only once: the id identifies a repeat of the same request.
+ */
 export const IdempotencyId = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:@+/=-]{0,127}$",
   description: "your id for this request: 1 to 128 characters of A-Z a-z 0-9 . _ : @ + / = -",
@@ -90,14 +93,14 @@ export function wholeNumber(digits: number, description: string) {
   });
 }
 
-/** Where a page that may end in the middle of an account goes on (`cursor.ts`). */
+/** The cursor of a page that may end in the middle of an account (`cursor.ts`). */
 export const Place = Type.String({
   pattern: `^[A-Za-z0-9_-]{1,${CURSOR_CHARS_MAX}}$`,
   description: "the `next` of an earlier page",
   "x-remedy": "Leave it out for the first page.",
 });
 
-/** Where a page goes on that ends with a whole row. */
+/** The cursor of a page that ends with a complete row. */
 export const Cursor = Type.String({
   maxLength: 256,
   description: "the `next` of an earlier page",
@@ -108,7 +111,7 @@ export const AccountPath = Type.Object({ name: Name }, closed);
 
 export const KeyPath = Type.Object({ id: KeyId }, closed);
 
-/** What usage is summed up by. */
+/** What usage can be grouped by. */
 export const USAGE_BY = ["account", "group", "model", "key", "day", "upstream"] as const;
 
 export type UsageBy = (typeof USAGE_BY)[number];

@@ -1,10 +1,10 @@
-/** What lets somebody in, and who is in, in the form of the answer. */
+/** The passkeys and sessions of an account, in the form of the answer. */
 import type { SignInRecord } from "../../store/sign-ins.ts";
 import { passkeysOf } from "../sign-in/kept-passkeys.ts";
 import { sessionsOf } from "../sign-in/sessions.ts";
 import type { AccessAnswer } from "./session.ts";
 
-/** @param own the session that asks, if it is one of them. */
+/** @param own the session that asks, if it is one of them */
 export function showAccess(account: string, records: readonly SignInRecord[], own?: string): AccessAnswer {
   const at = (ms: number) => new Date(ms).toISOString();
   return {

@@ -1,4 +1,7 @@
-/** The forms of everything that the admin API answers. `present.ts` and the routes make them; a test compares both. */
+/**
+ * The forms of all answers of the admin API. `present.ts` and the routes create the answers; a test compares them with
+ * these forms.
+ */
 
 import { type Static, Type, USAGE_BY, type UsageBy } from "../vocabulary.ts";
 import { ACCOUNT_LIMITS, BUDGET_USES, KEY_LIMITS } from "./limits.ts";
@@ -8,7 +11,7 @@ const accountId = text("The account's id.", "acct_4tR0000abc");
 const keyId = text("The key's id, which is no secret.", "key_4tR0000abcXyZ01234");
 const codeId = text("The code's id, which is no secret.", "code_0NsPaGdz8KfW2q1T");
 const name = text("The account's name.", "alice");
-const repeated = flag("Whether it was so before: the request was sent again and nothing was changed.");
+const repeated = flag("Whether an earlier request had already done it, so that this one changed nothing.");
 const group = text("A group of the configuration.", "big");
 const plan = text("A plan of the configuration.", "pro");
 
@@ -22,14 +25,16 @@ const ACCOUNT = {
     "suspended",
     "closed",
   ),
-  labels: mapOf("What operators note of it, by name.", Type.String()),
-  balance_usd: usd("What the account has"),
-  held_usd: usd("What running requests have set aside", "0.25"),
-  available_usd: usd("What a new request may still hold: the balance less what is held", "9.75"),
-  spent_usd: usd("Everything ever charged to the balance", "2.50"),
-  topped_up_usd: usd("Everything ever topped up or adjusted", "12.50"),
+  labels: mapOf("Labels that operators have given the account, by name.", Type.String()),
+  balance_usd: usd("The balance of the account"),
+  held_usd: usd("What running requests hold", "0.25"),
+  available_usd: usd("What a new request may still hold: the balance minus the holds", "9.75"),
+  spent_usd: usd("Total of all charges to the balance", "2.50"),
+  topped_up_usd: usd("Total of all top-ups and adjustments", "12.50"),
   limits: ACCOUNT_LIMITS,
-  notify_below_usd: orNull(usd("Below which balance there is a notice; null: as the configuration says", "5.00")),
+  notify_below_usd: orNull(
+    usd("The balance below which a notice is sent; null: the threshold of the configuration", "5.00"),
+  ),
   created_at: instant("When it was created."),
 };
 
@@ -38,17 +43,17 @@ export type AccountAnswer = Static<typeof AccountShape>;
 export const AccountPage = page("AccountPage", AccountShape);
 
 const cardKind = text("The card kind.", "day");
-const givenKind = orNull(text("The card kind; null of a card that was given before kinds were kept.", "day"));
+const givenKind = orNull(text("The card kind; null for a card that was given before kinds were recorded.", "day"));
 const CARD = {
   id: text("The code that was redeemed, or the id of the gift.", "code_0NsPaGdz8KfW2q1T"),
   card: givenKind,
   plan,
   group,
-  from: instant("When it begins."),
+  from: instant("When it starts."),
   until: instant("When it ends."),
-  quota_usd: orNull(usd("What it may be spent for; null without a quota", "5.00")),
-  spent_usd: usd("What was spent of it", "1.00"),
-  held_usd: usd("What running requests have set aside of it", "0.00"),
+  quota_usd: orNull(usd("The quota of the card; null without a quota", "5.00")),
+  spent_usd: usd("What was charged to it", "1.00"),
+  held_usd: usd("What running requests hold of it", "0.00"),
   rest_usd: orNull(usd("What a new request may still hold of it; null without a quota", "4.00")),
 };
 const TimeCard = object("TimeCard", CARD);
@@ -56,9 +61,9 @@ export type TimeCardAnswer = Static<typeof TimeCard>;
 
 const ListedTimeCard = object("ListedTimeCard", {
   ...CARD,
-  running: flag("Whether it has begun and has not ended."),
+  running: flag("Whether it has started and has not ended."),
   state: oneOf(
-    "`waiting`: it begins later. `used_up`: its whole quota is spent.",
+    "`waiting`: it starts later. `used_up`: its whole quota is spent.",
     "waiting",
     "running",
     "used_up",
@@ -68,7 +73,7 @@ const ListedTimeCard = object("ListedTimeCard", {
     object("NextTimeCard", {
       id: text("The card's id.", "code_0NsPaGdz8KfW2q1U"),
       card: givenKind,
-      from: instant("When it begins, or has begun."),
+      from: instant("When it starts or has started."),
     }),
   ),
 });
@@ -85,10 +90,10 @@ export const CardList = object("CardList", { account: name, items: list(ListedTi
 const KEY = {
   id: keyId,
   account: name,
-  name: orNull(text("What people call it.", "Laptop of Alice")),
+  name: orNull(text("Its display name; null: none.", "Laptop of Alice")),
   group,
   status: keyStatus,
-  expires_at: orNull(instant("From when on it is refused; null: it has no end.")),
+  expires_at: orNull(instant("When the key expires; null: never.")),
   limits: KEY_LIMITS,
   caps: KEY_LIMITS,
   previous_until: orNull(instant("Until when the value before its last rotation works; null: it was never rotated.")),
@@ -101,9 +106,11 @@ export const ListedKeyShape = object("ListedKey", {
   budgets: BUDGET_USES,
   last_used: orNull(
     object("KeyUse", {
-      at: instant("When its last request was admitted, known some minutes later at the latest."),
-      from: orNull(text("The client's address, of IPv6 its /64 network; null: not known.", "192.0.2.7")),
-      by: orNull(text("The program, by the first word of its `user-agent`; null: it said none.", "claude-cli/2.1.330")),
+      at: instant("When its last request was admitted; may lag by some minutes."),
+      from: orNull(text("The client's address, for IPv6 its /64 network; null: not known.", "192.0.2.7")),
+      by: orNull(
+        text("The client program, the first word of its `user-agent`; null: it sent none.", "claude-cli/2.1.330"),
+      ),
     }),
   ),
 });
@@ -111,27 +118,30 @@ export type ListedKeyAnswer = Static<typeof ListedKeyShape>;
 export const KeyPage = page("KeyPage", ListedKeyShape);
 export const NewKeyShape = object("NewKey", {
   ...KEY,
-  key: text("The key itself: shown this once and never again; only its SHA-256 is stored.", `sk-${"0".repeat(48)}`),
+  key: text(
+    "The key itself. It is shown only in this answer and cannot be retrieved; only its SHA-256 is stored.",
+    `sk-${"0".repeat(48)}`,
+  ),
 });
 
 export const MovementShape = object("Movement", {
   account: name,
   id: text("The caller's id of this movement.", "pay_1"),
-  usd: usd("What was added; negative: taken"),
-  balance_usd: usd("The balance behind it"),
+  usd: usd("The amount that was added; negative: subtracted"),
+  balance_usd: usd("The balance after it"),
   repeated,
 });
 export type MovementAnswer = Static<typeof MovementShape>;
 
 const COUNTS = {
   usd: usd("What was charged", "2.50"),
-  cost_usd: usd("What upstreams are expected to bill, at the routes' cost prices", "1.80"),
-  absorbed_usd: usd("What no client paid for: the sum of the `absorbed` ledger lines", "0.05"),
-  margin_usd: usd("What was charged less what it cost; negative: a loss", "0.70"),
-  requests: count("Requests that were charged; by upstream those that it may bill, absorbed ones among them.", 42),
+  cost_usd: usd("What upstreams are expected to bill, at the cost prices of the routes", "1.80"),
+  absorbed_usd: usd("What no client was charged for: the sum of the `absorbed` ledger lines", "0.05"),
+  margin_usd: usd("What was charged minus what it cost; negative: a loss", "0.70"),
+  requests: count("Requests that were charged; by upstream, those that it may bill, including absorbed ones.", 42),
   input_tokens: count("Input tokens.", 1000),
-  cached_input_tokens: count("Input tokens that came from a cache.", 100),
-  cache_write_tokens: count("Input tokens that went into a cache.", 100),
+  cached_input_tokens: count("Input tokens that were read from a cache.", 100),
+  cache_write_tokens: count("Input tokens that were written to a cache.", 100),
   output_tokens: count("Output tokens.", 2000),
   reasoning_tokens: count("Output tokens that were reasoning.", 500),
 };
@@ -151,9 +161,9 @@ const UsageShape = object("Usage", {
 export const UsagePage = page("UsagePage", UsageShape, {
   since: day("The first day, UTC."),
   until: day("The last day, UTC."),
-  by: oneOf("What the sums are by.", ...USAGE_BY),
+  by: oneOf("What the sums are grouped by.", ...USAGE_BY),
   total: CostedTotal,
-  total_usd: usd("What was spent in all, on this page", "2.50"),
+  total_usd: usd("Total charged on this page", "2.50"),
 });
 
 export const UpstreamUsagePage = page(
@@ -171,22 +181,22 @@ export const UpstreamUsagePage = page(
 );
 
 const batchId = text("The batch's id.", "batch_0NsPaGdz8KfW2q1T");
-const label = text("What people call the batch.", "Spring fair 2027");
-const redeemBy = orNull(day("The last UTC day on which a code can be redeemed; null: it has none."));
+const label = text("The label of the batch.", "Spring fair 2027");
+const redeemBy = orNull(day("The last UTC day on which a code can be redeemed; null: no limit."));
 const WORTH = {
   plan,
   group,
   lasts_seconds: count("How long the card runs.", 86_400),
-  starts: oneOf("When it begins to run.", "at_redemption", "after_previous"),
-  quota_usd: orNull(usd("What it may be spent for; null without a quota", "5.00")),
+  starts: oneOf("When its time starts.", "at_redemption", "after_previous"),
+  quota_usd: orNull(usd("The quota of the card; null without a quota", "5.00")),
   redeem_by: redeemBy,
-  created_at: instant("When it was made."),
+  created_at: instant("When it was created."),
 };
 export const CodeShape = object("Code", {
   id: codeId,
   card: cardKind,
   state: oneOf(
-    "`claimed`: on its way to an account. `expired`: unused, and its last day is over.",
+    "`claimed`: it is being redeemed for an account. `expired`: unused, and its last day is over.",
     "unused",
     "expired",
     "void",
@@ -204,31 +214,31 @@ const BATCH = {
   id: batchId,
   label,
   card: cardKind,
-  count: count("How many codes were asked for.", 10),
+  count: count("How many codes were requested.", 10),
   ...WORTH,
 };
 export const BatchShape = object("CodeBatch", BATCH);
 export type BatchAnswer = Static<typeof BatchShape>;
 export const BatchPage = page("CodeBatchPage", BatchShape);
 const FATES = {
-  made: count("Codes that are in the batch.", 10),
-  redeemed: count("Codes that an account has.", 4),
+  made: count("Codes in the batch.", 10),
+  redeemed: count("Codes that were redeemed.", 4),
   void: count("Codes that were voided.", 1),
 };
 export const BatchVoidShape = object("CodeBatchVoid", {
   id: batchId,
   label,
   ...FATES,
-  voided_now: count("Codes that this request has voided.", 1),
+  voided_now: count("Codes that this request voided.", 1),
   repeated,
 });
 export const BatchReportShape = object("CodeBatchReport", {
   ...BATCH,
   ...FATES,
-  expired: count("Codes that nobody has redeemed, and that nobody can redeem any more.", 2),
+  expired: count("Codes that were not redeemed and can no longer be redeemed.", 2),
   unused: count("Codes that can still be redeemed.", 3),
-  spent_usd: usd("What was spent on the cards of the redeemed codes", "7.25"),
-  redeemed_quota_usd: orNull(usd("What these cards may be spent for in all; null without a quota", "20.00")),
+  spent_usd: usd("What was charged to the cards of the redeemed codes", "7.25"),
+  redeemed_quota_usd: orNull(usd("The sum of the quotas of these cards; null without a quota", "20.00")),
 });
 export const NewCodesShape = object("NewCodes", {
   card: cardKind,
@@ -240,7 +250,7 @@ export const NewCodesShape = object("NewCodes", {
   items: list(
     object("NewCode", {
       id: codeId,
-      code: text("The code itself: shown this once and never again.", "XXXX-XXXX-XXXX-XXXX-X"),
+      code: text("The code itself. It is shown only in this answer and cannot be retrieved.", "XXXX-XXXX-XXXX-XXXX-X"),
     }),
   ),
 });
@@ -256,44 +266,44 @@ export type RedemptionAnswer = Static<typeof RedemptionShape>;
 export const GiftShape = object("Gift", { account: name, card: cardKind, entitlement: TimeCard, repeated });
 
 const AuditLineShape = object("AuditLine", {
-  seq: count("The line's number; starts anew with the process.", 12),
+  seq: count("The line's number; it starts again when the process restarts.", 12),
   at: instant("When the write ended."),
   request_id: text("The `x-request-id` of the answer.", "req_0000000000000000000000ab"),
   who: text(
-    "`token:` and 8 hex digits of the SHA-256 of the token that was shown, `operator:session` or `operator:oidc:SESSION` from the operator's pages, or `local`; in the console of owners `owner:NAME:WAY`, `oidc`, or `nobody` for who did not come in.",
+    "`token:` and 8 hex digits of the SHA-256 of the admin token, `operator:session` or `operator:oidc:SESSION` from the operator's pages, or `local`; in the console of owners `owner:NAME:WAY`, `oidc`, or `nobody` for a person who was refused.",
     "token:1f2e3d4c",
   ),
   from: text(
-    "Whose address it came from: by a front of `trust_proxy` that of its visitor. `unix` for a program that connects over a unix socket; `unknown` for an owner whom no such front gave an address.",
+    "The client's address; behind a front of `trust_proxy`, the address that the front forwards. `unix` for a program that connects over a unix socket; `unknown` for an owner whose address no such front has forwarded.",
     "127.0.0.1",
   ),
   what: text("What was done.", "key.create"),
-  target: text("To which account, key, card or code.", "alice"),
+  target: text("The account, key, card or code that was changed.", "alice"),
   outcome: oneOf(
-    "`unknown`: the store did not answer; it may have been done.",
+    "`unknown`: the store did not answer; the write may have been made.",
     "done",
     "repeated",
     "refused",
     "unknown",
   ),
   cause: orNull(text("The code of the refusal.", "id_used")),
-  facts: mapOf("Names, ids and amounts that belong to it; never a secret.", Type.String()),
+  facts: mapOf("Names, ids and amounts of the write; never a secret.", Type.String()),
 });
 export type AuditLineAnswer = Static<typeof AuditLineShape>;
 export const AuditPage = page("AuditPage", AuditLineShape, {
-  run: text("Which run of the gateway numbers these lines: another one begins anew.", "9f86d081884c"),
-  newest: count("The number of the newest line that there is; 0 without any.", 12),
+  run: text("The run of the gateway that numbers these lines; another run starts again at 1.", "9f86d081884c"),
+  newest: count("The number of the newest line; 0 if there are none.", 12),
 });
 
 const Epoch = orNull(
   object("Epoch", {
-    id: text("The mark of a history of the store.", "9f86d081884c"),
-    counted_seconds: count("Seconds that a gateway counted in it.", 86_400),
+    id: text("The mark that identifies a history of the store.", "9f86d081884c"),
+    counted_seconds: count("Seconds that gateways have counted in it.", 86_400),
   }),
 );
 export const StoreShape = object("StoreState", {
   state: oneOf(
-    "`stopped`: the store lost data and waits for an operator; `restoring`: the journal gives back what it has.",
+    "`stopped`: the store lost data and waits for an operator; `restoring`: the journal sends its records again.",
     "good",
     "stopped",
     "restoring",
@@ -301,7 +311,7 @@ export const StoreShape = object("StoreState", {
   ),
   problem: orNull(
     text(
-      "Why the store cannot be used now, in the words of `/readyz`; `state` is what was found when it last could.",
+      "Why the store cannot be used now, in the words of `/readyz`; `state` is the verdict from when it was last reachable.",
       "the store does not answer",
     ),
   ),
@@ -309,24 +319,29 @@ export const StoreShape = object("StoreState", {
   differences: list(
     object("StoreDifference", {
       part: count("The part of the store, from 0.", 0),
-      finding: oneOf("What is the matter with it.", "empty", "older", "another", "told"),
+      finding: oneOf("How its history differs.", "empty", "older", "another", "told"),
       remembered: Epoch,
       found: Epoch,
     }),
   ),
-  confirm: orNull(text("What a confirmation must name.", "a1b2c3d4e5f6")),
+  confirm: orNull(text("The value that a confirmation must send; null: nothing to confirm.", "a1b2c3d4e5f6")),
 });
 
 export type StoreAnswer = Static<typeof StoreShape>;
 
 const UpstreamShape = object("Upstream", {
   name: text("The upstream's name.", "east"),
-  health: oneOf("`probe`: the next request decides.", "healthy", "probe", "ejected"),
+  health: oneOf(
+    "`ejected`: it gets no requests for now. `probe`: the next request decides.",
+    "healthy",
+    "probe",
+    "ejected",
+  ),
   reason: orNull(text("Why it is not healthy.", "failures")),
-  rest_seconds: count("How long it is still left alone.", 0),
-  in_flight: count("Requests there now.", 3),
-  max_concurrency: count("The most at once.", 200),
-  queued: count("Requests in line for it.", 0),
+  rest_seconds: count("Seconds until its ejection ends.", 0),
+  in_flight: count("Requests that are running there.", 3),
+  max_concurrency: count("The maximum number of requests at once.", 200),
+  queued: count("Requests in its queue.", 0),
   outcomes: mapOf(
     "Outcomes of attempts within the last `health.window` of the upstream, by kind: ok, local, remote, rate_limited, " +
       "forbidden, not_found (404 or 405: no such path or model there).",
@@ -334,8 +349,8 @@ const UpstreamShape = object("Upstream", {
   ),
   limited_models: list(
     object("LimitedModel", {
-      model: text("A model's name there.", "big-1-2026-08"),
-      rest_seconds: count("How long it is still left alone.", 4),
+      model: text("The model's name at the upstream.", "big-1-2026-08"),
+      rest_seconds: count("Seconds until requests for this model are sent to it again.", 4),
     }),
   ),
 });
@@ -344,9 +359,9 @@ export const UpstreamList = object("UpstreamList", { items: list(UpstreamShape) 
 
 export const VersionShape = object("Version", {
   version: text("The release.", "0.1.0"),
-  build: text("Which build of it: a commit, a digest of the code, or `checkout`.", "5f2b6c1e9a04"),
-  node: text("The Node that it runs on.", "26.10.0"),
-  generation: count("The configuration in force: 1 is the one of the start.", 1),
+  build: text("The build of the program: a commit, a digest of the code, or `checkout`.", "5f2b6c1e9a04"),
+  node: text("The version of Node that it runs on.", "26.10.0"),
+  generation: count("The number of the configuration in force; 1 is the one loaded at the start.", 1),
 });
 export type VersionAnswer = Static<typeof VersionShape>;
 
@@ -354,14 +369,14 @@ export const Health = object("Health", { alive: flag("Always true.") });
 export const Readiness = object("Readiness", {
   ready: flag("Whether the gateway should get traffic."),
   reasons: list(text("Why not.", "draining")),
-  notes: list(text("What is amiss and no reason to send traffic elsewhere.", "worker 2 is starting")),
+  notes: list(text("Problems that are no reason to send traffic elsewhere.", "worker 2 is starting")),
 });
 export type ReadinessAnswer = Static<typeof Readiness>;
 
-/** Every refusal. */
+/** The form of every refusal. */
 export const ErrorShape = object("Error", {
   error: object("ErrorFacts", {
-    code: text("What programs match on; never changes its meaning.", "unknown_account"),
+    code: text("A stable code for programs.", "unknown_account"),
     message: text("What is wrong, in a sentence.", "There is no account named `alice`."),
     remedy: text("What to do about it.", "List the accounts (tollgate account list)."),
   }),

@@ -1,4 +1,4 @@
-/** The forms of limits and budgets that the admin API answers, and how what the store keeps becomes them. */
+/** The forms of limits and budgets in the admin API, and their conversion from the store's form. */
 import { type BudgetCounts, budgetField, movedOn, periodEndMs, periodOf } from "../../store/limits/budgets.ts";
 import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../../store/limits/limits.ts";
 import type { Key } from "../../store/records.ts";
@@ -7,10 +7,10 @@ import type { Static } from "../vocabulary.ts";
 import { count, instant, list, object, oneOf, orNull, text, usd } from "./shape.ts";
 
 const BUDGETS = object("Budgets", {
-  day: orNull(usd("The most in a UTC day; null: no such limit", "5.00")),
-  week: orNull(usd("The most in a week from Monday, UTC; null: no such limit", "20.00")),
-  month: orNull(usd("The most in a calendar month, UTC; null: no such limit", "50.00")),
-  total: orNull(usd("The most in all; null: no such limit", "100.00")),
+  day: orNull(usd("The maximum per UTC day; null: no such limit", "5.00")),
+  week: orNull(usd("The maximum per week from Monday, UTC; null: no such limit", "20.00")),
+  month: orNull(usd("The maximum per calendar month, UTC; null: no such limit", "50.00")),
+  total: orNull(usd("The maximum in total; null: no such limit", "100.00")),
 });
 
 export const KEY_LIMITS = object("KeyLimits", {
@@ -25,26 +25,26 @@ export type KeyLimitsAnswer = Static<typeof KEY_LIMITS>;
 
 export const ACCOUNT_LIMITS = object("AccountLimits", {
   budgets_usd: object("AccountBudgets", {
-    day: orNull(usd("The most in a UTC day over all keys; null: no such limit", "5.00")),
-    month: orNull(usd("The most in a calendar month, UTC, over all keys; null: no such limit", "50.00")),
+    day: orNull(usd("The maximum per UTC day over all keys; null: no such limit", "5.00")),
+    month: orNull(usd("The maximum per calendar month, UTC, over all keys; null: no such limit", "50.00")),
   }),
 });
 type AccountLimitsAnswer = Static<typeof ACCOUNT_LIMITS>;
 
 const BudgetUse = object("BudgetUse", {
-  span: oneOf("What the budget is for.", ...BUDGET_SPANS),
-  limit_usd: usd("The most that may be spent in it", "5.00"),
-  spent_usd: usd("What was charged in it so far", "1.20"),
-  held_usd: usd("What running requests have set aside of it", "0.25"),
+  span: oneOf("The period of the budget.", ...BUDGET_SPANS),
+  limit_usd: usd("The budget", "5.00"),
+  spent_usd: usd("What was charged in this period so far", "1.20"),
+  held_usd: usd("What running requests hold of it", "0.25"),
   rest_usd: usd("What a new request may still hold of it", "3.55"),
-  resets_at: orNull(instant("When it begins anew; null: never.")),
+  resets_at: orNull(instant("When the budget resets; null: never.")),
 });
 type BudgetUseAnswer = Static<typeof BudgetUse>;
 export const BUDGET_USES = list(BudgetUse);
 
 const budgetUsd = (amount: bigint | undefined) => (amount === undefined ? null : formatUsd(amount));
 
-/** A set of limits of a key. */
+/** The limits, or the caps, of a key. */
 export function showKeyLimits(stored: string): KeyLimitsAnswer {
   const { budgets = {}, requestsPerMinute, tokensPerMinute, concurrency, models, addresses } = readLimitsText(stored);
   const { day, week, month, total } = budgets;
@@ -65,13 +65,13 @@ export function showAccountLimits(stored: string): AccountLimitsAnswer {
 
 type Used = ReadonlyMap<string, BudgetCounts>;
 
-/** How much of a key's budgets is used, by the stricter of its limits and its caps. */
+/** The use of a key's budgets, each by the stricter of its limit and its cap. */
 export function showKeyBudgets(key: Pick<Key, "id" | "limits" | "caps">, used: Used, nowMs: number): BudgetUseAnswer[] {
   const effective = strictest([readLimitsText(key.limits), readLimitsText(key.caps)]);
   return showBudgets(effective, used, nowMs, { ofAccount: false, keyId: key.id });
 }
 
-/** How much of an account's budgets is used. */
+/** The use of an account's budgets. */
 export function showAccountBudgets(limits: string, used: Used, nowMs: number): BudgetUseAnswer[] {
   return showBudgets(readLimitsText(limits), used, nowMs, { ofAccount: true, keyId: "" });
 }

@@ -1,10 +1,10 @@
-/** Answers that owners alone get: the admin's without what is the operator's, and what only their pages ask for. */
+/** Forms of answers only for owners: the admin's without the operator's data, and those that only owners' pages use. */
 import { BUDGET_SPANS } from "../../store/limits/limits.ts";
 import type { Static } from "../vocabulary.ts";
 import { AccountWithCards, type CardList, type KeyPage, type NewKeyShape } from "./answers.ts";
 import { count, day, flag, instant, list, object, oneOf, orNull, text, usd } from "./shape.ts";
 
-// Labels are what operators note of an account.
+// Labels are operators' notes.
 const { labels: _operators, ...OWN } = AccountWithCards.properties;
 export const OwnAccountShape = object("OwnAccount", OWN);
 export type OwnAccountAnswer = Static<typeof OwnAccountShape>;
@@ -13,7 +13,7 @@ const keyId = text("The key's id, which is no secret.", "key_4tR0000abcXyZ01234"
 
 const Warning = object("Warning", {
   kind: oneOf(
-    "What is about to run out.",
+    "The kind of the warning.",
     "balance",
     "card_end",
     "card_quota",
@@ -22,12 +22,12 @@ const Warning = object("Warning", {
     "key_end",
   ),
   key_id: orNull(keyId),
-  name: orNull(text("What people call the key, or the card kind.", "Laptop of Alice")),
+  name: orNull(text("The display name of the key, or the card kind.", "Laptop of Alice")),
   rest_usd: orNull(usd("What is left", "0.40")),
-  limit_usd: orNull(usd("Of how much, or below which balance there is a notice", "5.00")),
-  span: orNull(oneOf("What the budget is for.", ...BUDGET_SPANS)),
-  at: orNull(instant("When it ends, or a budget begins anew.")),
-  followed: flag("Whether a card of the same group comes after this one."),
+  limit_usd: orNull(usd("The limit that it is part of, or the balance below which there is a notice", "5.00")),
+  span: orNull(oneOf("The period of the budget.", ...BUDGET_SPANS)),
+  at: orNull(instant("When it ends, or the budget resets.")),
+  followed: flag("Whether a card of the same group follows this one."),
 });
 export type WarningAnswer = Static<typeof Warning>;
 
@@ -39,7 +39,7 @@ const SpendDay = object("SpendDay", {
 
 const ModelState = object("ModelState", {
   model: text("The model's name.", "big-1"),
-  state: oneOf("`trouble`: nothing that serves it is well at the moment; requests may fail.", "up", "trouble"),
+  state: oneOf("`trouble`: no upstream of the model is healthy now; requests may fail.", "up", "trouble"),
 });
 
 export const OverviewShape = object("Overview", {
@@ -56,18 +56,16 @@ export type OverviewAnswer = Static<typeof OverviewShape>;
 const KeyGroup = object("KeyGroup", {
   name: text("The group.", "cards"),
   kind: oneOf("Who pays: time cards, or the balance.", "time_card", "pay_per_use"),
-  falls_back: flag("Whether the balance pays where no time card does."),
-  multiplier: text("What prices are multiplied by.", "1.00"),
-  models: list(text("A model that it serves and that a plan of the account lists.", "big-1")),
+  falls_back: flag("Whether the balance pays if no time card does."),
+  multiplier: text("The multiplier of prices.", "1.00"),
+  models: list(text("A model that it serves and that a plan of the account includes.", "big-1")),
   card_runs: flag("Whether a time card of it is running."),
   requests_per_minute: orNull(count("Requests per minute; null: no such limit.", 60)),
   tokens_per_minute: orNull(count("Tokens per minute; null: no such limit.", 100_000)),
   concurrency: count("Requests at once.", 100),
 });
 export const KeyGroupsShape = object("KeyGroups", {
-  address: orNull(
-    text("Where clients reach this gateway; null: where the page was loaded from.", "https://api.example"),
-  ),
+  address: orNull(text("The address for clients; null: the address of the page.", "https://api.example")),
   items: list(KeyGroup),
 });
 export type KeyGroupsAnswer = Static<typeof KeyGroupsShape>;

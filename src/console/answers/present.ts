@@ -31,7 +31,7 @@ import type {
 import type { AttemptAnswer, LedgerLineAnswer } from "./ledger.ts";
 import { showAccountLimits, showKeyBudgets, showKeyLimits } from "./limits.ts";
 
-/** An account. `available_usd` is what a new request may still hold: balance less holds. */
+/** Converts an account. `available_usd` is what a new request may still hold: balance minus holds. */
 export function showAccount(account: Account): AccountAnswer {
   return {
     id: account.id,
@@ -50,7 +50,7 @@ export function showAccount(account: Account): AccountAnswer {
   };
 }
 
-/** A key without its text, which nobody has any more. */
+/** Converts a key, without its text, which is not stored. */
 export function showKey(key: Key, accountName: string): KeyAnswer {
   return {
     id: key.id,
@@ -66,7 +66,7 @@ export function showKey(key: Key, accountName: string): KeyAnswer {
   };
 }
 
-/** The same in a listing, with its last use and what is used of its budgets. */
+/** The same in a list, with its last use and the use of its budgets. */
 export function showListedKey(key: ListedKey, accountName: string, nowMs: number): ListedKeyAnswer {
   const { lastUse } = key;
   const shown = lastUse && { at: showInstant(lastUse.atMs), from: lastUse.from || null, by: lastUse.by || null };
@@ -74,7 +74,7 @@ export function showListedKey(key: ListedKey, accountName: string, nowMs: number
   return { ...showKey(key, accountName), budgets, last_used: shown ?? null };
 }
 
-/** A ledger line. `usage` holds what a charge was computed from; `note` is what an operator wrote. */
+/** Converts a ledger line. `usage` has what a charge was computed from; `note` is the operator's note. */
 export function showLedgerLine(line: LedgerLine): LedgerLineAnswer {
   const charged = line.kind === "usage" || line.kind === "absorbed";
   return {
@@ -85,7 +85,8 @@ export function showLedgerLine(line: LedgerLine): LedgerLineAnswer {
     credit: line.credit,
     usd: formatUsd(line.amount),
     balance_usd: formatUsd(line.balance),
-    // Of a request as the client saw it in `x-request-id`, and as the log has it; the id of a payment may look like one and is the payer's.
+    // The request's id as the client saw it in `x-request-id` and as the log has it. The id of a payment may look like
+    // one, but is the payer's own and is not converted.
     reference: charged ? printReference(line.reference) : line.reference,
     group: line.group,
     model: line.model,
@@ -96,13 +97,13 @@ export function showLedgerLine(line: LedgerLine): LedgerLineAnswer {
   };
 }
 
-/** From when an account's lines are in the archive, and up to which. */
+/** The range of lines that are archived, and since when. */
 function openingWords({ seq, memo }: LedgerLine): string {
   const since = readOpening(memo)?.sinceMs;
   return `lines 1 to ${seq} are archived${since === undefined ? "" : `, from ${showInstant(since)} on`}`;
 }
 
-/** A try at an upstream: what it cost the operator, who pays for it and why. */
+/** Converts an attempt at an upstream: what it cost the operator, who pays for it and why. */
 function showAttempt(attempt: NotedAttempt): AttemptAnswer {
   return {
     upstream: attempt.upstream,
@@ -119,8 +120,8 @@ function showAttempt(attempt: NotedAttempt): AttemptAnswer {
 }
 
 /**
- * A time card of an account. `rest_usd` is what a new request may still hold; without a quota both it and the quota are
- * null.
+ * Converts a time card of an account. `rest_usd` is what a new request may still hold; without a quota, both it and the
+ * quota are null.
  */
 export function showEntitlement(card: Entitlement): TimeCardAnswer {
   return {
@@ -138,8 +139,8 @@ export function showEntitlement(card: Entitlement): TimeCardAnswer {
 }
 
 /**
- * An account's time cards as their holder sees them: with what has become of each, and which card of its group comes after it.
- * @param cards in the order in which they pay: earliest to end first.
+ * Converts an account's time cards with the state of each and the card of its group that follows it.
+ * @param cards in the order in which they pay: earliest end first
  */
 export function showCards(cards: readonly Entitlement[], nowMs: number): ListedTimeCardAnswer[] {
   return cards.map((card, at) => {
@@ -161,7 +162,7 @@ function stateOf(card: Entitlement, nowMs: number): ListedTimeCardAnswer["state"
 
 const isOfUse = (card: Entitlement, nowMs: number) => ["waiting", "running"].includes(stateOf(card, nowMs));
 
-/** A code without its text, which nobody has any more. */
+/** Converts a code, without its text, which is not stored. */
 export function showCode(code: Code, nowMs: number): CodeAnswer {
   return {
     id: code.id,
@@ -174,7 +175,7 @@ export function showCode(code: Code, nowMs: number): CodeAnswer {
   };
 }
 
-/** Whether nobody has redeemed it, and nobody can any more. */
+/** Whether it was not redeemed and can no longer be redeemed. */
 export function hasExpired({ state, expiresAtMs }: Code, nowMs: number): boolean {
   return state === "unused" && expiresAtMs !== undefined && expiresAtMs <= nowMs;
 }
@@ -184,7 +185,7 @@ export function showBatch(batch: CodeBatch): BatchAnswer {
   return { id, label, card, count, ...showWorth(batch) };
 }
 
-/** What a code and a batch of them have in common. */
+/** The members that codes and batches share. */
 function showWorth(worth: CardFacts & Pick<Code, "expiresAtMs" | "createdAtMs">) {
   return {
     plan: worth.plan,
@@ -197,7 +198,7 @@ function showWorth(worth: CardFacts & Pick<Code, "expiresAtMs" | "createdAtMs">)
   };
 }
 
-/** The day that ends at an instant. */
+/** The day that ends at this instant. */
 export function showLastDay(endMs: number | undefined): string | null {
   return endMs === undefined ? null : utcDay(endMs - 1);
 }
@@ -206,10 +207,10 @@ function showInstant(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** The part of it that an owner of an account sees too. */
+/** The part that owners of accounts see too. */
 type UsageTotalAnswer = Omit<CostedTotalAnswer, "cost_usd" | "absorbed_usd" | "margin_usd">;
 
-/** What was spent, and on how many requests and tokens; `reasoning_tokens` are among the output tokens. */
+/** Converts charges with their numbers of requests and tokens; `reasoning_tokens` are included in the output tokens. */
 export function showUsageTotal({ amount, counts }: UsageTotal): UsageTotalAnswer {
   return {
     usd: formatUsd(amount),
@@ -222,7 +223,7 @@ export function showUsageTotal({ amount, counts }: UsageTotal): UsageTotalAnswer
   };
 }
 
-/** The same with what it cost and earned, which is for operators alone. */
+/** The same with cost and margin, for operators only. */
 export function showCostedTotal(total: UsageTotal): CostedTotalAnswer {
   const { amount, cost, absorbed } = total;
   return {
@@ -233,7 +234,7 @@ export function showCostedTotal(total: UsageTotal): CostedTotalAnswer {
   };
 }
 
-/** A memo of a charge is a flat JSON object (store contract, SettleAsk.memo); one that is none is shown as it is. */
+/** A memo of a charge is a flat JSON object (store contract, SettleAsk.memo); any other memo is shown as it is. */
 function readUsage(memo: string): object | string | null {
   if (memo === "") return null;
   try {

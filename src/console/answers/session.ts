@@ -1,4 +1,4 @@
-/** Answers of the console that no program asks for. */
+/** Forms of answers about sessions and sign-in. */
 
 import type { Static } from "../vocabulary.ts";
 import { anything, count, flag, instant, list, object, oneOf, orNull, text } from "./shape.ts";
@@ -8,61 +8,61 @@ const SIGN_IN_WAYS = ["link", "passkey", "oidc", "front", "token"] as const;
 export const SessionShape = object("Session", {
   account: text("The account's name.", "alice"),
   status: oneOf(
-    "The owner of a suspended or closed account may look, and change nothing.",
+    "The owner of a suspended or closed account may see everything, but change nothing.",
     "normal",
     "suspended",
     "closed",
   ),
-  way: oneOf("By what its owner has signed in.", ...SIGN_IN_WAYS),
-  ends_at: instant("From when on its owner must sign in again."),
+  way: oneOf("The owner's sign-in method.", ...SIGN_IN_WAYS),
+  ends_at: instant("When its owner must sign in again."),
   groups: list(text("A group that a key can be in.", "cards")),
   support: object("Support", {
-    email: orNull(text("Whom to write to.", "help@example.com")),
+    email: orNull(text("The contact address.", "help@example.com")),
     url: orNull(text("A page for help.", "https://example.com/help")),
   }),
 });
 export const InvitationShape = object("Invitation", {
   account: text("The account's name.", "alice"),
-  link: text("Opens the console once.", "https://api.example/console/sign-in#0123456789.…"),
-  ends_at: instant("From when on it opens nothing."),
+  link: text("A link that signs its owner in once.", "https://api.example/console/sign-in#0123456789.…"),
+  ends_at: instant("When it expires."),
 });
-/** What lets somebody in, and who is in. */
+/** The passkeys and sessions of an account. */
 export const AccessShape = object("Access", {
   account: text("The account's name.", "alice"),
   passkeys: list(
     object("Passkey", {
-      id: text("Names it here; no secret.", "m3Yx…"),
-      name: text("What its owner calls it.", "Laptop of Alice"),
-      synced: flag("Whether it may be on several devices."),
+      id: text("Identifies it in this API; not a secret.", "m3Yx…"),
+      name: text("Its display name.", "Laptop of Alice"),
+      synced: flag("Whether it may be synced to several devices."),
       added_at: instant("When it was added."),
-      used_at: orNull(instant("When it last let its owner in.")),
+      used_at: orNull(instant("When it was last used to sign in; null: never.")),
     }),
   ),
   sessions: list(
     object("RunningSession", {
-      id: text("Names it here; no secret.", "9fQz…"),
-      way: oneOf("By what it was begun.", ...SIGN_IN_WAYS),
-      from: text("The address that it was begun from, or `unknown`.", "192.0.2.7"),
-      agent: text("What the browser calls itself.", "Mozilla/5.0 …"),
-      begun_at: instant("When it was begun."),
-      ends_at: instant("From when on it is over."),
-      is_this: flag("Whether it is the one that asks."),
+      id: text("Identifies it in this API; not a secret.", "9fQz…"),
+      way: oneOf("The sign-in method.", ...SIGN_IN_WAYS),
+      from: text("The address from which it was started, or `unknown`.", "192.0.2.7"),
+      agent: text("The browser's user agent.", "Mozilla/5.0 …"),
+      begun_at: instant("When it was started."),
+      ends_at: instant("When it ends."),
+      is_this: flag("Whether it is the session of this request."),
     }),
   ),
 });
 export const SignedOutShape = object("SignedOut", {
   account: text("The account's name.", "alice"),
   sessions: count("Sessions that were ended.", 2),
-  links: count("Sign-in links that open nothing any more.", 0),
+  links: count("Sign-in links that were revoked.", 0),
   passkeys: count("Passkeys that were removed.", 0),
 });
 export const PasskeyOptionsShape = object("PasskeyOptions", {
-  options: anything("What the browser's own PublicKeyCredential takes."),
-  sealed: text("To be sent back with the browser's answer.", "s1…"),
+  options: anything("The options for the browser's PublicKeyCredential."),
+  sealed: text("To be sent back together with the browser's answer.", "s1…"),
 });
-/** By what somebody may come in here, beside links and passkeys. */
+/** The available sign-in methods besides links and passkeys. */
 export interface SignInWaysAnswer {
-  /** What the provider of OpenID Connect is called. */
+  /** The display name of the OpenID Connect provider. */
   readonly oidc: string | null;
   /** The account that the front names. */
   readonly front: string | null;
@@ -72,7 +72,7 @@ export type PasskeyOptionsAnswer = Static<typeof PasskeyOptionsShape>;
 export type SessionAnswer = Static<typeof SessionShape>;
 
 const OperatorShape = object("OperatorSession", {
-  ends_at: orNull(instant("From when on the operator must sign in again; null: the token was shown.")),
+  ends_at: orNull(instant("When the operator must sign in again; null: the request has the admin token.")),
   groups: list(text("A group that a key can be in.", "cards")),
   plans: list(text("A plan that an account can have.", "pro")),
   cards: list(text("A kind of time card.", "day")),

@@ -1,7 +1,10 @@
-/** Words in which `answers.ts` writes the forms of answers: TypeBox, whose schemas are the OpenAPI document's too. */
+/**
+ * Helpers with which `answers/` declares the forms of answers as TypeBox schemas, which are also those of the OpenAPI
+ * document.
+ */
 import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "../vocabulary.ts";
 
-/** An object of exactly these members. With its `title` it becomes a component of the OpenAPI document. */
+/** An object with exactly these members. Its `title` makes it a component of the OpenAPI document. */
 export function object<P extends TProperties>(title: string, properties: P): TObject<P> {
   return Type.Object(properties, { title, additionalProperties: false });
 }
@@ -10,7 +13,7 @@ export function list<S extends TSchema>(items: S): TUnsafe<readonly Static<S>[]>
   return Type.Unsafe(Type.Array(items));
 }
 
-/** A page of a listing. `next` is what asks for the page after it. */
+/** A page of a list. `next` requests the page after it. */
 export function page<S extends TSchema, P extends TProperties = Record<never, never>>(
   title: string,
   item: S,
@@ -37,7 +40,7 @@ export function orNull<S extends TSchema>(shape: S): TUnsafe<Static<S> | null> {
   return Type.Unsafe({ ...shape, type: [type, "null"], ...(words && { enum: [...words, null] }) });
 }
 
-/** Members of any names. */
+/** An object whose member names are not fixed. */
 export function mapOf<S extends TSchema>(description: string, values: S): TUnsafe<Readonly<Record<string, Static<S>>>> {
   return Type.Unsafe({ type: "object", description, additionalProperties: values });
 }
@@ -52,7 +55,7 @@ export const usd = (description: string, example = "10.00") =>
 export const instant = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-08-31T12:00:00.000Z"] });
 export const day = (description: string) => Type.String({ format: "date", description, examples: ["2026-08-31"] });
-/** Any JSON, where the form is not this API's to say. */
+/** Any JSON, for values whose form this API does not define. */
 export const anything = (description: string) => Type.Unknown({ description });
 
 const NEXT = orNull(text("The `cursor` of the next page; null on the last one.", "alice"));

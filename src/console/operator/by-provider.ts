@@ -1,4 +1,7 @@
-/** In to the operator's pages by a provider of OpenID Connect: only whom a claim of it names as one of the operators. */
+/**
+ * Sign-in to the operator's pages with an OpenID Connect provider: only for people whom a claim identifies as
+ * operators.
+ */
 import type { OperatorOidcSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import type { App, AppRequest, ConsoleLog } from "../app.ts";
@@ -16,20 +19,20 @@ const COOKIE_NAME = "__Host-tollgate-operator-oidc";
 
 interface ByProviderParts {
   readonly settings: OperatorOidcSettings;
-  /** Where the pages are. */
+  /** The path of the pages. */
   readonly root: string;
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly attempts: Attempts;
   readonly from: AskedFrom;
   readonly log: ConsoleLog;
-  /** Uses up a text that must count once. @returns whether this was the first time. */
+  /** Uses up a text that must count once. @returns whether this was the first time */
   readonly spend: (text: string, lastsMs: number) => Promise<boolean>;
-  /** @param name of the person, for the audit. @returns the `set-cookie` header of a new session. */
+  /** Starts a session. @param name of the person, for the audit. @returns the `set-cookie` header */
   readonly begin: (request: AppRequest, name: string) => Promise<string>;
-  /** Leaves a line in the audit of who is not let in. @param name of the person, as the provider has said it. */
+  /** Writes a refused person to the audit. @param name of the person, as the provider sent it */
   readonly refused: (request: AppRequest, error: unknown, name: string) => void;
-  /** A cookie of the request. */
+  /** Reads a cookie of the request. */
   readonly cookieOf: (header: string | undefined, name: string) => string | undefined;
 }
 
@@ -38,7 +41,11 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
   const { oidc, publicUrl } = settings;
   const path = `${root}/sign-in/oidc`;
   const visits = new OidcVisits({ ...parts, oidc, path, cookieName: COOKIE_NAME });
-  /** Who has come back, and may come in. @throws AdminRefusal @throws StoreError */
+  /**
+   * The name of a person who has returned from the provider and is an operator.
+   * @throws AdminRefusal
+   * @throws StoreError
+   */
   const personOf = async (request: AppRequest, visit: OidcFlow): Promise<string> => {
     let name: string | undefined;
     try {
@@ -48,7 +55,8 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
       if (!(await parts.spend(state, VISIT_MS))) throw oidcRefused("oidc_over");
       return name;
     } catch (error) {
-      // A visit of nobody that a provider knows is only counted: anybody can make one, and it would push out what was done.
+      // Attempts without an identified person are only counted: anyone can make them, and they would evict audit lines
+      // of real writes.
       if (name !== undefined) parts.refused(request, error, name);
       throw error;
     }
@@ -67,7 +75,8 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
   app.get(path, open, async (request, reply) => {
     reply.headers({ "cache-control": "no-store", "referrer-policy": "no-referrer" });
     const visit = visits.begun({ [COOKIE_NAME]: parts.cookieOf(request.headers.cookie, COOKIE_NAME) });
-    // Any site can have a browser ask this, as for an image: without a visit nobody has tried to get in, and nothing is counted.
+    // Any site can make a browser send this request, for example as an image. Without a visit it is not an attempt to
+    // sign in, so it is not counted.
     if (visit === undefined) return reply.redirect(`${root}/?refused=oidc_over`, 303);
     try {
       attempts.take(parts.from(request));
@@ -81,19 +90,20 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
   });
 }
 
-/** Whether the claim, a text or a list of texts, has one of the allowed values, to the letter. */
+/** Whether the claim, a text or a list of texts, contains one of the allowed values exactly. */
 export function isOperator(
   claims: Readonly<Record<string, unknown>>,
   { oidc: { claim }, allowed }: Pick<OperatorOidcSettings, "oidc" | "allowed">,
 ): boolean {
   const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
-  // Anybody may write anybody's address into a form (OpenID Connect Core 1.0, section 5.7).
+  // Only a verified email address counts, because anyone can enter any address in a form (OpenID Connect Core 1.0,
+  // section 5.7).
   if (claim === "email" && claims.email_verified !== true) return false;
   const given: readonly unknown[] = Array.isArray(value) ? value : [value];
   return given.some((one) => typeof one === "string" && allowed.includes(one));
 }
 
-/** Who it is, for the audit: as the provider identifies them, in characters that a line of a log may have. */
+/** The person's identity for the audit: the provider's `sub`, restricted to characters that are safe in a log line. */
 function nameOf({ sub }: Readonly<Record<string, unknown>>): string {
   return (typeof sub === "string" ? sub : "unknown").replaceAll(/[^!-~]/g, "?").slice(0, 64);
 }

@@ -1,6 +1,6 @@
 /**
- * The records of operators' sessions, also while the store is away: who has signed in at this process stays in, and who
- * signs in then is in at this process. Otherwise nobody could look at, or confirm, a store that waits for an operator.
+ * Sessions of operators, also while the store is unreachable: those that this process has seen stay valid, and new ones
+ * are valid at this process. Otherwise no operator could view or confirm a store that waits for a confirmation.
  */
 import { StoreError } from "../../store/contract.ts";
 import { type NewSignIn, SIGN_INS_MAX, type SignIns } from "../../store/sign-ins.ts";
@@ -12,11 +12,11 @@ interface KeptSession {
   readonly record: NewSignIn;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
-  /** Whether the store has never had it. */
+  /** Whether the session was never saved in the store. */
   readonly isOnlyHere: boolean;
 }
 
-/** @param store asked first; what this process has begun itself counts only while it does not answer. */
+/** @param store asked first; sessions that this process has started count only while the store does not answer */
 export function keptSessions(store: SessionStore, clock: Clock): SessionStore {
   /** Oldest first. */
   const kept = new Map<string, KeptSession>();
@@ -49,7 +49,7 @@ export function keptSessions(store: SessionStore, clock: Clock): SessionStore {
       if (kept.get(id)?.isOnlyHere) return keptHere(id);
       try {
         const found = await store.findSignIn(owner, kind, id);
-        // It was ended elsewhere.
+        // Another process ended the session.
         if (found === undefined) kept.delete(id);
         return found;
       } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * What goes on at this instant, once a second, for whoever watches: requests, first tokens, refusals, spend. One reading of
- * the metrics serves all watchers, and while there are none nothing is read.
+ * Live figures as a stream, once a second: requests, first tokens, refusals, spend. All watchers share one reading of
+ * the metrics. Without watchers, nothing is read.
  */
 import { PassThrough, type Readable } from "node:stream";
 import type { LiveFigures } from "../../telemetry/live-figures.ts";
@@ -10,12 +10,12 @@ import type { LiveAnswer } from "../answers/live.ts";
 import { AdminRefusal } from "../refusal.ts";
 
 const EVERY_MS = 1_000;
-/** The span of what is not of this very second. */
+/** The span of the figures that cover more than the last second. */
 const WINDOW_READINGS = 60;
 export const WATCHERS_MAX = 16;
-/** A stream ends after so long; a page asks again, and whose session is over gets no other one. */
+/** A stream ends after this many snapshots. A page then connects again, which fails if its session has ended. */
 const STREAM_SNAPSHOTS_MAX = 60;
-/** A watcher that reads no more than this loses snapshots, and the gateway no memory. */
+/** A watcher with this much unread data loses snapshots, which bounds the gateway's memory. */
 const UNREAD_BYTES_MAX = 65_536;
 
 interface LiveParts {
@@ -30,19 +30,19 @@ interface LiveReading {
 
 interface LiveWatcher {
   readonly stream: PassThrough;
-  /** Snapshots that it is still to get. */
+  /** Snapshots that the watcher still gets. */
   left: number;
 }
 
 export class LiveFeed {
   readonly #parts: LiveParts;
   readonly #watchers = new Set<LiveWatcher>();
-  /** Oldest first; empty while nobody watches. */
+  /** Oldest first; empty while there are no watchers. */
   #readings: LiveReading[] = [];
   #newest: string | undefined;
   #cancel = () => {};
   #isRunning = false;
-  /** The number of the loop of readings that goes on: another one stops when it sees it. */
+  /** The number of the current loop of readings. A loop with another number stops. */
   #run = 0;
 
   constructor(parts: LiveParts) {
@@ -50,9 +50,9 @@ export class LiveFeed {
   }
 
   /**
-   * Server-sent events, one snapshot each, the first at once.
-   * @param snapshots after which the stream ends.
-   * @throws AdminRefusal 429 when too many watch
+   * A stream of server-sent events with one snapshot each, the first one immediately.
+   * @param snapshots after which the stream ends
+   * @throws AdminRefusal 429 if there are too many watchers
    */
   watch(snapshots = STREAM_SNAPSHOTS_MAX): Readable {
     if (this.#watchers.size >= WATCHERS_MAX) throw tooMany();
@@ -74,7 +74,7 @@ export class LiveFeed {
 
   async #tick(run: number): Promise<void> {
     const figures = await this.#parts.figures().catch(() => undefined);
-    // Meanwhile the last watcher may have gone, and whoever has come since has a loop of its own.
+    // In the meantime the last watcher may have left, and a new one has started its own loop.
     if (run !== this.#run) return;
     if (figures !== undefined) {
       this.#readings.push({ atMs: this.#parts.clock.monotonicMs(), figures });
@@ -86,7 +86,7 @@ export class LiveFeed {
         if (watcher.left <= 0) this.#end(watcher);
       }
     }
-    // What was given may have been the last that anybody was to get.
+    // The loop stops if this snapshot ended the last stream.
     if (run === this.#run) this.#cancel = this.#parts.clock.after(EVERY_MS, () => void this.#tick(run));
   }
 
@@ -97,7 +97,7 @@ export class LiveFeed {
     this.#rest();
   }
 
-  /** Nobody watches: what was read is of no use to whoever comes later. */
+  /** There are no watchers: discard the readings, which are useless to a later watcher. */
   #rest(): void {
     this.#readings = [];
     this.#newest = undefined;
@@ -116,7 +116,7 @@ function give(watcher: LiveWatcher, event: string): void {
   if (watcher.stream.readableLength + watcher.stream.writableLength < UNREAD_BYTES_MAX) watcher.stream.write(event);
 }
 
-/** @param readings at least one. */
+/** @param readings at least one */
 function snapshotOf(readings: readonly LiveReading[], wallMs: number): LiveAnswer {
   const newest = readings.at(-1) as LiveReading;
   const before = readings.at(-2) ?? newest;
@@ -148,7 +148,7 @@ function snapshotOf(readings: readonly LiveReading[], wallMs: number): LiveAnswe
   };
 }
 
-/** A sum over processes may go back for a moment, where one of them has ended. */
+/** A sum over processes can decrease for a moment when one of them has ended. */
 const risen = (now: number, before: number) => Math.max(0, now - before);
 
 function rises<K>(now: ReadonlyMap<K, number>, before: ReadonlyMap<K, number>): Map<K, number> {
@@ -159,7 +159,7 @@ function largestFirst(counts: ReadonlyMap<string, number>): [string, number][] {
   return [...counts].filter(([, value]) => value > 0).sort(([, a], [, b]) => b - a);
 }
 
-/** As Prometheus reads a quantile off buckets: evenly between a bucket's ends; beyond the last end, that end. */
+/** As Prometheus computes a quantile from buckets: linear within a bucket; beyond the last finite bound, that bound. */
 function quantileMs(buckets: ReadonlyMap<number, number>, share: number): number | null {
   const ordered = [...buckets].sort(([a], [b]) => a - b);
   const total = ordered.at(-1)?.[1] ?? 0;

@@ -1,6 +1,6 @@
 /**
- * The operator's console on the admin listener: pages that ask the admin API, and a session in place of the token, which a
- * browser would have to keep. Nothing of it is made before the first browser comes.
+ * The operator's console on the admin listener: pages that call the admin API, and a session in place of the token, so
+ * that the browser does not have to store the token. Nothing of it is created before a browser asks for it.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Catalog } from "../../values/catalog.ts";
@@ -35,18 +35,18 @@ const ShownToken = Type.Object(
   closed,
 );
 
-/** Where the pages are. */
+/** The path of the pages. */
 const ROOT = "/console";
 const COOKIE_NAME = "__Host-tollgate-operator";
 const SIGNED_IN = "operator:session";
-/** No other address than the one that is asked is the operator's. */
+/** The operator's pages are served only at the address of the admin listener. */
 const BEHIND_A_FRONT = "it has to pass Host on";
 
 export interface OperatorPages {
   readonly sealer: Sealer;
-  /** How long who has signed in stays so. */
+  /** How long a session lasts. */
   readonly sessionMs: number;
-  /** Undefined: the admin token is the only way in. */
+  /** If undefined, the admin token is the only sign-in method. */
   readonly oidc?: OperatorOidcSettings | undefined;
 }
 
@@ -56,7 +56,7 @@ interface OperatorParts extends OperatorPages {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly access: Access;
-  /** Whether it is asked over a unix socket. */
+  /** Whether the listener is a unix socket. */
   readonly isUnix: boolean;
   readonly from: AskedFrom;
   readonly audit: Audit;
@@ -64,18 +64,18 @@ interface OperatorParts extends OperatorPages {
   readonly onAccessRefused?: ((reason: AccessReason) => void) | undefined;
 }
 
-/** What the admin listener asks of the console. */
+/** The functions that the admin listener calls. */
 export interface OperatorConsole {
   /** Whether a browser asks for the page at `/`. */
   readonly isVisit: (request: AppRequest) => boolean;
   /**
-   * Whether a session lets the request in. False: it shows none, and the token has to.
-   * @throws AdminRefusal 403 when another site asks, 401 to a page whose session is over
+   * Whether a session admits the request. If false, the request has no session and needs the token.
+   * @throws AdminRefusal 403 for a request from another site, 401 for a request of a page whose session has ended
    */
   readonly lets: (request: AppRequest) => Promise<boolean>;
-  /** Who asks, where a session has let the request in. */
+  /** Who asks, if a session has admitted the request. */
   readonly whoOf: (request: AppRequest) => string | undefined;
-  /** Hangs the pages and the sign-in on the listener. */
+  /** Adds the pages and the sign-in routes to the listener. */
   readonly add: (app: App) => void;
 }
 
@@ -121,11 +121,11 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
     add(app) {
       const open = { config: { access: "anyone" as const }, schema: { body: ShownToken } };
       app.post(`${ADMIN_PREFIX}/session`, open, async (request, reply) => {
-        refusalsTold(parts, () => assertSameOrigin(request.headers, parts.oidc?.publicUrl, BEHIND_A_FRONT));
+        countingRefusals(parts, () => assertSameOrigin(request.headers, parts.oidc?.publicUrl, BEHIND_A_FRONT));
         const { token } = request.body as Static<typeof ShownToken>;
         const peer = { address: request.socket.remoteAddress, unix: parts.isUnix, headers: request.headers };
-        refusalsTold(parts, () => access.signIn(peer, token));
-        await told(parts, request, "operator.sign_in", async () => {
+        countingRefusals(parts, () => access.signIn(peer, token));
+        await audited(parts, request, "operator.sign_in", async () => {
           reply.header("set-cookie", await sessions().begin("operator", "token"));
           return undefined;
         });
@@ -135,7 +135,7 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
       app.post(`${ADMIN_PREFIX}/session/end`, async (request, reply) => {
         const session = signedIn.get(request);
         if (session) {
-          await told(parts, request, "operator.sign_out", async () => {
+          await audited(parts, request, "operator.sign_out", async () => {
             reply.header("set-cookie", await sessions().end(session));
             return undefined;
           });
@@ -165,7 +165,7 @@ function addProvider(app: App, parts: OperatorParts, settings: OperatorOidcSetti
     spend: (text, lastsMs) => challenges.spend("operator", text, lastsMs),
     async begin(request, name) {
       let cookie = "";
-      await told(parts, request, "operator.sign_in", async () => {
+      await audited(parts, request, "operator.sign_in", async () => {
         cookie = await sessions().begin("operator", "oidc");
         const session = sessions().named({ [COOKIE_NAME]: cookieOf(cookie, COOKIE_NAME) });
         return { person: name, ...(session && { session: nameOfSession(session) }) };
@@ -192,12 +192,17 @@ function addProvider(app: App, parts: OperatorParts, settings: OperatorOidcSetti
 const labelOf = (settings: OperatorOidcSettings | undefined): string | null =>
   settings === undefined ? null : (settings.oidc.label ?? new URL(settings.oidc.issuer).host);
 
-/** Whose session it is, as the audit says it: of one by a provider its line of the sign-in names the person. */
+/**
+ * The name of the session in the audit. For a session by a provider, the audit line of its sign-in names the person.
+ */
 const nameOfSession = ({ way, id }: Session): string =>
   way === "oidc" ? `operator:oidc:${id.slice(0, 8)}` : SIGNED_IN;
 
-/** Has a line in the audit of who comes and goes. A wrong token is counted, and would only push out what was done. */
-async function told(
+/**
+ * Writes sign-ins and sign-outs to the audit. A wrong token is only counted; its lines would evict those of real
+ * writes.
+ */
+async function audited(
   { audit, from }: Pick<OperatorParts, "audit" | "from">,
   request: AppRequest,
   what: string,
@@ -212,7 +217,7 @@ async function told(
   });
 }
 
-function refusalsTold({ onAccessRefused }: OperatorParts, check: () => void): void {
+function countingRefusals({ onAccessRefused }: OperatorParts, check: () => void): void {
   try {
     check();
   } catch (error) {
@@ -221,7 +226,7 @@ function refusalsTold({ onAccessRefused }: OperatorParts, check: () => void): vo
   }
 }
 
-/** A seal that no other token's sessions open: with the token they end. */
+/** A sealer bound to the token: when the token changes, its sessions cannot be opened any more. */
 function boundTo(digest: string, sealer: Sealer): Sealer {
   const own = (context: string) => `${context} of the operator, token ${digest}`;
   return {
@@ -235,7 +240,7 @@ function cookieOf(header = "", name: string): string | undefined {
   return found?.slice(found.indexOf("=") + 1).trim();
 }
 
-/** What forms offer to choose from, and until when there is no need to sign in again. */
+/** The choices for forms, and when the session ends. */
 function showSession(session: Session | undefined, { groups, plans, cards, models }: Catalog): OperatorAnswer {
   return {
     ends_at: session === undefined ? null : new Date(session.endsAtMs).toISOString(),

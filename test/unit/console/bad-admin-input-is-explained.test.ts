@@ -170,7 +170,7 @@ test("a name that the configuration lacks is answered with those that it has, th
     }
     return undefined;
   };
-  assert.equal(remedyFor([]), "The configuration names no card at all; add one under `cards:`.");
+  assert.equal(remedyFor([]), "The configuration has no card; add one under `cards:`.");
   const many = Array.from({ length: 21 }, (_, index) => `card-${index}`);
   const listed = "The configuration has these cards (exact, case-sensitive): ";
   assert.equal(remedyFor(many.slice(1)), `${listed}${many.slice(1).join(", ")}.`);
