@@ -165,7 +165,7 @@ function guard(app: App, options: AdminAppOptions, access: Access, pages: Operat
     if (pages?.isVisit(request)) return reply.redirect("/console/");
     try {
       const check = checkFor(request);
-      if (check === access.admin && (await pages?.lets(request))) return;
+      if (check === access.admin && (await pages?.admits(request))) return;
       check?.({ address: request.socket.remoteAddress, unix: options.isUnix, headers: request.headers });
     } catch (error) {
       if (error instanceof AdminRefusal) options.onAccessRefused?.(error.code as AccessReason);

@@ -6,18 +6,18 @@ import { type ConsoleRoute, route } from "../routes/contract.ts";
 import { closed, Instant, type Static, Type, wholeNumber } from "../vocabulary.ts";
 import { AUDIT_LINES_MAX, type Audit } from "./audit.ts";
 
-/** Audit lines on one page at most. */
+/** Maximum number of audit lines per page. */
 const AUDIT_PAGE_MAX = 200;
 
 const AuditQuery = Type.Object(
   {
     cursor: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
     since: Type.Optional(Instant),
-    after: Type.Optional(wholeNumber(15, "the number of a line: those that came behind it, oldest first")),
+    after: Type.Optional(wholeNumber(15, "the number of a line: the lines after it, oldest first")),
     run: Type.Optional(
       Type.String({
         pattern: "^[0-9a-f]{12}$",
-        description: "with after, the `run` of the answer that the number is from",
+        description: "only with after: the `run` of the answer that has the number",
         "x-remedy": "Leave it out, or take it from an earlier answer.",
       }),
     ),
@@ -57,10 +57,14 @@ export function auditRoutes(audit: Audit): readonly ConsoleRoute[] {
   ];
 }
 
-/** @throws AdminRefusal 400 for members that the other direction has. */
+/** @throws AdminRefusal 400 for parameters of the other direction */
 function assertOneDirection({ after, run, cursor, since }: Static<typeof AuditQuery>): void {
   const others = after === undefined ? { run } : { cursor, since };
   const [name] = Object.entries(others).find(([, typed]) => typed !== undefined) ?? [];
   if (name === undefined) return;
-  throw malformed(name, after === undefined ? "left out without after" : "left out with after", "Ask for one of them.");
+  throw malformed(
+    name,
+    after === undefined ? "left out without after" : "left out with after",
+    "Use either after and run, or cursor and since.",
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * The audit of operators' writes: who did what to whom, when, from where, and how it ended. Every write leaves one line in
- * the log, which is the record that lasts; the newest lines stay in memory for `GET /admin/v1/audit`.
+ * The audit of writes by operators and owners: who did what to whom, when, from where, and how it ended. Every write
+ * leaves one line in the log, which is the permanent record; the newest lines stay in memory for `GET /admin/v1/audit`.
  */
 import { randomBytes } from "node:crypto";
 import { withoutKey } from "../../values/key-search.ts";
@@ -9,22 +9,28 @@ import type { AuditLineAnswer } from "../answers/answers.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { ConsoleAnswer, ConsoleRoute, RouteInput } from "../routes/contract.ts";
 
-/** Lines that are remembered; older ones are in the log only. */
+/** Lines in memory; older ones are only in the log. */
 export const AUDIT_LINES_MAX = 1_000;
 
-/** Who asks, as far as it is known. */
+/** Who makes a request, as far as it is known. */
 export interface Asker {
-  /** `token:` and the beginning of the token's digest, `local`, or in the console of owners `owner:NAME:WAY`, `oidc` or `nobody`. */
+  /**
+   * `token:` and the beginning of the token's digest, or `local`; in the owners' console `owner:NAME:WAY`, `oidc` or
+   * `nobody`.
+   */
   readonly who: string;
-  /** The address of the one who asks, by a front that is trusted or as it connects; `unix`, or `unknown` of owners, for who has none. */
+  /**
+   * The client's address: as it connects, or as a trusted front forwards it; `unix` or, for owners, `unknown` if it has
+   * none.
+   */
   readonly from: string;
   readonly requestId: string;
 }
 
-/** A line that has no number yet: the process that answers for the audit gives it one. */
+/** A line without a number: the process that serves the audit assigns it. */
 export type AuditEntry = Omit<AuditLineAnswer, "seq">;
 
-/** What is done, and how it ended. */
+/** What was requested, and how it ended. */
 type Asked = Asker & Pick<AuditLineAnswer, "what" | "target">;
 interface Ended extends Pick<AuditLineAnswer, "outcome" | "facts"> {
   /** The code of the refusal. */
@@ -37,16 +43,17 @@ export class Audit {
   readonly #linesMax: number;
   readonly #passOn: ((entry: AuditEntry) => void) | undefined;
   readonly #lines: AuditLineAnswer[] = [];
-  /** Of this process. */
+  /** Identifies this process. */
   readonly runId = randomBytes(6).toString("hex");
   #seq = 0;
-  /** Lines of owners, and of who was not let in. */
+  /** Number of lines in memory by owners and by people who were refused. */
   #outsiders = 0;
 
   /**
-   * @param log takes every line that is noted here.
-   * @param options.linesMax lines that are remembered.
-   * @param options.passOn takes each line to the process whose audit operators ask (`take`); then none is remembered here.
+   * @param log receives every line that is noted here
+   * @param options.linesMax lines that are kept in memory
+   * @param options.passOn receives each line instead of this audit's memory, to hand it to the process that serves the
+   *   audit (`take`)
    */
   constructor(
     clock: Clock,
@@ -85,12 +92,12 @@ export class Audit {
     return this.#seq;
   }
 
-  /** Lines above `after`, oldest first. */
+  /** Lines after `after`, oldest first. */
   behind(after: number, limit: number): readonly AuditLineAnswer[] {
     return this.#lines.filter(({ seq }) => seq > after).slice(0, limit);
   }
 
-  /** Lines below `before`, newest first, none of before `sinceMs`. */
+  /** Lines before `before`, newest first, none older than `sinceMs`. */
   page(
     before: number,
     limit: number,
@@ -102,7 +109,10 @@ export class Audit {
     return { items, next: items.length < older.length && last !== undefined ? last : null };
   }
 
-  /** The oldest; of owners and of who was not let in where they have more than half, so that no flood of theirs pushes out what operators did. */
+  /**
+   * Drops the oldest line. If lines by owners and refused people make up more than half, it drops the oldest of these,
+   * so that a flood of them does not evict the operators' lines.
+   */
   #forgetOne(): void {
     const isFlood = this.#outsiders > this.#linesMax / 2;
     const at = isFlood ? this.#lines.findIndex((line) => isOutsider(line.who)) : 0;
@@ -110,10 +120,10 @@ export class Audit {
     if (gone && isOutsider(gone.who)) this.#outsiders--;
   }
 
-  /** Logs one line of what is no route: somebody signs in, or does not. */
+  /** Notes and logs one line. Called directly for sign-ins, which are not routes. */
   note({ who, from, what, target: typed, requestId }: Asked, { outcome, cause, facts: known }: Ended): void {
     const at = new Date(this.#clock.wallMs()).toISOString();
-    // Some type a key where a name, an id or a note is asked for, and the reader of the audit must not get it.
+    // People sometimes type a key where a name, an id or a note is expected; readers of the audit must not see it.
     const target = withoutKey(typed);
     const facts = Object.fromEntries(Object.entries(known).map(([name, text]) => [name, withoutKey(text)]));
     const entry = { at, request_id: requestId, who, from, what, target, outcome, cause: cause ?? null, facts };
@@ -133,7 +143,7 @@ export class Audit {
     });
   }
 
-  /** Remembers a line that another process of the gateway has noted, and logged. */
+  /** Adds a line that another process of the gateway has noted and logged. */
   take(entry: AuditEntry): void {
     this.#lines.push({ seq: ++this.#seq, ...entry });
     if (isOutsider(entry.who)) this.#outsiders++;

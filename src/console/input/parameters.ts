@@ -1,7 +1,7 @@
-/** What the texts of a question mean beyond their form: page sizes and instants. */
+/** Validates values of query parameters beyond their form: page sizes and instants. */
 import { malformed } from "../refusal.ts";
 
-/** Page size when none is asked for. */
+/** The default page size. */
 const PAGE_DEFAULT = 100;
 
 /**
@@ -17,14 +17,14 @@ export function readLimit(text: string | undefined, max: number): number {
 }
 
 /**
- * Reads an instant of the form that the schemas ask for.
+ * Reads an instant in the form that the schemas require.
  * @returns milliseconds since the epoch
- * @throws AdminRefusal 400 for one that no calendar has
+ * @throws AdminRefusal 400 for a date that does not exist
  */
 export function readInstant(where: string, typed: string): number {
   const ms = Date.parse(typed);
-  // Date.parse takes the 30th of February for the 2nd of March.
+  // Date.parse reads February 30 as March 2.
   const isReal = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(typed.slice(0, 19));
-  if (!isReal) throw malformed(where, "an instant of the calendar", "Check the date.");
+  if (!isReal) throw malformed(where, "a date that exists", "Check the date.");
   return ms;
 }

@@ -1,18 +1,18 @@
-/** Bodies of requests to the consoles and the admin API: one JSON object, and no name in it twice. */
+/** Reads bodies of requests to the consoles and the admin API: one JSON object without duplicate names. */
 import { isJsonFault, JSON_LIMITS, type JsonFault, type JsonMember, readJson, scanJson } from "../../wire/json.ts";
 import { AdminRefusal, printable } from "../refusal.ts";
 
-/** None has more than five objects in each other, but for what browsers tell of a passkey. */
+/** No body has more than five levels of objects, except what browsers send about a passkey. */
 const LIMITS = { ...JSON_LIMITS, depthMax: 32 };
 const OPEN_OBJECT = 0x7b;
-/** What editors and shells of Windows write before a text. */
+/** Editors and shells of Windows write it at the beginning of a text. */
 const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 
 /**
- * Reads a body as JSON.parse does, behind a byte order mark perhaps. Of a name that is there twice JSON.parse takes the last, and
- * the program that sent it may mean the first: two amounts are none. Members of objects in arrays are not compared, no body has
- * any.
- * @throws AdminRefusal 400: no JSON object in UTF-8, or a name twice in one.
+ * Reads a body like JSON.parse, after an optional byte order mark. If a name occurs twice, JSON.parse uses the last
+ * value, but the sender may mean the first, for example of two amounts: so duplicates are refused. Members of objects
+ * in arrays are not checked, because no body has any.
+ * @throws AdminRefusal 400 if it is not a JSON object in UTF-8, or has a duplicate name
  */
 export function readBody(sent: Buffer): unknown {
   const isMarked = sent.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
@@ -24,7 +24,7 @@ export function readBody(sent: Buffer): unknown {
   return read.json;
 }
 
-/** What is wrong with objects that are values of these members. */
+/** The first fault in objects that are values of these members. */
 function faultInside(body: Uint8Array, members: readonly JsonMember[]): JsonFault | undefined {
   for (const { valueStart, valueEnd } of members) {
     if (body[valueStart] !== OPEN_OBJECT) continue;
@@ -45,5 +45,5 @@ function refusalFor({ fault, name, reason }: JsonFault): AdminRefusal {
       "Send it once.",
     );
   }
-  return new AdminRefusal(400, "not_json", `The body is not read: ${reason}`, "Send one JSON object.");
+  return new AdminRefusal(400, "not_json", `The body cannot be read: ${reason}`, "Send one JSON object.");
 }

@@ -1,7 +1,7 @@
-/** How the schemas of the admin API's routes become functions that judge a request: ajv's, by fastify's own package. */
+/** Compiles the schemas of the routes into validators, with ajv through fastify's own package. */
 import { AjvCompiler, type BuildCompilerFromPool } from "@fastify/ajv-compiler";
 
-/** What fastify does with a validator: it calls it, and reads the findings from it. */
+/** A validator as fastify uses it: it is called, and the findings are read from it. */
 interface Validator {
   (data: unknown): boolean;
   errors: unknown;
@@ -26,7 +26,7 @@ const onDemand: Build = (externalSchemas, options) => {
 };
 
 /**
- * Compiles a schema when its route is asked for the first time. All of them at the start cost two fifths of the start's
- * CPU time (170 of 440 ms), and most gateways are never asked most of them.
+ * Compiles a schema when its route is called for the first time. Compiling all of them at the start took two fifths of
+ * its CPU time (170 of 440 ms), and most gateways never call most routes.
  */
 export const compileOnDemand = onDemand as unknown as BuildCompilerFromPool;

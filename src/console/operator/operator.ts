@@ -72,7 +72,7 @@ export interface OperatorConsole {
    * Whether a session admits the request. If false, the request has no session and needs the token.
    * @throws AdminRefusal 403 for a request from another site, 401 for a request of a page whose session has ended
    */
-  readonly lets: (request: AppRequest) => Promise<boolean>;
+  readonly admits: (request: AppRequest) => Promise<boolean>;
   /** Who asks, if a session has admitted the request. */
   readonly whoOf: (request: AppRequest) => string | undefined;
   /** Adds the pages and the sign-in routes to the listener. */
@@ -103,7 +103,7 @@ export function operatorConsole(parts: OperatorParts): OperatorConsole {
   return {
     isVisit: ({ method, url, headers }) =>
       method === "GET" && url === "/" && /\btext\/html\b/.test(headers.accept ?? ""),
-    async lets(request) {
+    async admits(request) {
       const { headers } = request;
       if (headers.authorization !== undefined) return false;
       const isPage = headers["x-tollgate-console"] === "1";

@@ -1,4 +1,4 @@
-/** What lets an owner in, and who is in: passkeys and running sessions, for the owner to see and to end. */
+/** An owner's passkeys and running sessions: list, change and end them. */
 
 import type { Store } from "../../store/contract.ts";
 import type { Clock } from "../../values/time.ts";
@@ -14,7 +14,7 @@ import { assertNamed } from "../sign-in/site.ts";
 import type { OwnScope } from "./own-store.ts";
 
 interface AccessParts {
-  /** As the one who asks sees it. */
+  /** The store, restricted to the owner's account. */
   readonly store: Store;
   readonly clock: Clock;
   readonly challenges: Challenges;
@@ -22,7 +22,7 @@ interface AccessParts {
 
 const AGAIN = "Look at the list, and repeat the request where it is still needed.";
 
-/** Routes that an owner has of a suspended account, too: they only let fewer in. */
+/** Routes that also work for a suspended account, because they only remove access. */
 export const ENDS_ACCESS: ReadonlySet<string> = new Set(["endSession", "endOtherSessions", "removePasskey"]);
 
 export function accessRoutes(parts: AccessParts, scope: OwnScope): readonly ConsoleRoute[] {
@@ -34,16 +34,16 @@ function accessRoute({ store }: AccessParts, scope: OwnScope): ConsoleRoute {
     method: "GET",
     path: "/access",
     id: "showAccess",
-    summary: "The passkeys of the account, and its running sessions",
+    summary: "List the passkeys and the running sessions of the account",
     answers: { 200: AccessShape },
     handle: async () => ({ status: 200, body: await ofOwner(store, scope).shown() }),
   });
 }
 
-/** A challenge to make a passkey by is this session's alone. */
+/** A challenge to create a passkey is valid only for this session. */
 const purposeOf = (scope: OwnScope): string => `add ${scope.owner.session.id}`;
 
-/** What the answers of all these writes show, and whose they are. */
+/** The answer and the audit target that all these writes share. */
 function ofOwner(store: Store, scope: OwnScope) {
   const shown = async () => {
     const { account, session } = scope.owner;
@@ -59,7 +59,7 @@ function newPasskeyRoutes({ store, clock, challenges }: AccessParts, scope: OwnS
       method: "POST",
       path: "/passkeys/options",
       id: "askForPasskey",
-      summary: "What the browser is to make a passkey by",
+      summary: "Get the options with which a browser creates a passkey",
       answers: { 200: PasskeyOptionsShape },
       async handle() {
         const { account, site } = scope.owner;
@@ -91,7 +91,7 @@ function newPasskeyRoutes({ store, clock, challenges }: AccessParts, scope: OwnS
           id,
           data: JSON.stringify(kept),
           only: "new",
-          // A session that was ended since it was asked for leaves nothing behind that lets somebody in.
+          // If the session was ended in the meantime, nothing is kept that could sign anyone in.
           by: { kind: "session", id: session.id },
         });
         if (answer === "too_many") throw tooManyPasskeys();
@@ -109,7 +109,7 @@ function passkeyRoutes({ store }: AccessParts, scope: OwnScope): readonly Consol
       method: "PUT",
       path: "/passkeys/:id/name",
       id: "renamePasskey",
-      summary: "Give a passkey another name",
+      summary: "Rename a passkey",
       answers: { 200: AccessShape },
       params: SignInPath,
       body: PasskeyName,
@@ -126,7 +126,7 @@ function passkeyRoutes({ store }: AccessParts, scope: OwnScope): readonly Consol
           if ((await store.keepSignIn(scope.tag, { ...change, only: "known" })) === "kept") {
             return { status: 200, body: await shown() };
           }
-          // It was used or removed meanwhile.
+          // The passkey was used or removed in the meantime.
           record = await store.findSignIn(scope.tag, "passkey", id);
         }
         throw notThere();
@@ -136,8 +136,8 @@ function passkeyRoutes({ store }: AccessParts, scope: OwnScope): readonly Consol
       method: "POST",
       path: "/passkeys/:id/remove",
       id: "removePasskey",
-      summary: "Remove a passkey: it lets nobody in any more",
-      description: "Sessions that it has begun go on: end them, too.",
+      summary: "Remove a passkey; it can no longer sign anyone in",
+      description: "Sessions that were started with it continue; end them too.",
       answers: { 200: AccessShape },
       params: SignInPath,
       write: {
@@ -174,7 +174,7 @@ function sessionRoutes({ store }: AccessParts, scope: OwnScope): readonly Consol
       method: "POST",
       path: "/sessions/end-others",
       id: "endOtherSessions",
-      summary: "End all sessions but the one that asks",
+      summary: "End all sessions except the current one",
       answers: { 200: AccessShape },
       write: { what: "session.end_others", target, whenUnknown: AGAIN },
       async handle() {

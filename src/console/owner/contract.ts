@@ -1,4 +1,4 @@
-/** What the console of owners and its routes work with. */
+/** Types that the owners' console and its routes share. */
 
 import type { ConsoleSettings, NoticeSettings } from "../../values/settings.ts";
 import type { ConsoleLog } from "../app.ts";
@@ -10,15 +10,15 @@ import type { OwnExplain } from "./help.ts";
 
 export interface OwnerParts extends ConsoleParts, UpstreamWatcher {
   readonly settings: ConsoleSettings;
-  /** From when on owners are warned; undefined: the configuration does not say. */
+  /** When owners are warned; undefined: the configuration does not say. */
   readonly warnsAt?: () => Pick<NoticeSettings, "balanceBelowNano" | "cardEndsWithinMs"> | undefined;
 }
 
 export interface OwnerConsoleOptions extends OwnerParts {
   readonly sealer: Sealer;
   readonly audit: Audit;
-  /** Says what would become of a request of an own key. */
+  /** Explains what would happen to a request with one of the owner's keys. */
   readonly explain: OwnExplain;
-  /** Takes reports of defects, flat objects without secrets. */
+  /** Receives reports of defects, flat objects without secrets. */
   readonly log: ConsoleLog;
 }

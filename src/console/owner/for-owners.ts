@@ -1,23 +1,23 @@
 /**
- * Routes as owners have them. What goes out is what the forms of their answers name and nothing else, so that a member which
- * is added for operators reaches no owner by itself; and what to do about a refusal is said to somebody without a command line.
+ * Adapts the admin API's routes to owners. An answer is reduced to the members that its form names, so that a member
+ * which is added for operators does not reach owners automatically. Remedies address a person without a command line.
  */
 import { OwnAccountShape } from "../answers/own.ts";
 import { AdminRefusal } from "../refusal.ts";
 import type { ConsoleRoute } from "../routes/contract.ts";
 import type { TSchema } from "../vocabulary.ts";
 
-/** Forms that are less than the admin's, by the route's id. */
+/** Forms with fewer members than the admin's, by the route's id. */
 const LESS: Readonly<Record<string, Readonly<Record<number, TSchema>>>> = { showAccount: { 200: OwnAccountShape } };
 
-/** What an owner can do, by the refusal's code, where the admin API's own remedy is an operator's. */
+/** What an owner can do, by the refusal's code, if the admin API's own remedy is for operators. */
 const REMEDIES: Readonly<Record<string, string>> = {
   account_closed: "Ask the operator of this gateway for another account.",
   code_not_redeemable:
     "Compare it with the code that you got, character by character. The seller can look up its state.",
-  expired_code: "Ask the seller for another one.",
+  expired_code: "Ask the seller for another code.",
   key_exists: "If that key was lost, revoke it and create another.",
-  unknown_account: "Reload the page: you may have signed in to another account meanwhile.",
+  unknown_account: "Reload the page: you may have signed in to another account in the meantime.",
   unknown_key: "Go back to your keys: this key is not one of them.",
 };
 
@@ -42,7 +42,7 @@ function inOwnersWords(refusal: AdminRefusal): AdminRefusal {
   return new AdminRefusal(status, code, message, REMEDIES[code] ?? remedy, headers);
 }
 
-/** What is read of a schema. */
+/** The part of a schema that is read here. */
 interface Form {
   readonly properties?: Readonly<Record<string, Form>>;
   readonly items?: Form;

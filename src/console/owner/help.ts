@@ -1,4 +1,4 @@
-/** What the console's help asks: the errors with their words, and what would become of a request of an own key. */
+/** The routes of the console's help: the errors with their texts, and the explanation of a request. */
 import type { Store } from "../../store/contract.ts";
 import { type Cause, ERROR_ROWS } from "../../values/errors.ts";
 import { tagOfId } from "../../values/key.ts";
@@ -9,7 +9,7 @@ import { type ConsoleRoute, route } from "../routes/contract.ts";
 import { type ExplainAsk, Explanation, readAsk } from "../routes/explain.ts";
 import type { OwnScope } from "./own-store.ts";
 
-/** Finds out for an owner, changing nothing; undefined when there is no such key. Throws StoreError. */
+/** Explains a request for an owner without changing anything; undefined if there is no such key. Throws StoreError. */
 export type OwnExplain = (ask: ExplainAsk, own: Store) => Promise<OwnExplanationAnswer | undefined>;
 
 export function ownHelpRoutes(
@@ -21,7 +21,7 @@ export function ownHelpRoutes(
       method: "GET",
       path: "/errors",
       id: "listErrors",
-      summary: "Every error of the gateway, in order of precedence",
+      summary: "List every error of the gateway, in order of precedence",
       answers: { 200: ErrorsShape },
       handle: async () => ({
         status: 200,
@@ -42,12 +42,12 @@ function explainRoute(explain: OwnExplain, store: Store, scope: OwnScope): Conso
     method: "POST",
     path: "/explain",
     id: "explainOwn",
-    summary: "What would become of a request of an own key; nothing is sent, held or charged",
+    summary: "Explain what would happen to a request with one of the account's keys; nothing is sent, held or charged",
     answers: { 200: OwnExplanationShape },
     refusals: { 404: "`unknown_key`." },
     body: Explanation,
     async handle({ body }) {
-      // Another account's key is none here, whatever the store would say of it.
+      // A key of another account does not exist here, whatever the store returns for it.
       const answer = tagOfId(body.key_id) === scope.tag ? await explain(readAsk(body), store) : undefined;
       if (!answer) throw noSuchKey(body.key_id);
       return { status: 200, body: answer };

@@ -1,4 +1,4 @@
-/** Which groups a key can be in, and what each of them is: for whoever must choose one. */
+/** The groups that a key can be in, with the facts needed to choose one. */
 import { type Catalog, type Group, groupServes } from "../../values/catalog.ts";
 import { formatUsd } from "../../values/money.ts";
 import { type KeyGroupAnswer, KeyGroupsShape } from "../answers/own.ts";
@@ -12,7 +12,7 @@ export function keyGroupsRoute({ store, catalog, settings }: OwnerParts, scope: 
     method: "GET",
     path: "/key-groups",
     id: "listKeyGroups",
-    summary: "The groups that a key can be in: who pays, which models, at which prices",
+    summary: "List the groups that a key can be in: who pays, which models, at which prices",
     answers: { 200: KeyGroupsShape },
     async handle() {
       const { cards, storeTimeMs } = (await store.listCards(scope.tag)) ?? { cards: [], storeTimeMs: 0 };
@@ -31,7 +31,7 @@ function showGroup(
   running: ReadonlySet<string>,
 ): KeyGroupAnswer {
   const { name, kind, fallback, multiplier, limits } = group;
-  // A card brings its plan along, so what it would open is listed before there is one.
+  // A card also grants its plan, so models that a card would open are listed even without the card.
   const ofCards = [...catalog.cards.values()].filter((card) => card.group === name).map(({ plan }) => plan);
   const opened = kind === "time_card" ? new Set([...plans, ...ofCards]) : plans;
   const models = [...catalog.models.values()].filter(

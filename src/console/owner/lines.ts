@@ -1,4 +1,4 @@
-/** The ledger of the owner's account in the console: newest line first, and the line of one request. */
+/** The ledger of the owner's account in the console: lines, newest first, and the line of one request. */
 import { setImmediate } from "node:timers/promises";
 import type { LedgerLine } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
@@ -20,7 +20,7 @@ import { closed, Day, KeyId, type Static, Type, wholeNumber } from "../vocabular
 import { isOwn, showOwnLine, triesOf } from "./own-line.ts";
 import type { OwnScope } from "./own-store.ts";
 
-/** Ledger lines that one page of the console has at most. */
+/** Maximum number of ledger lines per page of the console. */
 const OWN_LINES_MAX = 200;
 
 const OwnLinesQuery = Type.Object(
@@ -33,7 +33,7 @@ const OwnLinesQuery = Type.Object(
         minLength: 1,
         maxLength: 512,
         description: "the name of a model, as a client sends it",
-        "x-remedy": "Name the model as a line does.",
+        "x-remedy": "Use the model name as a ledger line shows it.",
       }),
     ),
     before: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
@@ -52,8 +52,8 @@ export function ownLineRoutes(parts: LedgerParts, scope: OwnScope): readonly Con
       method: "GET",
       path: "/lines",
       id: "listOwnLines",
-      summary: "The ledger lines of the account, newest first",
-      description: "An answer ends after about a second; `next` is the `before` of the next one.",
+      summary: "List the ledger lines of the account, newest first",
+      description: "An answer ends after about a second; continue with its `next` as `before`.",
       answers: { 200: OwnLinesPage },
       query: OwnLinesQuery,
       handle: async ({ query }) => ({ status: 200, body: await linesPage(parts, scope, query) }),
@@ -62,7 +62,7 @@ export function ownLineRoutes(parts: LedgerParts, scope: OwnScope): readonly Con
       method: "GET",
       path: "/requests/:id",
       id: "showOwnRequest",
-      summary: "What became of a request, by its id",
+      summary: "Show what happened to a request, by its id",
       answers: { 200: OwnRequestShape },
       refusals: { 404: "`unknown_request`." },
       params: RequestPath,
@@ -87,7 +87,7 @@ async function linesPage(
   let top = query.before === undefined ? await endOf(store, scope, endMs) : Number(query.before);
   while (top > 1) {
     const count = Math.min(STEP_LINES, top - 1);
-    // The opening line stands for all below it: its number may be far above the one that was asked for.
+    // The opening line replaces all archived lines before it, so its number may be far above the requested one.
     const read = (await store.readLedger(scope.tag, top - 1 - count, count)).filter(({ seq }) => seq < top).reverse();
     for (const line of read) {
       if (line.atMs < sinceMs) return { items, next: null, searched_to: null };
@@ -109,7 +109,7 @@ function fits(line: LedgerLine, { key, model }: Static<typeof OwnLinesQuery>): b
   return isOwn(line) && (key === undefined || line.key === key) && (model === undefined || line.model === model);
 }
 
-/** Instants between which lines are wanted. @throws AdminRefusal 400 */
+/** The range of instants to search. @throws AdminRefusal 400 */
 function instantsOf({ since, until }: Static<typeof OwnLinesQuery>): {
   readonly sinceMs: number;
   readonly endMs: number | undefined;
@@ -139,7 +139,7 @@ async function requestOf(
   return { request, outcome: line ? "charged" : "not_charged", cause: line ? null : cause, line, tries, next: null };
 }
 
-/** One above the newest line that is older than an instant. */
+/** One above the newest line that is older than the instant. */
 async function endOf(store: LedgerParts["store"], { tag }: OwnScope, endMs: number | undefined): Promise<number> {
   const lines = await lineCount(store, tag);
   return endMs === undefined ? lines + 1 : seqFrom(store, tag, lines, endMs);

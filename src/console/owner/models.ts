@@ -1,4 +1,4 @@
-/** `GET /models` of the console: the catalog as it is for the account that asks. */
+/** `GET /models` of the console: the catalog as it applies to the account. */
 import type { Store } from "../../store/contract.ts";
 import { barredBy, runningCards } from "../../store/decision.ts";
 import type { Account, Entitlement } from "../../store/records.ts";
@@ -15,7 +15,7 @@ interface ModelParts {
   readonly catalog: () => Catalog;
 }
 
-/** What an account has, of one instant. */
+/** The account and its running cards, at one instant. */
 interface Means {
   readonly account: Account;
   readonly running: readonly Entitlement[];
@@ -27,7 +27,7 @@ export function ownModelRoutes({ store, catalog }: ModelParts, scope: OwnScope):
       method: "GET",
       path: "/models",
       id: "listOwnModels",
-      summary: "The catalog: prices, limits, groups, and what the account can use now",
+      summary: "List the models: prices, limits, groups, and what the account can use now",
       answers: { 200: OwnModelsShape },
       async handle() {
         const { account } = scope.owner;
@@ -71,7 +71,7 @@ function showModel(model: Model, all: readonly Group[], means: Means): OwnModelA
   };
 }
 
-/** Why a request of a key in this group would be refused now, limits and budgets aside. */
+/** Why a request of a key in this group would be refused now, apart from limits and budgets. */
 function refusalOf(model: Model, group: Group, { account, running }: Means): Cause | undefined {
   if (account.status !== "normal") return account.status === "closed" ? "revoked_key" : "suspended";
   const fallback = group.fallback === "money";
@@ -114,7 +114,7 @@ function otherPrices(tier: string | null, tokens: number | null, prices: UnitPri
   return { tier, above_input_tokens: tokens, usd_per_million: unitsOf(prices) };
 }
 
-/** As its first route has it; docs/translation-rules.md rule 27 says what becomes of a switch. */
+/** The thinking switch of the model's first route; see docs/translation-rules.md rule 27. */
 function thinkingOf(route: Route | undefined): Pick<OwnModelAnswer, "thinking" | "efforts"> {
   if (route === undefined) return { thinking: "none", efforts: [] };
   const { protocol, capabilities } = route;

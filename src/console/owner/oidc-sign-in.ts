@@ -1,4 +1,4 @@
-/** In by a provider of OpenID Connect: a claim of it is the name of an account. */
+/** Sign-in with an OpenID Connect provider: a claim contains the name of an account. */
 import type { Account } from "../../store/records.ts";
 import type { App, AppRequest } from "../app.ts";
 import { createOrFind } from "../named-accounts.ts";
@@ -6,11 +6,11 @@ import { AdminRefusal } from "../refusal.ts";
 import { nameIn } from "../sign-in/claims.ts";
 import { OidcVisits, oidcRefused, VISIT_MS } from "../sign-in/oidc-visits.ts";
 import { siteOf } from "../sign-in/site.ts";
-import { letIn, type SignInParts } from "./sign-in.ts";
+import { type SignInParts, startSession } from "./sign-in.ts";
 
 const COOKIE_NAME = "__Host-tollgate-oidc";
 
-/** @param api where the pages ask; the provider sends people back to `PATH/sign-in/oidc`. */
+/** @param api the path of the console's API; the provider redirects to `PATH/sign-in/oidc` */
 export function addOidcSignIn(app: App, api: string, parts: SignInParts): void {
   const { oidc, path: root, publicUrl } = parts.settings;
   if (oidc === undefined) return;
@@ -28,10 +28,11 @@ export function addOidcSignIn(app: App, api: string, parts: SignInParts): void {
       "x-content-type-options": "nosniff",
     });
     const visit = visits.begun(request.cookies);
-    // Any site can have a browser ask this, as for an image: without a visit nobody has tried to get in, and nothing is counted.
+    // Any site can make a browser send this request, for example as an image. Without a visit it is not an attempt to
+    // sign in, so it is not counted.
     if (visit === undefined) return reply.redirect(`${root}/sign-in?refused=oidc_over`, 303);
     try {
-      await letIn(parts, request, reply, "oidc", async (named) => {
+      await startSession(parts, request, reply, "oidc", async (named) => {
         const { claims, state } = await visits.finish(request.url, visit);
         const name = nameIn(claims, oidc.claim);
         if ("fault" in name) throw oidcRefused(name.fault);
@@ -42,21 +43,21 @@ export function addOidcSignIn(app: App, api: string, parts: SignInParts): void {
       });
       return reply.redirect(`${root}/`, 303);
     } catch (error) {
-      // A person stands before this answer, not a program: the page says it in their language.
+      // A person, not a program, sees this answer: the page shows the refusal in their language.
       if (!(error instanceof AdminRefusal)) throw error;
       return reply.redirect(`${root}/sign-in?refused=${error.code}`, 303);
     }
   });
 }
 
-/** The account that was named; made where that is allowed. @throws AdminRefusal 401 @throws StoreError */
+/** The account that the claim names; created if that is enabled. @throws AdminRefusal 401 @throws StoreError */
 async function accountOf(parts: SignInParts, { ip, id }: AppRequest, name: string): Promise<Account> {
   const { store, settings, catalog, audit } = parts;
   const found = await store.findAccount(name);
   if (found !== undefined) return found;
   if (!settings.oidc?.createAccounts) throw oidcRefused("oidc_no_account");
   const { plans, defaultPlan } = catalog();
-  // A reload may have taken the plan away.
+  // A reload may have removed the plan.
   const plan = settings.oidc.plan !== undefined && plans.has(settings.oidc.plan) ? settings.oidc.plan : defaultPlan;
   const { account, created } = await createOrFind(parts, name, plan);
   const asked = { who: "oidc", from: ip, requestId: id, what: "account.create", target: account.name };

@@ -1,4 +1,4 @@
-/** What an owner sees first: what was spent, what is about to run out, and whether the models are up. */
+/** The overview of an account: what was spent, what is about to run out, and the state of its models. */
 import type { Entitlement } from "../../store/records.ts";
 import type { Catalog, Model } from "../../values/catalog.ts";
 import { type OverviewAnswer, OverviewShape } from "../answers/own.ts";
@@ -15,7 +15,7 @@ export function overviewRoute(parts: OwnerParts, scope: OwnScope): ConsoleRoute 
     method: "GET",
     path: "/overview",
     id: "showOverview",
-    summary: "What was spent, what is about to run out, and whether the models are up",
+    summary: "Show what was spent, what is about to run out, and whether the models work",
     answers: { 200: OverviewShape },
     async handle() {
       const { account } = scope.owner;
@@ -32,7 +32,7 @@ export function plansOf(plan: string, cards: readonly Entitlement[]): ReadonlySe
   return new Set([plan, ...cards.map((card) => card.plan)]);
 }
 
-/** Of each model that one of the plans lists. Upstreams are the operator's: only what they come to is told. */
+/** The state of each model that one of the plans includes. Owners see only the result, not the upstreams. */
 function modelStates(
   catalog: Catalog,
   plans: ReadonlySet<string>,
@@ -42,7 +42,7 @@ function modelStates(
   const isWell = ({ routes }: Model) =>
     routes.some(({ upstream, upstreamModel }) => {
       const state = states.get(upstream);
-      // One that nobody has asked yet is not in trouble.
+      // An upstream that has had no requests yet counts as healthy.
       return state === undefined || (state.standing === "healthy" && !state.limitedModels.has(upstreamModel));
     });
   return [...catalog.models.values()]

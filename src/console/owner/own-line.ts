@@ -1,7 +1,7 @@
 /**
- * A ledger line as the owner of the account sees it: what was charged and how that is computed. What it cost the
- * operator, what was absorbed, where it was answered and what an operator noted beside it stays out: members are named
- * one by one, so that a memo's next member stays out by itself.
+ * A ledger line as the owner of the account sees it: what was charged and how it is computed. It leaves out what the
+ * request cost the operator, what was absorbed, which upstream answered, and operators' notes. Members are copied one
+ * by one, so that new members of a memo are left out by default.
  */
 import { accountId, entitlementAccount } from "../../store/names.ts";
 import type { LedgerLine } from "../../store/records.ts";
@@ -12,10 +12,10 @@ import { printReference } from "../../values/request-id.ts";
 import type { OwnChargeAnswer, OwnLineAnswer, OwnTryAnswer } from "../answers/own-usage.ts";
 
 const ENTITLEMENT = entitlementAccount("");
-/** Nano-dollars for a million tokens times tokens: digits after the point that such a product has. */
+/** Decimal digits of the product of nano-dollars per million tokens and a number of tokens. */
 const PRODUCT_DIGITS = 15;
 
-/** Whether a line is the owner's to see. What was absorbed is between the operator and the upstream. */
+/** Whether owners see the line. Absorbed amounts concern only the operator and the upstream. */
 export const isOwn = ({ kind }: LedgerLine): boolean => kind !== "absorbed";
 
 export function showOwnLine(line: LedgerLine, tag: AccountTag): OwnLineAnswer {
@@ -38,7 +38,7 @@ export function showOwnLine(line: LedgerLine, tag: AccountTag): OwnLineAnswer {
   };
 }
 
-/** The tries in the memo of a line, absorbed ones among them: what became of each, not where it went or what it cost. */
+/** The attempts in the memo of a line, including absorbed ones: how each ended, without its upstream and cost. */
 export function triesOf(memo: string): readonly OwnTryAnswer[] {
   return (attemptsOf(memo) ?? []).map(({ outcome, status, paidBy, why }) => ({
     outcome,
@@ -88,7 +88,7 @@ function whyOf({ amount, debit }: LedgerLine, { cost, owed }: { cost: bigint; ow
   return amount < owed ? "funds" : "line";
 }
 
-/** @param product of tokens and nano-dollars for a million of them: exact, however small. */
+/** Prints a product exactly, however small. @param product of tokens and nano-dollars per million tokens */
 function productUsd(product: bigint): string {
   const digits = product.toString().padStart(PRODUCT_DIGITS + 1, "0");
   const at = digits.length - PRODUCT_DIGITS;

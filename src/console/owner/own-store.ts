@@ -1,6 +1,6 @@
 /**
- * The store as one account sees it. The admin's routes work for owners over this store, and whatever a route, an id or a
- * name leads to, no call reaches another account: that does not rest on what each route remembers to compare.
+ * The store restricted to one account. The admin's routes use it to serve owners: whatever id or name a route is given,
+ * no call reaches another account, even if the route forgets to check.
  */
 
 import assert from "node:assert/strict";
@@ -31,16 +31,16 @@ const BY_TAG = [
   "dropSignIn",
 ] as const satisfies readonly (keyof Store)[];
 
-/** Who has signed in, and to what. */
+/** Who has signed in, and to which account. */
 export interface SignedIn {
   readonly session: Session;
-  /** As it was when the request began. */
+  /** The account at the beginning of the request. */
   readonly account: Account;
-  /** Under what address the page was opened. */
+  /** The address under which the page was opened. */
   readonly site: PageSite;
 }
 
-/** Runs work for an owner: within it `ownStore` answers of this owner's account only. */
+/** Runs work for an owner: within it, `ownStore` accesses only this owner's account. */
 export class OwnScope {
   readonly #owners = new AsyncLocalStorage<SignedIn>();
 
@@ -48,10 +48,10 @@ export class OwnScope {
     return this.#owners.run(owner, work);
   }
 
-  /** Whose work this is. Throws outside of `run`: a defect. */
+  /** The owner whose work is running. Throws outside of `run`: a defect. */
   get owner(): SignedIn {
     const owner = this.#owners.getStore();
-    assert.ok(owner !== undefined, "the console was asked for nobody");
+    assert.ok(owner !== undefined, "the store of an owner was used outside of a request");
     return owner;
   }
 
@@ -60,7 +60,7 @@ export class OwnScope {
   }
 }
 
-/** @returns a store with the calls that owners need; every other one throws. */
+/** @returns a store with the calls that owners need; every other call throws */
 export function ownStore(store: Store, scope: OwnScope): Store {
   const calls: Partial<Record<keyof Store, unknown>> = {
     findAccount: async (name: string) => onlyOwn(await store.findAccount(name), scope),
@@ -74,7 +74,7 @@ export function ownStore(store: Store, scope: OwnScope): Store {
     const call = store[name].bind(store) as (tag: AccountTag, ...rest: unknown[]) => unknown;
     calls[name] = (tag: AccountTag, ...rest: unknown[]) => {
       if (tag === scope.tag) return call(tag, ...rest);
-      // What another account's id leads to is not there.
+      // Ids of other accounts lead to nothing.
       return name === "getAccount" || name === "readKey" ? Promise.resolve(undefined) : assertOwn(tag, scope);
     };
   }

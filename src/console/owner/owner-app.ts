@@ -1,6 +1,6 @@
 /**
- * The application of the owners' console: the admin API's own routes, for nothing but the account that has signed in, the ways
- * to sign in, and the pages.
+ * The application of the owners' console: the admin API's routes restricted to the signed-in account, the sign-in
+ * methods, and the pages.
  */
 import { setImmediate } from "node:timers/promises";
 import cookies from "@fastify/cookie";
@@ -25,7 +25,7 @@ import { addSignIn, namedByFront } from "./sign-in.ts";
 
 const COOKIE_NAME = "__Host-tollgate-owner";
 
-/** @param options as `createOwnerConsole` is given them. */
+/** @param options those of `createOwnerConsole` */
 export function ownerApp(options: OwnerConsoleOptions): App {
   const { settings, store, clock, random, sealer, audit } = options;
   const { path, publicUrl, sessionMs } = settings;
@@ -33,7 +33,7 @@ export function ownerApp(options: OwnerConsoleOptions): App {
   const nowhere = `${api}/*`;
   const sessions = new Sessions({ store, clock, random, sealer, lastsMs: sessionMs, cookieName: COOKIE_NAME });
   const challenges = new Challenges({ store, clock, random, sealer });
-  const doors = { store, settings, sessions, rates: new SessionRates(clock) };
+  const parts = { store, settings, sessions, rates: new SessionRates(clock) };
   const scope = new OwnScope();
   const turns = new ReadTurns();
   const owners = new WeakMap<AppRequest, SignedIn>();
@@ -52,11 +52,12 @@ export function ownerApp(options: OwnerConsoleOptions): App {
     reply.header("x-request-id", request.id);
     if (request.routeOptions.config.access === "anyone") return;
     reply.headers({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
-    // Also for who asks a page by a method that it has not: what is not there has no other site to be kept from.
+    // This check comes first, also for a page that is requested with a wrong method: a missing path needs no protection
+    // against other sites.
     if (request.is404 || request.routeOptions.url === nowhere) refuseUnknown();
     assertSameOrigin(request.headers, publicUrl, "the operator has to set console.public_url");
     if (request.url.startsWith(`${api}/sign-in/`)) return;
-    owners.set(request, await signedIn(request, doors));
+    owners.set(request, await signedIn(request, parts));
   });
   app.setNotFoundHandler(refuseUnknown);
   app.register(async (routed) => {
@@ -73,34 +74,34 @@ export function ownerApp(options: OwnerConsoleOptions): App {
     const own = ownStore(store, scope);
     const ownParts = { ...options, store: own, challenges: new Challenges({ store: own, clock, random, sealer }) };
     for (const route of ownerRoutes(ownParts, scope)) {
-      // As the admin application's are.
+      // Yield, as the admin application does.
       await setImmediate();
       const within = (request: AppRequest, work: () => Promise<ConsoleAnswer>) =>
         scope.run(ownerOf(request), () => (route.write ? work() : turns.of(scope.tag, route.id, work)));
       addRoute(routed, api, route, { audit, askerOf, within });
     }
-    // Any other path is a page's.
+    // Any other path belongs to a page.
     routed.get(nowhere, refuseUnknown);
     addPages(routed, path, "owner");
   });
   return app;
 }
 
-/** What a session is judged by. */
-interface Doors {
+/** What a session is checked with. */
+interface SignedInParts {
   readonly store: Store;
   readonly settings: ConsoleSettings;
   readonly sessions: Sessions;
   readonly rates: SessionRates;
 }
 
-/** @throws AdminRefusal 401 without a session that counts, 429 beyond what one may ask. @throws StoreError */
-async function signedIn(request: AppRequest, { sessions, rates, store, settings }: Doors): Promise<SignedIn> {
+/** The signed-in account. @throws AdminRefusal 401 without a valid session, 429 above its rate @throws StoreError */
+async function signedIn(request: AppRequest, { sessions, rates, store, settings }: SignedInParts): Promise<SignedIn> {
   const session = sessions.named(request.cookies);
   if (session !== undefined) rates.take(session.id);
   const isRunning = session !== undefined && (await sessions.isRunning(session));
   const account = isRunning ? await store.getAccount(session.owner as AccountTag) : undefined;
-  // Who came by a front is in for as long as the front says so.
+  // A session by a front is valid only while the front names the same account.
   const isNamed = session?.way !== "front" || namedByFront(request, settings) === account?.name;
   if (session === undefined || account === undefined || !isNamed) throw signedOut();
   rates.takeOfAccount(account.tag);

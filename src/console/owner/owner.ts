@@ -1,21 +1,21 @@
 /**
- * The console of those who own keys: pages and an API of their own on the address where clients connect, for one account
- * each. Its application is read and made for the first who comes: most gateways never need it.
+ * The console of key owners: pages with their own API at the clients' address, restricted to one account. Its
+ * application is loaded at the first request, because most gateways never need it.
  */
 import { setImmediate } from "node:timers/promises";
 import type { App } from "../app.ts";
 import { NO_ADDRESS } from "../sign-in/attempts.ts";
 import type { OwnerConsoleOptions } from "./contract.ts";
 
-/** A request as the public listener has judged it. */
+/** A request as the public listener has parsed it. */
 interface OwnerRequest {
   readonly method: string;
-  /** With its query. */
+  /** With the query. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   readonly clientAddress: string | undefined;
-  /** Whether a front that the operator trusts has passed it on. */
+  /** Whether a trusted front has forwarded it. */
   readonly throughFront: boolean;
 }
 
@@ -25,24 +25,28 @@ interface OwnerAnswer {
   readonly body: Uint8Array;
 }
 
-/** Gives the console's answer to a request. Never rejects for a caller's fault. */
+/** Answers a request. Never rejects because of a client's mistake. */
 export type OwnerConsole = (request: OwnerRequest) => Promise<OwnerAnswer>;
 
-/** Whoever does not say what program it is: `inject` would put its own name there, and the owner find it among the sessions. */
+/**
+ * For clients without a user agent: `inject` would otherwise set its own, and the owner would see it in the list of
+ * sessions.
+ */
 const NO_PROGRAM = { "user-agent": "" };
 
-/** Nothing of it is made before the first request. */
+/** Nothing is created before the first request. */
 export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
   let made: Promise<App> | undefined;
   const { trustedHeader = "" } = options.settings;
   return async ({ method, target, headers, body, clientAddress, throughFront }) => {
-    // One that could not be made is tried again for the next who comes.
+    // If the application could not be created, the next request tries again.
     made ??= makeApp(options).catch((error: unknown) => {
       made = undefined;
       throw error;
     });
     const app = await made;
-    // Anybody can write a header: only a front that the operator trusts is believed, and what it said twice says nothing.
+    // Any client can write this header, so it is removed unless a trusted front has sent it. A repeated header arrives
+    // as `a, b`, which names no account.
     const { [trustedHeader]: named, ...others } = headers;
     const answer = await app.inject({
       method: method as "GET",
@@ -56,7 +60,7 @@ export function createOwnerConsole(options: OwnerConsoleOptions): OwnerConsole {
 }
 
 async function makeApp(options: OwnerConsoleOptions): Promise<App> {
-  // Read in several turns of the loop, so that requests of clients do not wait for all of it.
+  // Loaded over several turns of the event loop, so that client requests do not wait for all of it.
   await import("../app.ts");
   await setImmediate();
   const { ownerApp } = await import("./owner-app.ts");
@@ -66,13 +70,13 @@ async function makeApp(options: OwnerConsoleOptions): Promise<App> {
   return app;
 }
 
-/** A header that is there twice would be the last one here: the console sends none of that kind. */
+/** Converts headers to strings. Each name occurs only once: the console sends no repeated headers. */
 function single(headers: Readonly<Record<string, unknown>>): Record<string, string> {
   const own = Object.entries(headers).filter(([name, value]) => value !== undefined && !OF_THE_CONNECTION.has(name));
   return Object.fromEntries(own.map(([name, value]) => [name, String(value)]));
 }
 
-/** What whoever writes the answer sets. */
+/** Headers that the listener sets when it writes the answer. */
 const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "content-length",

@@ -1,7 +1,7 @@
 /**
- * When the reads of an account have their turn: of each route one after another, in this process. Some go through a ledger or
- * through sums for a second and longer, a few milliseconds of the event loop at a time; hundreds of one account at once
- * would hold up the requests of everybody's clients for as long.
+ * Limits the reads of an account: at each route, this process answers one after another. Some reads go through a ledger
+ * or daily sums for a second or longer, a few milliseconds of the event loop at a time; hundreds of one account at once
+ * would delay all clients for that long.
  */
 
 import { KeyedQueue } from "../../values/collections/keyed-queue.ts";
@@ -9,7 +9,7 @@ import type { AccountTag } from "../../values/key.ts";
 import type { ConsoleAnswer } from "../routes/contract.ts";
 import { tooMany } from "../sign-in/attempts.ts";
 
-/** Of one account at one route, the one that is answered included: as many as it may have sessions. */
+/** Reads of one account at one route, including the running one. The same number as its maximum of sessions. */
 export const READS_AT_ONCE_MAX = 32;
 const AGAIN_MS = 1_000;
 
@@ -17,12 +17,16 @@ export class ReadTurns {
   readonly #queue = new KeyedQueue<ConsoleAnswer>();
   readonly #begun = new Map<string, number>();
 
-  /** Does the work when it is its turn. @param route by its id. @throws AdminRefusal 429, when too many wait already */
+  /** Runs the work in its turn. @param route the route's id @throws AdminRefusal 429 if too many wait already */
   async of(tag: AccountTag, route: string, work: () => Promise<ConsoleAnswer>): Promise<ConsoleAnswer> {
     const name = `${tag} ${route}`;
     const before = this.#begun.get(name) ?? 0;
     if (before >= READS_AT_ONCE_MAX) {
-      throw tooMany("too_many_requests", "The sessions of this account ask for too much of this at once.", AGAIN_MS);
+      throw tooMany(
+        "too_many_requests",
+        "Too many requests of this account's sessions wait for the same data.",
+        AGAIN_MS,
+      );
     }
     this.#begun.set(name, before + 1);
     try {

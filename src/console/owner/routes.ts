@@ -1,4 +1,4 @@
-/** What owners may ask: the admin's routes that concern one account, and what only a page needs. */
+/** The routes of owners: those of the admin API that concern one account, and those that only pages need. */
 import type { Clock } from "../../values/time.ts";
 import { type SessionAnswer, SessionShape } from "../answers/session.ts";
 import { GuessBudget } from "../guess-budget.ts";
@@ -22,13 +22,13 @@ import type { OwnScope } from "./own-store.ts";
 import { keySpendRoute } from "./spend.ts";
 import { ownUsageRoutes } from "./usage.ts";
 
-/** What the routes of owners are made of. */
+/** What the routes of owners are made with. */
 interface OwnerRouteParts extends OwnerParts {
   readonly challenges: Challenges;
   readonly explain?: OwnExplain | undefined;
 }
 
-/** Routes of the admin API that owners have, by their ids. What an id or a name leads to is their own, or not there. */
+/** Routes of the admin API that owners have, by id. Ids and names lead to the owner's own data or to 404. */
 const OF_ADMIN: ReadonlySet<string> = new Set([
   "showAccount",
   "listCards",
@@ -46,7 +46,7 @@ const OF_ADMIN: ReadonlySet<string> = new Set([
   "setKeyLimits",
 ]);
 
-/** @param parts with the store of the one who asks. */
+/** @param parts with the store of the signed-in owner */
 export function ownerRoutes(parts: OwnerRouteParts, scope: OwnScope): readonly ConsoleRoute[] {
   const ofAdmin = [accountRoutes, cardRoutes, codeRoutes, keyRoutes, limitRoutes].flatMap((make) => make(parts));
   const all = [
@@ -65,7 +65,9 @@ export function ownerRoutes(parts: OwnerRouteParts, scope: OwnScope): readonly C
   return bounded.map(forOwners).map((one) => (one.write && !ENDS_ACCESS.has(one.id) ? forNormal(one, scope) : one));
 }
 
-/** Keys that an account makes here: each is kept for good, also when it is revoked, and every list reads them all. */
+/**
+ * Limits of keys that an owner creates. Each key is kept forever, even when revoked, and every list reads all of them.
+ */
 const KEYS_MADE = Object.freeze({ failuresPerMinute: 30, failuresPerDay: 300, namesMax: 10_000 });
 
 function bounding(one: ConsoleRoute, clock: Clock, scope: OwnScope): ConsoleRoute {
@@ -75,7 +77,7 @@ function bounding(one: ConsoleRoute, clock: Clock, scope: OwnScope): ConsoleRout
     async handle(input) {
       const wait = Math.ceil(budget.waitMs(scope.tag) / 1_000);
       if (wait > 0) throw tooManyKeys(wait);
-      // Before it is made, so that many at once are counted, too.
+      // Counted before the key is created, so that concurrent requests are counted too.
       budget.failed(scope.tag);
       return one.handle(input);
     },
@@ -92,7 +94,7 @@ function tooManyKeys(wait: number): AdminRefusal {
   );
 }
 
-/** A write, for those whose account is neither suspended nor closed: the others may look. */
+/** A write only for accounts that are neither suspended nor closed; owners of the others may only read. */
 function forNormal(one: ConsoleRoute, scope: OwnScope): ConsoleRoute {
   return {
     ...one,
@@ -117,7 +119,7 @@ function sessionRoute({ catalog, settings: { support } }: OwnerParts, scope: Own
     method: "GET",
     path: "/session",
     id: "showSession",
-    summary: "Who has signed in, how, and until when",
+    summary: "Show who is signed in, by which method, and until when",
     answers: { 200: SessionShape },
     async handle() {
       const { account, session } = scope.owner;

@@ -1,4 +1,4 @@
-/** The ways in, for who is not in yet: a link, a passkey, a provider of OpenID Connect, or a front that the operator trusts. */
+/** The sign-in methods: a link, a passkey, an OpenID Connect provider, or a front that the operator trusts. */
 import type { Store } from "../../store/contract.ts";
 import { StoreError } from "../../store/contract.ts";
 import type { Account } from "../../store/records.ts";
@@ -32,11 +32,11 @@ export interface SignInParts {
   readonly challenges: Challenges;
   readonly attempts: Attempts;
   readonly audit: Audit;
-  /** Takes reports, flat objects without secrets. */
+  /** Receives reports, flat objects without secrets. */
   readonly log: ConsoleLog;
 }
 
-/** Hangs on an application what lets an account's owner in. @param api where the pages ask, without a slash at the end. */
+/** Adds the sign-in routes to an application. @param api the path of the console's API, without a slash at the end */
 export function addSignIn(app: App, api: string, parts: SignInParts): void {
   const { store, settings } = parts;
   const { oidc } = settings;
@@ -46,7 +46,7 @@ export function addSignIn(app: App, api: string, parts: SignInParts): void {
   });
   app.post(`${api}/sign-in/link`, { schema: { body: LinkToken } }, async (request, reply) => {
     const { token } = request.body as Static<typeof LinkToken>;
-    await letIn(
+    await startSession(
       parts,
       request,
       reply,
@@ -57,7 +57,7 @@ export function addSignIn(app: App, api: string, parts: SignInParts): void {
   });
   app.post(`${api}/sign-in/front`, async (request, reply) => {
     const name = namedByFront(request, settings);
-    await letIn(parts, request, reply, "front", async (named) => {
+    await startSession(parts, request, reply, "front", async (named) => {
       if (name === undefined) return noFront();
       named(name);
       return (await store.findAccount(name)) ?? noFront();
@@ -78,28 +78,28 @@ function addPasskeys(app: App, api: string, parts: SignInParts): void {
     return reply.send({ options: await requestOptions(site, challenge), sealed });
   });
   app.post(`${api}/sign-in/passkey`, { schema: { body: PasskeyAnswer } }, async (request, reply) => {
-    await letIn(parts, request, reply, "passkey", () => byPasskey(parts, request));
+    await startSession(parts, request, reply, "passkey", () => byPasskey(parts, request));
     return reply.send({ signed_in: true });
   });
 }
 
 const SIGN_IN = "sign-in";
-/** No account's name is longer. */
+/** The maximum length of an account name. */
 const NAME_CHARS_MAX = 64;
 
-/** An account, and the record that opens it: a session begins only while that is there. */
+/** An account and the record that proves the sign-in: the session is created only while this record exists. */
 interface FoundBy {
   readonly account: Account;
   readonly by: SignInPlace;
 }
 
-/** Whose passkey has signed. @throws AdminRefusal 401 */
+/** The account whose passkey has signed. @throws AdminRefusal 401 */
 async function byPasskey({ store, clock, settings, challenges }: SignInParts, request: AppRequest): Promise<FoundBy> {
   const { sealed, credential } = request.body as Static<typeof PasskeyAnswer>;
   const challenge = challenges.open(sealed, SIGN_IN);
   const tag = Buffer.from(credential.response.userHandle ?? "", "base64url").toString();
   if (challenge === undefined || !/^[0-9A-Za-z]{10}$/.test(tag)) throw noPasskey();
-  // The one that it names has it, or nobody: what another account has is not looked at.
+  // Only the account that the passkey names is searched for it.
   const owner = tag as AccountTag;
   const id = passkeyId(credential.id);
   const record = await store.findSignIn(owner, "passkey", id);
@@ -113,12 +113,12 @@ async function byPasskey({ store, clock, settings, challenges }: SignInParts, re
   return { account, by: { kind: "passkey", id } };
 }
 
-/** Others who change a passkey's record at the same time, beyond which this sign-in is given up. */
+/** How often a concurrent change of the passkey's record is retried before the sign-in fails. */
 const CHANGES_MAX = 8;
 
 /**
- * Writes down how far a passkey has counted. One that was removed meanwhile lets nobody in, and does not come back; nor does one
- * that has signed meanwhile and counted as far: the other of the two is a copy.
+ * Saves the new counter of a passkey. Fails if the passkey was removed in the meantime, which must not restore it, or
+ * if it was used in the meantime with the same counter or a higher one: one of the two is a copy.
  */
 async function counted(
   store: SignInParts["store"],
@@ -131,7 +131,7 @@ async function counted(
   let record: SignInRecord | undefined = first;
   for (let tries = 0; record !== undefined && tries < CHANGES_MAX; tries++) {
     const { id: _, ...kept } = passkeyIn(record);
-    // Many count nothing, and say 0 each time.
+    // Many passkeys do not count and always send 0.
     if (counter <= kept.counter && (counter > 0 || kept.counter > 0)) return false;
     const data = JSON.stringify({ ...kept, counter, usedAtMs });
     if ((await store.keepSignIn(owner, { kind, id, data, only: "known", was: record.data })) === "kept") return true;
@@ -141,11 +141,13 @@ async function counted(
 }
 
 /**
- * Begins the session of whoever `find` finds, and leaves a line of how that ended. Nothing is looked for beyond what an address may try.
- * @param find is given what takes the name that somebody else vouches for, which the line has where nobody is let in.
+ * Starts a session for the account that `find` returns, and notes the outcome in the audit. Attempts above the limits
+ * of an address are refused before `find` runs.
+ * @param find gets a function that records the name which a provider or front has given; a refused attempt is noted
+ *   under this name
  * @throws AdminRefusal
  */
-export async function letIn(
+export async function startSession(
   { sessions, attempts, audit }: SignInParts,
   request: AppRequest,
   reply: AppReply,
@@ -171,7 +173,7 @@ export async function letIn(
   } catch (error) {
     const refusal = error instanceof StoreError ? storeRefusal(error, undefined) : error;
     const isRefused = refusal instanceof AdminRefusal && refusal.status < 500;
-    // Who is told to wait has shown who they are.
+    // A refusal with 429 after `find` means that the person has proved who they are.
     if (isRefused && refusal.status !== 429) attempts.failed(request.ip);
     const cause = refusal instanceof AdminRefusal ? refusal.code : "internal";
     const outcome = isRefused ? "refused" : "unknown";
@@ -181,8 +183,9 @@ export async function letIn(
 }
 
 /**
- * Whom the front has let in. The header is there only where a trusted front has sent the request (owner.ts), and counts under the
- * configured name only: a page whose own name was turned to this gateway, in a browser beside the front, could send it, too.
+ * The account name from the trusted front. The header is present only if a trusted front has sent the request
+ * (owner.ts). It counts only under the configured host: otherwise a page that points its own name to this gateway (DNS
+ * rebinding), in a browser on the front's machine, could send it.
  */
 export function namedByFront(
   { headers }: AppRequest,

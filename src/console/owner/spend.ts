@@ -1,4 +1,4 @@
-/** What an account was charged lately, by one member of its sums per day. */
+/** What an account was charged lately, grouped by one member of its daily sums. */
 import { setImmediate } from "node:timers/promises";
 import type { Store } from "../../store/contract.ts";
 import {
@@ -20,7 +20,7 @@ import type { OwnScope } from "./own-store.ts";
 
 type Days = Pick<Store, "pageDays">;
 
-/** A part at a time, so that a large account keeps nobody waiting. @throws StoreError */
+/** Reads in parts, so that a large account does not delay other requests. @throws StoreError */
 async function sumBy(
   store: Days,
   tag: AccountTag,
@@ -44,7 +44,7 @@ function recentSpan(clock: Clock): DaySpan {
   return span;
 }
 
-/** The last 30 days, each of them, and what they come to. */
+/** The last 30 days, one by one, and their total. */
 export async function recentSpend(
   store: Days,
   tag: AccountTag,
@@ -69,7 +69,7 @@ export function keySpendRoute({ store, clock }: OwnerParts, scope: OwnScope): Co
     method: "GET",
     path: "/key-spend",
     id: "listKeySpend",
-    summary: "What each key was charged today and in the last 30 days",
+    summary: "Show what each key was charged today and in the last 30 days",
     answers: { 200: KeySpendShape },
     async handle() {
       const span = recentSpan(clock);

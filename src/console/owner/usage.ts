@@ -1,4 +1,4 @@
-/** `GET /usage` of the console: what the owner's account has spent, summed up per UTC day, model, key and group. */
+/** `GET /usage` of the console: what the owner's account has spent, grouped by UTC day, model, key and group. */
 import type { Store } from "../../store/contract.ts";
 import { inOrder, readSpan, totalOf, type UsageTotal } from "../../store/sums/day-sums.ts";
 import { sumByMember } from "../../store/sums/member-sums.ts";
@@ -21,7 +21,7 @@ export function ownUsageRoutes(
       method: "GET",
       path: "/usage",
       id: "showOwnUsage",
-      summary: "What was charged, per UTC day of the request, by day, model, key and group",
+      summary: "Show what was charged, per UTC day of the request, grouped by day, model, key and group",
       answers: { 200: OwnUsageShape },
       query: SpanQuery,
       async handle({ query }) {

@@ -1,4 +1,4 @@
-/** What of an account is about to run out: money, cards, budgets, keys. */
+/** What is about to run out: money, cards, budgets, keys. */
 import type { Account, Entitlement } from "../../store/records.ts";
 import { formatUsd, parseUsd } from "../../values/money.ts";
 import { showAccountBudgets, showKeyBudgets } from "../answers/limits.ts";
@@ -7,10 +7,10 @@ import { showCards } from "../answers/present.ts";
 import type { OwnerParts } from "./contract.ts";
 
 const DAY_MS = 86_400_000;
-/** Where the configuration does not say (`notices.card_ends_within`). */
+/** The default if the configuration has no `notices.card_ends_within`. */
 const CARD_ENDS_WITHIN_MS = DAY_MS;
 const KEY_ENDS_WITHIN_MS = 7 * DAY_MS;
-/** Of a budget or a quota: what is left of ten parts when a warning begins. */
+/** A warning for a budget or quota starts when two tenths of it are left. */
 const LEFT_OF_TEN = 2n;
 
 const NOTHING = { key_id: null, name: null, rest_usd: null, limit_usd: null, span: null, at: null, followed: false };
@@ -54,19 +54,19 @@ export async function warningsOf({ store, clock, warnsAt }: OwnerParts, account:
 
 function ofBalance({ balance, notifyBelow }: Account, configured: number | undefined): readonly WarningAnswer[] {
   const below = notifyBelow ?? (configured === undefined ? undefined : BigInt(configured));
-  // A threshold of nothing stands for no notice.
+  // A threshold of zero means no notice.
   if (below === undefined || below === 0n || balance >= below) return [];
   return [{ ...NOTHING, kind: "balance", rest_usd: formatUsd(balance), limit_usd: formatUsd(below) }];
 }
 
-/** Cards that end as good as together are one to their holder. */
+/** Cards that end within this time of each other count as ending together. */
 const TOGETHER_MS = 60_000;
 
 function ofCards(cards: readonly Entitlement[], nowMs: number, withinMs: number): readonly WarningAnswer[] {
   const shown = showCards(cards, nowMs);
   return shown.flatMap((card, at): readonly WarningAnswer[] => {
     if (card.state !== "running") return [];
-    // Those after it end after it, as they are listed in the order in which they end.
+    // They are listed in order of their ends, so later ones end later.
     const later = shown
       .slice(at + 1)
       .filter(({ group, state }) => group === card.group && (state === "running" || state === "waiting"))

@@ -13,7 +13,7 @@ import { assertConfigured } from "../suggest.ts";
 import { AccountPath, Configured, Cursor, closed, Name, type Static, Type, wholeNumber } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
-/** Accounts on one page at most: the store's own limit. */
+/** Maximum number of accounts per page: the store's own limit. */
 const ACCOUNTS_PAGE_MAX = 200;
 
 const LabelName = "^[A-Za-z0-9_.-]{1,64}$";
@@ -21,14 +21,14 @@ const LabelName = "^[A-Za-z0-9_.-]{1,64}$";
 const LABEL_NAME = "1 to 64 characters of A-Z a-z 0-9 . _ -";
 
 const LabelValue = Type.String({
-  // No control or format character, none that breaks a line, but the joiner of emoji; no blank at either end.
+  // No control or format characters and none that break a line, except the joiner of emoji; no space at either end.
   pattern: "^[^\\s\\p{C}](?:(?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,126}[^\\s\\p{C}])?$",
   description: "a label's value of 1 to 128 printable characters, without a space at either end",
   "x-remedy": "Send a short text, or null to remove the label.",
   examples: ["red"],
 });
 
-/** Labels to set or, with null, to take away; the others stay. */
+/** Labels to set or, with null, to remove; other labels stay. */
 const NewLabels = Type.Object(
   {
     labels: Type.Unsafe<Readonly<Record<string, string | null>>>({
@@ -62,7 +62,7 @@ export const AccountsQuery = Type.Object(
         maxLength: 64,
         description:
           "part of the name or of a label's value, in any case, 1 to 64 characters; or the id of an account or of one of its keys",
-        "x-remedy": "Leave it out for all of them.",
+        "x-remedy": "Leave it out to list all accounts.",
         examples: ["ali"],
       }),
     ),
@@ -93,7 +93,7 @@ const NewAccount = Type.Object({ name: Name, plan: Type.Optional(Configured) }, 
 
 const NewPlan = Type.Object({ plan: Configured }, closed);
 
-/** After so long a search ends, with what it has. */
+/** A search ends after this time with the accounts found so far. */
 const ANSWER_MS = 1_000;
 
 const SAFE_TO_REPEAT = "Repeat the request: if it was already done, it changes nothing.";
@@ -119,7 +119,7 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       async handle({ body }) {
         if (body.plan !== undefined) assertConfigured("plan", body.plan, parts.catalog().plans);
         const { account, created } = await createOrFind(parts, body.name, body.plan ?? parts.catalog().defaultPlan);
-        // Without a plan in the request the caller has no opinion, so an account that has since moved is no conflict.
+        // A request without a plan accepts any plan, so an account whose plan has changed since is no conflict.
         if (!created && body.plan !== undefined && account.plan !== body.plan) throw otherPlan(account);
         return { status: created ? 201 : 200, body: showAccount(account), repeated: !created };
       },
@@ -189,7 +189,7 @@ export function accountRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-/** Another name for the same account. */
+/** Gives an account another name. */
 function renameRoute({ store }: ConsoleParts): ConsoleRoute {
   return route({
     method: "PUT",
@@ -224,7 +224,7 @@ function renameRoute({ store }: ConsoleParts): ConsoleRoute {
   });
 }
 
-/** The end of an account. */
+/** Closes an account. */
 function closeRoute({ store }: ConsoleParts): ConsoleRoute {
   return route({
     method: "POST",
@@ -251,7 +251,7 @@ function closeRoute({ store }: ConsoleParts): ConsoleRoute {
   });
 }
 
-/** What may be changed of an account that is not closed. */
+/** Changes of an account that is not closed. */
 function changeRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
   const answers = { 200: AccountShape };
   const params = AccountPath;
@@ -277,7 +277,7 @@ function changeRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
       write: {
         what: "account.label",
         target: ({ params: { name } }) => name,
-        // What they say is the operator's own, and the log is for others too.
+        // Labels are the operator's own data, and the log has other readers too.
         facts: ({ body }) => ({ labels: String(Object.keys(body.labels).length) }),
         whenUnknown: "Repeat the request: setting the same labels again changes nothing.",
       },
@@ -320,7 +320,7 @@ function changeRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-/** Accounts that are looked through at a time. */
+/** Accounts that are checked at a time. */
 const SEARCH_STEP = 200;
 
 type Searched = Static<typeof AccountsQuery>;

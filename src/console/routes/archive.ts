@@ -1,6 +1,6 @@
 /**
- * The archive's side of the admin API: lines as they are kept, and the step that puts one opening line in the place of
- * lines that the asker proves to have. What is not proven by its digest stays.
+ * The archive's side of the admin API: lines in the form of the archive, and the step that replaces lines by one
+ * opening line. The caller proves with a digest that it has the lines; without the proof they stay.
  */
 import { setImmediate } from "node:timers/promises";
 import type { Store } from "../../store/contract.ts";
@@ -42,7 +42,7 @@ const NewArchive = Type.Object(
   closed,
 );
 
-/** Lines that are read or walked at a time: a few milliseconds of the process. */
+/** Lines that are read or checked at a time: a few milliseconds of the process. */
 const STEP_LINES = 100;
 const HOURS = ARCHIVE_AGE_MS / 3_600_000;
 const VERIFY_FIRST = `Archive again when the account has been verified: ${COMMAND} ledger verify`;
@@ -96,7 +96,7 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
   ];
 }
 
-/** Midnight at the beginning of the day, old enough. @throws AdminRefusal */
+/** Midnight at the beginning of the day, if it is old enough. @throws AdminRefusal */
 function readBefore(day: string, nowMs: number): number {
   const beforeMs = startOfDay(day);
   if (beforeMs === undefined) throw malformed("before", "a day, YYYY-MM-DD", "Write a day like 2026-08-31, in UTC.");
@@ -135,7 +135,7 @@ async function archive(
   return { status: repeated ? 200 : 201, body: { ...body, repeated }, repeated };
 }
 
-/** Checks the lines and makes their opening line; other requests are served meanwhile. @throws AdminRefusal 409 */
+/** Verifies the lines and creates their opening line; other requests are served in between. @throws AdminRefusal 409 */
 async function openingOf(
   tag: AccountTag,
   before: LedgerLine | undefined,
@@ -156,7 +156,7 @@ async function openingOf(
   return openingLine(tag, lines.at(-1) as LedgerLine, { ...walk.tally.facts, chain });
 }
 
-/** The lines, which are those that the asker has. @throws AdminRefusal 400, 409 */
+/** The lines, if the digest matches them. @throws AdminRefusal 400, 409 */
 async function provenLines(store: Store, tag: AccountTag, name: string, ask: ArchiveAsk): Promise<LedgerLine[]> {
   const count = ask.through - ask.after;
   if (count < 1 || count > ARCHIVE_LINES_MAX) {
@@ -186,7 +186,7 @@ async function provenLines(store: Store, tag: AccountTag, name: string, ask: Arc
       "The archive file is damaged or belongs to another ledger. Move it away, and the lines are written again.",
     );
   }
-  // A charge and what was absorbed above its hold are judged together.
+  // A charge and the amount absorbed above its hold are verified together.
   const [next] = await store.readLedger(tag, ask.through, 1);
   if (next && next.reference !== "" && next.reference === lines.at(-1)?.reference) {
     throw new AdminRefusal(

@@ -1,6 +1,6 @@
 /**
- * Batches of codes: list, show, void what nobody has redeemed, and report what became of them. A batch has at most CODES_MAX
- * codes and is gone through in steps of a page.
+ * Batches of codes: list, show, void the unredeemed codes, and report the states of all. A batch has at most CODES_MAX
+ * codes and is processed page by page.
  */
 import type { Store } from "../../store/contract.ts";
 import type { Code, CodeBatch, Page } from "../../store/records.ts";
@@ -24,7 +24,7 @@ const BatchesQuery = Type.Object(
   closed,
 );
 
-/** Accounts whose cards are read at one time. */
+/** Accounts whose cards are read at the same time. */
 const ACCOUNTS_AT_ONCE = 50;
 
 export function batchRoutes({ store, clock }: ConsoleParts): readonly ConsoleRoute[] {
@@ -112,7 +112,7 @@ async function* codesOf(store: Store, id: string): AsyncGenerator<readonly Code[
 async function voidAll(store: Store, id: string) {
   const fates = { made: 0, redeemed: 0, void: 0, voided_now: 0 };
   for await (const codes of codesOf(store, id)) {
-    // Void ones are among them: an earlier try may have ended before it was on record that they are.
+    // Including void codes: an earlier attempt may have voided them and failed before the batch recorded it.
     const unclaimed = codes.filter(({ state }) => state === "unused" || state === "void");
     const after = await store.voidCodes(unclaimed.map((code) => code.id));
     const voided = after.filter(({ state }) => state === "void").length;
@@ -138,11 +138,14 @@ async function reportOn(store: Store, batch: CodeBatch, nowMs: number) {
 
 function fateOf(code: Code, nowMs: number): "redeemed" | "void" | "expired" | "unused" {
   if (hasExpired(code, nowMs)) return "expired";
-  // Claimed: what it is worth is on its way to the account.
+  // A claimed code: its card is being given to the account.
   return code.state === "claimed" ? "redeemed" : code.state;
 }
 
-/** What was spent on the cards of a page of codes: their ids are the codes'. No page has more than an account may be asked for. */
+/**
+ * What was charged to the cards of a page of codes; a card's id is its code's. A page has at most as many codes as the
+ * figures of one account can be read for.
+ */
 async function spentOn(store: Store, codes: readonly Code[]): Promise<bigint> {
   const byAccount = new Map<AccountTag, string[]>();
   for (const { tag, id } of codes) if (tag !== undefined) byAccount.set(tag, [...(byAccount.get(tag) ?? []), id]);

@@ -1,4 +1,4 @@
-/** Time cards of an account: what its holder has, and what the operator gives away. */
+/** Time cards of an account: list them, and give one without a code. */
 import { giftId } from "../../values/code.ts";
 import { KeyedQueue } from "../../values/collections/keyed-queue.ts";
 import { CardList, GiftShape } from "../answers/answers.ts";
@@ -68,7 +68,7 @@ export function cardRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
 
 type GiftAnswer = Static<typeof GiftShape>;
 
-/** Gives what the card kind is worth now; sent again, what it was worth then. */
+/** Gives a card with the present terms of its kind. A repeated request returns the card that was given first. */
 async function give(
   parts: ConsoleParts,
   name: string,
@@ -90,7 +90,7 @@ async function give(
   } as const;
   const entitlement = await parts.store.grant(tag, given);
   if (entitlement === undefined) throw noSuchAccount(name);
-  // Another gateway was faster.
+  // Another gateway has given a card of another kind under this id in the meantime.
   if (entitlement.card !== kind) throw givenBefore(asked ?? id, entitlement.card);
   const repeated = before !== undefined;
   const body = { account: name, card: kind, entitlement: showEntitlement(entitlement), repeated };

@@ -1,6 +1,4 @@
-/**
- * Codes of time cards: issue (the only time that a code's text is shown), list, void, and redeem for an account.
- */
+/** Codes of time cards: create (the only answer with the text of a code), list, void, and redeem for an account. */
 
 import { StoreError } from "../../store/contract.ts";
 import { type CardFacts, CODES_MAX, type Code } from "../../store/records.ts";
@@ -39,14 +37,14 @@ const CodeId = Type.String({
 });
 
 const Label = Type.String({
-  // As a key's name, and longer.
+  // Like a key's name, but longer.
   pattern: "^(?=.*[\\p{L}\\p{N}\\p{P}\\p{S}])[^\\s\\p{C}](?:[^\\p{C}\\p{Zl}\\p{Zp}]|\\u200d){0,127}$",
   description: "a label of 1 to 128 printable characters that does not begin with a space",
   "x-remedy": "Choose a label such as Spring fair 2027.",
   examples: ["Spring fair 2027"],
 });
 
-/** What a person typed; its form is judged by `values/code.ts` alone. */
+/** What a person typed. `values/code.ts` validates its form. */
 const CodeText = Type.String({
   maxLength: 64,
   description: "a code, as a string such as XXXX-XXXX-XXXX-XXXX-X",
@@ -202,17 +200,17 @@ function creation(parts: ConsoleParts): ConsoleRoute {
   });
 }
 
-/** What a card of this kind is worth now. @throws AdminRefusal 400 for a kind that the configuration has not */
+/** The present terms of a card kind. @throws AdminRefusal 400 for a kind that is not configured */
 export function worthOf(parts: ConsoleParts, card: string): CardFacts {
   const { cards } = parts.catalog();
   assertConfigured("card", card, cards.keys());
   const kind = cards.get(card);
-  if (kind === undefined) throw new Error(`a configured card is gone: ${card}`);
+  if (kind === undefined) throw new Error(`a configured card is missing: ${card}`);
   const { plan, group, lastsMs, starts, quotaSpend } = kind;
   return { card, plan, group, lastsMs, starts, quota: quotaSpend as CardFacts["quota"] };
 }
 
-/** Makes codes that are worth what the card kind says now, and go on being worth that. */
+/** Creates codes with the present terms of the card kind; later changes of the kind do not affect them. */
 async function issue(parts: ConsoleParts, asked: Static<typeof NewCodes>): Promise<ConsoleAnswer<NewCodesAnswer>> {
   const { card, count, label, redeem_by: redeemBy, idempotency_id: once } = asked;
   const worth = worthOf(parts, card);
@@ -244,25 +242,25 @@ async function issue(parts: ConsoleParts, asked: Static<typeof NewCodes>): Promi
   return { status: 201, body, audit: batch === undefined ? ids : { ...ids, batch_id: batch } };
 }
 
-/** Another gateway was asked for the same at the same time. */
+/** Another gateway has created codes under the same idempotency_id at the same time. */
 async function takenMeanwhile({ store }: ConsoleParts, id: string): Promise<AdminRefusal> {
   const stands = await store.getCode(id);
-  if (stands === undefined) throw new Error("codes are in the way that are not there");
+  if (stands === undefined) throw new Error("the store reports existing codes that cannot be read");
   return codesExist(stands);
 }
 
 const DAY_MS = 86_400_000;
 
-/** The first instant after a day. @throws AdminRefusal 400 for no day of the calendar, or one that is over. */
+/** The first instant after a day. @throws AdminRefusal 400 for a day that does not exist or is over */
 function endOfDay(day: string, nowMs: number): number {
   const startMs = startOfDay(day);
-  if (startMs === undefined) throw malformed("redeem_by", "a day of the calendar", "Check the date.");
+  if (startMs === undefined) throw malformed("redeem_by", "a day that exists", "Check the date.");
   const endMs = startMs + DAY_MS;
   if (endMs > nowMs) return endMs;
-  throw malformed("redeem_by", "today or a day to come", "Leave it out for codes without a last day.");
+  throw malformed("redeem_by", "today or a later day", "Leave it out for codes without a last day.");
 }
 
-/** Once more when the outcome is unknown: the store takes the same codes twice without harm. */
+/** Runs the work again if the outcome is unknown: the store accepts the same codes twice without harm. */
 async function twice<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -277,8 +275,8 @@ function codesExist({ id, card, createdAtMs }: Code): AdminRefusal {
   return new AdminRefusal(
     409,
     "codes_exist",
-    `Codes of the card \`${card}\` were made under this idempotency_id at ${made}, from \`${id}\` on; their text was shown then, and never again.`,
-    `If their text was lost, void those of that instant (${COMMAND} code void ID), then make others under another id. To find them: ${COMMAND} code list`,
+    `Codes of the card \`${card}\` were created under this idempotency_id at ${made}, starting with \`${id}\`; their text was shown only then.`,
+    `If their text was lost, void the codes of that instant (${COMMAND} code void ID), then create others under another id. To find them: ${COMMAND} code list`,
   );
 }
 

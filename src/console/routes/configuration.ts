@@ -1,4 +1,4 @@
-/** `GET /admin/v1/configuration`: the settings in force, and why the last reload that was refused was. */
+/** `GET /admin/v1/configuration`: the settings in force, and the reasons why the last refused reload was refused. */
 import { Secret } from "../../values/secret.ts";
 import { ConfigurationShape } from "../answers/live.ts";
 import type { SettingsInForce } from "../reloads.ts";
@@ -32,10 +32,10 @@ export function configurationRoutes({ configuration }: ConsoleParts & Configured
   ];
 }
 
-/** Texts longer than this are certificates. */
+/** Longer texts are certificates. */
 const TEXT_CHARS_MAX = 512;
 
-/** Settings as JSON: secrets as `***`, without what is not set. */
+/** Settings as JSON: secrets as `***`, without unset ones. */
 function plain(value: unknown): unknown {
   if (value instanceof Secret) return String(value);
   if (Array.isArray(value)) return value.map(plain);
@@ -44,7 +44,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]));
 }
 
-/** Addresses may have somebody's password in them. */
+/** Masks credentials in URLs. */
 function shown(text: string): string {
   if (text.length > TEXT_CHARS_MAX) return `${text.slice(0, 27)}… (${text.length} characters)`;
   return text.replace(/\/\/[^/@\s]+@/g, "//***@");

@@ -1,6 +1,6 @@
 /**
- * A route of the admin API as a value: where it is, what it takes, what it does. Knows no HTTP framework; `app.ts`
- * hangs the routes on one, after the schemas have judged the input.
+ * A route of the admin API as a value: its path, its input, its handler. Independent of the HTTP framework; `app.ts`
+ * adds the routes to one and validates the input with the schemas.
  */
 
 import type { Store } from "../../store/contract.ts";
@@ -13,81 +13,84 @@ import type { Static, TSchema } from "../vocabulary.ts";
 /** What routes work with. */
 export interface ConsoleParts {
   readonly store: Store;
-  /** The catalog of this instant; a reload replaces it. */
+  /** The current catalog; a reload replaces it. */
   readonly catalog: () => Catalog;
   readonly random: RandomBytes;
   readonly clock: Clock;
-  /** The codes that accounts could not redeem: one for all who take codes, as each would let as many be tried. */
+  /**
+   * Counts codes that accounts could not redeem. Shared by all routes that redeem codes; otherwise each would have its
+   * own limit.
+   */
   readonly codeGuesses: CodeGuesses;
   /** Called for every code that an account could not redeem. */
   readonly onCodeFailure?: (failure: CodeFailure) => void;
 }
 
-/** A guess, or an honest mistake; only the count can show which. */
+/** A guess or an honest mistake; only the count can tell. */
 export interface CodeFailure {
   /** The account's id. */
   readonly account: string;
-  /** `failed`: the code was looked up in vain. `blocked`: it was not even looked up. */
+  /** `failed`: the code was looked up without success. `blocked`: it was not looked up. */
   readonly outcome: "failed" | "blocked";
   /** Whether the account is blocked from this failure on. */
   readonly blocksNow: boolean;
 }
 
-/** What is asked, in the form that the route's schemas describe. */
+/** The input, in the form that the route's schemas describe. */
 export interface RouteInput<P, Q, B> {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
 }
 
-/** An answer of form B. */
+/** An answer with a body of form B. */
 export interface ConsoleAnswer<B = unknown> {
   readonly status: 200 | 201;
   readonly body: B;
-  /** True when this write had been made before and changed nothing now. */
+  /** True if an earlier request had already made this write, so that this one changed nothing. */
   readonly repeated?: boolean;
-  /** Facts for the audit line that only the answer knows, such as the id of a new key. Never a secret. */
+  /** Facts for the audit line that only the handler knows, such as the id of a new key. Never a secret. */
   readonly audit?: AuditFacts;
 }
 
 /** Facts of an audit line: names, ids and amounts, never a key or a token. */
 export type AuditFacts = Readonly<Record<string, string>>;
 
-/** What makes a route a write: its audit line, and how to repeat it. */
+/** What a write needs in addition: its audit line, and how to repeat it. */
 interface WriteFacts<I> {
-  /** What is done, noun and verb: `account.create`. */
+  /** The action, noun and verb: `account.create`. */
   readonly what: string;
-  /** The account's name or key's id that it is done to. */
+  /** The account's name or the key's id. */
   readonly target: (input: I) => string;
   readonly facts?: (input: I) => AuditFacts;
-  /** The remedy when the store did not answer: whether the same request may be sent again. */
+  /** The remedy if the store did not answer: whether the same request may be sent again. */
   readonly whenUnknown: string;
 }
 
-/** The forms of good answers, by status. */
+/** The forms of successful answers, by status. */
 type Answers = Readonly<Record<number, TSchema>>;
 
-/** What the OpenAPI document says of a route beside what it takes. */
+/** The part of a route's OpenAPI description that is not its input. */
 export interface RouteWords<A extends Answers = Answers> {
-  /** Unique; what generated clients call it. */
+  /** Unique; the name of the operation in generated clients. */
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
   readonly answers: A;
-  /** Refusals of its own: status, and the codes with what they say. */
+  /** The route's own refusals: status, and the codes with explanations. */
   readonly refusals?: Readonly<Record<number, string>>;
 }
 
 interface RouteSpec<P, Q, B, A extends Answers = Answers> extends RouteWords<A> {
   readonly method: "GET" | "POST" | "PUT";
-  /** Below `/admin/v1`. */
+  /** The path below `/admin/v1`. */
   readonly path: string;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
 }
 
-/** A route with the types of its input forgotten. */
+/** A route without the types of its input. */
 export interface ConsoleRoute extends RouteSpec<TSchema, TSchema, TSchema> {
   readonly write?: WriteFacts<RouteInput<unknown, unknown, unknown>>;
   readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<ConsoleAnswer>;
@@ -95,12 +98,11 @@ export interface ConsoleRoute extends RouteSpec<TSchema, TSchema, TSchema> {
 
 type TypedInput<P extends TSchema, Q extends TSchema, B extends TSchema> = RouteInput<Static<P>, Static<Q>, Static<B>>;
 
-/** What a route with these forms may answer. */
+/** The answers that a route with these forms may return. */
 type AnswerOf<A extends Answers> = ConsoleAnswer<Static<A[keyof A & number]>>;
 
 /**
- * Declares a route; what the handler takes and answers has the types of the schemas. Input that no schema describes is
- * `unknown`.
+ * Declares a route. The handler's input and answer have the types of the schemas; input without a schema is `unknown`.
  * Handlers throw Refusal (an answer), StoreError (503), or anything else (a defect, 500).
  */
 export function route<
@@ -114,6 +116,6 @@ export function route<
     readonly handle: (input: TypedInput<P, Q, B>) => Promise<AnswerOf<A>>;
   },
 ): ConsoleRoute {
-  // The one place where the schemas' verdict becomes a type: `app.ts` calls `handle` with validated input only.
+  // The only place where validated input gets its type: `app.ts` calls `handle` only with validated input.
   return spec as unknown as ConsoleRoute;
 }

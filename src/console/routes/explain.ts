@@ -1,4 +1,6 @@
-/** `POST /admin/v1/explain`: what would become of a request of any key. How that is found out is the caller's to bring. */
+/**
+ * `POST /admin/v1/explain`: explains what would happen to a request with any key. The caller provides the explanation.
+ */
 import type { Protocol } from "../../values/protocol.ts";
 import { type ExplanationAnswer, ExplanationShape, type OwnExplanationAnswer } from "../answers/explanation.ts";
 import { noSuchKey } from "../refusal.ts";
@@ -15,12 +17,12 @@ export const Explanation = Type.Object(
       minLength: 1,
       maxLength: 512,
       description: "the name of a model, as a client would send it",
-      "x-remedy": "Name the model as the client types it.",
+      "x-remedy": "Use the model name that the client sends.",
     }),
     protocol: Type.String({
       pattern: "^(chat|messages|responses)$",
       description: "one of chat, messages, responses",
-      "x-remedy": "Name the protocol that the client speaks.",
+      "x-remedy": "Use the protocol that the client speaks.",
     }),
     max_tokens: Type.Optional(
       Type.Integer({
@@ -41,19 +43,19 @@ export const Explanation = Type.Object(
   closed,
 );
 
-/** A request that an operator wonders about. */
+/** A request to explain. */
 export interface ExplainAsk {
   readonly keyId: string;
   readonly model: string;
   readonly protocol: Protocol;
-  /** The client's own output limit; the model's default when undefined. */
+  /** The client's output limit; undefined: the model's default. */
   readonly maxTokens: number | undefined;
-  /** Size of the body; a short one when undefined. */
+  /** The size of the body; undefined: a short one. */
   readonly inputBytes: number | undefined;
 }
 
 export interface Explainer {
-  /** Finds out, changing nothing; undefined when there is no such key. Throws StoreError. */
+  /** Explains without changing anything; undefined if there is no such key. Throws StoreError. */
   readonly explain?: (ask: ExplainAsk) => Promise<ExplanationAnswer | undefined>;
 }
 

@@ -1,6 +1,4 @@
-/**
- * Money in and out by an operator's hand: top-ups, adjustments, and the ledger that shows them beside the charges.
- */
+/** Funds changed by an operator: top-ups and adjustments, and the ledger that lists them together with the charges. */
 import type { Store } from "../../store/contract.ts";
 import { accountId } from "../../store/names.ts";
 import { formatUsd, NANO_USD_MAX, parseUsd } from "../../values/money.ts";
@@ -15,7 +13,7 @@ import { AccountPath, closed, Instant, Name, type Static, Type, Usd, wholeNumber
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { linesOfRequest, PrintedRequestId, RequestQuery } from "./parts/request-lines.ts";
 
-/** Ledger lines on one page at most. */
+/** Maximum number of ledger lines per page. */
 export const LEDGER_PAGE_MAX = 1_000;
 
 const PaymentId = Type.String({
@@ -133,7 +131,7 @@ export function fundsRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
   ];
 }
 
-/** What one request was charged for, among however many lines. */
+/** The ledger lines of one request. */
 function requestRoute(parts: ConsoleParts): ConsoleRoute {
   return route({
     method: "GET",
@@ -171,7 +169,7 @@ async function linesOf(store: Store, name: string, query: Static<typeof LedgerQu
   return { account_id: accountId(tag), ...(await newestLines(store, tag, { before, limit, sinceMs }, showLedgerLine)) };
 }
 
-/** @throws AdminRefusal 400 for members that the other order has. */
+/** @throws AdminRefusal 400 for parameters of the other order */
 function assertOneOrder({ order, after, before, since }: Static<typeof LedgerQuery>): void {
   const isNewest = order === "newest";
   const [name] =
@@ -186,15 +184,19 @@ function readTopup(text: string): bigint {
   const amount = parseUsd(text);
   if (amount !== undefined && amount > 0n) return amount;
   const rule = `an amount above 0 and at most ${formatUsd(NANO_USD_MAX)}: digits, and up to nine decimals after a point`;
-  throw malformed("usd", rule, 'Write it like "10.00", without sign, blanks or exponent; to take money, adjust.');
+  throw malformed(
+    "usd",
+    rule,
+    'Write it like "10.00", without sign, spaces or exponent; to subtract, use an adjustment.',
+  );
 }
 
-/** The amount of an adjustment: either way, but not 0. @throws AdminRefusal 400 */
+/** The amount of an adjustment: positive or negative, but not 0. @throws AdminRefusal 400 */
 function readAdjustment(text: string): bigint {
   const amount = parseUsd(text, { signed: true });
   if (amount !== undefined && amount !== 0n) return amount;
-  const rule = `an amount other than 0, at most ${formatUsd(NANO_USD_MAX)} either way: digits, and up to nine decimals after a point`;
-  throw malformed("usd", rule, 'Write it like "-1.50" or "1.50", without blanks or exponent.');
+  const rule = `an amount other than 0, at most ${formatUsd(NANO_USD_MAX)} in either direction: digits, and up to nine decimals after a point`;
+  throw malformed("usd", rule, 'Write it like "-1.50" or "1.50", without spaces or exponent.');
 }
 
 async function credit(parts: ConsoleParts, name: string, movement: Movement): Promise<ConsoleAnswer<MovementAnswer>> {

@@ -1,4 +1,4 @@
-/** Sign-in links to the console: the operator makes one for an account's owner. */
+/** Sign-in links to the console, which an operator creates for an account's owner. */
 import { InvitationShape } from "../answers/session.ts";
 import { accountNamed } from "../named-accounts.ts";
 import { AdminRefusal } from "../refusal.ts";
@@ -6,9 +6,9 @@ import { makeLink } from "../sign-in/links.ts";
 import { AccountPath } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
-/** Where the owners' pages are, and how long a link to them opens. */
+/** Where the owners' pages are, and how long a link is valid. */
 export interface Inviter {
-  /** Undefined when there are no pages. */
+  /** Undefined if there are no pages. */
   readonly invitation?: { readonly lastsMs: number; readonly consoleUrl: () => string } | undefined;
 }
 

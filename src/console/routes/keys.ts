@@ -30,14 +30,14 @@ import {
 } from "../vocabulary.ts";
 import { type AuditFacts, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
-/** Keys on one page at most. */
+/** Maximum number of keys per page. */
 const KEYS_PAGE_MAX = 200;
 
 const Search = Type.String({
   minLength: 1,
   maxLength: 64,
   description: "part of the name, in any case, 1 to 64 characters",
-  "x-remedy": "Leave it out for all of them.",
+  "x-remedy": "Leave it out to list all keys.",
   examples: ["ali"],
 });
 
@@ -135,10 +135,10 @@ export function keyRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
         const key = await twice(() => store.createKey(account.tag, { ...record, expiresAtMs: ends }));
         if (key === undefined)
           throw (await store.getAccount(account.tag)) ? accountClosed(params.name) : noSuchAccount(params.name);
-        // Of two at the same time the store keeps one, and the other's text is nobody's key.
+        // If two requests ran at the same time, the store keeps one of the two values.
         const isOurs = once === undefined || (await store.readKey(account.tag, fresh.hash)) !== undefined;
         if (!isOurs) throw keyExists(key);
-        // The text goes out here and nowhere else.
+        // This is the only answer with the key.
         return { status: 201, body: { ...showKey(key, account.name), key: fresh.text }, audit: { key_id: key.id } };
       },
     }),
@@ -209,7 +209,7 @@ function showRoute({ store, clock }: ConsoleParts): ConsoleRoute {
   });
 }
 
-/** A new value for a key that stays what it is. */
+/** Gives a key a new value; everything else about it stays the same. */
 function rotateRoute({ store, random }: ConsoleParts): ConsoleRoute {
   return route({
     method: "POST",
@@ -246,7 +246,7 @@ function rotateRoute({ store, random }: ConsoleParts): ConsoleRoute {
   });
 }
 
-/** What may be changed of a key that is not revoked; each counts from its next request on. */
+/** Changes of a key that is not revoked, effective from its next request. */
 function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly ConsoleRoute[] {
   const answers = { 200: KeyShape };
   const refusals = { 404: "`unknown_key`.", 409: "`key_revoked`: a revoked key cannot be changed." };
@@ -345,7 +345,7 @@ function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly Console
   ];
 }
 
-/** @throws AdminRefusal 400 for no instant of the calendar, or one that is over. */
+/** @throws AdminRefusal 400 for an instant that does not exist or is over */
 function endOf(typed: string | null, clock: Pick<Clock, "wallMs">): number | "never" {
   if (typed === null) return "never";
   const endMs = readInstant("expires_at", typed);
@@ -359,15 +359,19 @@ function fits(key: Key, { search = "", group = key.group, status = key.status }:
   return key.group === group && key.status === status && key.name.toLowerCase().includes(search.toLowerCase());
 }
 
-/** Keys after the one that the cursor names, oldest first. @throws AdminRefusal 400 for the id of no key of the account. */
+/**
+ * Keys after the one that the cursor names, oldest first.
+ * @throws AdminRefusal 400 if no key of the account has this id
+ */
 function pageOf<K extends Key>(keys: readonly K[], cursor: string | undefined, limit: number): Page<K> {
   const from = cursor === undefined ? 0 : keys.findIndex(({ id }) => id === cursor) + 1;
-  if (cursor !== undefined && from === 0) throw malformed("cursor", "the `next` of an earlier page", "Begin anew.");
+  if (cursor !== undefined && from === 0)
+    throw malformed("cursor", "the `next` of an earlier page", "Leave it out for the first page.");
   const items = keys.slice(from, from + limit);
   return { items, next: from + limit < keys.length ? items.at(-1)?.id : undefined };
 }
 
-/** The key of this id. @throws AdminRefusal 404 */
+/** The key with this id. @throws AdminRefusal 404 */
 export async function keyNamed(store: Store, tag: AccountTag, id: string): Promise<ListedKey> {
   const key = await keyOf(store, tag, id);
   if (key === undefined) throw noSuchKey(id);
@@ -386,7 +390,7 @@ function keyExists({ id, group }: Key): AdminRefusal {
   return new AdminRefusal(
     409,
     "key_exists",
-    `The key \`${id}\` in the group \`${group}\` was made under this idempotency_id before; its text was shown then, and never again.`,
+    `The key \`${id}\` in the group \`${group}\` was already created under this idempotency_id; its text was shown only then.`,
     `If its text was lost, create another under another id, and revoke this one: ${COMMAND} key revoke ${id}`,
   );
 }
@@ -395,12 +399,12 @@ function tooManyValues(id: string): AdminRefusal {
   return new AdminRefusal(
     409,
     "too_many_values",
-    `The key \`${id}\` has ${KEY_VALUES_MAX} values that work.`,
-    "Wait until one of the old ones has ended, or create another key and revoke this one.",
+    `The key \`${id}\` has ${KEY_VALUES_MAX} values that still work.`,
+    "Wait until an old value has ended, or create another key and revoke this one.",
   );
 }
 
-/** Makes a key or a value of one, and once more when the outcome is unknown: the store takes the same hash twice without harm. */
+/** Runs the write again if the outcome is unknown: the store accepts the same hash twice without harm. */
 async function twice<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write();
@@ -418,12 +422,12 @@ export async function ownerOf(store: Store, keyId: string): Promise<Account> {
   return account;
 }
 
-/** 409: a revoked key stays as it is. */
+/** 409: a revoked key cannot be changed. */
 export function revoked(key: Key): AdminRefusal {
   return new AdminRefusal(
     409,
     "key_revoked",
-    `The key \`${key.id}\` is revoked, which is final; it stays as it is, in the group \`${key.group}\`.`,
+    `The key \`${key.id}\` is revoked permanently and was not changed; it is in the group \`${key.group}\`.`,
     "Create another key.",
   );
 }

@@ -1,6 +1,7 @@
 /**
- * `GET /admin/v1/ledger/verification`: accounts whose figures are compared with their ledger lines. An answer ends after
- * about a second, in the middle of an account if need be, and the next one goes on there, so that no ledger is too long.
+ * `GET /admin/v1/ledger/verification`: compares the figures of accounts with their ledger lines. An answer ends after
+ * about a second, in the middle of an account if necessary; the next one continues there, so that no ledger is too
+ * long.
  */
 import { setImmediate, setTimeout } from "node:timers/promises";
 import type { Store } from "../../store/contract.ts";
@@ -18,7 +19,7 @@ import { closed, Name, Place, type Static, Type, wholeNumber } from "../vocabula
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { type KeptAudit, KeptAudits } from "./parts/kept-audits.ts";
 
-/** Accounts that one page of a verification looks at, at most. */
+/** Maximum number of accounts per page of a verification. */
 const VERIFY_PAGE_MAX = 200;
 
 const VerifyQuery = Type.Object(
@@ -30,11 +31,11 @@ const VerifyQuery = Type.Object(
   closed,
 );
 
-/** After so long an answer ends, with what it has. */
+/** An answer ends after this time with its results so far. */
 export const ANSWER_MS = 1_000;
 /** The longest pause between two steps. */
 const PAUSE_MS_MAX = 10;
-/** Bytes of an audit's id: nobody else's is met by chance. */
+/** Bytes of an audit's id, enough that it cannot be guessed. */
 const ID_BYTES = 12;
 
 export function ledgerRoutes({ store, clock, random }: ConsoleParts): readonly ConsoleRoute[] {
@@ -57,11 +58,11 @@ export function ledgerRoutes({ store, clock, random }: ConsoleParts): readonly C
   ];
 }
 
-/** Where a verification goes on: after an account, or within the one after it. */
+/** Where a verification continues: after an account, or within the one after it. */
 interface VerificationCursor {
   /** The last account that was verified; empty before the first. */
   readonly after: string;
-  /** The audit that was left unfinished; empty without one. */
+  /** The id of the unfinished audit; empty without one. */
   readonly id: string;
 }
 
@@ -104,7 +105,7 @@ class LedgerVerifier {
     }
   }
 
-  /** The audit that was kept, or a new one of the next account; undefined after the last account. */
+  /** The kept audit, or a new one of the next account; undefined after the last account. */
   async #auditAt({ after, id }: VerificationCursor, name: string | undefined): Promise<KeptAudit | undefined> {
     const kept = id === "" ? undefined : this.#kept.take(id);
     if (kept && (name === undefined || kept.account.name === name)) return kept;
@@ -119,8 +120,8 @@ class LedgerVerifier {
   }
 
   /**
-   * Goes on until the end of the audit or of the answer; other requests are served between its steps. When the store
-   * does not answer the audit stays where it is, and the next request for it goes on from there.
+   * Continues until the end of the audit or of the answer; other requests are served between the steps. If the store
+   * does not answer, the audit keeps its position and the next request continues there.
    */
   async #drive(audit: KeptAudit, endMs: number, hasItems: boolean): Promise<AccountAudit | undefined> {
     for (;;) {
@@ -139,7 +140,7 @@ class LedgerVerifier {
   }
 }
 
-/** As long as a step took: the rest of the store's and the process's time is for requests. */
+/** Pauses for as long as the last step took, to leave the rest of the time for requests. */
 export async function pauseAfter(tookMs: number): Promise<void> {
   await (tookMs < 1 ? setImmediate() : setTimeout(Math.min(tookMs, PAUSE_MS_MAX)));
 }

@@ -1,4 +1,6 @@
-/** Limits of keys and accounts: a key's own, which its owner may set, the operator's caps of it, and an account's budgets. */
+/**
+ * Limits of keys and accounts: those that a key's owner sets, the operator's caps on them, and an account's budgets.
+ */
 
 import { LIMITS_CHARS_MAX } from "../../store/checks.ts";
 import { type BlockFault, blockFault } from "../../store/limits/address-bits.ts";
@@ -22,7 +24,7 @@ import { AccountPath, closed, KeyPath, type Static, type TSchema, Type, Usd } fr
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { keyNamed, ownerOf, revoked } from "./keys.ts";
 
-/** Models and addresses that a key's limits name at most. */
+/** Maximum number of models and of addresses in a key's limits. */
 const LISTED_MAX = 64;
 
 const noneOr = <S extends TSchema>(shape: S) => Type.Optional(Type.Union([shape, Type.Null()]));
@@ -128,8 +130,8 @@ const BUDGET_REFUSALS =
   "`limits_contradict`: a longer budget is below a shorter one. " +
   "`budget_too_small`: it is below the cost of the smallest request.";
 const KEY_REFUSALS =
-  "`limits_contradict`: a longer budget is below a shorter one, or the models are none of the key's group. " +
-  "`unknown_model`: the configuration has none of that name. " +
+  "`limits_contradict`: a longer budget is below a shorter one, or the key's group serves none of the models. " +
+  "`unknown_model`: the configuration has no model of that name. " +
   "`budget_too_small`: it is below the cost of the smallest request.";
 
 function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): ConsoleRoute {
@@ -139,14 +141,14 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
     path: `/keys/:id/${which}`,
     id: isCap ? "setKeyCaps" : "setKeyLimits",
     summary: isCap
-      ? "Cap the limits of a key: what its owner sets counts within them"
-      : "Set the limits of a key, from its next request on",
-    description: `${REPLACES} Of limits and caps the stricter one counts.`,
+      ? "Cap the limits of a key; the owner can only set stricter ones"
+      : "Set the limits of a key, effective from its next request",
+    description: `${REPLACES} The stricter of a limit and its cap applies.`,
     answers: { 200: KeyShape },
     refusals: {
       400: KEY_REFUSALS,
       404: "`unknown_key`.",
-      409: `\`key_revoked\`: a revoked key cannot be changed.${isCap ? "" : " `above_cap`: the operator has capped it below."}`,
+      409: `\`key_revoked\`: a revoked key cannot be changed.${isCap ? "" : " `above_cap`: it exceeds the operator's cap."}`,
     },
     params: KeyPath,
     body: NewKeyLimits,
@@ -173,7 +175,7 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
   });
 }
 
-/** What an audit line says: the figures, and how many models and addresses. */
+/** The facts of an audit line: the figures, and the numbers of models and addresses. */
 function factsOf(
   body: Static<typeof NewKeyLimits> | Static<typeof NewAccountLimits>,
 ): Readonly<Record<string, string>> {
@@ -186,7 +188,7 @@ function factsOf(
 
 type TypedBudgets = Partial<Readonly<Record<BudgetSpan, string | null>>>;
 
-/** @throws AdminRefusal 400 for a budget that is no amount above 0, or below a shorter one's */
+/** @throws AdminRefusal 400 for a budget that is not an amount above 0, or is below that of a shorter period */
 function readBudgets(typed: TypedBudgets | null | undefined): NonNullable<LimitSet["budgets"]> {
   const budgets: Partial<Record<BudgetSpan, NanoUsd>> = {};
   let shorter: BudgetSpan | undefined;
@@ -215,7 +217,7 @@ function readBudgets(typed: TypedBudgets | null | undefined): NonNullable<LimitS
 
 const BLOCK_RULE = "an address or a CIDR block such as 192.0.2.0/24 or 2001:db8::/32";
 
-/** By what is wrong; the address is not repeated, since anything may have been pasted in its place. */
+/** By fault. The address is not repeated, because anything may have been pasted in its place. */
 const BLOCK_REMEDIES: Readonly<Record<BlockFault, string>> = {
   address:
     "The part before the slash is not an IP address: write IPv4 as four numbers from 0 to 255 with dots, and IPv6 as groups of at most four hexadecimal digits with colons.",
@@ -252,9 +254,10 @@ const COPY_NAMES =
   "Copy names exactly from the catalog (GET /v1/models with the key); a name may end with * for any ending.";
 
 /**
- * @param added names that were not there before: one that the configuration has lost since stays, as whoever sets another limit did
- *   not ask for it
- * @throws AdminRefusal 400 for the first name that no model of the configuration has, with the nearest that the group serves
+ * @param added names that were not in the limits before. An old name that the configuration no longer has stays,
+ *   because the caller did not add it.
+ * @throws AdminRefusal 400 for the first name that matches no model of the configuration, with the nearest one that the
+ *   group serves
  */
 function assertModelsKnown(added: readonly string[], { models }: LimitSet, catalog: Catalog, groupName: string): void {
   const known = [...catalog.models.keys()];
@@ -270,13 +273,13 @@ function assertModelsKnown(added: readonly string[], { models }: LimitSet, catal
   );
 }
 
-/** The shortest request there is: a token in, and what admission takes for the least useful answer. */
+/** The shortest request: one token of input, and the least useful output that admission accepts. */
 const LEAST_REQUEST = { inputTokens: 1, outputTokens: 16 };
 
 /**
- * What the cheapest request costs that a key could make.
+ * The cost of the cheapest request that a key could make.
  * @param added models that the limits name for the first time
- * @throws AdminRefusal 400 where the limits leave no model of the groups, unless they did before
+ * @throws AdminRefusal 400 if the limits leave no model of the groups, unless they did so before
  */
 function leastCost(
   catalog: Catalog,
@@ -299,7 +302,7 @@ function leastCost(
   return costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n);
 }
 
-/** @throws AdminRefusal 400 for a budget that no request fits in */
+/** @throws AdminRefusal 400 for a budget that is below the cost of any request */
 function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
   for (const span of BUDGET_SPANS) {
     const budget = budgets[span];
@@ -314,8 +317,8 @@ function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
 }
 
 /**
- * A figure that was there before its cap stays: the cap counts all the same, and whoever sets another limit did not ask for it.
- * @throws AdminRefusal 409 for a figure above the operator's
+ * An old figure above its cap stays, because the cap applies anyway and the caller did not change it.
+ * @throws AdminRefusal 409 for a figure above the operator's cap
  */
 function assertWithin(limits: LimitSet, caps: LimitSet, before: LimitSet): void {
   const figures = ({ budgets = {}, requestsPerMinute, tokensPerMinute, concurrency }: LimitSet) => ({

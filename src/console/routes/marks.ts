@@ -1,7 +1,7 @@
 /**
- * `GET /admin/v1/ledger/marks`: settled marks that have no line, and accounts that no name leads to. The other half of a verification: an account leads to its
- * lines and these to their marks, but nothing leads to a mark without a line, so all keys of the store are gone through, in
- * answers of about a second.
+ * `GET /admin/v1/ledger/marks`: finds settled marks without a line, and accounts that no name leads to. This
+ * complements a verification, which starts at accounts and follows their lines to marks: nothing leads to a mark
+ * without a line, so all keys of the store are read, in answers of about a second.
  */
 import type { Store } from "../../store/contract.ts";
 import { auditMarks, type MarkFinding, type MarkProgress, type MarkSteps } from "../../store/ledger/audit.ts";
@@ -41,7 +41,7 @@ export function markRoutes({ store, clock, random }: ConsoleParts): readonly Con
 interface KeptMarks {
   readonly id: string;
   readonly tag: AccountTag | undefined;
-  /** Where the part that is under way began. */
+  /** Where the current part started. */
   readonly place: string | undefined;
   readonly steps: MarkSteps;
   progress: MarkProgress;
@@ -77,7 +77,7 @@ class MarkVerifier {
     return { id: auditId(this.#random), tag, place, steps, progress: { steps: 0 } };
   }
 
-  /** Goes on until the end of a part or of the answer; other requests are served between its steps. */
+  /** Continues until the end of a part or of the answer; other requests are served between the steps. */
   async #drive(audit: KeptMarks): Promise<MarkProgress> {
     const endMs = this.#clock.monotonicMs() + ANSWER_MS;
     for (;;) {
@@ -103,7 +103,7 @@ function readPlace(cursor: string | undefined): readonly [place: string | undefi
   if (cursor === undefined) return [undefined, ""];
   const [place = "?", id = ""] = readCursor(cursor, 2) ?? [];
   if (!/^(?:\d{1,5}:\d{1,20}(?::.{0,300})?)?$/.test(place)) {
-    throw malformed("cursor", "the `next` of an earlier page", "Leave it out to begin anew.");
+    throw malformed("cursor", "the `next` of an earlier page", "Leave it out to start again.");
   }
   return [place === "" ? undefined : place, id];
 }

@@ -1,6 +1,6 @@
 /**
- * Notices: what waits for their receiver, a test of it, another try, and below which balance an account has one. Delivery is
- * the caller's to bring.
+ * Notices: list those that wait, test the receiver, retry, and set the balance threshold of an account. The caller
+ * provides the delivery.
  */
 import { GATEWAY_OUTBOX, NOTICES_PAGE_MAX, type Outbox, waitingCount } from "../../store/notices.ts";
 import { formatUsd, NANO_USD_MAX, nanoUsd, parseUsd } from "../../values/money.ts";
@@ -14,10 +14,10 @@ import { AccountPath, closed, Type, Usd } from "../vocabulary.ts";
 import { AccountsQuery } from "./accounts.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
-/** `null`: as the configuration says. */
+/** `null`: the threshold of the configuration. */
 const NewThreshold = Type.Object({ below_usd: Type.Union([Usd, Type.Null()]) }, closed);
 
-/** How the delivery of one account goes at this gateway. */
+/** The state of an account's delivery at this gateway. */
 interface DeliveryState {
   readonly failures: number;
   readonly nextInMs: number;
@@ -26,12 +26,12 @@ interface DeliveryState {
 
 export interface NoticeSender {
   readonly notices?: {
-    /** Undefined: there is no receiver. */
+    /** Undefined without a receiver. */
     readonly status: () =>
       | { readonly receiver: string; readonly isLeader: boolean; readonly stopped: string | undefined }
       | undefined;
     readonly laneOf: (outbox: Outbox) => DeliveryState | undefined;
-    /** Sends a message that tells of nothing; undefined without a receiver. */
+    /** Sends a test notice; undefined without a receiver. */
     readonly test: () => Promise<
       | {
           readonly id: string;
@@ -42,7 +42,7 @@ export interface NoticeSender {
         }
       | undefined
     >;
-    /** Tries everything again now, at this gateway; false without a receiver. Rejects with StoreError. */
+    /** Retries everything now, at this gateway; false without a receiver. Rejects with StoreError. */
     readonly retry: () => Promise<boolean>;
   };
 }
@@ -193,13 +193,15 @@ function noReceiver(): AdminRefusal {
   );
 }
 
-/** What to look at when a test was not taken. */
+/** What to check when a test notice was not accepted. */
 function adviceOn({ outcome, status }: { readonly outcome: string; readonly status: number | undefined }): string {
-  if (outcome === "taken") return "The receiver took it. Whether it has verified the signature, its own log says.";
-  if (status === undefined) return "Look at the url of notices, and whether this machine can reach it.";
-  if (status === 401 || status === 403) return "Compare the secret of notices with the one that the receiver has.";
-  if (status === 404 || status === 405) return "Look at the path of the url of notices, and that it takes POST.";
-  if (status >= 300 && status < 400) return "Name the address that it redirects to as the url of notices.";
-  if (status === 410) return "The receiver wants no more notices; name another one, or let it take them again.";
-  return "Look at the receiver's own log: the signature is valid for five minutes, so compare the clocks, too.";
+  if (outcome === "taken") return "Check in the receiver's log that it verified the signature.";
+  if (status === undefined) return "Check the url in notices, and that this machine can reach it.";
+  if (status === 401 || status === 403) return "Check that the receiver has one of the secrets in notices.";
+  if (status === 404 || status === 405)
+    return "Check the path of the url in notices, and that the receiver accepts POST there.";
+  if (status >= 300 && status < 400) return "Set the url in notices to the address that it redirects to.";
+  if (status === 410)
+    return "The receiver wants no more notices. Set another url in notices, or make the receiver accept notices again.";
+  return "Check the receiver's log. A signature is valid for five minutes, so also compare the clocks.";
 }

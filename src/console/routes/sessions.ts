@@ -44,10 +44,10 @@ export function sessionRoutes({ store }: ConsoleParts): readonly ConsoleRoute[] 
       async handle({ params, body }) {
         const { tag, name } = await accountNamed(store, params.name);
         const kinds = body.passkeys === true ? ALL_WAYS : WITHOUT_PASSKEYS;
-        // As it was a moment before: what comes in between ends, too.
+        // Counted a moment before, so sessions that start in between are ended too but not counted.
         const all = await store.listSignIns(tag);
         const count = (kind: SignInKind) => (kinds.includes(kind) ? all.filter((one) => one.kind === kind).length : 0);
-        // At one instant: a session that was left would make a passkey, and a passkey begin a session.
+        // In one call: otherwise a remaining session could create a passkey, and a passkey could start a session.
         await store.dropSignIns(tag, ...kinds);
         const sessions = count("session");
         return {

@@ -1,7 +1,7 @@
 /**
- * `GET /admin/v1/store` and `POST /admin/v1/store/confirm`: whether the store is the one that it was, what differs, and
- * the operator's word that it is to be used as it is (docs/failure-model.md row B12). How that is found out is the
- * caller's to bring.
+ * `GET /admin/v1/store` and `POST /admin/v1/store/confirm`: whether the store has its history, what differs, and the
+ * operator's confirmation that it is to be used as it is (docs/failure-model.md row B12). The caller provides the
+ * state.
  */
 
 import { COMMAND } from "../../values/program/program.ts";
@@ -11,7 +11,7 @@ import type { StoreKeeper } from "../store-keeper.ts";
 import { closed, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
-/** An operator's word that the store is to be used as it is. */
+/** An operator's confirmation that the store is to be used as it is. */
 const StoreConfirmation = Type.Object(
   {
     confirm: Type.String({

@@ -1,20 +1,20 @@
-/** `GET /admin/v1/upstreams`: the state of each upstream. The gateway gives the states. */
+/** `GET /admin/v1/upstreams`: the state of each upstream, which the gateway provides. */
 import { type UpstreamAnswer, UpstreamList } from "../answers/answers.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
-/** One upstream at this instant. */
+/** The current state of one upstream. */
 export interface UpstreamState {
   readonly name: string;
   /** `probe`: its ejection is over, and the next request decides. */
   readonly standing: "healthy" | "probe" | "ejected";
-  /** Why it is not simply usable. */
+  /** Why it is not healthy. */
   readonly reason: string | undefined;
   /** Remaining ejection, in milliseconds. */
   readonly restMs: number;
   readonly inFlight: number;
   readonly maxConcurrency: number;
   readonly queued: number;
-  /** Models that it has asked us to leave alone (429), by their names there, and for how many milliseconds more. */
+  /** Models that it has rate-limited (429), by their names at the upstream, with the remaining milliseconds. */
   readonly limitedModels: ReadonlyMap<string, number>;
   /** Outcomes of attempts within its window, by kind. */
   readonly outcomes: Readonly<Record<string, number>>;
@@ -31,7 +31,7 @@ export function upstreamRoutes({ upstreams }: ConsoleParts & UpstreamWatcher): r
       method: "GET",
       path: "/upstreams",
       id: "listUpstreams",
-      summary: "State of each upstream at this process",
+      summary: "Show the state of each upstream at this process",
       answers: { 200: UpstreamList },
       async handle() {
         return { status: 200, body: { items: upstreams().map(showUpstream) } };

@@ -1,6 +1,6 @@
 /**
- * What accounts have spent, from the sums that are kept per day: never from the ledger's history. An answer ends after about
- * a second, in the middle of an account's days if need be: what the pages say of the same thing is added up.
+ * What accounts have spent, from their daily sums, never from ledger lines. An answer ends after about a second, in the
+ * middle of an account's days if necessary; the figures of all pages are to be added up.
  */
 
 import { setImmediate } from "node:timers/promises";
@@ -27,7 +27,7 @@ import { malformed, noSuchAccount } from "../refusal.ts";
 import { closed, Day, Name, Place, type Static, Type, USAGE_BY, type UsageBy, wholeNumber } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
-/** Accounts whose usage one page sums up, at most. */
+/** Maximum number of accounts per page. */
 const USAGE_PAGE_MAX = 200;
 
 const UpstreamName = Type.String({
@@ -71,7 +71,7 @@ const UpstreamUsageQuery = Type.Object(
 
 const UpstreamPath = Type.Object({ upstream: UpstreamName }, closed);
 
-/** After so long an answer ends, with what it has. */
+/** An answer ends after this time with its results so far. */
 const ANSWER_MS = 1_000;
 
 export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
@@ -82,7 +82,7 @@ export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       path: "/usage",
       id: "showUsage",
       summary:
-        "What was charged, what it cost and what was absorbed, per UTC day of the request, over a page of accounts",
+        "Show what was charged, what it cost and what was absorbed, per UTC day of the request, over a page of accounts",
       description:
         "An answer ends after about a second; continue with `next`, which may be in the middle of an account. Add up the figures " +
         "of all pages for the same account, group, model, key, day or upstream.",
@@ -105,7 +105,8 @@ export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       method: "GET",
       path: "/upstreams/:upstream/usage",
       id: "showUpstreamUsage",
-      summary: "What an upstream is expected to bill, per UTC day of the request and model, over a page of accounts",
+      summary:
+        "Show what an upstream is expected to bill, per UTC day of the request and model, over a page of accounts",
       description:
         "An answer ends after about a second; continue with `next`, which may be in the middle of an account. Add up the figures " +
         "of all pages for the same day and model. An unknown upstream has no items.",
@@ -131,7 +132,7 @@ export function usageRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
 
 type Totals = Map<string, UsageTotal>;
 
-/** Reads a step of an account's days and adds it up; gives where the next step begins. */
+/** Reads a step of an account's days and adds it to the totals; returns the cursor of the next step. */
 type StepReader = (account: AccountName, span: DaySpan, cursor: string | undefined) => Promise<string | undefined>;
 
 function readerOf(store: Store, by: UsageBy, totals: Totals): StepReader {
@@ -160,16 +161,16 @@ function upstreamReader(store: Store, upstream: string, totals: Totals): StepRea
   };
 }
 
-/** Where a listing goes on: after an account, and within the days of the one after it. */
+/** Where a list continues: after an account, and within the days of the one after it. */
 interface UsageCursor {
   readonly span: DaySpan;
-  /** The last account that was summed up; empty before the first. */
+  /** The last complete account; empty before the first. */
   readonly after: string;
-  /** Where its days go on; empty at their beginning. */
+  /** The cursor within the days of the next account; empty at their beginning. */
   readonly days: string;
 }
 
-/** The span is that of the first page, so that midnight does not move it. @throws Refusal 400 */
+/** The span of the first page is kept, so that midnight does not move it. @throws Refusal 400 */
 function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: Clock): UsageCursor {
   if (cursor !== undefined) {
     const [from, to, after, days] = readCursor(cursor, 4) ?? [];
@@ -186,7 +187,7 @@ function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: C
   return { span, after: "", days: "" };
 }
 
-/** @returns where the next page goes on; null after the last one. */
+/** @returns the cursor of the next page; null after the last one */
 async function usagePage(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   { span, after, days }: UsageCursor,

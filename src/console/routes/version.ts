@@ -1,9 +1,9 @@
-/** `GET /admin/v1/version`: the program that answers, and its configuration. */
+/** `GET /admin/v1/version`: the version of the program and of its configuration. */
 import { type VersionAnswer, VersionShape } from "../answers/answers.ts";
 import { type ConsoleRoute, route } from "./contract.ts";
 
 export interface Identity {
-  /** What runs, as of this instant: a reload counts the generation up. */
+  /** The running version; a reload increments the generation. */
   readonly running?: () => VersionAnswer;
 }
 
@@ -14,7 +14,7 @@ export function versionRoutes({ running }: Identity): readonly ConsoleRoute[] {
       method: "GET",
       path: "/version",
       id: "showVersion",
-      summary: "Version of the program that answers, and of its configuration",
+      summary: "Show the version of the program and of its configuration",
       answers: { 200: VersionShape },
       handle: async () => ({ status: 200, body: running() }),
     }),

@@ -1,4 +1,4 @@
-/** How often somebody may try to get in, and how often who is in may ask. Counted in this process, and bounded. */
+/** Limits sign-in attempts, and requests of signed-in owners. Counted in this process, with bounded memory. */
 import { isIP } from "node:net";
 import { type Bucket, drain, take, waitMs } from "../../store/buckets.ts";
 import { createRecent, type Recent } from "../../values/collections/recent.ts";
@@ -8,22 +8,22 @@ import { addressBucket } from "../../wire/address.ts";
 import { GuessBudget } from "../guess-budget.ts";
 import { AdminRefusal } from "../refusal.ts";
 
-/** Of an address, and only what failed: an office shares one. */
+/** Failed sign-ins of an address. Only failures count here, because an office shares one address. */
 const SIGN_IN_FAILURES = Object.freeze({ failuresPerMinute: 10, failuresPerDay: 200, namesMax: 10_000 });
-/** Of an address, whatever became of them. */
+/** Sign-in attempts, passkey challenges and redirects to a provider of an address, whatever their outcome. */
 const SIGN_INS_PER_MINUTE = 60;
-/** Of all addresses together: what a flood from many of them may cost. */
+/** The same of all addresses together, which bounds the cost of a flood from many addresses. */
 const ALL_SIGN_INS_PER_MINUTE = 1_200;
 /** Requests of one session. */
 export const SESSION_ASKS_PER_MINUTE = 600;
-/** Requests of all sessions of an account: it may have 32. */
+/** Requests of all sessions of an account; it may have 32. */
 export const ACCOUNT_ASKS_PER_MINUTE = 1_200;
 /**
- * In place of the address of who came through a front that named nobody: it is everybody's, so nobody is held back for what
- * another one does.
+ * Replaces the address of a client whose front forwards none. All such clients share it, so limits per address do not
+ * apply to it: nobody is blocked because of another client.
  */
 export const NO_ADDRESS = "unknown";
-/** Addresses or sessions remembered at once. */
+/** Maximum number of addresses or sessions in memory. */
 const NAMES_MAX = 10_000;
 const MS_PER_S = 1_000;
 
@@ -38,7 +38,11 @@ export class Attempts {
     this.#all = new Rates(clock, ALL_SIGN_INS_PER_MINUTE);
   }
 
-  /** Takes one attempt. @param address what is none is everybody's. @throws AdminRefusal 429 */
+  /**
+   * Takes one attempt.
+   * @param address anything else than an IP address counts only in the total
+   * @throws AdminRefusal 429
+   */
   take(address: string): void {
     const wait = (isIP(address) === 0 ? 0 : this.#waitOf(addressBucket(address))) || this.#all.take("all");
     if (wait > 0) throw tooMany("too_many_attempts", "There were too many attempts to sign in.", wait);
@@ -53,7 +57,7 @@ export class Attempts {
   }
 }
 
-/** What those who are in ask. */
+/** Rates of signed-in owners. */
 export class SessionRates {
   readonly #sessions: Rates;
   readonly #accounts: Rates;
@@ -63,13 +67,16 @@ export class SessionRates {
     this.#accounts = new Rates(clock, ACCOUNT_ASKS_PER_MINUTE);
   }
 
-  /** Before the store is asked whether the session still runs. @throws AdminRefusal 429 */
+  /** Called before the store is asked whether the session is still running. @throws AdminRefusal 429 */
   take(sessionId: string): void {
     const wait = this.#sessions.take(sessionId);
     if (wait > 0) throw tooMany("too_many_requests", "This session asks too often.", wait);
   }
 
-  /** Of a session that runs: whose session was ended holds the account's others back by nothing. @throws AdminRefusal 429 */
+  /**
+   * Called for a running session only: requests of ended sessions must not use up the account's rate.
+   * @throws AdminRefusal 429
+   */
   takeOfAccount(tag: AccountTag): void {
     const wait = this.#accounts.take(tag);
     if (wait > 0) throw tooMany("too_many_requests", "The sessions of this account ask too often.", wait);
@@ -87,7 +94,7 @@ class Rates {
     this.#buckets = createRecent({ max: NAMES_MAX, clock });
   }
 
-  /** Takes one. @returns 0, or milliseconds until there is one. */
+  /** Takes one. @returns 0, or the milliseconds until one is available */
   take(name: string): number {
     const nowMs = this.#clock.monotonicMs();
     const drained = drain(this.#buckets.get(name), this.#perMinute, nowMs);
@@ -97,7 +104,7 @@ class Rates {
   }
 }
 
-/** @param wait milliseconds until it may be asked again. */
+/** @param wait milliseconds until a retry */
 export function tooMany(code: string, message: string, wait: number): AdminRefusal {
   const seconds = Math.ceil(wait / MS_PER_S);
   return new AdminRefusal(429, code, message, `Wait ${seconds} s.`, { "retry-after": String(seconds) });

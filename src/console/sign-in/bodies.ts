@@ -1,29 +1,29 @@
-/** What browsers send to get in, and to change what lets them in. */
+/** Bodies that browsers send to sign in, and to change passkeys and sessions. */
 import { KeyName, Type } from "../vocabulary.ts";
 
 const closed = { additionalProperties: false } as const;
 
-/** What stands behind the `#` of a sign-in link. */
+/** The part after the `#` of a sign-in link. */
 export const LinkToken = Type.Object(
   {
     token: Type.String({
       pattern: "^[A-Za-z0-9._-]{1,200}$",
-      description: "what stands behind the # of a sign-in link",
-      "x-remedy": "Open the link as it was sent.",
+      description: "the part after the # of a sign-in link",
+      "x-remedy": "Open the complete link.",
     }),
   },
   closed,
 );
 
-const PAGE_S_OWN = "Load the page again, and let it ask the browser.";
+const PAGE_S_OWN = "Reload the page and try again.";
 
 const Sealed = Type.String({
   maxLength: 1_024,
-  description: "what the gateway gave with the question",
+  description: "the sealed value that the gateway sent with the challenge",
   "x-remedy": PAGE_S_OWN,
 });
 
-/** A browser's own answer (PublicKeyCredential.toJSON): what it has more is its own affair. */
+/** The browser's answer (PublicKeyCredential.toJSON). Additional members are ignored. */
 const Credential = Type.Object(
   {
     id: Type.String({
@@ -37,7 +37,7 @@ const Credential = Type.Object(
           Type.Unsafe<string | null>({
             type: ["string", "null"],
             maxLength: 128,
-            description: "whom the passkey names, in base64url",
+            description: "the user that the passkey names, in base64url",
             "x-remedy": PAGE_S_OWN,
           }),
         ),
@@ -45,14 +45,14 @@ const Credential = Type.Object(
       { description: "an object", "x-remedy": PAGE_S_OWN },
     ),
   },
-  { description: "what the browser's passkey answered", "x-remedy": PAGE_S_OWN },
+  { description: "the answer of the browser's passkey", "x-remedy": PAGE_S_OWN },
 );
 
 export const PasskeyAnswer = Type.Object({ sealed: Sealed, credential: Credential }, closed);
 export const NewPasskey = Type.Object({ sealed: Sealed, name: KeyName, credential: Credential }, closed);
 export const PasskeyName = Type.Object({ name: KeyName }, closed);
 
-/** Of a passkey or a session among what an account has. */
+/** The path of a passkey or a session. */
 export const SignInPath = Type.Object(
   {
     id: Type.String({
@@ -68,7 +68,7 @@ export const SignOutOrder = Type.Object(
   {
     passkeys: Type.Optional(
       Type.Boolean({
-        description: "whether the account's passkeys are removed, too, true or false",
+        description: "whether to remove the account's passkeys too, true or false",
         "x-remedy": "Leave it out to keep them.",
         examples: [true],
       }),

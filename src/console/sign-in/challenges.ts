@@ -1,6 +1,6 @@
 /**
- * What a passkey has to sign: made here, sealed for the browser to bring back, over after a few minutes, and counted once.
- * Nothing is kept of one that nobody has signed, so that asking for them costs no memory.
+ * Challenges that a passkey signs: created here, sealed for the browser to return, valid for a few minutes, and
+ * accepted once. Unsigned challenges are not stored, so that requests for them cost no memory.
  */
 
 import type { SignInOwner, SignIns } from "../../store/sign-ins.ts";
@@ -11,7 +11,7 @@ import { digestOf, type Sealer } from "./sessions.ts";
 
 const CHALLENGE_BYTES = 32;
 const SPENT_BY_BYTES = 9;
-/** How long somebody may look for their key. */
+/** The time that a person has to use their passkey. */
 export const CHALLENGE_MS = 5 * 60_000;
 
 interface ChallengeParts {
@@ -28,7 +28,7 @@ export class Challenges {
     this.#parts = parts;
   }
 
-  /** @param purpose what it is signed for: it opens for nothing else. */
+  /** @param purpose what it is signed for; it can be opened only for the same purpose */
   make(purpose: string): { readonly challenge: Uint8Array<ArrayBuffer>; readonly sealed: string } {
     const { sealer, clock, random } = this.#parts;
     const challenge = Uint8Array.from(random(CHALLENGE_BYTES));
@@ -36,7 +36,7 @@ export class Challenges {
     return { challenge, sealed: sealer.seal(Buffer.from(JSON.stringify(content)), contextOf(purpose)) };
   }
 
-  /** The challenge in base64url; undefined for what was not made here, was made for something else, or is over. */
+  /** The challenge in base64url; undefined if it was not created here, has another purpose, or has expired. */
   open(sealed: string, purpose: string): string | undefined {
     const opened = this.#parts.sealer.open(sealed, contextOf(purpose));
     if (opened === undefined) return undefined;
@@ -48,13 +48,13 @@ export class Challenges {
   }
 
   /**
-   * Uses up a text that must count once, for whoever has proved to be that account.
-   * @returns whether this was the first time.
-   * @throws AdminRefusal 429, when so many were used up lately that no more can be told apart
+   * Uses up a text that must be accepted only once, for an account that the caller has proved to own.
+   * @returns whether this was the first time
+   * @throws AdminRefusal 429 if so many were used up lately that the store cannot record more
    */
   async spend(tag: SignInOwner, text: string, lastsMs = CHALLENGE_MS): Promise<boolean> {
     const { store, random } = this.#parts;
-    // By which the store knows this call from all others that spend the same.
+    // Identifies this call in the store, among all others that use up the same text.
     const data = JSON.stringify({ by: Buffer.from(random(SPENT_BY_BYTES)).toString("base64url") });
     const record = { kind: "spent", id: digestOf(text), data, lastsMs, only: "new" } as const;
     const answer = await store.keepSignIn(tag, record);

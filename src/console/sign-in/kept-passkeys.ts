@@ -1,22 +1,22 @@
-/** Passkeys as the store keeps them: public keys, so that who reads them signs in by none. */
+/** Passkeys as the store keeps them: public keys, with which a reader of the store cannot sign in. */
 import type { SignInRecord } from "../../store/sign-ins.ts";
 import { digestOf } from "./sessions.ts";
 
 export interface KeptPasskey {
-  /** The credential's id in base64url, up to 1,364 characters: its digest is the record's id. */
+  /** The credential's id in base64url, up to 1,364 characters; the record's id is its digest. */
   readonly credential: string;
   /** The public key (COSE) in base64url. */
   readonly key: string;
-  /** How often it has signed, as it says; 0 for one that does not count. */
+  /** The passkey's signature counter; 0 if it does not count. */
   readonly counter: number;
-  /** Ways to reach it, for the browser's own use. */
+  /** Its transports, for the browser. */
   readonly transports: readonly string[];
-  /** Whether it may be on several devices. */
+  /** Whether it may be synced to several devices. */
   readonly synced: boolean;
-  /** What its owner calls it. */
+  /** Its display name. */
   readonly name: string;
   readonly addedAtMs: number;
-  /** When it last let its owner in. */
+  /** When it was last used to sign in. */
   readonly usedAtMs?: number | undefined;
 }
 
@@ -24,14 +24,14 @@ interface ListedPasskey extends KeptPasskey {
   readonly id: string;
 }
 
-/** Of the record that has the passkey. */
+/** The id of a passkey's record. */
 export const passkeyId = (credential: string): string => digestOf(credential);
 
 export function passkeyIn({ id, data }: SignInRecord): ListedPasskey {
   return { ...(JSON.parse(data) as KeptPasskey), id };
 }
 
-/** The passkeys among what an owner has, the oldest first. */
+/** The passkeys among an owner's records, oldest first. */
 export function passkeysOf(records: readonly SignInRecord[]): readonly ListedPasskey[] {
   const own = records.filter(({ kind }) => kind === "passkey").map(passkeyIn);
   return own.sort((a, b) => a.addedAtMs - b.addedAtMs);

@@ -1,4 +1,7 @@
-/** Sign-in links: made by an operator for one account, used once, soon over. The secret is behind the `#`, which no log sees. */
+/**
+ * Sign-in links: created by an operator for one account, valid once and for a short time. The secret is after the `#`,
+ * so it is in no log.
+ */
 import type { SignIns } from "../../store/sign-ins.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import { digestOf } from "./sessions.ts";
@@ -6,7 +9,7 @@ import { digestOf } from "./sessions.ts";
 const SECRET_BYTES = 24;
 const TOKEN = /^([0-9A-Za-z]{10})\.([A-Za-z0-9_-]{32})$/;
 
-/** Makes the secret part of a link. @throws StoreError */
+/** Creates a link's secret part. @throws StoreError */
 export async function makeLink(
   store: Pick<SignIns, "keepSignIn">,
   random: RandomBytes,
@@ -18,7 +21,10 @@ export async function makeLink(
   return `${tag}.${secret}`;
 }
 
-/** Whose link it is; undefined when it is none, was used, or is over. It is used up by this. @throws StoreError */
+/**
+ * The account of the link, which is used up by this call; undefined if it is invalid, was used, or has expired.
+ * @throws StoreError
+ */
 export async function useLink(store: Pick<SignIns, "takeSignIn">, token: string): Promise<AccountTag | undefined> {
   const [, tag, secret] = TOKEN.exec(token) ?? [];
   if (tag === undefined || secret === undefined) return undefined;

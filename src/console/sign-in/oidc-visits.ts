@@ -1,6 +1,6 @@
 /**
- * Visits to a provider of OpenID Connect: what a browser is sent there with, sealed in a cookie of its own, and what it comes
- * back with. Knows nothing of whose session begins then.
+ * Visits to an OpenID Connect provider: the state with which a browser is redirected, sealed in its own cookie, and the
+ * check of what it returns with. Independent of the session that follows.
  */
 import type { OidcSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
@@ -10,18 +10,18 @@ import type { ClaimFault } from "./claims.ts";
 import type { OidcFlow, OidcProvider } from "./oidc.ts";
 import type { Sealer } from "./sessions.ts";
 
-/** How long somebody may take at the provider. */
+/** The time that a person may take at the provider. */
 export const VISIT_MS = 10 * 60_000;
 
 interface VisitParts {
   readonly oidc: OidcSettings;
-  /** Where the provider sends people back to, below the origin of the pages. */
+  /** The path of the redirect URI, below the origin of the pages. */
   readonly path: string;
-  /** One for each listener, since ports share cookies. */
+  /** The name of the cookie. Different for each listener, because cookies are shared between ports. */
   readonly cookieName: string;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Takes reports, flat objects without secrets. */
+  /** Receives reports, flat objects without secrets. */
   readonly log: ConsoleLog;
 }
 
@@ -30,9 +30,9 @@ interface SealedFlow extends OidcFlow {
 }
 
 interface Visited {
-  /** What the provider says of who has come back. */
+  /** The provider's claims about the person. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** Of this visit: spent by whoever begins a session for it. */
+  /** Identifies this visit; the caller uses it up when a session starts. */
   readonly state: string;
 }
 
@@ -44,18 +44,22 @@ export class OidcVisits {
     this.#parts = parts;
   }
 
-  /** @param origin of the pages. @returns where to send the browser, and the `set-cookie` header. @throws AdminRefusal */
+  /**
+   * @param origin of the pages
+   * @returns the address to redirect to, and the `set-cookie` header
+   * @throws AdminRefusal
+   */
   async begin(origin: string): Promise<{ readonly location: string; readonly cookie: string }> {
     const { sealer, clock, cookieName, path } = this.#parts;
     const { location, flow } = await this.#telling((provider) => provider.begin(origin + path));
     const sealed: SealedFlow = { ...flow, until: clock.wallMs() + VISIT_MS };
     const value = sealer.seal(Buffer.from(JSON.stringify(sealed)), this.#context);
-    // Lax, since the browser comes back from another site.
+    // Lax, because the browser returns from another site.
     const cookie = `${cookieName}=${value}; Path=/; Max-Age=${VISIT_MS / 1_000}; HttpOnly; Secure; SameSite=Lax`;
     return { location, cookie };
   }
 
-  /** The visit that a browser has begun here; undefined when there is none, or it is over. */
+  /** The visit that the browser has started here; undefined if there is none, or it has expired. */
   begun(cookies: Readonly<Record<string, string | undefined>>): OidcFlow | undefined {
     const { sealer, clock, cookieName } = this.#parts;
     const opened = sealer.open(cookies[cookieName] ?? "", this.#context);
@@ -63,7 +67,11 @@ export class OidcVisits {
     return flow && flow.until > clock.wallMs() ? flow : undefined;
   }
 
-  /** @param target what the browser asks for when it is back, with its query. @throws AdminRefusal 401, 503 */
+  /**
+   * Completes a visit.
+   * @param target the path and query with which the browser has returned
+   * @throws AdminRefusal 401, 503
+   */
   async finish(target: string, flow: OidcFlow): Promise<Visited> {
     const { oidc } = this.#parts;
     const query = `?${target.split("?").slice(1).join("?")}`;
@@ -74,9 +82,9 @@ export class OidcVisits {
     return `console oidc ${this.#parts.cookieName}`;
   }
 
-  /** A failure of the provider in our words, and a line in the log that says what it was. @throws AdminRefusal */
+  /** Turns a failure of the provider into a refusal, and logs its reason. @throws AdminRefusal */
   async #telling<T>(work: (provider: OidcProvider) => Promise<T>): Promise<T> {
-    // Loaded when somebody comes this way.
+    // Loaded when it is first needed.
     const { OidcFailure, OidcProvider: Provider } = await import("./oidc.ts");
     this.#provider ??= new Provider(this.#parts.oidc);
     try {

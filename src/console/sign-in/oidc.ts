@@ -1,25 +1,28 @@
 /**
- * OpenID Connect: the code flow with PKCE, state and nonce. Knows nothing of whose session it begins. The only importer of
- * openid-client.
+ * OpenID Connect: the code flow with PKCE, state and nonce. Independent of the session that follows. The only importer
+ * of openid-client.
  */
 import * as client from "openid-client";
 import { codedFailure } from "../../values/program/error-text.ts";
 import type { OidcSettings } from "../../values/settings.ts";
 
-/** What one visit to the provider must come back with: sealed, and in the visitor's browser only. */
+/** What a visit to the provider must return with. It is sealed, and only the visitor's browser has it. */
 export interface OidcFlow {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-  /** Where the provider sends people back to. */
+  /** The redirect URI. */
   readonly redirect: string;
 }
 
-/** Why nobody is known. `unreachable`: the provider gave no answer; `refused`: it or we refuse what came back. */
+/**
+ * Why the person was not identified. `unreachable`: the provider did not answer; `refused`: the provider refused, or
+ * its answer was not accepted.
+ */
 export class OidcFailure extends Error {
   override readonly name = "OidcFailure";
   readonly kind: "unreachable" | "refused";
-  /** A word of the protocol or of the package, or the system's code, for the log; never what was sent. */
+  /** An error code of the protocol, the package or the system, for the log; never data that was sent. */
   readonly word: string;
 
   constructor(kind: OidcFailure["kind"], word: string) {
@@ -33,20 +36,23 @@ type Claims = Readonly<Record<string, unknown>>;
 
 const SCOPE = "openid profile email";
 const TIMEOUT_S = 10;
-/** Of one answer, unpacked; what providers say, keys and their certificates included, is some ten thousand. */
+/**
+ * Maximum size of one answer after decompression. Typical answers, including keys with certificates, have some ten
+ * thousand bytes.
+ */
 const ANSWER_BYTES_MAX = 1_048_576;
 
 export class OidcProvider {
   readonly #settings: OidcSettings;
   #found: Promise<client.Configuration> | undefined;
-  /** Requests to the provider so far. */
+  /** Number of requests to the provider so far. */
   #asks = 0;
 
   constructor(settings: OidcSettings) {
     this.#settings = settings;
   }
 
-  /** Where to send a browser, and what it must come back with. @throws OidcFailure */
+  /** The address to redirect a browser to, and what it must return with. @throws OidcFailure */
   async begin(redirect: string): Promise<{ readonly location: string; readonly flow: OidcFlow }> {
     const config = await this.#discovered();
     const flow = {
@@ -69,7 +75,11 @@ export class OidcProvider {
     return { location: location.href, flow };
   }
 
-  /** What the provider says of who has come back: the claims of the ID token, or of the userinfo where it lacks `claim`. @throws OidcFailure */
+  /**
+   * The claims about the person who has returned: those of the ID token, or of the userinfo if the ID token lacks
+   * `claim`.
+   * @throws OidcFailure
+   */
   async finish(query: string, { redirect, state, nonce, verifier }: OidcFlow, claim: string): Promise<Claims> {
     const config = await this.#discovered();
     const asksBefore = this.#asks;
@@ -91,7 +101,7 @@ export class OidcProvider {
     return this.#asking(() => client.fetchUserInfo(config, tokens.access_token, claims.sub));
   }
 
-  /** What the provider says of itself, asked for once; after a failure again. */
+  /** The provider's metadata, cached; requested again after a failure. */
   #discovered(): Promise<client.Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings;
     const isPlain = new URL(issuer).protocol === "http:";
@@ -109,9 +119,9 @@ export class OidcProvider {
   }
 
   /**
-   * Every failure of the package as one of ours. What the provider has said of itself may be what is wrong, and is not kept.
-   * @param isOfVisit whether it is what the browser came back with that is wrong: anybody can come back with anything, and must
-   * not have the provider asked anew each time.
+   * Turns every failure of the package into an OidcFailure. It also drops the cached metadata, which may be the cause.
+   * @param isOfVisit whether the failure is caused by what the browser returned with. Then the metadata stays: anyone
+   *   can return with anything, and must not cause a new request to the provider each time.
    */
   async #asking<T>(work: () => Promise<T>, isOfVisit = (_failure: OidcFailure) => false): Promise<T> {
     try {
@@ -124,7 +134,10 @@ export class OidcProvider {
   }
 }
 
-/** The package reads answers to their end: what has none would fill the memory for as long as it may take. @throws OidcFailure */
+/**
+ * The package reads answers completely, so an endless one would fill the memory until the timeout.
+ * @throws OidcFailure
+ */
 async function boundedFetch(...[url, options]: Parameters<client.CustomFetch>): Promise<Response> {
   const answer = await fetch(url, options);
   if (answer.body === null) return answer;
@@ -139,7 +152,7 @@ async function boundedFetch(...[url, options]: Parameters<client.CustomFetch>): 
   return new Response(Buffer.concat(chunks), { status, statusText, headers });
 }
 
-/** As the provider wants it: by the header where it may, else in the form. */
+/** The client authentication that the provider supports: by header if possible, otherwise in the form. */
 function authentication(secret: string): client.ClientAuth {
   const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
   return (server, ...rest) => {
@@ -157,7 +170,7 @@ function failureOf(error: unknown): OidcFailure {
   } = error as { error?: unknown; code?: unknown; name?: unknown; cause?: unknown };
   if (cause instanceof OidcFailure) return cause;
   const word = [said, code, name].find((one) => typeof one === "string" && WORD.test(one)) as string | undefined;
-  // What fetch throws is a TypeError, whatever has happened.
+  // fetch throws a TypeError for every kind of failure.
   if (name === "TypeError") return new OidcFailure("unreachable", systemCodeOf(error) ?? word ?? "unknown");
   const isSilence = name === "TimeoutError" || code === "OAUTH_TIMEOUT" || isServerFault(error);
   return new OidcFailure(isSilence ? "unreachable" : "refused", word ?? "unknown");
@@ -170,7 +183,7 @@ function systemCodeOf(error: unknown): string | undefined {
   return typeof code === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(code) ? code : undefined;
 }
 
-/** A status above 499 where there should have been an answer. */
+/** Whether the provider answered with a status of 500 or above. */
 function isServerFault(error: unknown): boolean {
   const { status, cause } = error as { status?: unknown; cause?: { status?: unknown } };
   return [status, cause?.status].some((one) => typeof one === "number" && one >= 500);

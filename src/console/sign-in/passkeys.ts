@@ -1,4 +1,7 @@
-/** Passkeys (WebAuthn Level 3): what a browser is asked, and whether its answer holds. The only importer of its package. */
+/**
+ * Passkeys (WebAuthn Level 3): options for browsers, and the verification of their answers. The only importer of its
+ * package.
+ */
 import {
   type AuthenticationResponseJSON,
   generateAuthenticationOptions,
@@ -13,12 +16,15 @@ import { CHALLENGE_MS } from "./challenges.ts";
 import type { KeptPasskey } from "./kept-passkeys.ts";
 import type { PageSite } from "./site.ts";
 
-/** EdDSA, ES256, RS256 (RFC 9053 and 8812): what authenticators have. */
+/** EdDSA, ES256, RS256 (RFC 9053 and 8812): the algorithms of common authenticators. */
 const ALGORITHMS = [-8, -7, -257];
 
 type Challenge = Uint8Array<ArrayBuffer>;
 
-/** What a browser is asked to make a passkey by. @param user the account's tag, which the passkey names when it signs in. */
+/**
+ * The options with which a browser creates a passkey.
+ * @param user the account's tag, which the passkey returns at each sign-in
+ */
 export function creationOptions(
   { host }: PageSite,
   user: { readonly tag: string; readonly name: string },
@@ -34,7 +40,7 @@ export function creationOptions(
     timeout: CHALLENGE_MS,
     attestationType: "none",
     excludeCredentials: known.map(({ credential, transports }) => ({ id: credential, transports: [...transports] })),
-    // Found without a name being typed, and never by possession alone: it is the only proof.
+    // Discoverable, so that no name has to be typed; with user verification, because the passkey is the only proof.
     authenticatorSelection: { residentKey: "required", userVerification: "required" },
     supportedAlgorithmIDs: ALGORITHMS,
   });
@@ -42,7 +48,7 @@ export function creationOptions(
 
 type NewPasskey = Pick<KeptPasskey, "credential" | "key" | "counter" | "transports" | "synced">;
 
-/** What was made; undefined when the answer does not hold. @param challenge in base64url. */
+/** The new passkey; undefined if the answer is invalid. @param challenge in base64url */
 export async function checkCreation(
   site: PageSite,
   challenge: string,
@@ -61,7 +67,7 @@ export async function checkCreation(
   if (!checked?.verified) return undefined;
   const { credential, credentialDeviceType } = checked.registrationInfo;
   if (credential.publicKey.length > KEY_BYTES_MAX) return undefined;
-  // Whatever a browser sends in this member has passed: nobody has signed it.
+  // Not signed, so a browser can send anything in this member.
   const transports = arrayOf(credential.transports).filter(
     (one): one is string => typeof one === "string" && /^[a-z-]{1,20}$/.test(one),
   );
@@ -75,9 +81,9 @@ export async function checkCreation(
 }
 
 /**
- * The answer without what the authenticator says of its make (the attestation), for which nobody has asked, and which some say all
- * the same. The package would follow the certificates in it: it asks the address that one names for revoked ones, as soon as a
- * root that comes along has signed it. So whoever answers could have this process ask any address, and read without an end.
+ * Removes the attestation, which was not requested but which some authenticators send anyway. Otherwise the package
+ * would verify its certificates and, if they lead to a known root, request a revocation list from an address in them.
+ * So a client could make this process request any address, and read an endless answer.
  */
 function withoutAttestation({ response, ...said }: RegistrationResponseJSON): RegistrationResponseJSON {
   const authData = decodeAttestationObject(isoBase64URL.toBuffer(response.attestationObject)).get("authData");
@@ -90,17 +96,17 @@ function withoutAttestation({ response, ...said }: RegistrationResponseJSON): Re
 }
 
 const TRANSPORTS_MAX = 8;
-/** An RSA key of 8,192 bits has 1,040; no authenticator has a larger one, and a record of a sign-in is short. */
+/** A public RSA key of 8,192 bits has 1,040 bytes; no authenticator has a larger one. The limit keeps records short. */
 const KEY_BYTES_MAX = 1_280;
 
-/** What a browser is asked to sign in by: any passkey that it has for this host. */
+/** The options with which a browser signs in: with any passkey that it has for this host. */
 export function requestOptions({ host }: PageSite, challenge: Challenge): Promise<object> {
   return generateAuthenticationOptions({ rpID: host, challenge, timeout: CHALLENGE_MS, userVerification: "required" });
 }
 
 /**
- * The passkey's counter from now on; undefined when the answer does not hold: another site's, another challenge's, another
- * key's, or one of a copy, whose counter is not ahead of the one that is known.
+ * The passkey's new counter; undefined if the answer is invalid: from another site, for another challenge, by another
+ * key, or by a copy, whose counter is not above the known one.
  */
 export async function checkRequest(
   site: PageSite,
@@ -121,7 +127,7 @@ export async function checkRequest(
   return checked?.verified ? checked.authenticationInfo.newCounter : undefined;
 }
 
-/** The package throws at whatever a stranger has sent and is not as it must be. */
+/** The package throws on invalid input from clients. */
 async function holding<T>(check: () => Promise<T>): Promise<T | undefined> {
   try {
     return await check();

@@ -1,15 +1,15 @@
-/** Whether a browser asks for a page of this very gateway: what another site makes it send is refused. */
+/** Checks that a request comes from a page of this gateway and not from another site. */
 import type { IncomingHttpHeaders } from "node:http";
 import { AdminRefusal } from "../refusal.ts";
 
-/** Sent by the pages with each request: another site's page cannot, without being asked first (Fetch, CORS preflight). */
+/** The pages send it with each request. A page of another site cannot without permission (Fetch, CORS preflight). */
 const PAGE_HEADER = "x-tollgate-console";
 
 /**
- * For requests that a cookie lets in.
- * @param publicUrl another address that is this gateway's own.
- * @param otherwise what to do about a front through which the page's own requests look like another site's.
- * @throws AdminRefusal 403 when a browser says, or does not deny, that another site asks.
+ * For requests that a cookie authenticates.
+ * @param publicUrl another address of this gateway
+ * @param otherwise what to do about a front behind which the page's own requests look like those of another site
+ * @throws AdminRefusal 403 if the browser's headers show, or do not exclude, that another site sends the request
  */
 export function assertSameOrigin(headers: IncomingHttpHeaders, publicUrl: string | undefined, otherwise: string): void {
   const { origin, host, "sec-fetch-site": site } = headers;

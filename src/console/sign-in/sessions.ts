@@ -1,6 +1,6 @@
 /**
- * Who has signed in: a sealed cookie names a session that the store has, so that it ends when its record does. What the
- * cookie holds is worth nothing without the record, and the record nothing without the cookie.
+ * Sessions: a sealed cookie names a record in the store, and the session ends when the record does. The cookie is
+ * worthless without the record, and the record without the cookie.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -8,28 +8,28 @@ import type { SignInOwner, SignInPlace, SignInRecord, SignIns } from "../../stor
 import type { RandomBytes } from "../../values/key.ts";
 import type { Clock } from "../../values/time.ts";
 
-/** Seals what a browser carries; `open` gives undefined for what was not sealed in this context. */
+/** Seals values that a browser carries; `open` returns undefined for a value that was not sealed in this context. */
 export interface Sealer {
   seal(content: Uint8Array, context: string): string;
   open(envelope: string, context: string): Uint8Array | undefined;
 }
 
-/** By what somebody has shown who they are. */
+/** The sign-in methods. */
 export type SignInWay = "link" | "passkey" | "oidc" | "front" | "token";
 
 export interface Session {
   readonly owner: SignInOwner;
-  /** Of its record: no secret. */
+  /** The id of its record; not a secret. */
   readonly id: string;
   readonly way: SignInWay;
   /** Milliseconds since the epoch. */
   readonly endsAtMs: number;
 }
 
-/** Where a session was begun, for its owner to know it by. */
+/** Where a session was started, so that its owner can recognize it. */
 interface SignInFrom {
   readonly from: string;
-  /** What the browser calls itself; what it likes. */
+  /** The browser's user agent; it can be any text. */
   readonly agent: string;
 }
 
@@ -48,12 +48,12 @@ interface SessionParts {
   readonly random: RandomBytes;
   /** How long a session lasts. */
   readonly lastsMs: number;
-  /** Of the cookie: one for each listener, since ports share cookies. */
+  /** The name of the cookie. Different for each listener, because cookies are shared between ports. */
   readonly cookieName: string;
 }
 
 const SECRET_BYTES = 24;
-/** Of what a browser calls itself. */
+/** Maximum length of a stored user agent. */
 const AGENT_CHARS_MAX = 200;
 const NOWHERE: SignInFrom = { from: "", agent: "" };
 const CONTEXT = "console session";
@@ -66,17 +66,21 @@ export class Sessions {
   }
 
   /**
-   * Begins a session.
-   * @returns the `set-cookie` header that lets a browser in.
-   * @throws StoreError when the store does not answer; then nobody is signed in.
+   * Starts a session.
+   * @returns the `set-cookie` header that signs the browser in
+   * @throws StoreError if the store does not answer; then nobody is signed in
    */
   async begin(owner: SignInOwner, way: SignInWay, place?: SignInFrom): Promise<string> {
     const cookie = await this.#begin(owner, way, place);
-    assert.ok(cookie !== undefined, "a session was asked to be kept without a condition");
+    assert.ok(cookie !== undefined, "a session without a condition was not kept");
     return cookie;
   }
 
-  /** The same by a record of the owner; undefined where it was removed meanwhile, and nobody is signed in. @throws StoreError */
+  /**
+   * The same, on condition that a record of the owner still exists; undefined if it was removed in the meantime, and
+   * nobody is signed in.
+   * @throws StoreError
+   */
   beginBy(by: SignInPlace, owner: SignInOwner, way: SignInWay, place: SignInFrom): Promise<string | undefined> {
     return this.#begin(owner, way, place, by);
   }
@@ -102,13 +106,13 @@ export class Sessions {
     return cookie(cookieName, sealed, Math.floor(lastsMs / 1_000));
   }
 
-  /** The session that a cookie names; undefined when there is none, or it is over. @throws StoreError */
+  /** The session that a cookie names; undefined if there is none, or it has ended. @throws StoreError */
   async find(cookies: Readonly<Record<string, string | undefined>>): Promise<Session | undefined> {
     const named = this.named(cookies);
     return named && (await this.isRunning(named)) ? named : undefined;
   }
 
-  /** The session that a cookie names, before the store has been asked whether it still runs: it proves nothing yet. */
+  /** The session that a cookie names. The store is not asked whether it is still running, so it proves nothing yet. */
   named(cookies: Readonly<Record<string, string | undefined>>): Session | undefined {
     const { sealer, clock, cookieName } = this.#parts;
     const opened = sealer.open(cookies[cookieName] ?? "", CONTEXT);
@@ -122,19 +126,19 @@ export class Sessions {
     return until <= clock.wallMs() ? undefined : { owner, id: digestOf(secret), way, endsAtMs: until };
   }
 
-  /** Whether nobody has ended it. @throws StoreError */
+  /** Whether the session is still running. @throws StoreError */
   async isRunning({ owner, id }: Session): Promise<boolean> {
     return (await this.#parts.store.findSignIn(owner, "session", id)) !== undefined;
   }
 
-  /** Ends a session. @returns the `set-cookie` header that takes the cookie away. @throws StoreError */
+  /** Ends a session. @returns the `set-cookie` header that removes the cookie @throws StoreError */
   async end({ owner, id }: Session): Promise<string> {
     await this.#parts.store.dropSignIn(owner, "session", id);
     return cookie(this.#parts.cookieName, "", 0);
   }
 }
 
-/** The sessions among what an owner has, the newest first. */
+/** The sessions among an owner's records, newest first. */
 export function sessionsOf(records: readonly SignInRecord[]): readonly ListedSession[] {
   const own = records.filter(({ kind }) => kind === "session").toReversed();
   return own.map(({ id, data, createdAtMs, expiresAtMs = createdAtMs }) => {
@@ -143,12 +147,12 @@ export function sessionsOf(records: readonly SignInRecord[]): readonly ListedSes
   });
 }
 
-/** What a secret is kept as. */
+/** The form in which a secret is stored. */
 export function digestOf(secret: string): string {
   return createHash("sha256").update(secret).digest("base64url");
 }
 
-/** RFC 6265bis: the prefix holds it to this host and to encrypted connections, loopback aside. */
+/** RFC 6265bis: the prefix restricts the cookie to this host and to encrypted connections, except on loopback. */
 function cookie(name: string, value: string, maxAgeS: number): string {
   return `${name}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; Secure; SameSite=Lax`;
 }

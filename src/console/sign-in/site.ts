@@ -1,4 +1,4 @@
-/** Under what address a browser knows this gateway: what passkeys are bound to, and where a provider sends people back to. */
+/** The address under which a browser knows this gateway: passkeys are bound to it, and providers redirect to it. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { AdminRefusal } from "../refusal.ts";
@@ -6,22 +6,22 @@ import { AdminRefusal } from "../refusal.ts";
 export interface PageSite {
   /** Scheme, host and port. */
   readonly origin: string;
-  /** The host's name: what passkeys are bound to. */
+  /** The host name, to which passkeys are bound. */
   readonly host: string;
 }
 
 /**
- * The configured address; else the one that was asked, which `assertSameOrigin` has compared with the page's own.
- * @throws AdminRefusal 400 when the host that was asked is none.
+ * The configured address; otherwise that of the request, which `assertSameOrigin` has compared with the page's own.
+ * @throws AdminRefusal 400 if the requested host is invalid
  */
 export function siteOf({ origin, host }: IncomingHttpHeaders, publicUrl: string | undefined): PageSite {
   const asked = publicUrl ?? origin ?? `http://${host}`;
-  if (!URL.canParse(asked)) throw new AdminRefusal(400, "bad_host", "The Host header names no host.", "Send one.");
+  if (!URL.canParse(asked)) throw new AdminRefusal(400, "bad_host", "The Host header is invalid.", "Send one.");
   const url = new URL(asked);
   return { origin: url.origin, host: url.hostname };
 }
 
-/** @throws AdminRefusal 409 at an address without a name: browsers bind passkeys to names only. */
+/** @throws AdminRefusal 409 at an IP address: browsers bind passkeys only to names */
 export function assertNamed({ host }: PageSite): void {
   if (isIP(host.replace(/^\[|\]$/g, "")) === 0) return;
   throw new AdminRefusal(

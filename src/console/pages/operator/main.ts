@@ -1,4 +1,4 @@
-/** The operator's pages: who is in, and which page the address names. */
+/** The entry point of the operator's pages: sign-in, or the page that the address names. */
 import type { OperatorAnswer } from "../../answers/session.ts";
 import { AskRefused, ask, whenSignedOut } from "../parts/api.ts";
 import { useDeed } from "../parts/load.ts";
@@ -10,19 +10,19 @@ import { T } from "../texts/texts.ts";
 import { Accounts } from "./accounts/accounts.ts";
 import { Codes } from "./codes/codes.ts";
 import { Configuration } from "./configuration/configuration.ts";
-import { OperatorDoor } from "./door.ts";
 import { Explain } from "./explain/explain.ts";
 import { Notices } from "./notices/notices.ts";
 import { OperatorOverview } from "./overview/overview.ts";
 import { Reconcile } from "./reconcile/reconcile.ts";
 import { Records } from "./records/records.ts";
 import type { OperatorPageProps } from "./session.ts";
+import { OperatorSignIn } from "./sign-in.ts";
 import { StorePage } from "./store/store.ts";
 import { Upstreams } from "./upstreams/upstreams.ts";
 
 const TITLES = T.operator.titles;
 
-/** The pages, by the first segment of their address; the order is that of the menu. */
+/** The pages by the first segment of their address, in the order of the menu. */
 const PAGES: readonly {
   readonly at: string;
   readonly title: string;
@@ -58,9 +58,9 @@ function App(): VNode | null {
     void enter();
   }, []);
   if (refused)
-    return html`<main class="door"><${Problem} refused=${refused} retry=${() => location.reload()} /></main>`;
+    return html`<main class="sign-in"><${Problem} refused=${refused} retry=${() => location.reload()} /></main>`;
   if (session === undefined) return null;
-  if (session === "none") return html`<${OperatorDoor} onEntered=${() => void enter()} />`;
+  if (session === "none") return html`<${OperatorSignIn} onEntered=${() => void enter()} />`;
   const [at = ""] = place.path;
   const found = PAGES.find((page) => page.at === at);
   return html`<${Shell} ways=${PAGES} at=${at} who=${T.operator.you} onSignOut=${() => out.run()}>

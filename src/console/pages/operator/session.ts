@@ -1,4 +1,4 @@
-/** What all pages of the operator have. */
+/** The properties of all operator pages. */
 import type { OperatorAnswer } from "../../answers/session.ts";
 import type { PagePlace } from "../parts/router.ts";
 

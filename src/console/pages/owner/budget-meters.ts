@@ -1,4 +1,4 @@
-/** How much is left of budgets. */
+/** How much of each budget is left. */
 import type { OwnAccountAnswer } from "../../answers/own.ts";
 import { fromNow, usd } from "../parts/format.ts";
 import { Meter } from "../parts/meter.ts";

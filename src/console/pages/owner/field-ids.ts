@@ -1,6 +1,6 @@
-/** What a field gives to the input in it. */
+/** The ids that a field gives to its input. */
 export interface FieldIds {
   readonly id: string;
-  /** The element that says what is to be typed, and what is wrong. */
+  /** The element with the hint and the error. */
   readonly describedBy: string | undefined;
 }

@@ -1,4 +1,4 @@
-/** The keys of an account with their names, for pages that have ids of keys. */
+/** The keys of an account by id, for pages that show key names. */
 import type { ListedKeyAnswer } from "../../answers/answers.ts";
 import { ask } from "../parts/api.ts";
 import { useEffect, useState } from "../parts/view.ts";
@@ -10,7 +10,7 @@ interface KeysAnswer {
 
 export type KeyNames = ReadonlyMap<string, ListedKeyAnswer>;
 
-/** By their ids. Empty until they are there; a page is of use without them. */
+/** By id. Empty until loaded; a page is usable without them. */
 export function useKeyNames(account: string): KeyNames {
   const [keys, setKeys] = useState<KeyNames>(NONE);
   useEffect(() => {
@@ -24,7 +24,7 @@ export function useKeyNames(account: string): KeyNames {
   return keys;
 }
 
-/** Of an account with more keys the others are shown by their ids. */
+/** If an account has more keys, the others are shown by id. */
 const KEYS_MAX = 1_000;
 const NONE: KeyNames = new Map();
 

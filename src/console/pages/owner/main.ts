@@ -1,4 +1,4 @@
-/** The pages of owners: who is in, and which page the address names. */
+/** The entry point of the owners' pages: sign-in, or the page that the address names. */
 
 import type { SessionAnswer } from "../../answers/session.ts";
 import { AskRefused, ask, ROOT, whenSignedOut } from "../parts/api.ts";
@@ -10,16 +10,16 @@ import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 import { Access } from "./access/access.ts";
 import { Cards } from "./cards/cards.ts";
-import { Door } from "./door.ts";
 import { Help } from "./help/help.ts";
 import { Keys } from "./keys/keys.ts";
 import { Models } from "./models/models.ts";
 import { Overview } from "./overview/overview.ts";
 import type { PageProps } from "./session.ts";
+import { SignIn } from "./sign-in.ts";
 import { TryIt } from "./try/try.ts";
 import { Usage } from "./usage/usage.ts";
 
-/** The pages, by the first segment of their address; the order is that of the menu. */
+/** The pages by the first segment of their address, in the order of the menu. */
 const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
   { at: "", title: T.owner.overview.title, Page: Overview },
   { at: "keys", title: T.owner.keys.title, Page: Keys },
@@ -35,7 +35,7 @@ function App(): VNode | null {
   const place = usePlace();
   const [session, setSession] = useState<SessionAnswer | "none" | undefined>(undefined);
   const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
-  const isDoor = place.path[0] === "sign-in";
+  const isSignIn = place.path[0] === "sign-in";
   const enter = () =>
     ask<SessionAnswer>("/session").then(setSession, (error: unknown) => {
       if (error instanceof AskRefused && error.status === 401) setSession("none");
@@ -49,14 +49,15 @@ function App(): VNode | null {
     whenSignedOut(() => setSession("none"));
     void enter();
   }, []);
-  if (refused) return html`<div class="door"><${Problem} refused=${refused} retry=${() => location.reload()} /></div>`;
+  if (refused)
+    return html`<div class="sign-in"><${Problem} refused=${refused} retry=${() => location.reload()} /></div>`;
   if (session === undefined) return null;
   const entered = () => {
-    // Whose session had ended goes on with the page that they were on.
-    if (isDoor) go(hrefOf([]), true);
+    // If a session had ended, the owner returns to the page where that happened.
+    if (isSignIn) go(hrefOf([]), true);
     void enter();
   };
-  if (session === "none" || (isDoor && location.hash !== "")) return html`<${Door} onEntered=${entered} />`;
+  if (session === "none" || (isSignIn && location.hash !== "")) return html`<${SignIn} onEntered=${entered} />`;
   const [at = ""] = place.path;
   const found = PAGES.find((page) => page.at === at);
   return html`<${Shell} ways=${PAGES} at=${at} who=${session.account} onSignOut=${() => out.run()}>

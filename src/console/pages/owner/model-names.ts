@@ -1,8 +1,8 @@
-/** The catalog, for pages that let one choose a model. */
+/** The catalog, for pages with a choice of models. */
 import type { OwnModelAnswer, OwnModelsAnswer } from "../../answers/own-usage.ts";
 import { useAnswer } from "../parts/load.ts";
 
-/** The models; none until they are there. */
+/** The models; empty until they are loaded. */
 export function useModels(): readonly OwnModelAnswer[] {
   return useAnswer<OwnModelsAnswer>("/models").data?.items ?? NONE;
 }

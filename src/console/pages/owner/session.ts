@@ -1,4 +1,4 @@
-/** Who has signed in, for all pages of owners. */
+/** The properties of all owner pages. */
 import type { SessionAnswer } from "../../answers/session.ts";
 import type { PagePlace } from "../parts/router.ts";
 

@@ -1,10 +1,13 @@
-/** What the pages ask of their gateway. Amounts come and go as text: a number of a browser is not exact. */
+/**
+ * Requests of the pages to their gateway. Amounts are text in both directions, because numbers in a browser are not
+ * exact.
+ */
 
-/** Why something was not done, in the gateway's own words. */
+/** Why a request failed, in the gateway's words. */
 export class AskRefused extends Error {
   override readonly name = "AskRefused";
   readonly status: number;
-  /** What programs match on; `unreachable` when no answer came. */
+  /** A code for programs; `unreachable` if no answer arrived. */
   readonly code: string;
   /** What can be done about it. */
   readonly remedy: string;
@@ -17,10 +20,10 @@ export class AskRefused extends Error {
   }
 }
 
-/** Where this set of pages is, without a slash at the end. */
+/** The path of this set of pages, without a slash at the end. */
 export const ROOT = document.documentElement.dataset.root ?? "";
 
-/** Called when the gateway says that nobody is signed in any more. */
+/** Registers a function that is called when the gateway reports that the session has ended. */
 let onSignedOut = () => {};
 export function whenSignedOut(call: () => void): void {
   onSignedOut = call;
@@ -30,13 +33,13 @@ interface AskOptions {
   readonly method?: "GET" | "POST" | "PUT";
   readonly body?: object | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Whether it is to arrive although the page is being left. */
+  /** Whether the request must arrive although the page is being left. */
   readonly keepalive?: boolean;
 }
 
 /**
- * Asks the gateway.
- * @param path of the API, with its query; each name in it encoded by `encodeURIComponent`.
+ * Sends a request to the gateway.
+ * @param path of the API, with its query; each name in it encoded by `encodeURIComponent`
  * @throws AskRefused
  */
 export async function ask<T>(
@@ -66,7 +69,7 @@ interface Errors {
   readonly error?: { readonly code?: string; readonly message?: string; readonly remedy?: string };
 }
 
-/** An operator's pages ask the admin API itself. */
+/** An operator's pages call the admin API itself. */
 const API = document.documentElement.dataset.api ?? `${ROOT}/api`;
 
 function readJson(text: string): unknown {
@@ -77,7 +80,9 @@ function readJson(text: string): unknown {
   }
 }
 
-/** For a write that must count once however often it is sent: made when a form is opened, not when it is sent. */
+/**
+ * An id for a write that must count once, however often it is sent. Created when a form is opened, not when it is sent.
+ */
 export function newOnceId(): string {
   return `web-${crypto.randomUUID()}`;
 }

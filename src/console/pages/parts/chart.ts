@@ -1,22 +1,22 @@
-/** Pictures of numbers over time: the only importer of uplot. What a picture shows is in a table beside it, too. */
+/** Charts of numbers over time: the only importer of uplot. A table next to each chart has the same numbers. */
 import uPlot, { type AlignedData, type Options } from "uplot";
 import { html, useEffect, useRef, type VNode } from "./view.ts";
 
 interface Series {
   readonly name: string;
-  /** A colour of the style sheet: `--chart-1`. */
+  /** A color of the style sheet: `--chart-1`. */
   readonly colour: string;
 }
 
 interface ChartProps {
-  /** What the picture shows, for those who do not see it. */
+  /** What the chart shows, for screen readers. */
   readonly label: string;
   /** Seconds since the epoch, then one list of values for each series. */
   readonly data: AlignedData;
   readonly series: readonly Series[];
   readonly isBars?: boolean;
   readonly heightPx?: number;
-  /** How a value is written at the axis. */
+  /** Formats a value at the axis. */
   readonly format?: (value: number) => string;
 }
 

@@ -1,17 +1,17 @@
-/** Tables for spreadsheets, safe to open: src/cli/output/csv.ts has the same rules for the command line. */
+/** CSV files that are safe to open in spreadsheets. src/cli/output/csv.ts has the same rules for the command line. */
 
 type Cell = string | number;
 
 const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
-/** What shows as nothing or as a blank. */
+/** Characters that are invisible or blank. */
 const UNSEEN = String.raw`[\p{White_Space}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\u2800]`;
-/** What begins a formula, in every width in which it is written. */
+/** Characters that start a formula, in all their widths. */
 const OPERATOR = String.raw`[=+\-@\u2212\u207A-\u207C\u208A-\u208C\uFE62\uFE63\uFE66\uFE6B\uFF0B\uFF0D\uFF1D\uFF20]`;
 const FORMULA = new RegExp(`^(?:[\\t\\r\\n\\0]|${UNSEEN}*${OPERATOR})`, "u");
-/** Programs that split at semicolons or tabs find cells inside of ours. */
+/** Programs that split at semicolons or tabs see additional cells within ours. */
 const FORMULA_INSIDE = new RegExp(`(\\r\\n|[;\\t\\r\\n])(?=(?:"|${UNSEEN})*${OPERATOR})`, "gu");
 
-/** RFC 4180. A text that a spreadsheet would take for a formula gets an apostrophe in front (CWE-1236). */
+/** RFC 4180. Text that a spreadsheet would interpret as a formula gets an apostrophe in front (CWE-1236). */
 export function csv(rows: readonly (readonly Cell[])[]): string {
   return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
@@ -27,9 +27,9 @@ function defused(text: string): string {
   return FORMULA.test(text) ? `'${inside}` : inside;
 }
 
-/** Gives a table to the browser as a file. */
+/** Saves a table as a file in the browser. */
 export function download(name: string, text: string): void {
-  // The mark at the beginning tells spreadsheets that it is UTF-8.
+  // The byte order mark makes spreadsheets read it as UTF-8.
   const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
   const link = document.createElement("a");
   link.href = address;

@@ -1,9 +1,12 @@
-/** Amounts, instants and counts as people read them. Amounts are texts of the gateway: they are cut, never computed with. */
+/**
+ * Amounts, instants and counts as people read them. Amounts are the gateway's texts: they are formatted, never computed
+ * with.
+ */
 import { T } from "../texts/texts.ts";
 
 /**
- * An amount in US dollars with as many digits as it has, two at the least.
- * @param text as the gateway writes it: `12.5`, `-0.000000001`.
+ * An amount in US dollars with all its digits, at least two after the point.
+ * @param text as the gateway writes it: `12.5`, `-0.000000001`
  */
 export function usd(text: string): string {
   const [whole = "0", fraction = ""] = text.split(".");
@@ -13,7 +16,7 @@ export function usd(text: string): string {
 
 const locale = () => document.documentElement.lang;
 
-/** Date and time of day in the reader's own zone. */
+/** Date and time in the reader's time zone. */
 export function instant(iso: string): string {
   return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso));
 }
@@ -30,15 +33,15 @@ const UNITS = [
 ] as const;
 
 /**
- * How far an instant is from now, in its largest unit: "in 3 days", "2 hours ago". From a day on it goes by the dates of the
- * reader's calendar, so that "tomorrow" is never two dates away.
+ * The distance of an instant from now, in its largest unit: "in 3 days", "2 hours ago". From a day on, it counts dates
+ * of the reader's calendar, so that "tomorrow" is never two dates away.
  */
 export function fromNow(iso: string, nowMs = Date.now()): string {
   const thenMs = Date.parse(iso);
   const seconds = Math.trunc((thenMs - nowMs) / 1_000);
   const [unit, size] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? ["second", 1];
   const distance = unit === "day" ? (midnightMs(thenMs) - midnightMs(nowMs)) / (size * 1_000) : seconds / size;
-  // A day on which the clocks are changed has 23 or 25 hours.
+  // A day on which the clocks change has 23 or 25 hours.
   const whole = unit === "day" ? Math.round(distance) : Math.trunc(distance);
   return new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(whole, unit);
 }

@@ -1,17 +1,17 @@
-/** What a page has loaded, is loading, or could not load. */
+/** Loading states: what a page has loaded, is loading, or could not load. */
 import { AskRefused, ask } from "./api.ts";
 import { useCallback, useEffect, useRef, useState } from "./view.ts";
 
 export interface AnswerState<T> {
-  /** The newest answer; stays while it is asked anew. */
+  /** The newest answer; it stays while it is loaded again. */
   readonly data: T | undefined;
   readonly refused: AskRefused | undefined;
   readonly isLoading: boolean;
-  /** Asks once more. */
+  /** Loads it again. */
   readonly reload: () => void;
 }
 
-/** Asks for `path` now, and whenever it changes. Undefined: nothing is asked. */
+/** Loads `path` now, and whenever it changes. Undefined: nothing is loaded. */
 export function useAnswer<T>(path: string | undefined): AnswerState<T> {
   const [state, setState] = useState<Omit<AnswerState<T>, "reload">>(EMPTY);
   const [turn, setTurn] = useState(0);
@@ -41,11 +41,11 @@ export interface Deed<A extends unknown[]> {
   readonly forget: () => void;
 }
 
-/** A write: while it runs a second click does nothing, and what failed stays to be read. */
+/** A write. While it runs, a second click does nothing; after a failure, the error stays visible. */
 export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>): Deed<A> {
   const [isRunning, setRunning] = useState(false);
   const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
-  // A state is a render late; two clicks of one moment must find the first one's mark.
+  // State updates arrive one render later, so two immediate clicks need a mark that is set at once.
   const busy = useRef(false);
   const newest = useRef(work);
   newest.current = work;
@@ -57,7 +57,7 @@ export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>
     try {
       await newest.current(...args);
     } catch (error) {
-      // Whoever leaves the page ends what it was asking for: nothing has failed.
+      // Leaving the page aborts its request, which is not a failure.
       if (!(error instanceof DOMException && error.name === "AbortError")) setRefused(asRefused(error));
     } finally {
       busy.current = false;
@@ -70,7 +70,7 @@ export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>
 
 function asRefused(error: unknown): AskRefused {
   if (error instanceof AskRefused) return error;
-  // A defect of the page: it is in the browser's own log, and the person is told that nothing is known.
+  // A defect of the page: it is in the browser's log, and the person sees that the outcome is unknown.
   console.error(error);
   return new AskRefused(0, "page_failed", String(error), "");
 }

@@ -1,16 +1,16 @@
-/** How much of something is left, as a bar beside the figures. */
+/** How much is left of something, as a bar next to the figures. */
 import { html, type VNode } from "./view.ts";
 
 interface MeterProps {
-  /** What the bar is of, for those who do not see it. */
+  /** What the bar shows, for screen readers. */
   readonly label: string;
-  /** Amounts as the gateway writes them. Read as numbers for the bar's length alone. */
+  /** Amounts as the gateway writes them. Converted to numbers only for the length of the bar. */
   readonly rest: string;
   readonly limit: string;
 }
 
 const PARTS = 1_000;
-/** Below it the bar warns. */
+/** Below this share the bar has a warning color. */
 const LITTLE = 0.2;
 
 export function Meter({ label, rest, limit }: MeterProps): VNode {

@@ -1,6 +1,6 @@
 /**
- * The id by which a write counts once. It is made when a form is opened, and outlives a reload of the page while nobody knows
- * whether what was sent has been done.
+ * The id by which a write counts once. It is created when a form is opened, and survives a reload of the page while the
+ * outcome of the write is unknown.
  */
 import { AskRefused, newOnceId } from "./api.ts";
 import { useRef } from "./view.ts";
@@ -10,12 +10,12 @@ const KEPT = "tollgate-once:";
 /** Runs a write with its id. @throws what `send` throws */
 export type OnceRunner = <A>(send: (id: string) => Promise<A>) => Promise<A>;
 
-/** Refusals that say what became of the one before: it was done. */
+/** Refusals which show that an earlier attempt succeeded. */
 const WAS_DONE: ReadonlySet<string> = new Set(["id_used", "key_exists", "codes_exist"]);
 
 /**
- * Whether an id is done with. A refusal is known to have changed nothing, but it says nothing of an earlier try whose answer was
- * lost. The same id stays good for the form as it is open.
+ * Whether an id is finished. A refusal changed nothing, but says nothing about an earlier attempt whose answer was
+ * lost. While the form stays open, the same id remains valid.
  */
 function isEnd(error: unknown, wasSent: boolean): boolean {
   if (!(error instanceof AskRefused) || error.status < 400 || error.status >= 500) return false;
@@ -24,11 +24,11 @@ function isEnd(error: unknown, wasSent: boolean): boolean {
 
 interface Once {
   readonly run: OnceRunner;
-  /** What is sent from now on is another write. */
+  /** Renews the id: later requests are another write. */
   readonly renew: () => void;
 }
 
-/** @param form names the form and what it is about, in every language alike: `topup alice`. */
+/** @param form identifies the form and its subject, independent of the language: `topup alice` */
 export function useOnce(form: string): Once {
   const id = useRef("");
   id.current ||= sessionStorage.getItem(KEPT + form) ?? newOnceId();

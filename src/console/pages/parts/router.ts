@@ -1,9 +1,9 @@
-/** Which page is shown: the address says it, so that links, the back button and a reload work as everywhere. */
+/** Shows the page that the address names, so that links, the back button and a reload work as usual. */
 import { ROOT } from "./api.ts";
 import { useEffect, useState } from "./view.ts";
 
 export interface PagePlace {
-  /** Below the pages' root, without slashes at its ends: `keys/key_123` is `["keys", "key_123"]`. */
+  /** Segments below the pages' root: `keys/key_123` is `["keys", "key_123"]`. */
   readonly path: readonly string[];
   readonly query: URLSearchParams;
 }
@@ -22,14 +22,16 @@ export function hrefOf(segments: readonly string[], query: Readonly<Record<strin
   return `${ROOT}/${segments.map(encodeURIComponent).join("/")}${search && `?${search}`}`;
 }
 
-/** Goes to a page. @param replace leaves no entry in the history. */
+/** Navigates to a page. @param replace leaves no entry in the history */
 export function go(href: string, replace = false): void {
   if (replace) history.replaceState(null, "", href);
   else history.pushState(null, "", href);
   dispatchEvent(new Event(MOVED));
 }
 
-/** The place, kept up to date. Clicks on links of these pages are taken here; everything else is the browser's. */
+/**
+ * The current place, kept up to date. Clicks on links to these pages are handled here; the browser handles all others.
+ */
 export function usePlace(): PagePlace {
   const [place, setPlace] = useState(placeNow);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What is around each page: the name, the ways to the pages, language and sign-out. */
+/** The frame of each page: name, menu, language and sign-out. */
 import { chooseLanguage, LANGUAGE_NAMES, type Language, languageNow, T } from "../texts/texts.ts";
 import { hrefOf } from "./router.ts";
 import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
@@ -27,7 +27,7 @@ export function Shell({ ways, at, who, onSignOut, children }: ShellProps): VNode
     setOpen(false);
   }, [title]);
   const burger = useRef<HTMLButtonElement>(null);
-  // Whoever closes the menu by the keyboard is not left among what is hidden by then.
+  // Closing the menu by keyboard must not leave the focus on an element that is hidden.
   const closeByKey = ({ key }: KeyboardEvent) => {
     if (key !== "Escape" || !isOpen) return;
     setOpen(false);

@@ -6,5 +6,5 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 export type { ComponentChildren, VNode };
 export { render, useCallback, useEffect, useMemo, useRef, useState };
 
-/** Markup as a tagged template. What is put into it is text, never markup. */
+/** Markup as a tagged template. Inserted values are text, never markup. */
 export const html = htm.bind(h) as (strings: TemplateStringsArray, ...values: unknown[]) => VNode;

@@ -1,16 +1,16 @@
-/** The pieces that all pages are made of: each works with the keyboard, and says what it is to a screen reader. */
+/** The building blocks of all pages. Each works with the keyboard and has labels for screen readers. */
 import { T } from "../texts/texts.ts";
 import type { AskRefused } from "./api.ts";
 import type { AnswerState, Deed } from "./load.ts";
 import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
 
-/** What went wrong and what to do, as the gateway says it. */
+/** What went wrong and what to do, in the gateway's words. */
 export function Problem({ refused, retry }: { refused: AskRefused | undefined; retry?: () => void }): VNode | null {
   if (!refused) return null;
   const isSilent = refused.code === "unreachable";
   const [own, ownRemedy] = T.common.refusals[refused.code] ?? [];
   const message = isSilent ? T.common.unreachable : (own ?? (refused.message || T.common.failed));
-  // What a language has no whole sentence for is said in the gateway's own words.
+  // If a language has no complete translation of a refusal, the gateway's words are shown.
   const said = own ? (ownRemedy ?? `${refused.message} ${refused.remedy}`) : refused.remedy;
   const remedy = isSilent ? T.common.unreachableRemedy : said;
   return html`<div class="problem" role="alert">
@@ -20,11 +20,11 @@ export function Problem({ refused, retry }: { refused: AskRefused | undefined; r
   </div>`;
 }
 
-/** The gateway's words mark names of members and commands as Markdown does. */
+/** Renders names of members and commands, which the gateway's texts mark with backticks. */
 const withNames = (words: string) =>
   words.split(/`([^`]+)`/).map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 
-/** Shows what was loaded; before that that it is coming, and why it did not come. */
+/** Shows what was loaded; before that, a loading state or the error. */
 export function Awaited<A>({
   loaded,
   children,
@@ -40,7 +40,7 @@ export function Awaited<A>({
 }
 
 interface ButtonProps {
-  /** What it does when pressed; a submit button of its form when left out. */
+  /** What happens when it is pressed; if omitted, it submits its form. */
   readonly onClick?: (() => void) | undefined;
   readonly isRunning?: boolean;
   readonly kind?: "main" | "quiet" | "danger";
@@ -67,7 +67,7 @@ export function Button({
   >${isRunning ? T.common.working : children}</button>`;
 }
 
-/** Puts a text on the clipboard and says that it is there. */
+/** Copies a text to the clipboard and confirms it. */
 export function CopyButton({ text, label }: { text: string; label?: string }): VNode {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
@@ -79,7 +79,7 @@ export function CopyButton({ text, label }: { text: string; label?: string }): V
   </button>`;
 }
 
-/** A text in full that is to be copied as it is. */
+/** A complete text to copy. */
 export function Code({ text, label }: { text: string; label: string }): VNode {
   return html`<figure class="code">
     <figcaption>${label}<${CopyButton} text=${text} /></figcaption>
@@ -91,14 +91,14 @@ interface FieldProps {
   readonly label: string;
   /** What is to be typed, and in which form. */
   readonly hint?: string | undefined;
-  /** What is wrong with what was typed. */
+  /** What is wrong with the input. */
   readonly wrong?: string | undefined;
   readonly children: (ids: { id: string; describedBy: string | undefined }) => ComponentChildren;
 }
 
 let fields = 0;
 
-/** One input with its label, its hint and what is wrong with it. */
+/** One input with its label, hint and error. */
 export function Field({ label, hint, wrong, children }: FieldProps): VNode {
   const [id] = useState(() => `field-${++fields}`);
   const describedBy = hint || wrong ? `${id}-hint` : undefined;
@@ -115,7 +115,7 @@ interface DialogProps {
   readonly children?: ComponentChildren;
 }
 
-/** In front of everything else until it is closed; Escape closes it. */
+/** A modal dialog; Escape closes it. */
 export function Dialog({ title, onClose, children }: DialogProps): VNode {
   const place = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -133,7 +133,7 @@ interface FormProps<A extends unknown[]> {
   readonly children?: ComponentChildren;
 }
 
-/** Fields that are sent together. What was refused is said below them; what was typed stays. */
+/** Fields that are sent together. A refusal is shown below them, and the input stays. */
 export function Form<A extends unknown[]>({ deed, onSubmit, children }: FormProps<A>): VNode {
   const submitted = (event: Event) => {
     event.preventDefault();
@@ -148,17 +148,17 @@ export function Form<A extends unknown[]>({ deed, onSubmit, children }: FormProp
 export interface TableColumn<R> {
   readonly title: string;
   readonly cell: (row: R) => ComponentChildren;
-  /** Numbers stand at the right. */
+  /** Numbers are right-aligned. */
   readonly isNumber?: boolean;
 }
 
 interface TableProps<R> {
-  /** What the table is of, for those who do not see what is around it. */
+  /** What the table contains, for screen readers. */
   readonly caption: string;
   readonly columns: readonly TableColumn<R>[];
   readonly rows: readonly R[];
   readonly keyOf: (row: R) => string;
-  /** Said in its place when there are no rows. */
+  /** Shown in place of the table if there are no rows. */
   readonly empty: string;
 }
 
@@ -178,7 +178,7 @@ export function Table<R>({ caption, columns, rows, keyOf, empty }: TableProps<R>
   </table></div>`;
 }
 
-/** A state in one word. */
+/** A state as one word. */
 export function Badge({
   kind,
   children,
@@ -189,7 +189,7 @@ export function Badge({
   return html`<span class=${`badge ${kind}`}>${children}</span>`;
 }
 
-/** One figure with what it is. */
+/** One figure with its title. */
 export function Figure({
   title,
   children,

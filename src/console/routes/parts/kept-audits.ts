@@ -1,14 +1,13 @@
 /**
- * Audits that an answer has left unfinished, for the next one to go on with. They are only a memory of work that was done:
- * one that is gone begins anew, and nothing else is different.
+ * Unfinished audits, kept for the next answer to continue them. If one is lost, it starts again; nothing else changes.
  */
 import type { AuditProgress, AuditSteps } from "../../../store/ledger/audit.ts";
 import type { AccountName } from "../../../store/records.ts";
 import type { Clock } from "../../../values/time.ts";
 
-/** Audits that are kept at most; the one that nobody has asked after for longest goes first. */
+/** Maximum number of audits; the one that was used least recently is dropped first. */
 const KEPT_MAX = 8;
-/** How long nobody may ask after an audit. */
+/** An audit is dropped when it was not used for this long. */
 const KEPT_MS = 120_000;
 
 /** An audit of one account. */
@@ -27,7 +26,7 @@ export class KeptAudits<T extends { readonly id: string }> {
     this.#clock = clock;
   }
 
-  /** Gives an audit to one answer; another one that asks for it meanwhile finds none. */
+  /** Takes an audit out for one answer; a concurrent request for it finds none. */
   take(id: string): T | undefined {
     this.#forget();
     const kept = this.#kept.get(id);

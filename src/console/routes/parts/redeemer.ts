@@ -1,4 +1,6 @@
-/** Redeeming a typed code for an account: guesses are counted, and an answer tells nothing of codes that others have. */
+/**
+ * Redeems a typed code for an account. Failures are counted, and answers reveal nothing about codes of other accounts.
+ */
 import type { Account, RedeemAnswer } from "../../../store/records.ts";
 import { type CodeHash, readCode } from "../../../values/code.ts";
 import { COMMAND } from "../../../values/program/program.ts";
@@ -7,7 +9,7 @@ import { showEntitlement } from "../../answers/present.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../../refusal.ts";
 import type { ConsoleAnswer, ConsoleParts } from "../contract.ts";
 
-/** Redemptions of all accounts. */
+/** Redeems codes for all accounts. */
 export class Redeemer {
   readonly #parts: ConsoleParts;
 
@@ -15,7 +17,7 @@ export class Redeemer {
     this.#parts = parts;
   }
 
-  /** @throws AdminRefusal that says no more of an unknown code than of another's. */
+  /** @throws AdminRefusal that is the same for an unknown code and for another account's */
   async redeem(account: Account, typed: string): Promise<ConsoleAnswer<RedemptionAnswer>> {
     const hash = readTyped(typed);
     return this.#parts.codeGuesses.inTurn(account.id, () => this.#redeem(account, hash));
@@ -53,7 +55,7 @@ function redeemed(
   return { status: repeated ? 200 : 201, body, repeated, audit: { code_id: code.id, card: code.card } };
 }
 
-/** @throws AdminRefusal 400 for what cannot be a code; nothing is looked up for it, so it is no guess. */
+/** @throws AdminRefusal 400 for text that cannot be a code; it is not looked up and does not count as a failure */
 function readTyped(typed: string): CodeHash {
   const hash = readCode(typed);
   if (hash === undefined) {
@@ -72,7 +74,7 @@ function readTyped(typed: string): CodeHash {
   );
 }
 
-/** One answer for codes that do not exist, that are void and that others have: a guess learns nothing. */
+/** One answer for codes that do not exist, are void or belong to another account, so that a guess reveals nothing. */
 function notRedeemable(): AdminRefusal {
   return new AdminRefusal(
     404,
@@ -82,13 +84,13 @@ function notRedeemable(): AdminRefusal {
   );
 }
 
-/** Said of real codes alone, of which nobody has anything any more. */
+/** For real codes that can no longer be redeemed. It can reveal this, because such a code has no value. */
 function noLongerRedeemable(): AdminRefusal {
   return new AdminRefusal(
     410,
     "expired_code",
     "The last day on which this code could be redeemed is over; nothing was changed.",
-    `Ask the seller for another one; operators can give the card: ${COMMAND} card gift ACCOUNT CARD --id ID`,
+    `Ask the seller for another code; operators can give the card: ${COMMAND} card gift ACCOUNT CARD --id ID`,
   );
 }
 

@@ -1,4 +1,6 @@
-/** The ledger lines of one request: looked for from the instant on that its id was issued, not from the first line. */
+/**
+ * Finds the ledger lines of one request, starting at the instant when its id was issued instead of at the first line.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { Store } from "../../../store/contract.ts";
 import type { LedgerLine } from "../../../store/records.ts";
@@ -19,11 +21,11 @@ export const RequestQuery = Type.Object(
   closed,
 );
 
-/** After so long an answer ends, with what it has. */
+/** An answer ends after this time with its results so far. */
 export const ANSWER_MS = 1_000;
 /** Lines that are read at a time: a few milliseconds of the process. */
 export const STEP_LINES = 100;
-/** How long after its request a line may be written: what an orphaned one waits for, and clocks that differ. */
+/** How long after its request a line may be written, including the wait for an orphaned request. */
 const SETTLES_WITHIN_MS = 3 * 86_400_000;
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
@@ -34,17 +36,17 @@ export interface LedgerParts {
 
 interface RequestLines {
   readonly id: RequestId;
-  /** All of the request's lines; undefined while they are still looked for. */
+  /** All lines of the request; undefined while the search is not finished. */
   readonly lines: readonly LedgerLine[] | undefined;
-  /** The `after` of the next answer, where this one has ended first. */
+  /** The `after` of the next answer, if this one ended before the search did. */
   readonly next: number | null;
 }
 
 /**
- * Looks for a request among the lines of an account, for about a second.
- * @param printed the request's id as its client has it.
- * @param after the `next` of an earlier answer.
- * @throws AdminRefusal 404 where no line is about it.
+ * Searches the lines of an account for a request, for about a second.
+ * @param printed the request's id as its client has it
+ * @param after the `next` of an earlier answer
+ * @throws AdminRefusal 404 if no line belongs to it
  */
 export async function linesOfRequest(
   { store, clock }: LedgerParts,
@@ -75,12 +77,12 @@ export async function linesOfRequest(
   }
 }
 
-/** Number of the newest line. */
+/** The number of the newest line. */
 export async function lineCount(store: LedgerParts["store"], tag: AccountTag): Promise<number> {
   return (await store.getAccount(tag))?.lines ?? 0;
 }
 
-/** Number of the first line that is not older than an instant; one above the last where all are. By halving. */
+/** The number of the first line at or after an instant, or one above the last line; found by binary search. */
 export async function seqFrom(
   store: LedgerParts["store"],
   tag: AccountTag,

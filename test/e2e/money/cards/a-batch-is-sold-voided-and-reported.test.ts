@@ -171,8 +171,8 @@ test("what cannot be is named, and no code is made", async (t) => {
   shop.setTime(NOON_MS);
   const good = { card: "day", count: 1, label: "fair", redeem_by: "2027-04-10" };
   const bad: readonly (readonly [changes: object, code: string, words: RegExp])[] = [
-    [{ redeem_by: "2027-04-09" }, "malformed", /`redeem_by` must be today or a day to come/],
-    [{ redeem_by: "2027-02-30" }, "malformed", /`redeem_by` must be a day of the calendar/],
+    [{ redeem_by: "2027-04-09" }, "malformed", /`redeem_by` must be today or a later day/],
+    [{ redeem_by: "2027-02-30" }, "malformed", /`redeem_by` must be a day that exists/],
     [{ redeem_by: "tomorrow" }, "malformed", /`redeem_by` must be a UTC day/],
     [{ redeem_by: null }, "malformed", /`redeem_by`/],
     [{ label: "x".repeat(129) }, "malformed", /`label` must be .* 1 to 128/],

@@ -68,7 +68,7 @@ test("a passkey is added, lets its owner in, is renamed and removed; then it ope
   await picture(page, "owner-access");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByText("You are not signed in.").waitFor();
-  await picture(page, "owner-door");
+  await picture(page, "owner-sign-in");
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await page.getByRole("heading", { name: "Access" }).waitFor();
   await page.getByText("this session").waitFor();
@@ -104,7 +104,7 @@ for (const [language, dark, width] of [
   ["en", false, 2000],
   ["zh-CN", true, 360],
 ] as const) {
-  test(`door and access have nothing serious for axe: ${language}, ${dark ? "dark" : "light"}, ${width} px`, async (t) => {
+  test(`sign-in and access have nothing serious for axe: ${language}, ${dark ? "dark" : "light"}, ${width} px`, async (t) => {
     const gateway = await start(t);
     const { name, tag } = await gateway.account();
     const { page, complaints } = await openWindow(t, { language, dark, width });
@@ -122,7 +122,7 @@ for (const [language, dark, width] of [
     };
     await page.goto(named(`${gateway.url}/console/`));
     await page.locator(".ways button").waitFor();
-    await look("door");
+    await look("sign-in");
     await page.goto(named(link));
     await page.reload();
     await page.locator("button.main").click();
@@ -179,7 +179,7 @@ test("a provider lets in whom it names, and the page says why it does not", asyn
   oidc.claims = { email: "nobody@example.com", email_verified: true };
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
   await page.getByText("There is no account with the name").waitFor();
-  await picture(page, "owner-door-refused");
+  await picture(page, "owner-sign-in-refused");
   oidc.claims = { email: "alice@example.com", email_verified: true };
   await page.getByRole("button", { name: "Sign in with Example login" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();

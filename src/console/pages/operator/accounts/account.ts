@@ -1,4 +1,4 @@
-/** One account: what it has, what can be done to it, its cards, its keys, its ledger. */
+/** The page of one account: its balance, actions, cards, keys and ledger. */
 import type { AccountWithCardsAnswer, ListedTimeCardAnswer } from "../../../answers/answers.ts";
 import { instant, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
@@ -22,7 +22,7 @@ interface AccountProps {
 
 export function AccountPage({ session, name }: AccountProps): VNode {
   const account = useAnswer<AccountWithCardsAnswer>(`/accounts/${encodeURIComponent(name)}`);
-  // The ledger is asked for anew when something was done that it may have a line of.
+  // The ledger is loaded again after each write, which may have added a line.
   const [turn, setTurn] = useState(0);
   const done = () => {
     account.reload();

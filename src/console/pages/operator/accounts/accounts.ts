@@ -1,4 +1,4 @@
-/** Accounts: all of them, or the one, or the key, that the address names. */
+/** Accounts: the list, or the account or key that the address names. */
 import type { AccountAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { usd } from "../../parts/format.ts";
@@ -38,7 +38,7 @@ function labelsOf({ labels }: AccountAnswer): string {
   return all.length === 0 ? "–" : all.join(", ");
 }
 
-/** What is searched for is in the address, so that the back button and a reload know it. */
+/** The search is part of the address, so that the back button and a reload restore it. */
 function AccountList({ session, place }: OperatorPageProps): VNode {
   const asked = (name: string) => place.query.get(name) ?? "";
   const query = new URLSearchParams(

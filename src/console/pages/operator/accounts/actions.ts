@@ -1,4 +1,4 @@
-/** What can be done to an account, each with a form of its own. */
+/** The actions on an account, each with its own form. */
 import type { AccountAnswer, MovementAnswer } from "../../../answers/answers.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { instant, usd } from "../../parts/format.ts";
@@ -42,7 +42,9 @@ export function AccountActions({ account, session, onDone }: ActionsProps): VNod
 
 type PartProps = ActionsProps & { readonly base: string };
 
-/** What moves money: each counts once, by the id of its form. From a closed account it is only paid out. */
+/**
+ * Actions that move money. Each counts once, by the id of its form. From a closed account, money can only be paid out.
+ */
 function Funds({ account, session, onDone, base }: PartProps): VNode {
   const move = (path: string) => async (typed: Typed, once: OnceRunner) => {
     const done = await once((id) => ask<MovementAnswer>(`${base}/${path}`, { method: "POST", body: { ...typed, id } }));
@@ -67,7 +69,7 @@ function Funds({ account, session, onDone, base }: PartProps): VNode {
     }`;
 }
 
-/** What an account is called, may, and is limited to. */
+/** The name, plan, labels and limits of an account. */
 function Terms({ account, session, onDone, base }: PartProps): VNode {
   const about = account.name;
   const put = (path: string, bodyOf: (typed: Typed) => object) => async (typed: Typed) => {
@@ -101,7 +103,7 @@ function Terms({ account, session, onDone, base }: PartProps): VNode {
       fields=${[{ name: "name", label: W.name, hint: W.nameHint, value: account.name }]} />`;
 }
 
-/** A link is shown once. */
+/** Creates a sign-in link, which is shown once. */
 async function invite(base: string): Promise<VNode> {
   const made = await ask<{ readonly link: string; readonly ends_at: string }>(`${base}/invitations`, {
     method: "POST",
@@ -114,7 +116,7 @@ const post = (path: string) => async () => {
   return undefined;
 };
 
-/** What is final is done to whom one has named. */
+/** Permanent actions require that the operator types the account's name. */
 function close(base: string, name: string) {
   return async (typed: Typed) => {
     if (typed.name !== name) throw new AskRefused(400, "not_the_name", A.notTheName, A.typeName);

@@ -1,4 +1,4 @@
-/** How much of the budgets of an account, or of a key, is used. */
+/** The use of the budgets of an account or a key. */
 import type { AccountWithCardsAnswer } from "../../../answers/answers.ts";
 import { instant, usd } from "../../parts/format.ts";
 import { html, type VNode } from "../../parts/view.ts";
@@ -17,7 +17,7 @@ const COLUMNS = [
   { title: W.resets, cell: (row: Use) => (row.resets_at === null ? T.common.never : instant(row.resets_at)) },
 ];
 
-/** Nothing at all where there are none. */
+/** Renders nothing if there are no budgets. */
 export function Budgets({ uses }: { uses: readonly Use[] }): VNode | null {
   if (uses.length === 0) return null;
   return html`<section><h2>${W.title}</h2>

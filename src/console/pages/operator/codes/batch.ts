@@ -1,4 +1,4 @@
-/** One batch: how many of its codes are redeemed, voided and left, and what was spent on them. */
+/** One batch: the numbers of redeemed, voided and unused codes, and what was spent on them. */
 import type { BatchReportShape, CodeAnswer } from "../../../answers/answers.ts";
 import type { Static } from "../../../vocabulary.ts";
 import { ask } from "../../parts/api.ts";

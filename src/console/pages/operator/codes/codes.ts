@@ -1,4 +1,4 @@
-/** Codes for time cards: batches of them, and one batch with what has become of its codes. */
+/** Codes for time cards: all batches, or one batch with the states of its codes. */
 import type { BatchAnswer, CodeAnswer, NewCodesAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { count, instant } from "../../parts/format.ts";
@@ -40,7 +40,7 @@ function Batches({ session }: Pick<OperatorPageProps, "session">): VNode {
   const make = async ({ card = "", count: wanted = "", label = "", day = "" }: Typed, once: OnceRunner) => {
     const body = (id: string) => ({
       card,
-      // What is no whole number is the gateway's to refuse, in its words.
+      // If it is not a whole number, the gateway refuses it with its own message.
       count: /^\d{1,6}$/.test(wanted) ? Number(wanted) : wanted,
       ...(label && { label }),
       ...(day && { redeem_by: day }),

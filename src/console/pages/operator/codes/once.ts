@@ -1,4 +1,4 @@
-/** Codes that were just made: to be kept as a file, or on paper, before they are gone. */
+/** Codes that were just created, to be saved or printed before they are gone. */
 import type { NewCodesAnswer } from "../../../answers/answers.ts";
 import { csv, download } from "../../parts/csv.ts";
 import { html, type VNode } from "../../parts/view.ts";

@@ -1,4 +1,4 @@
-/** Codes by their ids, and an end to each that nobody has redeemed. */
+/** A table of codes by id, with a button to void each unredeemed code. */
 import type { CodeAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { instant } from "../../parts/format.ts";
@@ -11,7 +11,7 @@ import { Write } from "../common/write.ts";
 
 const W = T.operator.codes;
 
-/** The account by its id, which the search takes as it does a name. */
+/** A link to the account by its id, which the search accepts like a name. */
 function Redeemer({ id }: { readonly id: string | null }): VNode | null {
   if (id === null) return null;
   return html`<a href=${hrefOf(["accounts"], { search: id })}>${id}</a>`;
@@ -22,7 +22,7 @@ interface CodeTableProps {
   readonly onDone: () => void;
 }
 
-/** Codes by their ids: what a code says is seen once, when it is made. */
+/** Codes by id. The code itself is shown once, when it is created. */
 export function CodeTable({ listing, onDone }: CodeTableProps): VNode {
   const voided = (id: string) => async () => {
     await ask(`/codes/${id}/void`, { method: "POST" });

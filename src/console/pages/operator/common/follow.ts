@@ -1,7 +1,7 @@
-/** What is asked again and again while the page is looked at. */
+/** Polling while the page is visible. */
 import { useEffect, useRef } from "../../parts/view.ts";
 
-/** Calls `look` every `ms` while the page is in sight. Undefined: never. */
+/** Calls `look` every `ms` while the page is visible. Undefined: never. */
 export function useEvery(ms: number | undefined, look: () => void): void {
   const newest = useRef(look);
   newest.current = look;

@@ -1,4 +1,4 @@
-/** Listings that come page by page. */
+/** Lists that are loaded page by page. */
 import { AskRefused, ask } from "../../parts/api.ts";
 import { html, useCallback, useEffect, useRef, useState, type VNode } from "../../parts/view.ts";
 import { Button, Problem, Table, type TableColumn } from "../../parts/widgets.ts";
@@ -14,15 +14,15 @@ export interface Listing<R> {
   readonly hasMore: boolean;
   readonly isLoading: boolean;
   readonly refused: AskRefused | undefined;
-  /** Loads the page behind those that are there. */
+  /** Loads the page after those already loaded. */
   readonly more: () => void;
-  /** Begins anew. */
+  /** Loads the first page again. */
   readonly reload: () => void;
 }
 
 /**
- * Loads the first page of `path`, and further ones when they are asked for.
- * @param cursor the parameter that names where a page begins.
+ * Loads the first page of `path`, and further pages on request.
+ * @param cursor the query parameter for the start of a page
  */
 export function usePages<R>(path: string | undefined, cursor = "cursor"): Listing<R> {
   const [rows, setRows] = useState<readonly R[]>([]);

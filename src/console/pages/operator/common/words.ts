@@ -1,10 +1,10 @@
-/** Figures and states as the operator's pages write them. */
+/** Figures and states as the operator's pages show them. */
 import { count, usd } from "../../parts/format.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { Badge } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 
-/** An amount, or that there is none. */
+/** An amount, or the text for none. */
 export const usdOrNone = (text: string | null): string => (text === null ? T.common.none : usd(text));
 export const countOrNone = (value: number | null): string => (value === null ? T.common.none : count(value));
 
@@ -29,7 +29,7 @@ const KINDS: Readonly<Record<string, "good" | "warn" | "bad" | "plain">> = {
   unbalanced: "bad",
 };
 
-/** A state as one coloured word. */
+/** A state as a colored word. */
 export function State({ of }: { of: string }): VNode {
   const words: Readonly<Record<string, string>> = T.operator.states;
   return html`<${Badge} kind=${KINDS[of] ?? "plain"}>${words[of] ?? of}</${Badge}>`;
@@ -42,7 +42,7 @@ export function nanoOf(text: string): bigint {
   return sign === "-" ? -nano : nano;
 }
 
-/** The same as text again. */
+/** Nano-dollars as text. */
 export function textOf(nano: bigint): string {
   const absolute = nano < 0n ? -nano : nano;
   const fraction = (absolute % 1_000_000_000n)

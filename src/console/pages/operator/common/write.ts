@@ -1,4 +1,4 @@
-/** Writes: a button that opens a form in front of the page, sends it once, and says what came of it. */
+/** Writes: a button that opens a form in a dialog, sends it once, and shows the result. */
 
 import { useDeed } from "../../parts/load.ts";
 import { type OnceRunner, useOnce } from "../../parts/once.ts";
@@ -10,9 +10,9 @@ export interface WriteField {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  /** What stands there at first. */
+  /** The initial value. */
   readonly value?: string;
-  /** What can be chosen, with its words. */
+  /** The choices, with their labels. */
   readonly options?: readonly (readonly [value: string, words: string])[];
   readonly type?: "text" | "number" | "date" | "datetime-local";
 }
@@ -20,23 +20,23 @@ export interface WriteField {
 export type Typed = Readonly<Record<string, string>>;
 
 interface WriteProps {
-  /** What the button says, and the form's title. */
+  /** The label of the button, and the title of the form. */
   readonly label: string;
-  /** To whom: part of the id by which it counts once. */
+  /** The account or key that is changed: part of the id by which the write counts once. */
   readonly about: string;
-  /** What it means, above the fields. */
+  /** An explanation above the fields. */
   readonly words?: string | undefined;
   readonly fields?: readonly WriteField[];
   readonly kind?: "main" | "quiet" | "danger";
-  /** Sends it. What it gives is shown in place of the fields: a secret that is seen once. */
+  /** Sends the form. Its result replaces the fields: a secret that is shown once. */
   readonly send: (typed: Typed, once: OnceRunner) => Promise<ComponentChildren | undefined>;
-  /** Of a write that counts once: what it is called in every language. */
+  /** For a write that counts once: its name, independent of the language. */
   readonly deedName?: string;
-  /** Called when it was done. */
+  /** Called after the write succeeded. */
   readonly onDone?: (() => void) | undefined;
 }
 
-/** A button and, when it was pressed, its form. */
+/** A button that opens the form. */
 export function Write(props: WriteProps): VNode {
   const [isOpen, setOpen] = useState(false);
   return html`<${Button} kind=${props.kind === "danger" ? "danger" : (props.kind ?? "quiet")} onClick=${() => setOpen(true)}>${props.label}</${Button}>
@@ -78,7 +78,7 @@ interface InputProps {
   readonly onValue: (value: string) => void;
 }
 
-/** One field of a form, of what kind it may be. */
+/** One field of a form, of any kind. */
 export function Input({ field, value, onValue }: InputProps): VNode {
   const typed = (event: Event) => onValue((event.target as HTMLInputElement).value);
   const { label, hint, options, type = "text" } = field;
@@ -90,5 +90,5 @@ export function Input({ field, value, onValue }: InputProps): VNode {
       : html`<input id=${id} aria-describedby=${describedBy} type=${type} autocomplete="off" value=${value} onInput=${typed} />`}</${Field}>`;
 }
 
-/** Choices that are called what they are. */
+/** Choices whose labels are their names. */
 export const choices = (names: readonly string[]) => names.map((name) => [name, name] as const);

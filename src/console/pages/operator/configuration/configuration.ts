@@ -1,4 +1,4 @@
-/** The configuration in force, and why the last reload that was refused was. */
+/** The configuration in force, and why the last refused reload was refused. */
 import type { ConfigurationAnswer } from "../../../answers/live.ts";
 import { count, instant } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
@@ -42,7 +42,7 @@ function LastRefused({ refused, since }: { refused: RefusedReload | null; since:
   </section>`;
 }
 
-/** By their first names, each to be opened. What is searched for opens what has it. */
+/** Settings by their top-level names, each collapsed. A search opens those that match. */
 function Settings({ settings }: { settings: Readonly<Record<string, unknown>> }): VNode {
   const [search, setSearch] = useState("");
   const wanted = search.trim().toLowerCase();

@@ -1,4 +1,4 @@
-/** What would become of a request, asked with a form: nothing is sent and nothing is charged. */
+/** A form to explain what would happen to a request; nothing is sent or charged. */
 import type { ExplanationAnswer } from "../../../answers/explanation.ts";
 import { ask } from "../../parts/api.ts";
 import { count, usd } from "../../parts/format.ts";

@@ -1,4 +1,4 @@
-/** One key: what it is, and everything that can be done to it. */
+/** The page of one key: its facts and all actions on it. */
 import type { ListedKeyAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { fromNow, instant } from "../../parts/format.ts";

@@ -1,4 +1,4 @@
-/** The keys of an account, and a new one. */
+/** The keys of an account, and a form to create one. */
 import type { AccountAnswer, ListedKeyAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { fromNow, instant } from "../../parts/format.ts";
@@ -57,7 +57,7 @@ export function Keys({ account, session }: KeysProps): VNode {
   </section>`;
 }
 
-/** A key's text, which nobody sees a second time. */
+/** A key's text, which is shown only once. */
 export function shownOnce(key: string): VNode {
   return html`<p class="note warn" role="status">${W.shownOnce}</p><${Code} label=${W.key} text=${key} />`;
 }

@@ -1,4 +1,4 @@
-/** A key's limits, which its owner may set, and its caps, which only the operator may: how they are shown and typed. */
+/** Displays and edits a key's limits, which its owner may set, and its caps, which only the operator may set. */
 import type { KeyLimitsAnswer } from "../../../answers/limits.ts";
 import { usd } from "../../parts/format.ts";
 import { html, type VNode } from "../../parts/view.ts";
@@ -27,7 +27,7 @@ export function LimitSet({ title, words, limits }: { title: string; words: strin
   </section>`;
 }
 
-/** One field for each, with what is in force. */
+/** One field for each limit, with its current value. */
 export function limitFields(limits: KeyLimitsAnswer): readonly WriteField[] {
   const hint = T.operator.accountActions.emptyNone;
   return [
@@ -42,12 +42,12 @@ export function limitFields(limits: KeyLimitsAnswer): readonly WriteField[] {
   ];
 }
 
-/** All of them are replaced: what was left empty is no limit. */
+/** All limits are replaced: an empty field removes its limit. */
 export function limitsBody(typed: Typed): object {
   const text = (name: string) => typed[name]?.trim() || null;
   const number = (name: string) => {
     const given = text(name);
-    // What is no whole number is the gateway's to refuse, in its words.
+    // If it is not a whole number, the gateway refuses it with its own message.
     return given === null ? null : /^\d{1,10}$/.test(given) ? Number(given) : given;
   };
   const listed = (name: string) =>

@@ -1,4 +1,4 @@
-/** Notices that wait for their receiver, a message to try it with, and another try. */
+/** Notices that wait for the receiver, with buttons to test it and to retry. */
 import type { WaitingNoticeAnswer } from "../../../answers/notices.ts";
 import { ask } from "../../parts/api.ts";
 import { count, fromNow } from "../../parts/format.ts";

@@ -1,9 +1,12 @@
-/** Live figures of the gateway, as they come. An EventSource could not show that this very page asks. */
+/**
+ * Live figures of the gateway as a stream. Not an EventSource, because it cannot send the header that identifies these
+ * pages.
+ */
 import type { LiveAnswer } from "../../../answers/live.ts";
 import { ask } from "../../parts/api.ts";
 import { useEffect, useState } from "../../parts/view.ts";
 
-/** How many snapshots are drawn: five minutes. */
+/** Number of snapshots in the charts: five minutes. */
 const DRAWN_MAX = 300;
 const AGAIN_MS = 2_000;
 
@@ -13,7 +16,7 @@ export interface LiveState {
   readonly isConnected: boolean;
 }
 
-/** Watches while the page is shown. A stream that ends, or breaks, is asked for again. */
+/** Watches while the page is shown. When a stream ends or breaks, it connects again. */
 export function useLive(): LiveState {
   const [state, setState] = useState<LiveState>({ snapshots: [], isConnected: false });
   useEffect(() => {
@@ -49,7 +52,7 @@ async function read(signal: AbortSignal, take: (snapshot: LiveAnswer) => void): 
     credentials: "same-origin",
     signal,
   });
-  // Whoever is signed out is told so by any other question, and shown the door.
+  // If the session has ended, any other request of the page reports it and shows the sign-in page.
   if (response.status === 401) await ask("/session");
   if (!response.ok || !response.body) return;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,4 +1,4 @@
-/** How the gateway does, now: whether it is ready, what it serves, what it refuses and what that earns. */
+/** The current state of the gateway: readiness, traffic, refusals and spend. */
 import type { ReadinessAnswer, VersionAnswer } from "../../../answers/answers.ts";
 import type { LiveAnswer } from "../../../answers/live.ts";
 import { Chart } from "../../parts/chart.ts";
@@ -27,7 +27,7 @@ export function OperatorOverview(): VNode {
     </section>`;
 }
 
-/** Readiness is asked outside of the API, as a front does, and answers 503 with its reasons. */
+/** Readiness is requested outside of the API, as a front does, and answers 503 with its reasons. */
 function Ready(): VNode {
   const [ready, setReady] = useState<ReadinessAnswer | "away" | undefined>(undefined);
   const look = () =>
@@ -58,7 +58,7 @@ function LiveFigures({ newest }: { newest: LiveAnswer }): VNode {
 
 const DRAWN_S = 300;
 
-/** Always five minutes wide: where nobody has watched yet there is nothing. */
+/** The charts always span five minutes; they are empty before the first snapshot. */
 function series(snapshots: readonly LiveAnswer[], ...values: ((one: LiveAnswer) => number | null)[]) {
   const at = snapshots.map((one) => Date.parse(one.at) / 1_000);
   const missing = Math.max(0, DRAWN_S - at.length);

@@ -1,4 +1,4 @@
-/** The columns of usage with what it cost. */
+/** The columns of usage and its costs. */
 import { count, usd } from "../../parts/format.ts";
 import { T } from "../../texts/texts.ts";
 import type { Costs } from "./usage.ts";

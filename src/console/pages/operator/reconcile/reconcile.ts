@@ -1,4 +1,4 @@
-/** What was charged, what it cost and what is left of it; and whether every ledger adds up. */
+/** What was charged, what it cost and the margin; and whether every ledger adds up. */
 
 import { csv, download } from "../../parts/csv.ts";
 import { usd } from "../../parts/format.ts";

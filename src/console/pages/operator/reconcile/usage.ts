@@ -1,4 +1,4 @@
-/** Usage as the gateway sums it up: it comes in parts, which are added up exactly. */
+/** Usage, loaded in parts that are added up exactly. */
 import type { CostedTotalAnswer } from "../../../answers/answers.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { useCallback, useEffect, useState } from "../../parts/view.ts";
@@ -23,7 +23,7 @@ interface UsageState<R> {
 
 const EMPTY = { rows: [], since: undefined, until: undefined, isLoading: true, refused: undefined };
 
-/** Asks for all parts. @param keyOf what makes two rows of different parts one. */
+/** Loads all parts. @param keyOf identifies rows of different parts that belong together */
 export function useUsage<R extends Costs>(path: string, keyOf: (row: R) => string) {
   const [state, setState] = useState<UsageState<R>>(EMPTY);
   const [turn, setTurn] = useState(0);
@@ -62,7 +62,7 @@ async function everyPart<R extends Costs>(path: string, keyOf: (row: R) => strin
   return { rows: [...rows.values()], ...span };
 }
 
-/** The sum of two, in whole nano-dollars. */
+/** The sum of two, computed in whole nano-dollars. */
 export function both(one: Costs, other: Costs): Costs {
   const usd = (name: "usd" | "cost_usd" | "absorbed_usd" | "margin_usd") =>
     textOf(nanoOf(one[name]) + nanoOf(other[name]));

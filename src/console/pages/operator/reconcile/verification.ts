@@ -1,4 +1,4 @@
-/** Whether the figures of every account follow from its ledger: looked at account by account, however long that takes. */
+/** Verifies every account against its ledger, one after another, however long that takes. */
 import type { VerificationAnswer, VerificationPageAnswer } from "../../../answers/ledger.ts";
 import { ask } from "../../parts/api.ts";
 import { count } from "../../parts/format.ts";

@@ -1,4 +1,4 @@
-/** The newest writes of operators and owners, and those to come. */
+/** The newest writes of operators and owners; it can follow new ones. */
 import type { AuditLineAnswer } from "../../../answers/answers.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { instant } from "../../parts/format.ts";
@@ -16,7 +16,7 @@ interface AuditAnswer {
 }
 
 const FOLLOW_EVERY_MS = 2_000;
-/** Lines that are shown; older ones are in the log. */
+/** Number of lines shown; older ones are in the log. */
 const LINES_MAX = 1_000;
 const W = T.operator.records;
 
@@ -50,7 +50,7 @@ export function AuditLines(): VNode {
     try {
       const from = place === undefined ? "limit=200" : `limit=200&after=${place.newest}&run=${place.run}`;
       const page = await ask<AuditAnswer>(`/audit?${from}`);
-      // Behind a line they come oldest first; the page shows the newest first.
+      // With `after`, lines come oldest first; the page shows the newest first.
       const fresh = place === undefined ? page.items : page.items.toReversed();
       const known = place?.run === page.run ? (lines ?? []) : [];
       const newest = place === undefined ? page.newest : (page.items.at(-1)?.seq ?? page.newest);

@@ -1,4 +1,4 @@
-/** The ledger of an account from its newest line on, or what it has of one request, each line with what it was computed from. */
+/** The ledger of an account, newest line first, or its lines of one request, each with what it was computed from. */
 import type { LedgerLineAnswer, RequestLinesAnswer } from "../../../answers/ledger.ts";
 import { count, instant, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
@@ -26,7 +26,7 @@ export function Ledger({ account }: { account: string }): VNode {
     ${shown && html`<${Line} line=${shown} onClose=${() => setShown(undefined)} />`}`;
 }
 
-/** The lines of one request. An answer that ends before they are found says where the next one is to go on. */
+/** The lines of one request. If an answer ends before they are found, it says where the next one continues. */
 export function RequestLedger({ account, request }: { account: string; request: string }): VNode {
   const [after, setAfter] = useState<number | undefined>(undefined);
   const [shown, setShown] = useState<LedgerLineAnswer | undefined>(undefined);

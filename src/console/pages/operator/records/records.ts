@@ -1,4 +1,4 @@
-/** What was done and by whom, and what moved money: the audit of operators, and the ledger of an account. */
+/** The audit of operators and owners, and the ledger of an account. */
 import { go, hrefOf } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button } from "../../parts/widgets.ts";

@@ -1,4 +1,7 @@
-/** Whether the store is the one that it was, what the journal still has to give it, and the word that it is to be used as it is. */
+/**
+ * Whether the store has its history, which charges still wait in the journal, and the confirmation that the store is to
+ * be used as it is.
+ */
 import type { StoreAnswer } from "../../../answers/answers.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { count } from "../../parts/format.ts";

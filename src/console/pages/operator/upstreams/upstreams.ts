@@ -1,4 +1,4 @@
-/** How each upstream does, asked again and again; and what one of them is expected to bill. */
+/** The health of each upstream, refreshed regularly; and what one of them is expected to bill. */
 import type { UpstreamAnswer } from "../../../answers/answers.ts";
 import { count } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
@@ -63,7 +63,7 @@ interface UpstreamDay extends Costs {
   readonly model: string;
 }
 
-/** By day and model, the last 30 days unless the gateway says otherwise. */
+/** By day and model, for the gateway's default span of 30 days. */
 function Bill({ name }: { name: string }): VNode {
   const usage = useUsage<UpstreamDay>(
     `/upstreams/${encodeURIComponent(name)}/usage`,

@@ -1,4 +1,4 @@
-/** What lets the owner in, and who is in: passkeys and running sessions. */
+/** The owner's passkeys and running sessions. */
 import type { AccessAnswer } from "../../../answers/session.ts";
 import { ask } from "../../parts/api.ts";
 import { fromNow, instant } from "../../parts/format.ts";
@@ -26,7 +26,7 @@ interface PasskeysProps {
   readonly onChange: () => void;
 }
 
-/** Which of the passkeys is being added, renamed or removed. */
+/** The passkey that is being added, renamed or removed. */
 type PasskeyStep = { readonly kind: "add" } | { readonly kind: "rename" | "remove"; readonly passkey: Passkey };
 
 function Passkeys({ passkeys, onChange }: PasskeysProps): VNode {
@@ -68,7 +68,7 @@ interface StepProps {
   readonly onClose: () => void;
 }
 
-/** Gives a passkey a name, and has the browser make it where there is none yet. */
+/** Names a passkey; a new one is created by the browser first. */
 function Naming({ passkey, onDone, onClose }: StepProps & { readonly passkey: Passkey | undefined }): VNode {
   const words = T.owner.access;
   const [name, setName] = useState(passkey?.name ?? words.suggestedName);
@@ -149,7 +149,7 @@ function Sessions({ sessions, onChange }: SessionsProps): VNode {
   </section>`;
 }
 
-/** What a browser calls itself, in short: `Firefox 140, Linux`; in its own words where it is none of the known ones. */
+/** The user agent in short, such as `Firefox 140, Linux`; complete if the browser is not a known one. */
 function browserIn(agent: string): string {
   const [word, name] = BROWSERS.find(([one]) => agent.includes(`${one}/`)) ?? [];
   const [, version] = new RegExp(`${word}/(\\d+)`).exec(agent) ?? [];
@@ -157,7 +157,9 @@ function browserIn(agent: string): string {
   return name && version ? [`${name} ${version}`, system].filter(Boolean).join(", ") : agent;
 }
 
-/** By the word that gives each away; in this order, since the first ones name the others, too. */
+/**
+ * By the word that identifies each browser; in this order, because the first ones also contain the words of later ones.
+ */
 const BROWSERS = [
   ["Edg", "Edge"],
   ["OPR", "Opera"],

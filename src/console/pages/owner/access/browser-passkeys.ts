@@ -1,14 +1,14 @@
-/** Passkeys by what browsers have themselves (WebAuthn Level 3, section 5.1.9): no library. */
+/** Passkeys with the browser's own functions (WebAuthn Level 3, section 5.1.9), without a library. */
 import type { PasskeyOptionsAnswer } from "../../../answers/session.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { T } from "../../texts/texts.ts";
 
-/** Whether this browser has passkeys, in the form in which these pages ask for them. */
+/** Whether this browser supports passkeys in the form that these pages use. */
 export function mayHavePasskeys(): boolean {
   return typeof PublicKeyCredential === "function" && "parseRequestOptionsFromJSON" in PublicKeyCredential;
 }
 
-/** Signs in by any passkey that the browser has for this host. @throws AskRefused */
+/** Signs in with any passkey that the browser has for this host. @throws AskRefused */
 export async function signInByPasskey(): Promise<void> {
   const { options, sealed } = await ask<PasskeyOptionsAnswer>("/sign-in/passkey/options", { method: "POST" });
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
@@ -16,7 +16,7 @@ export async function signInByPasskey(): Promise<void> {
   await ask("/sign-in/passkey", { method: "POST", body: { sealed, credential } });
 }
 
-/** Has the browser make a passkey, and adds it. @throws AskRefused */
+/** Creates a passkey in the browser and adds it. @throws AskRefused */
 export async function addPasskey(name: string): Promise<void> {
   const { options, sealed } = await ask<PasskeyOptionsAnswer>("/passkeys/options", { method: "POST" });
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as PublicKeyCredentialCreationOptionsJSON);
@@ -24,7 +24,7 @@ export async function addPasskey(name: string): Promise<void> {
   await ask("/passkeys", { method: "POST", body: { sealed, name, credential } });
 }
 
-/** What the person at the browser has done with the question. */
+/** The person's answer to the browser's dialog. */
 async function answered(asked: Promise<Credential | null>): Promise<object> {
   const credential = await asked.catch((error: unknown) => {
     const isKnown = error instanceof DOMException && error.name === "InvalidStateError";

@@ -1,4 +1,4 @@
-/** Time cards by their groups, in the order in which they pay: what each has left, when it ends, what comes after it. */
+/** Time cards by group, in the order in which they pay: what is left, when each ends, which one follows. */
 import type { OwnAccountAnswer } from "../../../answers/own.ts";
 import { fromNow, instant, usd } from "../../parts/format.ts";
 import { Meter } from "../../parts/meter.ts";
@@ -53,7 +53,7 @@ function Rest({ card }: { card: Card }): VNode {
   return html`<span>${said}<${Meter} label=${said} rest=${card.rest_usd} limit=${card.quota_usd} /></span>`;
 }
 
-/** From when and until when some card of a group pays without a gap. */
+/** The time during which a card of the group pays without a gap. */
 function covered(cards: readonly Card[]): string {
   const useful = cards
     .filter(({ state }) => state === "running" || state === "waiting")

@@ -1,4 +1,4 @@
-/** Time cards: redeem a code, what stacks, and when each ends. */
+/** Time cards: redeem a code, and list the cards with their ends and successors. */
 import type { RedemptionAnswer } from "../../../answers/answers.ts";
 import type { CardListAnswer } from "../../../answers/own.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
@@ -25,7 +25,7 @@ export function Cards({ session }: PageProps): VNode {
     </section>`;
 }
 
-/** What was typed stays until the code is redeemed: a typo is mended, not typed anew. */
+/** The typed code stays until it is redeemed, so that a typo can be corrected. */
 function Redeem({ account, onRedeemed }: { account: string; onRedeemed: () => void }): VNode {
   const [code, setCode] = useState("");
   const [done, setDone] = useState<RedemptionAnswer | undefined>(undefined);
@@ -62,7 +62,7 @@ function Redeem({ account, onRedeemed }: { account: string; onRedeemed: () => vo
   </${Form}>`;
 }
 
-/** Whether nobody knows what became of it. */
+/** Whether the outcome is unknown. */
 const isLost = (refused: AskRefused | undefined) => refused?.code === "unreachable";
 
 function said({ repeated, card, entitlement: { from, until } }: RedemptionAnswer): string {

@@ -1,4 +1,4 @@
-/** Which address is for which client, and whole settings to copy. */
+/** The address for each kind of client, and complete settings to copy. */
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Code, CopyButton, Field, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";

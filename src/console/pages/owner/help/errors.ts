@@ -1,4 +1,4 @@
-/** Every error of the gateway, as the gateway itself words it. */
+/** All errors of the gateway with their texts. */
 import type { ErrorsAnswer, ErrorWordsAnswer } from "../../../answers/own-usage.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
@@ -18,13 +18,13 @@ export function Errors(): VNode {
   </section>`;
 }
 
-/** The words of this page's language, where it has some. */
+/** The text in the language of the page, if it has one. */
 function inOwnWords(row: ErrorWordsAnswer): ErrorWordsAnswer {
   const own = T.owner.errorWords[row.cause as keyof typeof T.owner.errorWords] as readonly [string, string] | undefined;
   return own ? { ...row, means: own[0], remedy: own[1] } : row;
 }
 
-/** Whether each word that is looked for is in it. */
+/** Whether the row contains every word of the search. */
 function isLike(row: ErrorWordsAnswer, search: string): boolean {
   const text = Object.values(row).join(" ").toLowerCase();
   return search

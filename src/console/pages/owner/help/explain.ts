@@ -1,4 +1,4 @@
-/** What would become of a request of an own key: asked of the gateway, which sends, holds and charges nothing. */
+/** Explains what would happen to a request with one of the owner's keys; nothing is sent, held or charged. */
 
 import type { OwnExplanationAnswer } from "../../../answers/explanation.ts";
 import { ask } from "../../parts/api.ts";

@@ -1,4 +1,4 @@
-/** From a request's id to what became of it. */
+/** Finds a request by its id. */
 import { go, hrefOf } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Field } from "../../parts/widgets.ts";
@@ -10,7 +10,7 @@ export function FindRequest(): VNode {
   const words = T.owner.help;
   const [typed, setTyped] = useState("");
   const [isWrong, setWrong] = useState(false);
-  // A whole error may have been pasted: the id is in it.
+  // A whole error message may have been pasted; it contains the id.
   const submitted = (event: Event) => {
     event.preventDefault();
     const id = REQUEST_ID.exec(typed)?.[0];

@@ -1,4 +1,4 @@
-/** Help: where clients connect, what errors mean, what became of a request or would become of one, and whom to ask. */
+/** Help: addresses for clients, errors, finding and explaining a request, and support. */
 import { hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { T } from "../../texts/texts.ts";

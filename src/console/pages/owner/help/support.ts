@@ -1,4 +1,4 @@
-/** Whom to ask, and a text with the four facts that support needs. */
+/** The support contact, and a text with the four facts that support needs. */
 
 import type { SessionAnswer } from "../../../answers/session.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
@@ -6,7 +6,7 @@ import { Code, Field } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { FieldIds } from "../field-ids.ts";
 
-/** Keys, whole or in part: they never belong into a text that is sent to others. */
+/** Keys, complete or in part: they must not be sent to others. */
 const KEY = /sk-[0-9A-Za-z_-]{8,}/g;
 
 export function Support({ session }: { readonly session: SessionAnswer }): VNode {

@@ -1,7 +1,7 @@
-/** Settings of the common clients, filled in. A test compares them with docs/clients.md. */
+/** Complete settings of common clients. A test compares them with docs/clients.md. */
 
 interface ClientFile {
-  /** Where it is written to, or its language. */
+  /** The path of the file, or its language. */
   readonly where: string;
   readonly text: string;
 }
@@ -12,13 +12,13 @@ interface Client {
 }
 
 interface Filled {
-  /** This gateway's, without `/v1` and without a slash at the end. */
+  /** This gateway's address, without `/v1` and without a slash at the end. */
   readonly address: string;
   readonly key: string;
   readonly model: string;
 }
 
-/** @returns each client with what it must be told. */
+/** @returns the settings of each client */
 export function clientSettings({ address, key, model }: Filled): readonly Client[] {
   const v1 = `${address}/v1`;
   const exported = { where: "shell", text: `export TOLLGATE_KEY=${key}` };

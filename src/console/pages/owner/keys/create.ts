@@ -1,4 +1,4 @@
-/** A new key: chosen, made once, shown once. */
+/** The form for a new key, which is shown once. */
 import type { KeyGroupsAnswer, NewKeyAnswer } from "../../../answers/own.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { useAnswer, useDeed } from "../../parts/load.ts";
@@ -46,7 +46,7 @@ function CreateForm({ account, groups, onMade }: CreateFormProps): VNode {
   const [name, setName] = useState("");
   const [group, setGroup] = useState("");
   const [ends, setEnds] = useState("");
-  // Sent again after a lost answer, also after a reload, it makes no second key.
+  // If the answer was lost, sending the form again, even after a reload, creates no second key.
   const once = useOnce(`key ${account}`);
   const create = useDeed(async () => {
     if (group === "") throw new AskRefused(0, "no_group", W.noGroup, "");
@@ -80,7 +80,7 @@ function CreateForm({ account, groups, onMade }: CreateFormProps): VNode {
     }`;
 }
 
-/** Whether nobody knows what became of it: no answer, or one from a front or a store that did not say. */
+/** Whether the outcome is unknown: no answer, or one of a front or store that does not tell. */
 export function mayBeMade(refused: AskRefused | undefined): boolean {
   return (
     refused !== undefined && (refused.code === "unreachable" || refused.code === "unreadable" || refused.status >= 500)

@@ -1,4 +1,4 @@
-/** When a key expires, typed in the reader's own time zone and sent in UTC. */
+/** When a key expires: typed in the reader's time zone, sent in UTC. */
 import { AskRefused } from "../../parts/api.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { Field } from "../../parts/widgets.ts";
@@ -7,7 +7,7 @@ import { T } from "../../texts/texts.ts";
 const W = T.owner.keys;
 
 interface ExpiryFieldProps {
-  /** As the input has it: `2027-01-31T12:00`. */
+  /** In the form of the input: `2027-01-31T12:00`. */
   readonly typed: string;
   readonly onType: (typed: string) => void;
 }
@@ -33,7 +33,7 @@ export function ExpiryField({ typed, onType }: ExpiryFieldProps): VNode {
 
 const HALF_TYPED = "?";
 
-/** @throws AskRefused for a date that is not complete; undefined for none. */
+/** @returns undefined for an empty input @throws AskRefused for an incomplete date */
 export function instantOf(typed: string): string | undefined {
   if (typed === "") return undefined;
   const at = new Date(typed);

@@ -1,4 +1,4 @@
-/** The choice of a group, with what each of them is. */
+/** The choice of a group, with the facts of each. */
 import type { KeyGroupAnswer } from "../../../answers/own.ts";
 import { count } from "../../parts/format.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";

@@ -1,4 +1,4 @@
-/** One key: what it is, what it may, what it has spent, and everything that can be done with it. */
+/** The page of one key: its facts, limits and spend, and all actions on it. */
 import type { ListedKeyAnswer } from "../../../answers/answers.ts";
 import type { KeyGroupsAnswer, KeySpendAnswer } from "../../../answers/own.ts";
 import { fromNow, instant, usd } from "../../parts/format.ts";

@@ -1,4 +1,4 @@
-/** Keys: the list, a new one, and one by itself; the address says which. */
+/** Keys: the list, the form for a new one, or one key; the address says which. */
 import { hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { T } from "../../texts/texts.ts";

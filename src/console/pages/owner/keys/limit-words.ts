@@ -1,4 +1,4 @@
-/** Limits of a key in words, and as what is typed in their form. */
+/** A key's limits as texts, and as the input of their form. */
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import { count, usd } from "../../parts/format.ts";
 import { T } from "../../texts/texts.ts";
@@ -44,7 +44,10 @@ export function typedOf(limits: KeyLimits): TypedLimits {
   };
 }
 
-/** What is sent. Amounts stay text; what is no whole number is sent as it was typed, and the gateway says what is wrong. */
+/**
+ * The body to send. Amounts stay text. Text that is not a whole number is sent as typed, and the gateway says what is
+ * wrong.
+ */
 export function bodyOf(typed: TypedLimits): object {
   return {
     budgets_usd: Object.fromEntries(SPANS.map((span) => [span, typed[span].trim() || null])),

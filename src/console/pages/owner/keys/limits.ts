@@ -1,4 +1,4 @@
-/** The limits of a key that its owner sets, beside the operator's caps. */
+/** The limits of a key that its owner sets, with the operator's caps next to them. */
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { count, usd } from "../../parts/format.ts";
@@ -19,7 +19,7 @@ export function LimitsPanel({ of: key, onChanged }: LimitsPanelProps): VNode {
   const [typed, setTyped] = useState(() => typedOf(key.limits));
   const begun = useRef(JSON.stringify(key.limits));
   const save = async () => {
-    // All limits are replaced at once: what somebody else has set meanwhile must not go with them unseen.
+    // All limits are replaced at once: do not overwrite a change that another person made in the meantime.
     const now = await ask<KeyAnswer>(`/keys/${key.id}`);
     if (JSON.stringify(now.limits) !== begun.current) {
       throw new AskRefused(409, "changed_elsewhere", W.changedElsewhere, W.changedElsewhereRemedy);
@@ -54,7 +54,7 @@ const RATE_LABELS = { requests_per_minute: W.requests, tokens_per_minute: W.toke
 const LIST_LABELS = { models: W.modelNames, addresses: W.addresses };
 const LIST_HINTS = { models: W.modelNamesHint, addresses: W.addressesHint };
 
-/** What the operator has set at the most, in words. */
+/** The operator's cap, as text. */
 function capOf(caps: KeyLimits, name: keyof TypedLimits): string | undefined {
   const { budgets_usd, requests_per_minute, tokens_per_minute, concurrency, models, addresses } = caps;
   const rates = { requests_per_minute, tokens_per_minute, concurrency };

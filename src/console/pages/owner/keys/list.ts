@@ -1,4 +1,4 @@
-/** All keys of an account, a page at a time. */
+/** All keys of an account, page by page. */
 import type { ListedKeyAnswer } from "../../../answers/answers.ts";
 import type { KeyListAnswer, KeySpendAnswer } from "../../../answers/own.ts";
 import { fromNow, usd } from "../../parts/format.ts";

@@ -1,4 +1,4 @@
-/** A key's name for people. */
+/** The input for a key's display name. */
 import { html, type VNode } from "../../parts/view.ts";
 import { Field } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";

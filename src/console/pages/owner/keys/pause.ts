@@ -1,4 +1,4 @@
-/** A key that is to work no more: for a while, or for good. */
+/** Suspends or revokes a key. */
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { useDeed } from "../../parts/load.ts";

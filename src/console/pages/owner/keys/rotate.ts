@@ -1,4 +1,4 @@
-/** Another value for a key that stays what it is. */
+/** Gives a key a new value; everything else about it stays the same. */
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import type { KeyGroupsAnswer, NewKeyAnswer } from "../../../answers/own.ts";
 import { ask } from "../../parts/api.ts";

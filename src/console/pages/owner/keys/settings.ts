@@ -1,4 +1,4 @@
-/** What is set of a key by itself: its name, its end, its group. Each counts from the key's next request on. */
+/** Settings of a key, each saved separately: name, expiry, group. Each takes effect with the key's next request. */
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import type { KeyGroupAnswer } from "../../../answers/own.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
@@ -18,7 +18,7 @@ interface SettingProps {
   readonly children?: ComponentChildren;
 }
 
-/** A form that saves one thing and says that it is saved. */
+/** A form that saves one setting and confirms it. */
 export function Setting({ title, work, children }: SettingProps): VNode {
   const [isSaved, setSaved] = useState(false);
   const deed = useDeed(async () => {
@@ -55,7 +55,7 @@ export function NamePanel({ of: key, onChanged }: KeyProps): VNode {
 export function ExpiryPanel({ of: key, onChanged }: KeyProps): VNode {
   const [ends, setEnds] = useState(typedInstant(key.expires_at));
   const save = async () => {
-    // What was not touched is sent as it is, seconds included.
+    // An unchanged value is sent as it is, including its seconds.
     const expires_at = ends === typedInstant(key.expires_at) ? key.expires_at : (instantOf(ends) ?? null);
     await ask(`/keys/${key.id}/expiry`, { method: "PUT", body: { expires_at } });
     onChanged();

@@ -1,4 +1,4 @@
-/** A key's text, this once, and the settings of clients filled in with it. */
+/** A key's text, shown only now, and client settings that contain it. */
 import type { KeyGroupsAnswer, NewKeyAnswer } from "../../../answers/own.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Code, Field } from "../../parts/widgets.ts";

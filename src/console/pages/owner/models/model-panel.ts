@@ -6,7 +6,7 @@ import { html, type VNode } from "../../parts/view.ts";
 import { Badge, CopyButton, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 
-/** How a client of each protocol says that the model shall think, or not. */
+/** How a client of each protocol switches thinking on or off. */
 const SWITCHES = [
   ["chat", 'reasoning_effort: "high"', 'reasoning_effort: "none"'],
   ["messages", 'thinking: {type: "enabled", budget_tokens: 10240}', 'thinking: {type: "disabled"}'],

@@ -1,4 +1,4 @@
-/** The catalog: what there is, what it costs, and what can be used now. */
+/** The catalog: the models, their prices, and which can be used now. */
 import type { OwnModelAnswer, OwnModelsAnswer } from "../../../answers/own-usage.ts";
 import { count } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
@@ -7,7 +7,7 @@ import { Awaited, Button, Field } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import { ModelPanel } from "./model-panel.ts";
 
-/** Models that are shown at first, and that each press of a button adds. */
+/** Number of models shown at first, and added by each press of the button. */
 const SHOWN = 50;
 
 export function Models(): VNode {

@@ -1,4 +1,4 @@
-/** What an account has, what runs out soon, what it has spent, and whether its models are up. */
+/** The account's funds, warnings, spend, and the state of its models. */
 import type { OverviewAnswer, OwnAccountAnswer } from "../../../answers/own.ts";
 import { usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
@@ -52,7 +52,7 @@ function Funds({ account }: { account: OwnAccountAnswer }): VNode {
     }`;
 }
 
-/** Those in trouble first. */
+/** Models in trouble first. */
 function Models({ models }: { models: OverviewAnswer["models"] }): VNode {
   const inTrouble = models.filter(({ state }) => state === "trouble");
   const rest = models.filter(({ state }) => state === "up");

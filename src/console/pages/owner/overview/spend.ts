@@ -1,4 +1,4 @@
-/** What was spent on each of the last days, as a picture and as a table. */
+/** The spend of each of the last days, as a chart and as a table. */
 import type { OverviewAnswer } from "../../../answers/own.ts";
 import { Chart } from "../../parts/chart.ts";
 import { count, day, usd } from "../../parts/format.ts";
@@ -41,14 +41,14 @@ export function Spend({ overview }: { overview: OverviewAnswer }): VNode {
 
 const SERIES = [{ name: W.spent, colour: "--chart-1" }];
 
-/** At an axis, where it need not be exact. */
+/** A rounded amount for the axis. */
 function axisAmount(value: number): string {
   return new Intl.NumberFormat(document.documentElement.lang, { maximumSignificantDigits: 3 }).format(value);
 }
 
 /**
- * Heights of bars: numbers, since a picture need not be exact. A day of UTC stands where the axis, which is in the reader's
- * zone, has the same date; an empty place at either end leaves the outer bars whole.
+ * Heights of the bars, as rounded numbers. A UTC day is placed at the same date of the axis, which is in the reader's
+ * time zone. An empty day at either end keeps the outer bars complete.
  */
 function barsOf(days: readonly Day[]): [number[], (number | null)[]] {
   const places = days.map(({ day: date }) => {

@@ -1,4 +1,4 @@
-/** What is about to run out, each in a sentence. */
+/** What is about to run out, one sentence each. */
 import type { WarningAnswer } from "../../../answers/own.ts";
 import { fromNow, usd } from "../../parts/format.ts";
 import { hrefOf } from "../../parts/router.ts";

@@ -1,13 +1,13 @@
 /**
- * The key with which this page asks: one for an hour, made when it is first needed and revoked when the page is left. It is in
- * the page's memory and nowhere else.
+ * The key with which this page sends requests: valid for an hour, created when it is first needed, and revoked when the
+ * page is left. It is kept only in the page's memory.
  */
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import { AskRefused, ask, newOnceId } from "../../parts/api.ts";
 import { useCallback, useEffect, useRef } from "../../parts/view.ts";
 
 const LASTS_MS = 3_600_000;
-/** So long before its end a key is not used any more. */
+/** A key is no longer used this long before its end. */
 const SPARE_MS = 60_000;
 const NAME = "console";
 
@@ -18,16 +18,16 @@ interface Made {
   readonly endMs: number;
 }
 
-/** @returns gives the text of a key in a group; throws AskRefused. */
+/** @returns a function that returns the text of a key in a group, and throws AskRefused */
 export function useConsoleKey(account: string): (group: string) => Promise<string> {
   const made = useRef<Made | undefined>(undefined);
   const isGone = useRef(false);
-  // The same until an answer has come: a creation that is sent again makes no second key.
+  // The id stays the same until an answer arrives, so that a repeated request creates no second key.
   const once = useRef(newOnceId());
   const drop = useCallback((keepalive: boolean) => {
     const old = made.current;
     made.current = undefined;
-    // A key that could not be revoked ends by itself within the hour.
+    // A key that could not be revoked expires within the hour.
     if (old) void ask(`/keys/${old.id}/revoke`, { method: "POST", keepalive }).catch(() => {});
   }, []);
   useEffect(() => {
@@ -49,7 +49,7 @@ export function useConsoleKey(account: string): (group: string) => Promise<strin
       const body = { group, name: NAME, expires_at: new Date(endMs).toISOString(), idempotency_id: once.current };
       const path = `/accounts/${encodeURIComponent(account)}/keys`;
       const answer = await ask<KeyAnswer & { readonly key: string }>(path, { method: "POST", body }).catch((error) => {
-        // What it made the first time nobody has seen; it ends within the hour.
+        // The key of the first attempt was never shown; it expires within the hour.
         if (error instanceof AskRefused && error.status === 409) once.current = newOnceId();
         throw error;
       });

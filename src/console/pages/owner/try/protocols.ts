@@ -1,11 +1,11 @@
-/** The three protocols as this page speaks them: what is sent, and what the events of an answer say. */
+/** The three protocols as this page uses them: the requests, and the events of an answer. */
 
 interface TalkTurn {
   readonly role: "user" | "assistant";
   readonly text: string;
 }
 
-/** A conversation that is to go on. */
+/** A conversation to continue. */
 export interface Talk {
   readonly model: string;
   readonly system: string;
@@ -42,7 +42,7 @@ const part = (value: unknown): Json => (typeof value === "object" && value !== n
 const said = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 const tokens = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
-/** Without the members that an event does not have. */
+/** Removes the members that an event does not have. */
 function piece(members: { readonly [K in keyof Piece]: Piece[K] | undefined }): Piece {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Piece;
 }

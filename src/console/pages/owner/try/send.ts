@@ -1,10 +1,10 @@
-/** Sends a conversation to the gateway's own paths, and reads its answer as it comes. */
+/** Sends a conversation to the gateway's own API, and reads the answer as a stream. */
 import { type Piece, type ProtocolName, SPOKEN, type Talk } from "./protocols.ts";
 
-/** How an answer ended that was not refused. */
+/** How an answer that was not refused ended. */
 type StreamEnding = "complete" | "cut" | "stopped";
 
-/** A request that got no answer of a model. */
+/** A request without an answer of a model. */
 export interface TalkRefused {
   readonly status: number;
   readonly cause: string;
@@ -26,14 +26,14 @@ interface SendOptions {
   readonly onPiece: (piece: Piece) => void;
 }
 
-/** Rejects only when no answer came at all. */
+/** Rejects only if no answer arrived. */
 export async function send(protocol: ProtocolName, talk: Talk, options: SendOptions): Promise<SentTalk> {
   const { path, headersOf, bodyOf } = SPOKEN[protocol];
   const response = await fetch(path, {
     method: "POST",
     headers: { ...headersOf(options.key), "content-type": "application/json" },
     body: JSON.stringify(bodyOf(talk)),
-    // Only the key counts here; the console's own cookie is for its API.
+    // Only the key counts here; the console's cookie is not sent.
     credentials: "omit",
     signal: options.signal,
   });
@@ -76,7 +76,7 @@ function errorIn(text: string): ErrorMembers {
   }
 }
 
-/** @returns whether the stream came to its own end. */
+/** @returns whether the stream ended with its terminal event */
 async function readEvents(
   body: ReadableStream<Uint8Array>,
   protocol: ProtocolName,

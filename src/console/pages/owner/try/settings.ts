@@ -1,4 +1,4 @@
-/** What a conversation is had with: model, protocol, key and limits. */
+/** The settings of a conversation: model, protocol, key and limits. */
 
 import type { OwnModelAnswer } from "../../../answers/own-usage.ts";
 import { html, type VNode } from "../../parts/view.ts";
@@ -31,7 +31,7 @@ const typedIn = (event: Event): string => (event.target as HTMLInputElement).val
 export function Settings({ settings, models, groups, isBadLimit, onChange }: SettingsProps): VNode {
   const words = T.owner.tryIt;
   const names = models.map(({ name }) => name);
-  // A model of the address need not be one of the catalog: trying it shows what becomes of it.
+  // The model in the address need not be in the catalog: trying it shows what happens.
   const all = settings.model === "" || names.includes(settings.model) ? names : [settings.model, ...names];
   const option = (value: string, now: string, title = value) =>
     html`<option value=${value} selected=${value === now}>${title}</option>`;

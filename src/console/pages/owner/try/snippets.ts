@@ -1,4 +1,4 @@
-/** A request as one would send it from elsewhere. The key is never in it. */
+/** The code that sends the same request from elsewhere. It never contains the key. */
 import { type ProtocolName, SPOKEN, type Talk } from "./protocols.ts";
 
 interface Snippets {
@@ -7,7 +7,7 @@ interface Snippets {
   readonly javascript: string;
 }
 
-/** @param origin the gateway's address, without a slash at its end. */
+/** @param origin the gateway's address, without a slash at the end */
 export function snippetsOf(protocol: ProtocolName, talk: Talk, origin: string): Snippets {
   const body = SPOKEN[protocol].bodyOf(talk);
   return {
@@ -20,7 +20,7 @@ export function snippetsOf(protocol: ProtocolName, talk: Talk, origin: string): 
 function curlOf(protocol: ProtocolName, body: object, origin: string): string {
   const { path, headersOf } = SPOKEN[protocol];
   const headers = Object.entries({ ...headersOf("$TOLLGATE_KEY"), "content-type": "application/json" });
-  // In single quotes a shell reads nothing but the next one.
+  // Within single quotes, a shell interprets only the next single quote.
   const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`);
   return [
     `curl --no-buffer ${origin}${path} \\`,
@@ -52,7 +52,7 @@ for event in stream:
 `;
 }
 
-/** A JSON value as Python writes it; a text of JSON is one of Python, too. */
+/** A JSON value in Python syntax; a JSON string is also a Python string. */
 function asPython(value: unknown, indent: string): string {
   if (value === true) return "True";
   if (value === false) return "False";

@@ -1,4 +1,4 @@
-/** The conversation: what was said, what runs, and what each answer took and cost. */
+/** The conversation: its messages, the running request, and the duration and cost of each answer. */
 import type { OwnRequestAnswer } from "../../../answers/own-usage.ts";
 import { AskRefused, ask } from "../../parts/api.ts";
 import { useCallback, useEffect, useRef, useState } from "../../parts/view.ts";
@@ -15,7 +15,7 @@ export interface ShownTurn {
   readonly wholeMs: number | undefined;
   readonly input: number | undefined;
   readonly output: number | undefined;
-  /** `none`: the ledger has no line of it yet. */
+  /** `none`: the ledger has no line for it yet. */
   readonly usd: string | "coming" | "none" | undefined;
   readonly refused: TalkRefused | undefined;
   readonly failed: string | undefined;
@@ -41,9 +41,9 @@ interface TalkAsk {
   readonly protocol: ProtocolName;
   readonly about: Omit<Talk, "turns">;
   readonly group: string;
-  /** A key of the person's own; undefined: one is made. */
+  /** A key that the person has pasted; undefined: one is created. */
   readonly pasted: string | undefined;
-  /** Called with the message when no answer came to it at all. */
+  /** Called with the message if no answer arrived. */
   readonly onUnsent: (message: string) => void;
 }
 
@@ -77,7 +77,7 @@ export function useTalk(account: string): TalkState {
     running.current = aborter;
     setRunning(true);
     setRefused(undefined);
-    // What was refused or said nothing is no part of what is sent again.
+    // Messages that were refused or had no text are not sent again.
     const before = turns.filter((turn, at) => turn.text !== "" && (turn.role === "assistant" || turns[at + 1]?.text));
     const said = [...before, { role: "user" as const, text: message }].map(({ role, text }) => ({ role, text }));
     try {
@@ -132,11 +132,11 @@ async function answer(
   const isCharged = refused === undefined && requestId !== undefined;
   change((turn) => ({ ...turn, refused, ending, wholeMs: passed(), usd: isCharged ? "coming" : undefined }));
   if (!isCharged) return;
-  // Its charge is with the ledger a moment after the answer: the next message need not wait for it.
+  // Its charge is in the ledger a moment after the answer; the next message need not wait for it.
   void chargeOf(requestId).then((usd) => change((turn) => ({ ...turn, usd }), requestId));
 }
 
-/** How long the ledger is asked again, each time after twice as long. */
+/** Delays between the queries of the ledger; each is twice as long as the one before. */
 const ASK_AGAIN_MS = [50, 100, 200, 400, 800, 1_600, 3_200];
 
 async function chargeOf(requestId: string): Promise<string> {

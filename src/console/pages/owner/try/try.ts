@@ -1,4 +1,4 @@
-/** One conversation with a model, sent as any client sends it, with what it took and what it cost. */
+/** A conversation with a model, sent as any client sends it, with its duration and cost. */
 import type { OwnModelAnswer } from "../../../answers/own-usage.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Code, Problem } from "../../parts/widgets.ts";
@@ -98,7 +98,7 @@ function Elsewhere({
 const firstUsable = (models: readonly OwnModelAnswer[]): string =>
   (models.find(({ usable }) => usable) ?? models[0])?.name ?? "";
 
-/** The first group in which the model can be used now, else the first that serves it. */
+/** The first group in which the model can be used now; otherwise the first one that serves it. */
 function firstGroup(models: readonly OwnModelAnswer[], name: string): string | undefined {
   const groups = models.find((model) => model.name === name)?.groups ?? [];
   return (groups.find(({ refusal }) => refusal === null) ?? groups[0])?.name;

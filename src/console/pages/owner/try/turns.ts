@@ -1,4 +1,4 @@
-/** What was said, and beside each answer what it took and cost. */
+/** The messages, and for each answer its duration and cost. */
 import { count, usd } from "../../parts/format.ts";
 import { hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";

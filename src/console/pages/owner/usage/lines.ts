@@ -1,4 +1,4 @@
-/** The ledger, newest line first, a page at a time. */
+/** The ledger, newest line first, page by page. */
 import type { OwnLineAnswer, OwnLinesAnswer } from "../../../answers/own-usage.ts";
 import { ask } from "../../parts/api.ts";
 import { csv, download } from "../../parts/csv.ts";
@@ -75,7 +75,7 @@ function Pages({ wanted, keyNames }: { readonly wanted: string; readonly keyName
     `/lines?${wanted}&limit=${PAGE}${before === undefined ? "" : `&before=${before}`}`,
   );
   const { data, isLoading, refused, reload } = loaded;
-  // The newest answer stays while the next one is on its way: until then its lines are not to be shown twice.
+  // The previous answer stays while the next one is loading; until then its lines must not be shown twice.
   const [taken, setTaken] = useState<OwnLinesAnswer | undefined>(undefined);
   const rows = data === taken ? earlier : [...earlier, ...(data?.items ?? [])];
   const older = () => {
@@ -131,7 +131,7 @@ function whatOf(line: OwnLineAnswer): VNode {
     <small>${words.tokensInOut(sum(input), sum(output))}</small></span>`;
 }
 
-/** The whole of what is wanted as a file, a page at a time, until the page is left. */
+/** Downloads all matching lines as a file, page by page, until the page is left. */
 function Download({ wanted, keyNames }: { readonly wanted: string; readonly keyNames: KeyNames }): VNode {
   const words = T.owner.usage;
   const [lines, setLines] = useState(0);

@@ -1,4 +1,4 @@
-/** One request by its id: what was charged, how that is made, and what was tried. */
+/** One request by its id: what was charged, how it is computed, and the attempts. */
 import type { OwnChargeAnswer, OwnLineAnswer, OwnRequestAnswer, OwnTryAnswer } from "../../../answers/own-usage.ts";
 import { count, instant, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
@@ -105,7 +105,7 @@ function Sum({ charge, group }: { readonly charge: OwnChargeAnswer; readonly gro
     <ul class="steps">${sentences(charge, group).map((sentence) => html`<li>${sentence}</li>`)}</ul>`;
 }
 
-/** Why this amount, one thing a sentence. */
+/** The reasons for the amount, one sentence each. */
 function sentences(charge: OwnChargeAnswer, group: string): readonly string[] {
   const words = T.owner.request;
   const { ended, counted } = charge;

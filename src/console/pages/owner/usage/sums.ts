@@ -1,4 +1,4 @@
-/** What was spent, summed up: a picture and the same as a table. */
+/** Sums of what was spent, as a chart and as a table. */
 import type { OwnSumAnswer, OwnTotalAnswer, OwnUsageAnswer } from "../../../answers/own-usage.ts";
 import { Chart } from "../../parts/chart.ts";
 import { csv, download } from "../../parts/csv.ts";
@@ -18,7 +18,7 @@ interface SumsProps {
   readonly keyNames: KeyNames;
 }
 
-/** Rows that a table begins with, and that each press of a button adds. */
+/** Number of rows shown at first, and added by each press of the button. */
 const ROWS = 100;
 
 export function Sums({ span, by, keyNames }: SumsProps): VNode {
@@ -72,12 +72,12 @@ function DayChart({ data }: { readonly data: OwnUsageAnswer }): VNode {
     series=${[{ name: words.amount, colour: "--chart-1" }]} isBars=${true} format=${axisAmount} /></div>`;
 }
 
-/** An amount at an axis; what is exact stands in the table. */
+/** A rounded amount for the axis; the table has the exact one. */
 function axisAmount(value: number): string {
   return new Intl.NumberFormat(document.documentElement.lang, { maximumSignificantDigits: 3 }).format(value);
 }
 
-/** Days newest first, all else by amount. */
+/** Days newest first, everything else by amount. */
 function inOrder(rows: readonly OwnSumAnswer[], by: SummedBy): readonly OwnSumAnswer[] {
   if (by === "day") return rows.toReversed();
   const ranked = rows.map((row) => ({ row, nano: nanoOf(row.usd) }));
@@ -126,7 +126,7 @@ function nameOf(name: string, by: SummedBy, keyNames: KeyNames): string | VNode 
     : html`<span class="mono">${name}</span>`;
 }
 
-/** @param part of the whole width, from 0 to 1. */
+/** @param part of the full width, from 0 to 1 */
 function Bar({ part }: { readonly part: number }): VNode {
   return html`<svg class="bar" aria-hidden="true"><rect class="track" width="100%" height="100%" rx="3" /><rect width=${`${(part * 100).toFixed(2)}%`} height="100%" rx="3" /></svg>`;
 }

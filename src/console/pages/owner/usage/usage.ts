@@ -1,4 +1,4 @@
-/** What was spent: sums with a picture, and down to single requests. */
+/** What was spent: sums with a chart, down to single requests. */
 
 import { day } from "../../parts/format.ts";
 import { go, hrefOf } from "../../parts/router.ts";

@@ -13,7 +13,7 @@ export const owner = {
     suspended: "Your account is suspended. Until your operator resumes it, you can see everything but change nothing.",
     closed: "Your account is closed. You can see everything but change nothing.",
   },
-  door: {
+  signIn: {
     linkOpened: "You have opened a sign-in link. It works once.",
     enter: "Sign in",
     signedOut: "You are not signed in.",

@@ -14,7 +14,7 @@ export const owner: Texts["owner"] = {
     suspended: "您的账户已被暂停。在管理员恢复之前，您可以查看所有内容，但不能更改。",
     closed: "您的账户已关闭。您可以查看所有内容，但不能更改。",
   },
-  door: {
+  signIn: {
     linkOpened: "您打开了登录链接，它只能使用一次。",
     enter: "登录",
     signedOut: "您尚未登录。",

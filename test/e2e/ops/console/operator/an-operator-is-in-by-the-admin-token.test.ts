@@ -14,7 +14,7 @@ test("a wrong token is refused with what to do, the right one lets in, and signi
   await page.goto(`${here.adminUrl}/`);
   assert.equal(page.url(), `${here.adminUrl}/console/`, "a browser is shown the way");
   await page.getByLabel("Admin token").fill("not-the-admin-token");
-  await assertUsable(page, "door-light");
+  await assertUsable(page, "sign-in-light");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("That is not the admin token of this gateway.").waitFor();
   assert.deepEqual(await context.cookies(), []);
@@ -37,7 +37,7 @@ test("a wrong token is refused with what to do, the right one lets in, and signi
   assert.deepEqual(complaints, []);
 });
 
-test("a session that has ended shows the door at the next step, and signing in again leads on from there", async (t) => {
+test("a session that has ended shows the sign-in page at the next step, and signing in again leads on from there", async (t) => {
   const { page, here, token, open, admin, complaints } = await openOperator(t);
   await admin("POST", "/accounts", { name: "alice" });
   await open("accounts/alice");
@@ -56,7 +56,7 @@ test("a session that has ended shows the door at the next step, and signing in a
   assert.deepEqual(complaints, []);
 });
 
-test("live figures that are asked for again after the session has ended lead to the door", async (t) => {
+test("live figures that are asked for again after the session has ended lead to the sign-in page", async (t) => {
   const { page, here, open, complaints } = await openOperator(t);
   // The first stream ends, as it does after ten minutes; by then there is no session.
   await page.route("**/live", async (route) => {

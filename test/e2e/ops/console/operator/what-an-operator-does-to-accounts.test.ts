@@ -144,7 +144,7 @@ test("a payment whose answer was lost counts once, also when the next try is ref
   await page.unroute("**/topups");
   await context.clearCookies();
   await topUp();
-  await page.locator("main.door").waitFor();
+  await page.locator("main.sign-in").waitFor();
   await signIn(page, token);
   await open("accounts/alice");
   await page.getByRole("button", { name: "Top up" }).click();

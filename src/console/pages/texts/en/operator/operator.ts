@@ -17,7 +17,7 @@ export const operator = {
     configuration: "Configuration",
     store: "Store and journal",
   },
-  door: {
+  signIn: {
     notOperator: "According to the provider, you are not one of the operators.",
     refused: "Sign-in failed. Start again.",
     byProvider: (label: string) => `Sign in with ${label}`,

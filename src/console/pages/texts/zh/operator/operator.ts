@@ -18,7 +18,7 @@ export const operator: Texts["operator"] = {
     configuration: "配置",
     store: "存储与日志",
   },
-  door: {
+  signIn: {
     notOperator: "身份提供方没有把您列为管理员。",
     refused: "登录失败，请重新开始。",
     byProvider: (label: string) => `使用 ${label} 登录`,

@@ -1,4 +1,4 @@
-/** Before the operator is in: the admin token, sent once. */
+/** The sign-in page of the operator: the admin token, sent once, or the OpenID provider. */
 import { AskRefused, ask } from "../parts/api.ts";
 import { useAnswer, useDeed } from "../parts/load.ts";
 import { LanguageChoice } from "../parts/shell.ts";
@@ -6,12 +6,12 @@ import { html, useState, type VNode } from "../parts/view.ts";
 import { Button, Field, Form, Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 
-export function OperatorDoor({ onEntered }: { onEntered: () => void }): VNode {
+export function OperatorSignIn({ onEntered }: { onEntered: () => void }): VNode {
   const [token, setToken] = useState("");
-  const words = T.operator.door;
+  const words = T.operator.signIn;
   const enter = useDeed(async () => {
     await ask("/session", { method: "POST", body: { token: token.trim() } });
-    // A browser that has not kept the cookie would be shown this page again, without a word.
+    // Otherwise a browser that did not keep the cookie would show this page again without an explanation.
     await ask("/session").catch((error: unknown) => {
       throw error instanceof AskRefused && error.status === 401
         ? new AskRefused(401, "no_cookie", words.noCookie, words.noCookieRemedy)
@@ -27,7 +27,7 @@ export function OperatorDoor({ onEntered }: { onEntered: () => void }): VNode {
   });
   const refused = new URLSearchParams(location.search).get("refused");
   const typed = (event: Event) => setToken((event.target as HTMLInputElement).value);
-  return html`<main class="door"><div class="panel">
+  return html`<main class="sign-in"><div class="panel">
     <h1>Tollgate</h1>
     ${refused && html`<div class="problem" role="alert"><p><strong>${refused === "oidc_not_operator" ? words.notOperator : words.refused}</strong></p></div>`}
     <p>${words.asks}</p>
