@@ -29,7 +29,7 @@ async function testWebhook(admin: AdminClient): Promise<CommandResult> {
   const text = `The test notice ${cell(id)} was ${how}, after ${cell(milliseconds)} ms.\n${cell(advice)}\n`;
   return delivered === true
     ? { json: body, text }
-    : { json: body, text, failure: "The receiver does not accept notices." };
+    : { json: body, text, failure: "The receiver did not accept the test notice." };
 }
 
 async function listWaiting(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
@@ -91,7 +91,7 @@ export function addWebhookCommands(program: Command, ask: Ask): void {
   const group = program.command("webhook").description("notices: test the receiver, list waiting notices, retry them");
   group
     .command("test")
-    .description("send a signed test notice now; exit status 1 if the receiver does not accept it")
+    .description("send a signed test notice to the receiver now; exit status 1 if it is not accepted")
     .action(() => ask(testWebhook));
   group
     .command("list")

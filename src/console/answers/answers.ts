@@ -303,7 +303,7 @@ const Epoch = orNull(
 );
 export const StoreShape = object("StoreState", {
   state: oneOf(
-    "`stopped`: the store lost data and waits for an operator; `restoring`: the journal sends its records again.",
+    "`stopped`: the store lost data and waits for an operator; `restoring`: the journal is being replayed into the store.",
     "good",
     "stopped",
     "restoring",

@@ -29,7 +29,7 @@ export const NoticeTestShape = object("NoticeTest", {
   status: orNull(count("The receiver's status; null: it sent none.", 200)),
   milliseconds: count("How long the delivery took.", 42),
   reason: text("Why it was not accepted; empty if it was accepted.", ""),
-  advice: text("What to check.", "Compare the secret of notices with the one that the receiver has."),
+  advice: text("What to check.", "Check that the receiver has one of the secrets in notices."),
 });
 
 export const RetriedShape = object("NoticesRetried", {

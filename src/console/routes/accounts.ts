@@ -379,7 +379,7 @@ function renamedMeanwhile(name: string, other: string): AdminRefusal {
   return new AdminRefusal(
     409,
     "renamed_meanwhile",
-    `Another request has renamed the account \`${name}\` to \`${other}\` meanwhile.`,
+    `Another request has renamed the account \`${name}\` to \`${other}\`.`,
     `If that is not the right name, rename it: ${COMMAND} account rename ${other} NAME`,
   );
 }

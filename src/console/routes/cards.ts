@@ -33,7 +33,7 @@ export function cardRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       id: "listCards",
       summary: "List an account's time cards in the order in which they pay, with the card that follows each",
       description:
-        "Includes cards that ended recently: they stay until a new card is given two days or more after their end.",
+        "Includes cards that have ended. Such a card is removed when the account gets another card two days or more after its end.",
       answers: { 200: CardList },
       refusals: { 404: "`unknown_account`." },
       params: AccountPath,
