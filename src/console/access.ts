@@ -87,7 +87,7 @@ export function makeAccess(adminToken: Secret | undefined, guesses?: TokenGuesse
 const WHERE_IT_IS = "admin_token of the configuration or the file admin-token in the data folder";
 const SEND_IT = `Send \`authorization: Bearer TOKEN\`; TOKEN is ${WHERE_IT_IS}.`;
 /** Not SEND_IT, because a header does not help here: this request starts a session, which is for browsers. */
-const TYPE_IT = `It is ${WHERE_IT_IS}. A program needs no session: it sends it with each request, as \`authorization: Bearer TOKEN\`.`;
+const TYPE_IT = `It is ${WHERE_IT_IS}. A program needs no session: it sends the token with each request, as \`authorization: Bearer TOKEN\`.`;
 
 const bearerOf = ({ headers }: Peer) => /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "")?.[1];
 

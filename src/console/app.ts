@@ -90,7 +90,12 @@ export function createApp(parts: AppParts): App {
 /** @throws AdminRefusal 415 for a body with a content encoding */
 function assertPlain(encoding = "identity"): void {
   if (encoding.toLowerCase() === "identity") return;
-  throw new AdminRefusal(415, "not_json", "An encoded body is not read.", "Send it without `content-encoding`.");
+  throw new AdminRefusal(
+    415,
+    "not_json",
+    "A body with a content encoding is not accepted.",
+    "Send it without `content-encoding`.",
+  );
 }
 
 /** How an application runs its routes. */
@@ -175,8 +180,8 @@ function hasLargeBodyToCome({ complete, headers }: IncomingMessage): boolean {
 const FRAMEWORK_REFUSALS: Readonly<Record<number, readonly [code: string, message: string, remedy: string]>> = {
   400: [
     "malformed",
-    "The request is not readable: its path is badly encoded, or its body is not whole.",
-    "Correct the path, or send the whole body.",
+    "The request cannot be read: its path is badly encoded, or its body is incomplete.",
+    "Correct the path, or send the complete body.",
   ],
   413: ["too_large", `The body exceeds ${BODY_BYTES_MAX} bytes.`, "Send a smaller body."],
   414: ["path_too_long", "A part of the path is too long.", "Send a shorter name or id."],

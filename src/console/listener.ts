@@ -157,7 +157,7 @@ const FAILED = new AdminRefusal(INTERNAL.status, INTERNAL.code, INTERNAL.message
 
 function closing(): AdminRefusal {
   const headers = { connection: "close", "retry-after": "1" };
-  return new AdminRefusal(503, "closing", "The gateway closes.", "Ask again when it runs.", headers);
+  return new AdminRefusal(503, "closing", "The gateway is shutting down.", "Retry when it runs again.", headers);
 }
 
 /** Other forms of such a request, for example HEAD or one with a body, go to the application. */

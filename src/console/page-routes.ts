@@ -50,7 +50,7 @@ export function addPages(app: App, root: string, entry: "owner" | "operator"): v
     const known = pageFiles();
     const file = known.files.get(path);
     if (file === undefined || digest !== known.digest || !isOf(path, entry)) {
-      throw new AdminRefusal(404, "unknown_path", "There is no such file.", "Load the page again: it was replaced.");
+      throw new AdminRefusal(404, "unknown_path", "There is no such file.", "Reload the page: its files have changed.");
     }
     reply.headers({ "cache-control": FOR_GOOD, vary: "accept-encoding", "x-content-type-options": "nosniff" });
     reply.type(file.contentType);

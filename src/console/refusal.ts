@@ -13,7 +13,7 @@ export class AdminRefusal extends Error {
   override readonly name = "Refusal";
   /** HTTP status of the answer. */
   readonly status: number;
-  /** What programs match on; never changes its meaning. */
+  /** A stable code for programs. */
   readonly code: string;
   /**
    * What the operator can do about it. It ends with a full stop, or with a command to type, after which nothing
@@ -140,7 +140,7 @@ export interface SchemaFinding {
   readonly parentSchema?: Readonly<Record<string, unknown>>;
 }
 
-/** Most characters of a client's member name that are shown. */
+/** Maximum length of a client's member name in answers. */
 const NAME_LENGTH_MAX = 64;
 
 /**

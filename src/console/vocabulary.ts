@@ -9,7 +9,7 @@ import { CURSOR_CHARS_MAX } from "./cursor.ts";
 export type { Static, TObject, TProperties, TSchema, TUnsafe };
 export { Type };
 
-/** Codes on one page at most: the store's own limit. */
+/** Maximum number of codes per page: the store's own limit. */
 export const CODES_PAGE_MAX = 200;
 
 export const closed = { additionalProperties: false } as const;

@@ -63,11 +63,7 @@ export function addByProvider(app: App, parts: ByProviderParts): void {
   };
   const open = { config: { access: "anyone" as const }, schema: { hide: true } };
   app.post(`${ADMIN_PREFIX}/session/oidc`, open, async (request, reply) => {
-    assertSameOrigin(
-      request.headers,
-      publicUrl,
-      "it has to pass Host on, or console.operator.public_url has to be set",
-    );
+    assertSameOrigin(request.headers, publicUrl, "it must forward Host, or console.operator.public_url must be set");
     attempts.take(parts.from(request));
     const { location, cookie } = await visits.begin(siteOf(request.headers, publicUrl).origin);
     return reply.header("set-cookie", cookie).send({ location });

@@ -180,7 +180,7 @@ function tooMany(): AdminRefusal {
   return new AdminRefusal(
     429,
     "too_many_watchers",
-    `${WATCHERS_MAX} watch already.`,
+    `There are already ${WATCHERS_MAX} watchers of the live figures.`,
     "Close a window that shows live figures, or read GET /metrics, which has no such limit.",
     { "retry-after": "10" },
   );

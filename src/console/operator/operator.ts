@@ -40,7 +40,7 @@ const ROOT = "/console";
 const COOKIE_NAME = "__Host-tollgate-operator";
 const SIGNED_IN = "operator:session";
 /** The operator's pages are served only at the address of the admin listener. */
-const BEHIND_A_FRONT = "it has to pass Host on";
+const BEHIND_A_FRONT = "it must forward Host";
 
 export interface OperatorPages {
   readonly sealer: Sealer;

@@ -20,7 +20,7 @@ interface AccessParts {
   readonly challenges: Challenges;
 }
 
-const AGAIN = "Look at the list, and repeat the request where it is still needed.";
+const AGAIN = "Load the list again, and repeat the request if it is still needed.";
 
 /** Routes that also work for a suspended account, because they only remove access. */
 export const ENDS_ACCESS: ReadonlySet<string> = new Set(["endSession", "endOtherSessions", "removePasskey"]);

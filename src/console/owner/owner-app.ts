@@ -55,7 +55,7 @@ export function ownerApp(options: OwnerConsoleOptions): App {
     // This check comes first, also for a page that is requested with a wrong method: a missing path needs no protection
     // against other sites.
     if (request.is404 || request.routeOptions.url === nowhere) refuseUnknown();
-    assertSameOrigin(request.headers, publicUrl, "the operator has to set console.public_url");
+    assertSameOrigin(request.headers, publicUrl, "the operator must set console.public_url");
     if (request.url.startsWith(`${api}/sign-in/`)) return;
     owners.set(request, await signedIn(request, parts));
   });

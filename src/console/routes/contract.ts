@@ -103,7 +103,7 @@ type AnswerOf<A extends Answers> = ConsoleAnswer<Static<A[keyof A & number]>>;
 
 /**
  * Declares a route. The handler's input and answer have the types of the schemas; input without a schema is `unknown`.
- * Handlers throw Refusal (an answer), StoreError (503), or anything else (a defect, 500).
+ * Handlers throw AdminRefusal (an answer), StoreError (503), or anything else (a defect, 500).
  */
 export function route<
   A extends Answers,

@@ -148,7 +148,7 @@ export async function pauseAfter(tookMs: number): Promise<void> {
 /** The id of an audit that may be kept for the next answer. */
 export const auditId = (random: RandomBytes): string => Buffer.from(random(ID_BYTES)).toString("hex");
 
-/** @throws Refusal 400 */
+/** @throws AdminRefusal 400 */
 function readPlace(cursor: string | undefined): readonly [after: string, id: string] {
   if (cursor === undefined) return ["", ""];
   const [after, id] = readCursor(cursor, 2) ?? [];

@@ -98,7 +98,7 @@ class MarkVerifier {
   }
 }
 
-/** @throws Refusal 400 */
+/** @throws AdminRefusal 400 */
 function readPlace(cursor: string | undefined): readonly [place: string | undefined, id: string] {
   if (cursor === undefined) return [undefined, ""];
   const [place = "?", id = ""] = readCursor(cursor, 2) ?? [];

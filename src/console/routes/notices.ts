@@ -180,7 +180,7 @@ function readThreshold(text: string): bigint {
   throw malformed(
     "below_usd",
     rule,
-    'Write it like "5.00"; "0" is no notice, and null is what the configuration says.',
+    'Write it like "5.00"; "0" means no notice, null the threshold of the configuration.',
   );
 }
 

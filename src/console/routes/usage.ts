@@ -170,7 +170,7 @@ interface UsageCursor {
   readonly days: string;
 }
 
-/** The span of the first page is kept, so that midnight does not move it. @throws Refusal 400 */
+/** The span of the first page is kept, so that midnight does not move it. @throws AdminRefusal 400 */
 function readPlace({ since, until, cursor }: Static<typeof UsageQuery>, clock: Clock): UsageCursor {
   if (cursor !== undefined) {
     const [from, to, after, days] = readCursor(cursor, 4) ?? [];

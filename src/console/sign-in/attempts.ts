@@ -70,7 +70,7 @@ export class SessionRates {
   /** Called before the store is asked whether the session is still running. @throws AdminRefusal 429 */
   take(sessionId: string): void {
     const wait = this.#sessions.take(sessionId);
-    if (wait > 0) throw tooMany("too_many_requests", "This session asks too often.", wait);
+    if (wait > 0) throw tooMany("too_many_requests", "This session sends too many requests.", wait);
   }
 
   /**
@@ -79,7 +79,7 @@ export class SessionRates {
    */
   takeOfAccount(tag: AccountTag): void {
     const wait = this.#accounts.take(tag);
-    if (wait > 0) throw tooMany("too_many_requests", "The sessions of this account ask too often.", wait);
+    if (wait > 0) throw tooMany("too_many_requests", "The sessions of this account send too many requests.", wait);
   }
 }
 

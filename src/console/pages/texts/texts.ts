@@ -1,4 +1,6 @@
-/** The pages' words in the reader's language. A language is a file and a folder; the type of the English one is what each must have. */
+/**
+ * The texts of the pages in the reader's language. A language is a file and a folder, with the type of the English one.
+ */
 import { en } from "./en.ts";
 import type { Texts } from "./words.ts";
 import { zh } from "./zh.ts";
@@ -9,7 +11,7 @@ export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: "English
 
 const KEPT = "tollgate-language";
 
-/** The one that was chosen here before, else the first of the browser's that there is. */
+/** The language that was chosen here before; otherwise the first available one of the browser's languages. */
 export function languageNow(): Language {
   const wanted = [localStorage.getItem(KEPT) ?? "", ...navigator.languages].map((name) =>
     name.slice(0, 2).toLowerCase(),
@@ -17,12 +19,12 @@ export function languageNow(): Language {
   return wanted.find((name): name is Language => name in LANGUAGES) ?? "en";
 }
 
-/** Chooses a language for good, and shows everything in it. */
+/** Stores the choice of a language and shows everything in it. */
 export function chooseLanguage(language: Language): void {
   localStorage.setItem(KEPT, language);
   location.reload();
 }
 
-/** The words. The language of a page does not change while it is open. */
+/** The texts. The language of a page does not change while it is open. */
 export const T: Texts = LANGUAGES[languageNow()];
 document.documentElement.lang = languageNow() === "zh" ? "zh-CN" : languageNow();
