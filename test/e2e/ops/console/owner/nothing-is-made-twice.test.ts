@@ -71,9 +71,9 @@ test("a key whose text was lost on its way is named, revoked and replaced", asyn
   // Also to who loads the page once more and begins anew.
   await fillNewKey(page, gateway);
   await create.click();
-  await page.getByText("was made under this idempotency_id before").waitFor();
+  await page.getByText("was already created under this idempotency_id").waitFor();
   await create.click();
-  await page.getByText("was made under this idempotency_id before").waitFor();
+  await page.getByText("was already created under this idempotency_id").waitFor();
   const lost = (await keyIds(gateway, name)).find(({ id }) => id !== keyId);
   assert.equal((await keyIds(gateway, name)).length, 2);
   await page.getByRole("button", { name: "Revoke that key and create another" }).click();
@@ -157,9 +157,9 @@ test("a key that another tab has revoked stays revoked, and the form says so", a
   await page.getByRole("button", { name: "Suspend the key" }).waitFor();
   await admin(gateway, "POST", `/keys/${keyId}/revoke`);
   await page.getByRole("button", { name: "Suspend the key" }).click();
-  await page.getByText("is revoked, which is final").waitFor();
+  await page.getByText("is revoked permanently and was not changed").waitFor();
   await page.getByRole("button", { name: "Create a new value" }).click();
-  await page.getByText("is revoked, which is final").nth(1).waitFor();
+  await page.getByText("is revoked permanently and was not changed").nth(1).waitFor();
   await page.reload();
   await page.getByText("This key is permanently revoked.").waitFor();
 });
