@@ -1,6 +1,6 @@
 /**
- * A walk that gives charges back to a store writes an ACK for each. More of them than a call takes arguments, and one that found
- * the queue of a disk that heals full, are no reason for a charge to wait.
+ * A pass that gives charges back to a store writes an ACK for each. A charge must not wait because the queue of a recovering
+ * disk is full of ACKs, even if there are more of them than one function call takes arguments.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,10 +9,10 @@ import { JournalBrokenError } from "../../../src/settle/journal.ts";
 import { askOf, idOf, ManualClock, turns } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
-/** V8 takes some 125,000 arguments. */
+/** V8 accepts about 125,000 arguments in one call. */
 const ACKS = 130_000;
 
-test("a charge is durable after a disk has healed that many ACKs waited for", async () => {
+test("a charge becomes durable after a recovered disk has taken a queue of 130,000 ACKs", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal, log } = await createJournal({ disk, clock, fsync: "group", bytesMax: 64 * 1024 * 1024, alarm() {} });
@@ -24,7 +24,7 @@ test("a charge is durable after a disk has healed that many ACKs waited for", as
   for (let number = 0; number < ACKS; number++) log.restored(idOf(1_000 + number));
 
   disk.fault = undefined;
-  // The next segment is not there yet: the ACKs are in the queue, which is full when one more comes.
+  // The next segment does not exist yet: the ACKs wait in the queue, which is full when one more arrives.
   const made = Promise.withResolvers<void>();
   const create = disk.create.bind(disk);
   disk.create = async (name, bytes) => {

@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 2 and docs/failure-model.md invariants 28 and 29: a charge is sent until the store has answered, at
- * most some two seconds apart; one that the journal could not take is known as such until the store has it, and its client gets
- * no end of its answer before the store was asked.
+ * ARCHITECTURE.md promise 2 and docs/failure-model.md invariants 28 and 29: a charge is sent until the store answers, with
+ * pauses of about two seconds at most. A charge that the journal could not take counts as unrecorded until the store has it,
+ * and its client gets the end of its answer only after the store was asked.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -13,7 +13,7 @@ import { StoreError } from "../../../src/store/contract.ts";
 import { askOf, ForgetfulStore, idOf, ManualClock, turns } from "./rig.ts";
 
 interface Scene {
-  /** The journal takes nothing. */
+  /** The journal refuses every write. */
   readonly broken?: boolean;
   readonly addLetter?: (letter: DeadLetter) => Promise<void>;
 }
@@ -45,7 +45,7 @@ function bench({ broken = false, addLetter }: Scene = {}) {
   return { store, clock, acks, orphans, letters, delays, settler };
 }
 
-test("tries come further apart, two seconds at most, and the delay is told of once", async () => {
+test("retries back off to two seconds at most, and the delay is reported once", async () => {
   const { store, clock, delays, settler } = bench();
   store.away = true;
   await settler.settle(askOf(1));
@@ -61,7 +61,7 @@ test("tries come further apart, two seconds at most, and the delay is told of on
   assert.equal(delays.length, 1);
 });
 
-test("the pause between tries is a half of it at least, as chance will have it", async () => {
+test("jitter shortens the pause between retries to half of it at least", async () => {
   const waits: number[] = [];
   const clock = new ManualClock();
   const after = clock.after.bind(clock);
@@ -103,7 +103,7 @@ test("a charge without a journal is unrecorded until the store has it, and its c
   assert.deepEqual([settler.unrecorded(), settler.pending(), acks], [[], 0, [[idOf(1), "settled"]]]);
 });
 
-test("a charge without a journal that the store takes at once keeps its client waiting no longer", async () => {
+test("a client waits no longer than the first try when the store takes a charge without a journal at once", async () => {
   const { settler } = bench({ broken: true });
   let mayEnd = false;
   void settler.settle(askOf(1)).then(() => {
@@ -113,19 +113,19 @@ test("a charge without a journal that the store takes at once keeps its client w
   assert.deepEqual([mayEnd, settler.unrecorded()], [true, []]);
 });
 
-test("the ACK of what the store does not take says so, and comes after its letter", async () => {
+test('the ACK of a charge that the store refuses has the outcome "dead" and is written after the dead letter', async () => {
   const written = Promise.withResolvers<void>();
   const { store, acks, settler } = bench({ addLetter: () => written.promise });
   store.settled.set(idOf(1), askOf(1, 5));
   await settler.settle(askOf(1));
   await turns(5);
-  assert.deepEqual(acks, [], "the letter is not on the disk");
+  assert.deepEqual(acks, [], "the dead letter is not on the disk yet");
   written.resolve();
   await turns(5);
   assert.deepEqual(acks, [[idOf(1), "dead"]]);
 });
 
-test("a letter that the disk does not take leaves the charge in the journal for the next start, and is not tried again", async () => {
+test("a dead letter that cannot be written leaves its charge in the journal for the next start, and the charge is not retried", async () => {
   const { store, clock, acks, delays, settler } = bench({ addLetter: () => Promise.reject(new Error("EIO")) });
   store.settled.set(idOf(1), askOf(1, 5));
   await settler.settle(askOf(1));
@@ -134,7 +134,7 @@ test("a letter that the disk does not take leaves the charge in the journal for 
   assert.deepEqual([acks, store.asks.length, delays.length, settler.pending()], [[], 1, 1, 0]);
 });
 
-test("a missing account is doubted for a while before a charge becomes a letter", async () => {
+test("a charge to a missing account is retried for a while before it becomes a dead letter", async () => {
   const { store, clock, letters, settler } = bench();
   store.missing.add(askOf(1).tag);
   await settler.settle(askOf(1));
@@ -145,7 +145,7 @@ test("a missing account is doubted for a while before a charge becomes a letter"
   assert.deepEqual([letters, settler.pending(), store.settled.size], [[], 0, 1]);
 });
 
-test("an account is unsettled until all its charges are answered, and others' are none of its", async () => {
+test("an account is unsettled while a charge to it is retried, and other accounts are not affected", async () => {
   const { store, clock, settler } = bench();
   store.broken.add(askOf(3).tag);
   await settler.settle(askOf(3));
@@ -168,7 +168,7 @@ test("an account is unsettled until all its charges are answered, and others' ar
   assert.deepEqual([answered, drained, settler.unsettled(askOf(3).tag)], [true, true, undefined]);
 });
 
-test("what an earlier process left is passed over where it is refused, waited for where the store is away, and unsettled till then", async () => {
+test("recovery does not wait for a charge that the store refuses, waits while the store is unreachable, and counts both as unsettled", async () => {
   for (const final of [true, false]) {
     const { store, clock, orphans, settler } = bench();
     const passed = { refused: false, away: false };
@@ -188,12 +188,12 @@ test("what an earlier process left is passed over where it is refused, waited fo
     store.away = false;
     await clock.advance(50);
     assert.ok(passed.away);
-    // A FINAL that is made now is that of an orphan.
+    // The FINAL that is written here is that of an orphan.
     assert.deepEqual(orphans, final ? [] : [true, true]);
   }
 });
 
-test("an orphan's mismatch is no loss, though its FINAL is in the journal; in a journal that is broken it is passed over too", async () => {
+test("an orphan's mismatch is no dead letter even if its FINAL is in the journal, and a broken journal does not hold recovery up", async () => {
   const { store, letters, settler } = bench();
   store.settled.set(idOf(1), askOf(1, 5));
   await settler.resume({ ask: askOf(1), final: true, orphan: true }).answered;
@@ -208,12 +208,12 @@ test("an orphan's mismatch is no loss, though its FINAL is in the journal; in a 
   assert.ok(passed);
 });
 
-test("the client's last bytes come after the turn in which the charge was sent", async () => {
+test("the end of the answer is sent after the turn in which the charge was sent", async () => {
   const { store, settler } = bench();
   const order: string[] = [];
   const settle = store.settle.bind(store);
   store.settle = (ask) => {
-    // As the store's client does: what is written in a turn is on the wire in its check phase.
+    // The store's client does the same: what is written in a turn is sent in its check phase.
     setImmediate(() => order.push("wire"));
     return settle(ask);
   };
@@ -221,7 +221,7 @@ test("the client's last bytes come after the turn in which the charge was sent",
   assert.deepEqual(order, ["wire", "end"]);
 });
 
-test("a store that is away is an error of the store, whatever its outcome", async () => {
+test("an unavailable store is retried and never makes a dead letter, whether or not the outcome is known", async () => {
   const { store, letters, clock, settler } = bench();
   const settle = store.settle.bind(store);
   let tries = 0;
@@ -235,7 +235,7 @@ test("a store that is away is an error of the store, whatever its outcome", asyn
   assert.deepEqual([letters, store.settled.size], [[], 1]);
 });
 
-test("an account is unsettled until each of its charges is answered, and another is not", async () => {
+test("an account is unsettled until each of its charges is answered, and another account is not", async () => {
   const { store, settler } = bench();
   const answers = new Map([3, 6].map((number) => [idOf(number), Promise.withResolvers<void>()]));
   const settle = store.settle.bind(store);

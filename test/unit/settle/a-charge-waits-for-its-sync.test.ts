@@ -1,11 +1,11 @@
-/** Group commit: FINAL resolves after the fdatasync that covers it, within 5 ms of a healthy disk, and not before. */
+/** Group commit: FINAL resolves only after the fdatasync that covers it, on a healthy disk within 5 ms. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { scan } from "../../../src/settle/journal/segments.ts";
 import { askOf, ManualClock, openOn, turns } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
-test("group: one write and one sync for all of a turn, resolved after the sync", async () => {
+test("group: the records of one turn share one write and one sync, and resolve after the sync", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock);
@@ -16,7 +16,7 @@ test("group: one write and one sync for all of a turn, resolved after the sync",
   const { calls } = disk;
   await turns();
   assert.equal(disk.calls - calls, 1, "one write");
-  // `kill -9` finds them already.
+  // The bytes are written by now, so that they survive `kill -9`.
   assert.equal(scan(disk.bytesOf(disk.segments()[0] as string)).frames.length, 4);
   assert.deepEqual(resolved, []);
   gate.resolve();
@@ -26,11 +26,11 @@ test("group: one write and one sync for all of a turn, resolved after the sync",
   await journal.close();
 });
 
-test("what a step of a request puts is written before the loop looks at its sockets again: a kill finds it", async () => {
+test("records put during a request are written before the loop polls its sockets again, so that they survive a kill", async () => {
   const disk = new SimDisk();
   const { journal } = await openOn(disk, new ManualClock());
   const written = () => scan(disk.bytesOf(disk.segments()[0] as string)).frames.length;
-  // Requests go on in the phase after the one that reads sockets, where another turn's end is a whole turn away.
+  // Requests continue in the phase after the poll phase, where the end of the turn is a whole turn away.
   const seen = await new Promise<number>((resolve) => {
     setImmediate(() => {
       void Promise.resolve().then(() => void journal.final(askOf(1)));
@@ -39,7 +39,7 @@ test("what a step of a request puts is written before the loop looks at its sock
       setImmediate(() => resolve(written()));
     });
   });
-  assert.equal(seen, 3, "the segment's own and two");
+  assert.equal(seen, 3, "the record of the segment and the two that were put");
   await journal.close();
 });
 
@@ -47,7 +47,7 @@ for (const { company, waitMs } of [
   { company: 1, waitMs: 0 },
   { company: 2, waitMs: 4 },
 ]) {
-  test(`after a sync that ${company} waited for, the next one begins ${waitMs} ms after its start`, async () => {
+  test(`after a sync that ${company} waited for, the next sync starts ${waitMs} ms after the start of that one`, async () => {
     const disk = new SimDisk();
     const clock = new ManualClock();
     const { journal } = await openOn(disk, clock);
@@ -73,7 +73,7 @@ for (const { company, waitMs } of [
   });
 }
 
-test("always: the sync begins without a wait", async () => {
+test("always: the sync starts immediately", async () => {
   const disk = new SimDisk();
   const { journal } = await openOn(disk, new ManualClock(), { fsync: "always" });
   await journal.final(askOf(1));
@@ -81,7 +81,7 @@ test("always: the sync begins without a wait", async () => {
   await journal.close();
 });
 
-test("an administrative write is durable when it resolves, through a descriptor that fails too", async () => {
+test("an administrative write is durable when it resolves, also when the first descriptor fails", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal, alarms } = await openOn(disk, clock);
@@ -96,7 +96,7 @@ test("an administrative write is durable when it resolves, through a descriptor 
   await journal.close();
 });
 
-test("closing syncs what waits", async () => {
+test("closing the journal syncs what is still unsynced", async () => {
   const disk = new SimDisk();
   const { journal } = await openOn(disk, new ManualClock());
   const final = journal.final(askOf(1));

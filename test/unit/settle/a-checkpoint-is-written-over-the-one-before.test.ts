@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row A3: what a long stream has produced is known after a kill, up to its last checkpoint. In memory
- * each is written over the one before, once they come half a second apart.
+ * docs/failure-model.md row A3: after a kill, what a long stream has produced is known up to its last checkpoint. In memory
+ * each checkpoint replaces the one before when they are at least half a second apart.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -25,7 +25,7 @@ async function open(): Promise<Scene> {
   return scene;
 }
 
-/** With a memo that grows, and is not ASCII. */
+/** With a memo that grows and contains characters beyond ASCII. */
 const produced = (amount: number) => ({
   ...askOf(STREAM, amount),
   memo: JSON.stringify({ text: "ä€".repeat(amount) }),
@@ -42,7 +42,7 @@ async function demandFound({ disk }: Scene, amount: number): Promise<void> {
   assert.deepEqual([found?.ask.amount, found?.ask.memo], [nanoUsd(BigInt(amount)), produced(amount).memo]);
 }
 
-/** Others that are charged and taken by the store, until the journal is short of room. */
+/** Makes other charges, which the store takes, until the journal is short of room. */
 async function fill({ journal, clock }: Scene): Promise<void> {
   for (let number = 100; journal.health().fillRatio < 0.75; number++) {
     journal.open({ voided: voidOf(number), hold: nanoUsd(1n) });
@@ -55,7 +55,7 @@ async function fill({ journal, clock }: Scene): Promise<void> {
   await clock.advance(APART_MS);
 }
 
-test("a kill after any of them finds the newest", async () => {
+test("after a kill at any checkpoint, recovery finds the newest one", async () => {
   const scene = await open();
   for (let amount = 1; amount <= 20; amount++) {
     await checkpoint(scene, amount, amount % 4 === 0 ? 10 : APART_MS);
@@ -63,7 +63,7 @@ test("a kill after any of them finds the newest", async () => {
   }
 });
 
-test("those that come quickly are pieces of their own, those of a lasting stream one", () => {
+test("checkpoints in quick succession are kept one by one, those of a long stream in one buffer", () => {
   const unsettled = new Unsettled();
   const id = idOf(STREAM);
   assert.equal(unsettled.checkpoint(id, 0, "nobody"), undefined);
@@ -81,14 +81,14 @@ test("those that come quickly are pieces of their own, those of a lasting stream
   assert.notEqual(entries[0], entries[1]);
   assert.notEqual(entries[1], entries[2]);
   assert.equal(new Set(entries.slice(2)).size, 1);
-  // A shorter one has nothing of the longer one behind it.
+  // A shorter checkpoint has no remainder of the longer one behind it.
   assert.equal(unsettled.checkpoint(id, 2_400, "short")?.payload, "short");
   assert.equal(entries[5]?.payload, "short");
   unsettled.add(id, { type: RECORD.final, atMs: 2_500, payload: "final", segment: 1, kept: 0 });
   assert.equal(unsettled.checkpoint(id, 3_000, "late"), undefined);
 });
 
-test("the newest goes along when the segment that has it is removed, and the next one while it does", async () => {
+test("the newest checkpoint is written again when its segment is removed, and the next one even during the removal", async () => {
   const scene = await open();
   for (const amount of [1, 2, 3]) await checkpoint(scene, amount);
   const [first] = scene.disk.segments();
@@ -105,7 +105,7 @@ test("the newest goes along when the segment that has it is removed, and the nex
   await demandFound(scene, 5);
 });
 
-test("what a disk refused is on it once it is well, and the one before it until then", async () => {
+test("a checkpoint that the disk refused is written when the disk has recovered, and the one before is kept until then", async () => {
   const scene = await open();
   for (const amount of [1, 2, 3]) await checkpoint(scene, amount);
   scene.disk.fault = { at: scene.disk.calls + 1, times: 4, code: "EIO" };
@@ -117,7 +117,7 @@ test("what a disk refused is on it once it is well, and the one before it until 
   await demandFound(scene, 4);
 });
 
-test("its charge takes their place", async () => {
+test("the charge of the stream replaces its checkpoints", async () => {
   const scene = await open();
   for (const amount of [1, 2, 3]) await checkpoint(scene, amount);
   const final = scene.journal.final(askOf(STREAM, 9));

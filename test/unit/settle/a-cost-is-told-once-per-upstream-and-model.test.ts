@@ -1,4 +1,4 @@
-// A store takes each upstream and model once: tries at the same one, and calls that nobody asked for, add up to one cost.
+// A store takes one cost per upstream and model: tries at the same one, and tool calls that were not asked for, are added up.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { eachOnce, upstreamCost } from "../../../src/settle/lines.ts";
@@ -18,11 +18,11 @@ const absorbedCost = (route: typeof EAST, usage: Usage, nano: bigint) => costOf(
 const USAGE = { ...NO_USAGE, input: 10, cacheWrite: 1, cacheWrite1h: 2, output: 5 };
 const TOKENS = { input: 10, cachedInput: 0, cacheWrite: 3, output: 5, reasoning: 0 };
 
-test("what is of the same upstream and model adds up, what costs nothing is left out", () => {
+test("costs of the same upstream and model are added up, and those without an amount are left out", () => {
   const costs = eachOnce([
     chargedCost(EAST, USAGE, 7n),
     absorbedCost(EAST, { ...NO_USAGE, input: 4 }, 2n),
-    // Calls of tools are on the bill of the request that they came with.
+    // Tool calls are on the bill of the request that caused them.
     absorbedCost(EAST, { ...NO_USAGE, toolCalls: { web_search: 3 } }, 30n),
     absorbedCost(WEST, USAGE, 1n),
     absorbedCost({ ...WEST, upstreamModel: "free" }, USAGE, 0n),
@@ -36,15 +36,15 @@ test("what is of the same upstream and model adds up, what costs nothing is left
   ]);
 });
 
-test("an answer that was charged is there though it costs nothing; a sum stays an amount", () => {
+test("a charged answer is listed even if it costs nothing, and a sum keeps its amount", () => {
   assert.equal(eachOnce([chargedCost(EAST, USAGE, 0n)]).length, 1);
   const beside = [chargedCost(EAST, USAGE, 0n), absorbedCost(WEST, USAGE, 1n)];
-  assert.deepEqual(eachOnce(beside), beside, "beside a try that costs something, too");
+  assert.deepEqual(eachOnce(beside), beside, "also beside a try that costs something");
   const [sum] = eachOnce([absorbedCost(EAST, USAGE, NANO_USD_MAX), absorbedCost(EAST, USAGE, 1n)]);
   assert.deepEqual([sum?.cost, sum?.absorbed], [NANO_USD_MAX, NANO_USD_MAX]);
 });
 
-test("of one alone the same holds as of several", () => {
+test("a single cost follows the same rules as several", () => {
   const charged = chargedCost(EAST, USAGE, 7n);
   const absorbed = absorbedCost(EAST, USAGE, 2n);
   const free = absorbedCost(WEST, USAGE, 0n);

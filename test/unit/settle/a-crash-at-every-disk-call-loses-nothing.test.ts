@@ -1,6 +1,5 @@
 /**
- * docs/failure-model.md rows A3 to A5 and F5: the process dies, or the power goes, at each call of the file system in
- * turn.
+ * docs/failure-model.md rows A3 to A5 and F5: the process dies, or the power fails, at each call of the file system in turn.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,7 +7,7 @@ import { HurriedClock, openOn, seeded } from "./rig.ts";
 import { complaints, newTruth, run, type Truth } from "./scenario.ts";
 import { SimDisk } from "./sim-disk.ts";
 
-/** Runs until the disk stops answering at call `at`; the process never gets to say goodbye. */
+/** Runs until the disk stops answering at call `at`; the process ends without any cleanup. */
 async function until(at: number): Promise<{ disk: SimDisk; truth: Truth }> {
   const disk = new SimDisk();
   disk.fault = { at, times: Number.POSITIVE_INFINITY, code: "EIO" };
@@ -29,13 +28,13 @@ async function found(disk: SimDisk, truth: Truth): Promise<readonly string[]> {
   const again = await openOn(disk, new HurriedClock());
   const first = complaints(again.leftovers, truth);
   await again.journal.close();
-  // A second crash right after the first recovery finds the same.
+  // A second crash right after the first recovery leads to the same state.
   const third = await openOn(disk, new HurriedClock());
   await third.journal.close();
   return [...first, ...complaints(third.leftovers, truth)];
 }
 
-test("kill -9 at each call", async () => {
+test("kill -9 at each disk call loses nothing", async () => {
   const calls = await callsOfAWholeRun();
   for (let at = 1; at <= calls; at++) {
     const { disk, truth } = await until(at);
@@ -43,7 +42,7 @@ test("kill -9 at each call", async () => {
   }
 });
 
-test("power loss at each call, with unsynced writes kept, lost or torn", async () => {
+test("a loss of power at each disk call loses nothing, with unsynced writes kept, lost or torn", async () => {
   const calls = await callsOfAWholeRun();
   for (let at = 1; at <= calls; at++) {
     const { disk, truth } = await until(at);

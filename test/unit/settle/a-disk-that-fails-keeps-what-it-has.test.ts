@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows F1 and F2: while what was written to a failed segment cannot be written again, the segments that
- * have it on the disk stay, however short of room the journal is.
+ * docs/failure-model.md rows F1 and F2: while records of a failed segment cannot be written again elsewhere, the segments that
+ * have them on the disk are kept, however short of room the journal is.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -30,7 +30,7 @@ async function charge({ journal, clock }: Scene, number: number): Promise<boolea
   return written;
 }
 
-/** Charges that the disk has and the store does not, until so much of the journal is used. */
+/** Makes charges that the store does not take, until this share of the journal is used. */
 async function fill(scene: Scene, ratio: number): Promise<number[]> {
   const written: number[] = [];
   while (scene.journal.health().fillRatio < ratio && (await charge(scene, written.length + 1)))
@@ -52,7 +52,7 @@ async function demandKept(scene: Scene, written: readonly number[]): Promise<voi
   );
 }
 
-test("a disk that fails for a while", async () => {
+test("a disk that fails for a while loses no record", async () => {
   const scene = await open();
   const { disk, clock } = scene;
   const written = await fill(scene, 0.78);
@@ -66,7 +66,7 @@ test("a disk that fails for a while", async () => {
   await demandKept(scene, written);
 });
 
-test("what was written and not synced when a segment was given up is not missed at the next start", async () => {
+test("records written but not synced before their segment was given up are found at the next start", async () => {
   for (let call = 1; call <= 5; call++) {
     const scene = await open();
     const { disk } = scene;
@@ -82,7 +82,7 @@ test("what was written and not synced when a segment was given up is not missed 
   }
 });
 
-test("bytes_max is used up, and the journal is well again when the store has taken the charges", async () => {
+test("a journal that has used up bytes_max is usable again when the store has taken the charges", async () => {
   const scene = await open();
   const { journal, clock, disk } = scene;
   const written = await fill(scene, Number.POSITIVE_INFINITY);
@@ -92,7 +92,7 @@ test("bytes_max is used up, and the journal is well again when the store has tak
   await demandKept(scene, written);
   const [last = 0] = written.splice(-1);
   for (const number of written) journal.ack(idOf(number), "settled");
-  // The request whose charge went to the store alone.
+  // The ACK of the request whose charge went to the store only.
   journal.ack(idOf(last + 1), "settled");
   await scene.log.clean(0);
   await clock.advance(1_000);
@@ -104,7 +104,7 @@ test("bytes_max is used up, and the journal is well again when the store has tak
   assert.ok(journal.health().fillRatio < 0.8);
 });
 
-test("a segment that a mended journal no longer needs is let go", async () => {
+test("a repaired journal removes the segments that it no longer needs", async () => {
   const scene = await open();
   const { disk, journal, clock } = scene;
   for (let number = 1; scene.log.segments().length < 3; number++) await charge(scene, number);
@@ -119,18 +119,18 @@ test("a segment that a mended journal no longer needs is let go", async () => {
   }
   await clock.advance(200);
   await scene.log.clean(0);
-  assert.ok(!disk.segments().includes(first ?? ""), "what it held has been written again");
+  assert.ok(!disk.segments().includes(first ?? ""), "its records have been written again");
   assert.equal((await leftAfterKill(disk)).size, count);
 });
 
-test("what holds the oldest segment is written again, and the segment stays until that is on the disk", async () => {
+test("records of the oldest segment are written again, and the segment is kept until they are on the disk", async () => {
   const { scene, slow, oldest } = await pressed();
   const { disk, log, clock } = scene;
   let release = (): void => {};
   disk.gate = new Promise((resolve) => {
     release = resolve;
   });
-  // The first takes away what is before it, and writes it again.
+  // The first call removes what is before the record and writes the record again.
   const cleaning = log.clean(0);
   await turns(3);
   await clock.advance(5);
@@ -148,7 +148,7 @@ test("what holds the oldest segment is written again, and the segment stays unti
   assert.ok(!disk.segments().includes(oldest));
 });
 
-test("what the store takes while segments are removed is not written after its ACK", async () => {
+test("a charge that the store takes while segments are removed is not written again after its ACK", async () => {
   const { scene, slow } = await pressed();
   const { disk, log, journal, clock } = scene;
   let release = (): void => {};
@@ -171,7 +171,7 @@ test("what the store takes while segments are removed is not written after its A
   assert.deepEqual(leftovers, []);
 });
 
-/** A journal short of room: history that may go, then a charge that the store does not take, then history. */
+/** A journal short of room: records that may be removed, then a charge that the store does not take, then more such records. */
 async function pressed(): Promise<{ scene: Scene; slow: number; oldest: string }> {
   const scene = await open();
   let number = 0;
@@ -194,7 +194,7 @@ test("descriptors of segments whose sync failed are closed", async () => {
   const scene = await open(disk);
   const { journal, clock } = scene;
   const [first = ""] = disk.segments();
-  // Without a sync in between: the first segment is left while it is still to be synced.
+  // Without a sync in between, so that the first segment is full while it is still unsynced.
   const pending: Promise<unknown>[] = [];
   for (let number = 1; scene.log.segments().length < 3; number++) {
     pending.push(journal.final(askOf(number)));
@@ -203,7 +203,11 @@ test("descriptors of segments whose sync failed are closed", async () => {
   failSyncOf(disk, first);
   await Promise.all([...pending, ended(clock)]);
   await Promise.all([charged(journal, 900), ended(clock)]);
-  assert.deepEqual([...descriptors].sort(), disk.segments().slice(-2), "the one that is written, and the spare one");
+  assert.deepEqual(
+    [...descriptors].sort(),
+    disk.segments().slice(-2),
+    "only the current segment and the spare one are open",
+  );
   await journal.close();
   assert.equal(descriptors.size, 0);
 });
@@ -214,7 +218,7 @@ async function ended(clock: ManualClock): Promise<void> {
   for (let step = 0; step < 4; step++) await clock.advance(5);
 }
 
-/** Names of the files that are open. */
+/** Names of the open files. */
 function watched(disk: SimDisk): Set<string> {
   const open = new Set<string>();
   const create = disk.create.bind(disk);
@@ -230,7 +234,7 @@ function watched(disk: SimDisk): Set<string> {
   return open;
 }
 
-/** The next sync of this file fails. */
+/** Makes the next sync of this file fail. */
 function failSyncOf(disk: SimDisk, name: string): void {
   let failed = false;
   Object.defineProperty(disk, "fault", {
@@ -242,13 +246,13 @@ function failSyncOf(disk: SimDisk, name: string): void {
   });
 }
 
-test("what is written again keeps its order: a charge that the store has taken meanwhile is not asked for again", async () => {
+test("rewritten records keep their order: a charge that the store has taken meanwhile is not sent to it again", async () => {
   const scene = await open();
   const { disk, journal, clock } = scene;
   await charge(scene, 1);
   journal.open({ voided: voidOf(2), hold: nanoUsd(1n) });
   disk.fault = { at: disk.calls + 1, times: 1, code: "EIO" };
-  // The store may be quicker than the disk.
+  // The store may be faster than the disk.
   const written = journal.final(askOf(2));
   journal.ack(idOf(2), "settled");
   await turns(3);

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row F1, invariant 29: no room for the next segment stops new requests; those that run are still
- * charged exactly once.
+ * docs/failure-model.md row F1, invariant 29: when there is no room for the next segment, new requests are refused, and running
+ * requests are still charged exactly once.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -35,7 +35,7 @@ function settlerOn(journal: Parameters<typeof createSettler>[0]["journal"], stor
   return { settler, unrecorded };
 }
 
-test("no room for the next segment: not usable, while charges still find room in the current one", async () => {
+test("without room for the next segment the journal is unusable, but charges still fit into the current one", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   disk.room = 8_192;
@@ -48,11 +48,11 @@ test("no room for the next segment: not usable, while charges still find room in
   await final;
   disk.room = Number.POSITIVE_INFINITY;
   await clock.advance(1_000);
-  assert.equal(journal.health().usable, true, "found again as soon as there is room");
+  assert.equal(journal.health().usable, true, "usable again as soon as there is room");
   await journal.close();
 });
 
-test("no room at all: in-flight charges go straight to the store before the client hears the end", async () => {
+test("without any room, charges of running requests go straight to the store before their clients get the end of the answer", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   disk.room = 8_192;
@@ -63,7 +63,7 @@ test("no room at all: in-flight charges go straight to the store before the clie
     const settled = settler.settle(askOf(number));
     await clock.advance(2);
     await settled;
-    assert.ok(store.settled.has(idOf(number)), "the store has it before the client hears the end");
+    assert.ok(store.settled.has(idOf(number)), "the store has it before the client gets the end");
   }
   assert.ok(unrecorded.length > 10 && unrecorded.length < 30);
   assert.deepEqual(settler.unrecorded(), []);
@@ -72,7 +72,7 @@ test("no room at all: in-flight charges go straight to the store before the clie
   await journal.close();
 });
 
-test("neither journal nor store: kept in memory and counted, and settled when the store is back", async () => {
+test("without journal and store, charges are kept in memory, counted, and settled when the store answers again", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock);
@@ -93,7 +93,7 @@ test("neither journal nor store: kept in memory and counted, and settled when th
   await journal.close();
 });
 
-test("a broken journal mends itself, and what ran meanwhile is in it", async () => {
+test("a broken journal repairs itself and then contains what was charged meanwhile", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal, alarms } = await openOn(disk, clock);
@@ -113,7 +113,7 @@ test("a broken journal mends itself, and what ran meanwhile is in it", async () 
   await journal.close();
 });
 
-test("at 80 % of bytes_max new requests stop, and a full journal still opens and empties", async () => {
+test("at 80 % of bytes_max new requests are refused, and a full journal can still be opened and emptied", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock);
@@ -142,7 +142,7 @@ test("at 80 % of bytes_max new requests stop, and a full journal still opens and
   await again.journal.close();
 });
 
-test("so do they at so many requests that wait for the store or may come to, as each is kept in memory", async () => {
+test("new requests are refused when too many requests have no answer of the store, as each is kept in memory", async () => {
   const clock = new ManualClock();
   const parts = { disk: new SimDisk(), clock, fsync: "group", bytesMax: SMALL_BYTES_MAX, alarm() {} } as const;
   const { journal } = await createJournal({ ...parts, unsettledMax: 4 });
@@ -151,7 +151,7 @@ test("so do they at so many requests that wait for the store or may come to, as 
   await clock.advance(5);
   await final;
   assert.deepEqual([journal.health().reason, journal.health().unsettled], [undefined, 1]);
-  // Its stream runs still.
+  // Its stream is still running.
   journal.open({ voided: voidOf(4), hold: nanoUsd(1n) });
   assert.match(journal.health().reason ?? "", /too many charges wait/);
   assert.equal(journal.health().usable, false);

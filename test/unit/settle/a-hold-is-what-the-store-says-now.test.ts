@@ -1,4 +1,4 @@
-// A store that lost its last second holds less than it said before: a stream goes no further than what it says now.
+// A store that lost its last second may hold less than it said before: a stream ends at the hold that the store reports now.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HoldExtension } from "../../../src/request/hold-extension.ts";
@@ -8,7 +8,7 @@ import { nanoUsd } from "../../../src/values/money.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { ManualClock, turns } from "./rig.ts";
 
-/** A nano-dollar a token. */
+/** One nano-dollar per token. */
 const seen = (tokens: number): SeenCounts => ({
   ...{ usage: undefined, final: false, silentMs: 0 },
   produced: { bytes: tokens, tokens, deltas: tokens },
@@ -32,7 +32,7 @@ function bench(answer: ExtendAnswer) {
   return { extension, told, targets };
 }
 
-test("a hold that has shrunk ends the stream at what is left of it", async () => {
+test("a hold that has shrunk ends the stream when the rest of it is used", async () => {
   const { extension, told, targets } = bench({ outcome: "held", hold: nanoUsd(90n) });
   assert.equal(extension.look(seen(85)), "go");
   await turns(2);
@@ -40,7 +40,7 @@ test("a hold that has shrunk ends the stream at what is left of it", async () =>
   assert.deepEqual([extension.look(seen(89)), extension.look(seen(90))], ["go", "stop"]);
 });
 
-test("a hold that has grown in part ends it there", async () => {
+test("a hold that could grow only in part ends the stream at its end", async () => {
   const { extension, told } = bench({ outcome: "held", hold: nanoUsd(150n) });
   assert.equal(extension.look(seen(85)), "go");
   await turns(2);
@@ -48,7 +48,7 @@ test("a hold that has grown in part ends it there", async () => {
   assert.deepEqual([extension.look(seen(149)), extension.look(seen(150))], ["go", "stop"]);
 });
 
-test("what has been produced meanwhile is taken off the edge again with one ask", async () => {
+test("output produced during the extension counts against the new limit without a further request to the store", async () => {
   const { extension, targets } = bench({ outcome: "held", hold: nanoUsd(300n) });
   assert.equal(extension.look(seen(190)), "wait");
   await turns(2);

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows A3 and A4 on whole processes: `kill -9` in the middle of a stream, and between FINAL and
- * the settlement.
+ * docs/failure-model.md rows A3 and A4 with whole processes: `kill -9` in the middle of a stream, and between FINAL and the
+ * settlement.
  */
 
 import assert from "node:assert/strict";
@@ -30,11 +30,11 @@ interface Scene {
   readonly simulator: Awaited<ReturnType<typeof startSimulator>>;
   readonly redis: Awaited<ReturnType<typeof startRedis>> | undefined;
   start(): Promise<GatewayProcess>;
-  /** The account's state; no gateway may run on an embedded store meanwhile. */
+  /** The account's state. No gateway may run on an embedded store when it is read. */
   state(): Promise<AccountState>;
 }
 
-/** @param stepTokens output tokens of the first hold of a stream without a limit, and of each step. */
+/** @param stepTokens output tokens of the first hold of a stream without a limit, and of each extension. */
 async function scene(t: TestContext, kind: "embedded" | "redis", stepTokens = 8_192): Promise<Scene> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-kill-"));
   const simulator = await startSimulator();
@@ -83,12 +83,15 @@ function ask(url: string, key: string, body: object): Promise<Response> {
   });
 }
 
-/** Resolves in a later turn of the gateway: what a client has is noted in the turn in which it leaves. */
+/** Resolves in a later turn of the gateway, since it records what a client has received in the turn in which it was sent. */
 async function laterTurn({ adminUrl }: GatewayProcess): Promise<void> {
   await (await fetch(`${adminUrl}/healthz`)).text();
 }
 
-/** Exactly one usage line, no hold, nobody in flight, and the balance is the sum of the ledger. */
+/**
+ * Asserts that there is exactly one usage line, no hold and no request in flight, and that the balance is the sum of the
+ * ledger.
+ */
 function chargedOnce(state: AccountState): { amount: bigint; memo: Record<string, unknown> } {
   const usage = state.ledger.filter((line) => line.kind === "usage");
   assert.equal(usage.length, 1);
@@ -101,7 +104,7 @@ function chargedOnce(state: AccountState): { amount: bigint; memo: Record<string
 }
 
 for (const kind of ["embedded", "redis"] as const) {
-  test(`${kind}: killed in the middle of a stream: charged once, for what was produced by the last checkpoint`, async (t) => {
+  test(`${kind}: a gateway killed in the middle of a stream charges once, for the output up to the last checkpoint`, async (t) => {
     const { account, simulator, start, state } = await scene(t, kind);
     simulator.program({
       text: "one two three four five six seven",
@@ -110,7 +113,7 @@ for (const kind of ["embedded", "redis"] as const) {
     });
     const first = await start();
     const reply = await ask(first.url, account.key, { stream: true });
-    // The reader stays: a client that leaves would end the request before the kill does.
+    // The reader stays connected: a client that disconnects would end the request before the kill.
     const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
     for (let hasText = false; !hasText; ) {
       const { value } = await reader.read();
@@ -127,14 +130,14 @@ for (const kind of ["embedded", "redis"] as const) {
     assert.equal(memo.ended, "orphaned");
     assert.equal(memo.counted, "estimate");
     assert.ok(amount > 0n && amount < BigInt(memo.hold as string));
-    // A third process finds nothing to do.
+    // A third process has nothing to recover.
     const third = await start();
     assert.ok(!third.output().includes("settling"));
     await third.stop();
     chargedOnce(await state());
   });
 
-  test(`${kind}: killed when the hold has grown: charged from the last checkpoint, within the hold of that time`, async (t) => {
+  test(`${kind}: a gateway killed after the hold has grown charges from the last checkpoint, within the grown hold`, async (t) => {
     const { account, simulator, start, state } = await scene(t, kind, 200);
     simulator.program({
       text: "word ".repeat(1_200),
@@ -158,12 +161,13 @@ for (const kind of ["embedded", "redis"] as const) {
     await second.stop();
     const { amount, memo } = chargedOnce(await state());
     assert.deepEqual([memo.ended, memo.counted], ["orphaned", "estimate"]);
-    // 5,000 bytes were produced, and there is a checkpoint within the last 2,048: how many come at once is the machine's affair.
+    // 5,000 bytes were produced and the last checkpoint is at most 2,048 bytes old; how many arrive at once depends on the
+    // machine.
     assert.ok(Number(memo.output) > (5_000 - 2_048) / 4 && Number(memo.output) <= 1_250, `${memo.output}`);
     assert.ok(amount > 7_000_000n && amount <= BigInt(memo.hold as string), "far above the first hold");
   });
 
-  test(`${kind}: killed before anything came back: the hold is given back, nothing is charged`, async (t) => {
+  test(`${kind}: a gateway killed before the first output gives the hold back and charges nothing`, async (t) => {
     const { account, simulator, start, state } = await scene(t, kind);
     simulator.hold();
     const first = await start();
@@ -181,7 +185,7 @@ for (const kind of ["embedded", "redis"] as const) {
   });
 }
 
-test("killed between FINAL and the settlement: charged once, exactly what the client's answer cost", async (t) => {
+test("a gateway killed between FINAL and the settlement charges once, exactly the cost of the client's answer", async (t) => {
   const { account, simulator, redis, start, state } = await scene(t, "redis");
   assert.ok(redis);
   simulator.hold();

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md invariant 33: a pass of verification hands over every acknowledged charge, whatever the clock does and
- * however often the store is away meanwhile; charges come after the writes that they need.
+ * docs/failure-model.md invariant 33: a pass of verification hands over every acknowledged charge, however the clock changes
+ * and however often the store is unreachable meanwhile. Charges come after the writes that they need.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -41,7 +41,7 @@ function bench(records: Records) {
   return { clock, got, batches, store, pass };
 }
 
-test("a charge whose ACK the store was away for is handed over when it is back, though its FINAL was read long before", async () => {
+test("a charge whose ACK fell due while the store was unreachable is handed over afterwards, though its FINAL was read long before", async () => {
   const clock = new ManualClock();
   const records = new Records().final(1, clock.nowMs);
   const { got, store, pass, clock: now } = bench(records);
@@ -70,7 +70,7 @@ test("charges and writes are handed over in their order, each when it is due", a
   assert.deepEqual(got.slice(4), ["later", "4"]);
 });
 
-test("a write alone waits until it is due", async () => {
+test("a write without charges waits until it is due", async () => {
   const { nowMs } = new ManualClock();
   const { got, clock, pass } = bench(new Records().admin("topup", nowMs));
   await pass.step();
@@ -80,7 +80,7 @@ test("a write alone waits until it is due", async () => {
   assert.deepEqual(got, ["topup"]);
 });
 
-test("what became a dead letter is not handed over", async () => {
+test("a charge that became a dead letter is not handed over", async () => {
   const { nowMs } = new ManualClock();
   const { got, clock, pass } = bench(new Records().final(1, nowMs).ack(1, nowMs, "dead").charge(2, nowMs));
   await clock.advance(DELAY_MS);
@@ -88,7 +88,7 @@ test("what became a dead letter is not handed over", async () => {
   assert.deepEqual(got, ["2"]);
 });
 
-test("no more at one time than one look may have", async () => {
+test("no more charges are handed over at once than one lookup takes", async () => {
   const { nowMs } = new ManualClock();
   const records = new Records();
   for (let number = 1; number <= SETTLED_IDS_MAX + 1; number++) records.charge(number, nowMs);
@@ -98,7 +98,7 @@ test("no more at one time than one look may have", async () => {
   assert.deepEqual(batches, [SETTLED_IDS_MAX, 1]);
 });
 
-test("the clock is put back: what was written in its future is handed over at once, and no step is left out for long", async () => {
+test("when the clock is set back, records from its future are handed over at once, and the next step is not delayed", async () => {
   const { nowMs } = new ManualClock();
   const { got, clock, pass } = bench(
     new Records()
@@ -106,7 +106,7 @@ test("the clock is put back: what was written in its future is handed over at on
       .next()
       .charge(2, nowMs - 3_600_000),
   );
-  // It is looked at, and not due.
+  // The step reads the charge, which is not due.
   await pass.step();
   assert.deepEqual(got, []);
   clock.nowMs -= 3_600_000;
@@ -117,7 +117,7 @@ test("the clock is put back: what was written in its future is handed over at on
   assert.deepEqual(got, ["1", "2"]);
 });
 
-test("between two times at which something is due the journal is not read", async () => {
+test("the journal is not read between two due times", async () => {
   const { nowMs } = new ManualClock();
   const records = new Records().charge(1, nowMs);
   let reads = 0;

@@ -1,4 +1,7 @@
-/** A full disk is tried again and again, each time by a new name: parts that stayed would take what room comes free. */
+/**
+ * On a full disk the journal tries again and again to create a segment, each time under a new name. Partial files that stayed
+ * would take up any room that becomes free.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -15,7 +18,7 @@ const MAKE = `const { nodeDisk } = await import(${JSON.stringify(DISK)});
 test("a segment for which the disk has not enough room leaves no file", (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-part-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
-  // No file of that process may have more than 512 KB: what is written beyond is refused, as by a disk that is full.
+  // This process may write files of at most 512 KB: writes beyond that are refused as on a full disk.
   const limited = `trap "" XFSZ; ulimit -f 512; exec "$0" --input-type=module --eval "$1"`;
   const said = execFileSync("bash", ["-c", limited, process.execPath, MAKE], {
     env: { ...process.env, DIR: dir },

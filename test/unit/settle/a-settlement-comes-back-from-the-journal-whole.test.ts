@@ -1,6 +1,6 @@
 /**
  * What the journal writes of a settlement is what a later process sends to the store: a member that is not written is money, a
- * limit or a cost that is lost with the process that knew it.
+ * limit or a cost that is lost with the process.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -14,7 +14,7 @@ import { SimDisk } from "./sim-disk.ts";
 
 const TOKENS = { input: 1, cachedInput: 2, cacheWrite: 3, output: 4, reasoning: 5 };
 
-/** Each member has a value of its own; no such settlement is made. */
+/** Each member has a distinct value; no real settlement has all of them. */
 const WHOLE: Required<SettleAsk> = {
   ...askOf(1),
   kind: "time_card",
@@ -41,22 +41,22 @@ const WHOLE: Required<SettleAsk> = {
   idempotency: { key: "a".repeat(64), fingerprint: "b".repeat(64), streamed: true, untilMs: 52 },
 };
 
-test("every member of a settlement comes back", () => {
+test("every member of a settlement is read back", () => {
   assert.deepEqual(decodeCharge(encodeCharge(WHOLE, {})), { ask: WHOLE, orphan: false });
 });
 
-test("a settlement without what is optional comes back without it, and whether it is an orphan's", () => {
+test("a settlement without its optional members is read back without them, with the orphan flag", () => {
   assert.deepEqual(decodeCharge(encodeCharge(askOf(2), { orphan: true })), { ask: askOf(2), orphan: true });
 });
 
-test("what is looked for in the store is that of the whole record, whatever its names are and their order is", () => {
+test("the summary for a lookup in the store matches the whole record, whatever its names and their order are", () => {
   const nasty = 'a","amount":"7","b\\","tag":"x';
   const asks = [WHOLE, askOf(2), { ...askOf(3), group: nasty, model: nasty, keyId: nasty, entitlement: nasty }];
   for (const { requestId, tag, amount, ...rest } of asks) {
     const ask = { requestId, tag, amount, ...rest };
     const record = encodeCharge(ask, {});
     assert.deepEqual(readCharge(Buffer.from(record)), { requestId, tag, amount, record });
-    // As a version wrote it that had the names in another order.
+    // The same record as a version with another member order wrote it.
     const before = JSON.stringify({ ask: { ...JSON.parse(record).ask, requestId: undefined, id: 1 } });
     assert.equal(readCharge(Buffer.from(before)), undefined);
     const { attempts, ...others } = JSON.parse(record).ask;
@@ -66,10 +66,10 @@ test("what is looked for in the store is that of the whole record, whatever its 
   assert.equal(readCharge(Buffer.from('{"ask":{"requestId":"1","tag":"t","admittedAtMs":1,"amount":"-7"')), undefined);
 });
 
-/** A settlement whose memo has so many characters of two bytes. */
+/** A settlement whose memo has this many characters of two bytes. */
 const wordy = (number: number, chars: number): SettleAsk => ({ ...askOf(number), memo: "ä".repeat(chars) });
 
-test("what is beyond ASCII is written by its bytes, and what is too long for a record is refused alone", async () => {
+test("a memo beyond ASCII is measured in bytes, and only a record that is too long is refused", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock, { bytesMax: 32 * 65_536 });
@@ -80,7 +80,7 @@ test("what is beyond ASCII is written by its bytes, and what is too long for a r
       (error: unknown) => error,
     );
   };
-  // Fewer characters than a record may have bytes, and more bytes.
+  // Fewer characters than a record may have bytes, but more bytes.
   const tooLong = await said(wordy(2, 20_000));
   assert.ok(tooLong instanceof JournalBrokenError, String(tooLong));
   const outcomes = Promise.all([said(wordy(1, 15_000)), said(wordy(3, 10))]);

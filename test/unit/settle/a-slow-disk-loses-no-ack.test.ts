@@ -1,4 +1,4 @@
-/** Records that wait for a segment: a limit that is told, and nothing of a request that runs is dropped at it. */
+/** Records that wait for a segment: the limit is reported, and no record of a running request is dropped at it. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { RECORD } from "../../../src/settle/journal/frame.ts";
@@ -10,7 +10,7 @@ import { SimDisk } from "./sim-disk.ts";
 
 const BYTES_MAX = 16 * 1024 * 1024;
 
-test("an ACK, an OPEN and a FINAL that come while 10,000 records wait for a segment are written with them", async () => {
+test("an ACK, an OPEN and a FINAL that arrive while 10,000 records wait for a segment are written with them", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock, { bytesMax: BYTES_MAX });
@@ -19,7 +19,7 @@ test("an ACK, an OPEN and a FINAL that come while 10,000 records wait for a segm
   await taken;
   const release = holdCreation(disk);
   let number = 10;
-  // Twice: the segment that was kept ready takes some of the first ones.
+  // Twice, since the segment that was kept ready takes some of the first records.
   for (let time = 0; time < 2; time++) {
     while (journal.health().usable && number < 40_000) journal.open({ voided: voidOf(++number), hold: nanoUsd(1n) });
     await turns(3);
@@ -43,7 +43,7 @@ test("an ACK, an OPEN and a FINAL that come while 10,000 records wait for a segm
   await assert.rejects(journal.final(askOf(4)), /closed/);
 });
 
-test("checkpoints that come meanwhile are not kept for the disk: each request has its newest one in memory", async () => {
+test("checkpoints that arrive while the disk is slow are not queued: each request keeps its newest one in memory", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock, { bytesMax: BYTES_MAX });
@@ -69,7 +69,7 @@ test("checkpoints that come meanwhile are not kept for the disk: each request ha
   await journal.close();
 });
 
-/** The next segment is made when the caller says so. */
+/** The next segment is created only when the caller says so. */
 function holdCreation(disk: SimDisk): () => void {
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => {
@@ -83,7 +83,7 @@ function holdCreation(disk: SimDisk): () => void {
   return release;
 }
 
-test("what no segment takes is refused once, and the journal mends itself without it", async () => {
+test("a record that no segment can take is refused once, and the journal repairs itself without it", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock, { bytesMax: BYTES_MAX });

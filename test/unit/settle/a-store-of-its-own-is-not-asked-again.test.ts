@@ -1,6 +1,7 @@
 /**
- * A store that is a process's own keeps what it acknowledged for as long as the process lasts: verification looks at what earlier
- * processes have left, and leaves to the next one what is young (docs/decisions/a-store-of-its-own-is-not-asked-again.md).
+ * A store that belongs to the process alone keeps what it acknowledged for as long as the process lives. So verification looks
+ * for the records of earlier processes only and leaves recent ones to the next process
+ * (docs/decisions/a-store-of-its-own-is-not-asked-again.md).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -22,7 +23,7 @@ import { SimDisk } from "./sim-disk.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** A process with a store of its own, and what the store was asked for by its verification. */
+/** A process with an embedded store, and the ids that its verification looked for in the store. */
 async function processOn(disk: SimDisk, clock: ManualClock, store: ForgetfulStore) {
   const { journal, log, leftovers } = await openOn(disk, clock);
   store.looked.length = 0;
@@ -63,7 +64,7 @@ async function processOn(disk: SimDisk, clock: ManualClock, store: ForgetfulStor
   return { disk, log, journal, leftovers, identity, admin, restored, final, charge, charges, tickAfter, looked };
 }
 
-test("what the process itself has written is not looked for, neither a charge nor an operator's write", async () => {
+test("what the process itself has written is not looked for, neither a charge nor an administrative write", async () => {
   const { journal, charges, admin, tickAfter, looked } = await processOn(
     new SimDisk(),
     new ManualClock(),
@@ -78,7 +79,7 @@ test("what the process itself has written is not looked for, neither a charge no
   await journal.close();
 });
 
-test("what an earlier process has left is looked for twice, as ever", async () => {
+test("charges of an earlier process are looked for twice, as with any store", async () => {
   const [clock, store] = [new ManualClock(), new ForgetfulStore()];
   const first = await processOn(new SimDisk(), clock, store);
   await first.charges(1, 5);
@@ -98,7 +99,7 @@ test("what an earlier process has left is looked for twice, as ever", async () =
   await second.journal.close();
 });
 
-test("the next process looks for all that was younger than a pass, and not for the rest of a long life", async () => {
+test("the next process looks for everything younger than a pass, and not for the older part of a long run", async () => {
   const [clock, store] = [new ManualClock(), new ForgetfulStore()];
   const first = await processOn(new SimDisk(), clock, store);
   await first.charges(1, 60);
@@ -116,7 +117,7 @@ test("the next process looks for all that was younger than a pass, and not for t
   await second.journal.close();
 });
 
-test("a charge that waits across segments for its ACK is looked for by the next process", async () => {
+test("a charge whose ACK comes several segments later is looked for by the next process", async () => {
   const [clock, store] = [new ManualClock(), new ForgetfulStore()];
   const first = await processOn(new SimDisk(), clock, store);
   await first.charges(1, 60);
@@ -135,7 +136,7 @@ test("a charge that waits across segments for its ACK is looked for by the next 
   await second.journal.close();
 });
 
-test("segments go when they are a day old; what an earlier process left open holds none once it is settled", async () => {
+test("segments are removed after a day; charges left open by an earlier process keep theirs until they are settled", async () => {
   const [clock, store] = [new ManualClock(), new ForgetfulStore()];
   const first = await processOn(new SimDisk(), clock, store);
   await first.charges(1, 40);
@@ -146,18 +147,18 @@ test("segments go when they are a day old; what an earlier process left open hol
   await second.charges(41, 80);
   await second.tickAfter(601_000);
   await second.tickAfter(25 * HOUR_MS);
-  assert.ok(second.disk.segments().length > 4, "no ACK: it is kept");
+  assert.ok(second.disk.segments().length > 4, "kept, since it has no ACK");
   second.journal.ack(idOf(99), "settled");
   await second.tickAfter(1_000);
   await second.tickAfter(1_000);
-  // The ACK has made the last segment young; the one before it stays for the next process.
+  // The ACK makes the last segment recent; the one before it is kept for the next process.
   await second.tickAfter(25 * HOUR_MS);
   await second.tickAfter(1_000);
   assert.ok(second.disk.segments().length <= 3, `${second.disk.segments()}`);
   await second.journal.close();
 });
 
-test("what an earlier process left open is kept until its ACK is verified, however old it is", async () => {
+test("a charge left open by an earlier process is kept until its ACK is verified, however old it is", async () => {
   const [clock, store] = [new ManualClock(), new ForgetfulStore()];
   const first = await processOn(new SimDisk(), clock, store);
   await first.final(99);
@@ -169,7 +170,7 @@ test("what an earlier process left open is kept until its ACK is verified, howev
   await second.charges(1, 5);
   for (let i = 0; i < 3; i++) await second.tickAfter(1_000);
   await second.journal.close();
-  // The power goes once more, and takes what was committed last.
+  // The power fails again, and what was committed last is lost.
   store.settled.delete(idOf(99));
   const third = await processOn(second.disk.afterKill(), clock, store);
   third.identity.now = "another run of the machine";
@@ -178,7 +179,7 @@ test("what an earlier process left open is kept until its ACK is verified, howev
   await third.journal.close();
 });
 
-test("after a loss of power all that may be gone is sent again, whoever wrote it", async () => {
+test("after a loss of power everything that may be lost is sent again, whichever process wrote it", async () => {
   const [clock, store] = [new ManualClock(), new ForgetfulStore()];
   const first = await processOn(new SimDisk(), clock, store);
   await first.tickAfter(0);
@@ -194,7 +195,7 @@ test("after a loss of power all that may be gone is sent again, whoever wrote it
   await second.journal.close();
 });
 
-/** Whether what a gateway with such a store has charged is looked for half a minute later. */
+/** Whether a charge of a gateway with such a store is looked for half a minute later. */
 async function isLookedFor(storeKind: Parameters<typeof openCharging>[0]["storeKind"]): Promise<boolean> {
   const [disk, clock, log, metrics] = [
     new SimDisk(),
@@ -233,7 +234,7 @@ async function isLookedFor(storeKind: Parameters<typeof openCharging>[0]["storeK
   return books.looked.includes(idOf(1));
 }
 
-test("only the embedded store is a process's own", async () => {
+test("only the embedded store belongs to one process", async () => {
   const kinds = ["embedded", "redis", "redis-sentinel", "redis-cluster"] as const;
   const looked: boolean[] = [];
   for (const kind of kinds) looked.push(await isLookedFor(kind));

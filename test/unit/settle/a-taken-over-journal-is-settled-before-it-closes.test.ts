@@ -1,4 +1,4 @@
-/** docs/workers.md: what the journal of a worker that is no more holds is settled, also where the gateway ends meanwhile. */
+/** docs/workers.md: the journal of a worker that has ended is settled, also when the gateway shuts down meanwhile. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { type Clock, systemClock as clock } from "../../../src/values/time.ts";
 import { askOf } from "./rig.ts";
 
-test("a charge that the store is still asked to take keeps the journal open until it has it", async (t) => {
+test("a charge that the store has not answered yet keeps a taken-over journal open", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-taken-over-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const settings = { dir: join(dir, "journal"), fsync: "group", bytesMax: 1_048_576 } as const;

@@ -1,11 +1,11 @@
-/** Verification goes through each charge twice: what it holds of one must not grow old with all that come after it. */
+/** Verification reads each charge in two passes: what it keeps of one in memory must not stay while later ones follow. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { outlivingScriptMb } from "../../rig/collections.ts";
 
 const source = (path: string): string => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url));
 
-test("what a pass remembers of a charge goes with its ACK", () => {
+test("a pass forgets a charge when it has read its ACK", () => {
   const outlivedMb = outlivingScriptMb(`
     const { RECORD } = await import(${source("settle/journal/frame.ts")});
     const { encode, encodeCharge } = await import(${source("settle/journal/payload.ts")});

@@ -1,6 +1,6 @@
 /**
  * docs/failure-model.md invariant 36: when another server answers, charges are sent again from the newest back to one that
- * proves that nothing before it is missing. A proof that is believed too soon leaves a charge out for good.
+ * proves that nothing older is missing. A proof that is accepted too early loses a charge for good.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -16,14 +16,14 @@ const START_MS = 1_000_000;
 const at = (seconds: number): number => START_MS + seconds * SECOND_MS;
 
 interface Walk {
-  /** Until when the server before is known to have answered, in seconds; unless given for longer than anything is. */
+  /** The time in seconds until which the previous server is known to have answered; the default is later than every record. */
   readonly since?: number;
   readonly lost?: readonly number[];
   readonly isWhole?: boolean;
   readonly shardOf?: () => string;
 }
 
-/** @returns the numbers of the charges that were sent, the administrative writes and the segments that were read. */
+/** @returns the numbers of the charges that were sent, the administrative writes, and the segments that were read. */
 async function walk(records: Records, { since = 1_000_000, lost = [], isWhole = false, shardOf }: Walk = {}) {
   const sent: number[] = [];
   const writes: string[] = [];
@@ -49,7 +49,7 @@ async function walk(records: Records, { since = 1_000_000, lost = [], isWhole = 
   return { sent, writes, read };
 }
 
-/** Charges a second apart, from 1; each segment has so many as are sent at one time. */
+/** Charges one second apart, from 1; each segment has as many as are sent at once. */
 function seconds(count: number): Records {
   const records = new Records();
   for (let number = 1; number <= count; number++) {
@@ -62,23 +62,23 @@ function seconds(count: number): Records {
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const sorted = (some: readonly number[]) => some.toSorted((left, right) => left - right);
 
-test("what a charge that is present proves ends the walk, and no older segment is read for charges", async () => {
+test("a charge that is present ends the walk, and no older segment is read for charges", async () => {
   const { sent, read } = await walk(seconds(4 * SENT_AT_ONCE));
   assert.deepEqual(sorted(sent), numbers(3 * SENT_AT_ONCE + 1, 4 * SENT_AT_ONCE));
-  // Once for the writes; then from the end, where the last segment is empty.
+  // First all segments for the writes; then from the end, where the last segment is empty.
   assert.deepEqual(read, [1, 2, 3, 4, 5, 5, 4]);
 });
 
-test("what was acknowledged after the server before was last seen proves nothing", async () => {
+test("a charge that was acknowledged after the previous server last answered proves nothing", async () => {
   const { sent } = await walk(seconds(4 * SENT_AT_ONCE), { since: SENT_AT_ONCE });
   assert.deepEqual(sorted(sent), numbers(1, 4 * SENT_AT_ONCE));
 });
 
-test("what is present among the last that were lost proves nothing, nor what is a clock's disorder older", async () => {
+test("a present charge proves nothing if it is newer than a lost one or older by less than the clock tolerance", async () => {
   const newest = 4 * SENT_AT_ONCE;
   const first = 3 * SENT_AT_ONCE + 1;
   for (const [lost, from] of [
-    // Five seconds are a clock's disorder.
+    // The clock tolerance is five seconds.
     [first + 5, first - SENT_AT_ONCE],
     [first + 6, first],
   ] as const) {
@@ -87,32 +87,32 @@ test("what is present among the last that were lost proves nothing, nor what is 
   }
 });
 
-test("a whole loss is given back wholly, whatever is present", async () => {
+test("after a whole loss everything is sent again, whichever charges are present", async () => {
   const { sent } = await walk(seconds(3 * SENT_AT_ONCE), { isWhole: true });
   assert.deepEqual(sorted(sent), numbers(1, 3 * SENT_AT_ONCE));
 });
 
-test("each of several servers proves its own past only, and the walk goes on for the others", async () => {
+test("a charge proves only the past of its own server, and the walk continues for the other servers", async () => {
   const records = seconds(3 * SENT_AT_ONCE);
   const { read } = await walk(records, { shardOf: () => "one" });
   assert.deepEqual(read, [1, 2, 3, 4, 4, 3, 2, 1]);
 });
 
 test("a charge proves what was acknowledged before it was made, and not before it was acknowledged", async () => {
-  // 2 is acknowledged while 1 is under way: whether the store had it before 1 is unknown.
+  // 2 is acknowledged while 1 is in flight: whether the store had it before 1 is unknown.
   const records = new Records().final(2, at(5)).next().final(1, at(10)).ack(2, at(20)).ack(1, at(30));
   assert.deepEqual(sorted((await walk(records)).sent), [1, 2]);
 });
 
-test("a charge far back that was acknowledged late is looked for there", async () => {
+test("an old charge that was acknowledged late is still sent", async () => {
   const records = new Records().final(1, at(0)).next();
   for (let number = 2; number <= 2 * SENT_AT_ONCE; number++) records.charge(number, at(number));
   records.ack(1, at(100));
   assert.ok((await walk(records)).sent.includes(1));
 });
 
-test("its newest ACK says when the store had a charge", async () => {
-  // What was given back at 40 is as new as that: it proves nothing where the last is known of 30.
+test("the newest ACK of a charge says when the store had it", async () => {
+  // A charge given back at 40 is as new as that: it proves nothing when the previous server is known to have answered until 30.
   const records = new Records().charge(1, at(0)).next().charge(2, at(10)).next().ack(2, at(40));
   assert.deepEqual(sorted((await walk(records, { since: 30 })).sent), [1, 2]);
 });
@@ -122,10 +122,10 @@ test("a charge that became a dead letter is not sent", async () => {
   assert.deepEqual((await walk(records, { isWhole: true })).sent, [2]);
 });
 
-test("where the clock went back times say nothing, and all is sent", async () => {
+test("when the clock was set back, times prove nothing and all charges are sent", async () => {
   const back = new Records().charge(1, at(0)).next().charge(2, at(100)).charge(3, at(0)).next().charge(4, at(90));
   assert.deepEqual(sorted((await walk(back, { since: 80 })).sent), [1, 2, 3, 4]);
-  // What was proven by then is proven no more; 1 is acknowledged last, so that its place is looked for.
+  // What was proven until then no longer counts; 1 is acknowledged last, so that the walk reaches its FINAL.
   const proven = new Records().charge(4, at(5)).final(1, at(6)).next().charge(2, at(100)).next();
   proven.charge(3, at(10)).ack(1, at(15));
   assert.deepEqual(sorted((await walk(proven, { since: 80 })).sent), [1, 2, 3, 4]);
@@ -133,12 +133,12 @@ test("where the clock went back times say nothing, and all is sent", async () =>
   assert.deepEqual(sorted((await walk(inSteps)).sent), [1, 2, 3, 4]);
 });
 
-test("a clock's little disorder changes nothing", async () => {
+test("clock disorder within the tolerance changes nothing", async () => {
   const records = new Records().charge(1, at(0)).next().charge(2, at(12)).charge(3, at(10)).charge(4, at(20));
   assert.deepEqual(sorted((await walk(records)).sent), [2, 3, 4]);
 });
 
-test("writes are done again in the order in which they were made, over all segments, before any charge", async () => {
+test("administrative writes of all segments are repeated in their original order before any charge", async () => {
   const records = new Records()
     .admin("account", at(0))
     .charge(1, at(1))
@@ -149,10 +149,10 @@ test("writes are done again in the order in which they were made, over all segme
   assert.deepEqual(writes, ["account", "topup", "key"]);
 });
 
-test("what was given back is looked for as what was acknowledged then, however old it is", async () => {
+test("a charge that was given back counts as acknowledged at that time, however old it is", async () => {
   const clock = new ManualClock();
   const { journal, log } = await openOn(new SimDisk(), clock);
-  // The first and the last of them are not in one segment.
+  // The first and the last charge are in different segments.
   for (const number of numbers(1, 40)) {
     const final = journal.final(askOf(number));
     await clock.advance(5);
@@ -168,7 +168,7 @@ test("what was given back is looked for as what was acknowledged then, however o
     return charge.requestId === idOf(1) ? "restored" : "present";
   };
   await giveBack(clock.nowMs, { log, verify, verifyAdmin: async () => {}, shardOf: undefined, isWhole: false });
-  assert.ok(sent.length < 40, "it ends before the oldest");
+  assert.ok(sent.length < 40, "the walk ends before the oldest");
   assert.ok(sent.includes(idOf(1)), "it was given back to a server that may have lost it again");
   await journal.close();
 });

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 3: a whole reply whose client has left before it could be written is a client that left, in the
- * ledger and in the log. It was logged before as answered with 200, with a first token, and its line said `complete`.
+ * ARCHITECTURE.md promise 3: a complete reply whose client disconnected before it could be written counts as a disconnect, in
+ * the ledger and in the log. Earlier it was logged as answered with 200, with a first token, and its line said `complete`.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -24,7 +24,7 @@ const PERMIT = {
   ...{ tokensTaken: 10, hold: nanoUsd(900_000_000n), outputMost: 100, unmetered: false, storeTimeMs: 0, limits: {} },
 } as unknown as Permit;
 
-/** Relays a reply of 20 tokens. @param leaves when its client does. */
+/** Relays a reply of 20 tokens. @param leaves when the client disconnects. */
 async function relayed(leaves: "before" | "while it is settled" | "never") {
   const told: string[] = [];
   const asks: SettleAsk[] = [];
@@ -67,19 +67,19 @@ async function relayed(leaves: "before" | "while it is settled" | "never") {
   return { told, ended, voided: ask.voided, cause: ask.absorbedCause, why: notes[0].why };
 }
 
-test("who left before it was charged has left it", async () => {
+test("a client that disconnects before it is charged has left the request", async () => {
   assert.deepEqual(await relayed("before"), {
     ...{ told: [], ended: "client_gone", voided: true, cause: "client_gone", why: "client_gone" },
   });
 });
 
-test("who leaves while it is charged pays, and is not logged as answered", async () => {
+test("a client that disconnects while it is charged pays, and is not logged as answered", async () => {
   assert.deepEqual(await relayed("while it is settled"), {
     ...{ told: [], ended: "complete", voided: false, cause: undefined, why: "answered" },
   });
 });
 
-test("who stays is answered", async () => {
+test("a client that stays connected is answered", async () => {
   assert.deepEqual(await relayed("never"), {
     told: ["answered 200", "first token", "sent 200"],
     ...{ ended: "complete", voided: false, cause: undefined, why: "answered" },

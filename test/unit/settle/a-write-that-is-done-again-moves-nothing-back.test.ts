@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md invariant 32: the journal does acknowledged writes again in the order of a day. Every kind of
- * them, done again after all later writes, leaves the store exactly as it is.
+ * docs/failure-model.md invariant 32: the journal repeats the acknowledged writes of a day in their order. A write of any kind
+ * that is repeated after all later writes leaves the store exactly as it is.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -24,7 +24,7 @@ const DAY_CARD = {
   quota: undefined,
 } as const;
 
-test("all of a day's writes, each of them twice, oldest first and newest first", async (t) => {
+test("repeating all writes of a day twice each, oldest first and newest first, changes nothing", async (t) => {
   const store = await openStandingStore(t);
   const records: AdminRecord[] = [];
   const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
@@ -87,14 +87,14 @@ test("all of a day's writes, each of them twice, oldest first and newest first",
   for (const order of [records, records.toReversed()]) {
     for (const record of [...order, ...order]) {
       const refused = await replay(record, store);
-      // Also the key of the account that is closed by now: it is there.
+      // Also the key of the account that is closed by now: the key exists.
       assert.equal(refused, undefined, `${record.kind} ${record.id}`);
       assert.deepEqual(await whole(), before, `${record.kind} ${record.id}`);
     }
   }
 });
 
-/** A link that is taken, a session that is ended, all links; of each something is there that was kept later. */
+/** A link that is taken, a session that is ended, then all links; of each kind one that was kept later exists. */
 async function writeSignIns(writes: Store): Promise<void> {
   const keep = (owner: SignInOwner, kind: SignInKind, id: string) => writes.keepSignIn(owner, { kind, id, data: "{}" });
   for (const owner of [TAG, "operator"] as const) {
@@ -109,7 +109,7 @@ async function writeSignIns(writes: Store): Promise<void> {
   }
 }
 
-/** A batch of three, of which one is redeemed and one void; and a gift. */
+/** A batch of three codes, of which one is redeemed and one voided; and a gift. */
 async function makeBatch(writes: Store): Promise<void> {
   const facts = { ...DAY_CARD, batch: "batch_1", expiresAtMs: 4_000_000_000_000 };
   const codes = ["d", "e", "f"].map((name) => ({ id: `code_${name}`, hash: codeHashOf(name) }));
@@ -126,7 +126,7 @@ const codesOf = async (store: Store) => ({
   inBatch: await store.listBatchCodes("batch_1", undefined, 10),
 });
 
-test("a store that has lost a batch and a gift gets them back, also after the last day of the codes", async (t) => {
+test("a store that has lost a batch and a gift gets them back, also after the codes have expired", async (t) => {
   const madeMs = Date.now();
   const store = await openStandingStore(t, madeMs);
   await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });
@@ -134,7 +134,7 @@ test("a store that has lost a batch and a gift gets them back, also after the la
   const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
   await makeBatch(journaledStore(store, journal, (_, error) => assert.fail(String(error))));
   const emptied = await openStandingStore(t, 4_000_000_000_001);
-  // The journal of the gateway that made the codes may come after the one of the gateway that redeemed one.
+  // The journal of the gateway that made the codes may be read after that of the gateway that redeemed one.
   for (const record of records.toReversed()) await replay(record, emptied);
   for (const record of records) assert.equal(await replay(record, emptied), undefined, record.kind);
   const facts = async (of: Store) => {
@@ -156,7 +156,7 @@ test("a store that has lost a batch and a gift gets them back, also after the la
   assert.ok(had.lines.includes("gifts:day ent_gift_1 sorry"), had.lines.join());
 });
 
-test("a store that has lost a threshold gets it back, and the last one that was set", async (t) => {
+test("a store that has lost the notice threshold of an account gets back the one that was set last", async (t) => {
   const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
   const records: AdminRecord[] = [];
   const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
@@ -171,7 +171,7 @@ test("a store that has lost a threshold gets it back, and the last one that was 
   assert.equal((await emptied.getAccount(TAG))?.notifyBelow, undefined);
 });
 
-test("a store that has lost a key gets it back with its name, its end and its suspension", async (t) => {
+test("a store that has lost a key gets it back with its name, its expiry and its suspension", async (t) => {
   const store = await openStandingStore(t);
   await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });
   const records: AdminRecord[] = [];
@@ -200,7 +200,7 @@ test("a store that has lost a key gets it back with its name, its end and its su
   });
 });
 
-test("a rotation comes back to a key that has been changed since, and a suspension to one that has been rotated", async (t) => {
+test("a lost rotation is restored to a key that has been changed since, and a lost suspension to one that has been rotated", async (t) => {
   const store = await openStandingStore(t);
   const emptied = await openStandingStore(t);
   const records: AdminRecord[] = [];
@@ -224,7 +224,7 @@ test("a rotation comes back to a key that has been changed since, and a suspensi
         return [key?.id, key?.name, key?.status, key?.expiresAtMs];
       }),
     );
-  // Another gateway's journal has the later one of each two, and is faster.
+  // Another gateway's journal has the later one of each pair and is read first.
   for (const record of records.toReversed()) assert.equal(await replay(record, emptied), undefined, record.kind);
   assert.deepEqual(await facts(emptied), await facts(store));
 });
@@ -237,7 +237,7 @@ for (const [what, give] of [
     (writes: Store) => writes.grant(TAG, { id: "gift", reference: "gift", afterPrevious: false, ...DAY_CARD }),
   ],
 ] as const) {
-  test(`${what} of an account that no journal has: what was given brings its account along`, async (t) => {
+  test(`${what} of an account that no journal has: the repeated write recreates the account`, async (t) => {
     const store = await openStandingStore(t);
     await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });
     const records: AdminRecord[] = [];
@@ -257,7 +257,7 @@ for (const [what, give] of [
   });
 }
 
-test("a write about what is not there may pass later; one that the store will never take is not waited for", async (t) => {
+test("a write about something that is missing may succeed later, and one that the store will never take is not retried", async (t) => {
   const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
   const records: AdminRecord[] = [];
   const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
@@ -271,7 +271,7 @@ test("a write about what is not there may pass later; one that the store will ne
   await writes.rotateKey(TAG, "key_1", { hash: hashOf("1b"), overlapMs: 60_000 });
   await writes.voidCode("code_a");
   const verdicts = async () => {
-    // The account is there: what brings it along says nothing here.
+    // The account exists: the records that would create it are left out.
     const own = records.filter(({ kind }) => !kind.startsWith("account_"));
     const found = await Promise.all(own.map((record) => replay(record, emptied)));
     return found.map((one) => one && [one.problem, one.mayPass]);
@@ -301,12 +301,12 @@ test("a write about what is not there may pass later; one that the store will ne
   ]);
 });
 
-/** As it comes back from the journal's file. */
+/** The record as it is read back from the journal's file. */
 function asRead(record: AdminRecord): AdminRecord {
   return JSON.parse(JSON.stringify(record, (_, value) => (typeof value === "bigint" ? `${value}` : value)));
 }
 
-test("a store that has lost accounts gets them back by their names, with labels, suspension and end, whoever tells first", async (t) => {
+test("a store that has lost accounts gets them back by name, with labels, suspension and expiry, whichever journal comes first", async (t) => {
   const store = await openStandingStore(t);
   const journals: AdminRecord[][] = [[], []];
   const [first, second] = journals.map((records) => {
@@ -338,7 +338,7 @@ test("a store that has lost accounts gets them back by their names, with labels,
   }
 });
 
-test("what was changed of one thing between a loss and its return undoes nothing that was lost of another", async (t) => {
+test("changes made between a loss and the repeated writes undo no lost change of another property", async (t) => {
   const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
   const lost: AdminRecord[] = [];
   const since: AdminRecord[] = [];
@@ -356,7 +356,7 @@ test("what was changed of one thing between a loss and its return undoes nothing
   await before.changeKey(TAG, "key_1", { status: "suspended" });
   await before.changeKey(TAG, "key_1", { caps });
   await before.changeKey(TAG, "key_2", { name: "Laptop", status: "suspended" });
-  // The store has forgotten all of it.
+  // The store has lost all of it.
   const after = journaledStore(emptied, journalOf(since), fail);
   await after.changeAccount(TAG, { labels: { team: "red" } });
   await after.changeKey(TAG, "key_1", { name: "Phone" });
@@ -369,7 +369,7 @@ test("what was changed of one thing between a loss and its return undoes nothing
   const wanted = {
     status: "suspended",
     labels: { team: "red" },
-    // The operator's last word of the second key was that it works.
+    // The operator's last change to the second key was to resume it.
     keys: [
       ["Phone", "suspended", caps],
       ["Laptop", "normal", ""],
@@ -382,7 +382,7 @@ test("what was changed of one thing between a loss and its return undoes nothing
   assert.deepEqual(await facts(), wanted);
 });
 
-test("a store that has lost limits gets them back: of a key, the operator's caps of it, and of the account", async (t) => {
+test("a store that has lost limits gets them back: a key's own, the operator's caps of the key, and the account's", async (t) => {
   const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
   const records: AdminRecord[] = [];
   const journal = { adminWrite: async (record: AdminRecord) => void records.push(asRead(record)) };
@@ -403,7 +403,7 @@ test("a store that has lost limits gets them back: of a key, the operator's caps
   assert.deepEqual([key?.limits, key?.caps, (await emptied.getAccount(TAG))?.limits], [limits, caps, ofAccount]);
 });
 
-test("a change of a key by a version that knew of no limits leaves them as they are", async (t) => {
+test("a key change by a version without limits leaves the limits as they are", async (t) => {
   const store = await openStandingStore(t);
   await store.createAccount({ tag: TAG, name: "alice", plan: "pro" });
   const made = await store.createKey(TAG, { id: "key_1", hash: hashOf("1"), group: "big" });
@@ -416,7 +416,7 @@ test("a change of a key by a version that knew of no limits leaves them as they 
   assert.deepEqual([key?.name, key?.limits, key?.caps], ["renamed", limits, limits]);
 });
 
-test("the plan that an account had when it was renamed is not undone by an older change that comes after it", async (t) => {
+test("the plan that an account had when it was renamed is not undone by an older change that is repeated after it", async (t) => {
   const [store, emptied] = [await openStandingStore(t), await openStandingStore(t)];
   const journals: AdminRecord[][] = [[], []];
   const [first, second] = journals.map((records) => {
@@ -425,7 +425,7 @@ test("the plan that an account had when it was renamed is not undone by an older
   }) as [Store, Store];
   await first.createAccount({ tag: TAG, name: "alice", plan: "free" });
   await first.setPlan(TAG, "pro");
-  // By a gateway that is gone with its journal.
+  // By a gateway whose journal is lost.
   await store.setPlan(TAG, "free");
   await second.renameAccount(TAG, "bob");
   for (const records of journals.toReversed()) for (const record of records) await replay(record, emptied);

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md invariant 33: the store has an administrative write before the journal, so that a broken
- * journal refuses none.
+ * docs/failure-model.md invariant 33: an administrative write goes to the store before the journal, so that a broken journal
+ * refuses none.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -23,7 +23,7 @@ async function bench(t: test.TestContext, adminWrite: (record: AdminRecord) => P
   return { store: journaledStore(store, { adminWrite }, ({ kind }) => void unrecorded.push(kind)), unrecorded };
 }
 
-test("the operator is answered, and each write that is in one place only is told", async (t) => {
+test("the operator gets an answer, and each write that is missing in the journal is reported", async (t) => {
   const { store, unrecorded } = await bench(t, async () => {
     throw new JournalBrokenError("no disk");
   });
@@ -32,7 +32,7 @@ test("the operator is answered, and each write that is in one place only is told
   assert.deepEqual(unrecorded, ["account_create", "credit", "key_create"]);
 });
 
-test("a record holds no text of a key, and a payment that changed nothing else is recorded again", async (t) => {
+test("a record contains no key text, and a repeated payment is recorded again even if it changed nothing else", async (t) => {
   const records: AdminRecord[] = [];
   const { store } = await bench(t, async (record) => void records.push(record));
   const account = await makeAccount(store);

@@ -1,6 +1,4 @@
-/**
- * docs/failure-model.md invariant 33: what was acknowledged is sent again at 30 s and at 10 min, and kept for a day.
- */
+/** docs/failure-model.md invariant 33: acknowledged charges are verified after 30 s and after 10 min, and kept for a day. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type DeadLetter, openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
@@ -61,7 +59,7 @@ async function charge(opened: Opened, store: ForgetfulStore, clock: ManualClock,
   opened.journal.ack(idOf(number), "settled");
 }
 
-test("twice, at 30 seconds and at 10 minutes, and then never again", async () => {
+test("a charge is verified twice, after 30 seconds and after 10 minutes, and never again", async () => {
   const { clock, store, opened, verifier, restored } = await bench();
   for (let number = 1; number <= 20; number++) await charge(opened, store, clock, number);
   const sent = () => store.looked.length;
@@ -83,7 +81,7 @@ test("twice, at 30 seconds and at 10 minutes, and then never again", async () =>
   await opened.journal.close();
 });
 
-test("what the store has lost meanwhile is restored and counted", async () => {
+test("a charge that the store has lost meanwhile is restored and counted", async () => {
   const { clock, store, opened, verifier, restored } = await bench();
   for (let number = 1; number <= 5; number++) await charge(opened, store, clock, number);
   store.settled.delete(idOf(4));
@@ -94,7 +92,7 @@ test("what the store has lost meanwhile is restored and counted", async () => {
   await opened.journal.close();
 });
 
-test("what the store does not prove to have as it is is sent again, and nothing else", async () => {
+test("a charge is sent again only if the store does not prove to have it unchanged", async () => {
   const { clock, store, opened, verifier, letters, restored } = await bench();
   for (let number = 1; number <= 5; number++) await charge(opened, store, clock, number);
   store.asks.length = 0;
@@ -112,11 +110,11 @@ test("what the store does not prove to have as it is is sent again, and nothing 
   await opened.journal.close();
 });
 
-test("many are looked for in parts, and of those that are gone few are sent at one time", async () => {
+test("many charges are looked up in batches, and missing ones are sent again with bounded concurrency", async () => {
   const store = new ForgetfulStore();
   const { clock, opened, verifier, restored } = await bench(undefined, undefined, store, undefined, 16 * 1024 * 1024);
   const count = 6 * SETTLED_IDS_MAX;
-  // All of one account.
+  // All charges are to the same account.
   for (let i = 1; i <= count; i++) await charge(opened, store, clock, 3 * i);
   store.settled.clear();
   let [now, most] = [0, 0];
@@ -134,7 +132,7 @@ test("many are looked for in parts, and of those that are gone few are sent at o
   await opened.journal.close();
 });
 
-test("a store that is away holds the pass up and loses nothing", async () => {
+test("an unreachable store delays the pass and loses nothing", async () => {
   const { clock, store, opened, verifier, restored, errors } = await bench();
   for (let number = 1; number <= 5; number++) await charge(opened, store, clock, number);
   store.settled.clear();
@@ -148,7 +146,7 @@ test("a store that is away holds the pass up and loses nothing", async () => {
   await opened.journal.close();
 });
 
-test("a restart takes the passes up where they were", async () => {
+test("a restart continues the passes where they were", async () => {
   const first = await bench();
   const { disk, clock, store } = first;
   for (let number = 1; number <= 5; number++) await charge(first.opened, store, clock, number);
@@ -168,7 +166,7 @@ test("a restart takes the passes up where they were", async () => {
   await second.opened.journal.close();
 });
 
-test("segments go when they are verified twice and a day old, and not before; a charge without an ACK pins them", async () => {
+test("a segment is removed once it is verified twice and a day old; a charge without an ACK pins it", async () => {
   const { disk, clock, store, opened, verifier } = await bench();
   const pinning = opened.journal.final(askOf(99));
   await clock.advance(2);
@@ -182,7 +180,7 @@ test("segments go when they are verified twice and a day old, and not before; a 
   await verifier.tick();
   await clock.advance(25 * HOUR_MS);
   await verifier.tick();
-  assert.ok(disk.segments().length >= before, "the oldest segment is pinned, and its followers with it");
+  assert.ok(disk.segments().length >= before, "the oldest segment is pinned, and all later ones with it");
   opened.journal.ack(idOf(99), "settled");
   await verifier.tick();
   assert.equal(disk.segments().length, before, "its ACK is not verified yet");
@@ -193,7 +191,7 @@ test("segments go when they are verified twice and a day old, and not before; a 
   await opened.journal.close();
 });
 
-test("a day old and not verified, since the store is away: kept", async () => {
+test("segments that are a day old but not verified, since the store is unreachable, are kept", async () => {
   const { disk, clock, store, opened, verifier } = await bench();
   for (let number = 1; number <= 20; number++) await charge(opened, store, clock, number);
   const before = disk.segments().length;
@@ -204,7 +202,7 @@ test("a day old and not verified, since the store is away: kept", async () => {
   await opened.journal.close();
 });
 
-test("another server: newest first, back to what it has, and no further", async () => {
+test("after a change of servers charges are sent newest first, back to one that the new server has, and no further", async () => {
   const { clock, store, opened, verifier, restored, identity, admin } = await bench();
   await verifier.tick();
   for (let number = 1; number <= 40; number++) {
@@ -222,7 +220,7 @@ test("another server: newest first, back to what it has, and no further", async 
   await verifier.tick();
   assert.deepEqual(restored.sort(), [38, 39, 40].map(idOf));
   const oldest = Math.min(...store.asks.map((id) => Number.parseInt(id, 16)));
-  // Thirty-two are under way at once, so that the walk overshoots by a batch at most.
+  // Thirty-two are in flight at once, so that the walk overshoots by one batch at most.
   assert.ok(oldest > 0 && store.asks[0] === idOf(40), `from 40 back to ${oldest}`);
   assert.ok(!store.asks.includes(idOf(1)));
   assert.equal(admin[0]?.id, "pay-1");
@@ -233,7 +231,7 @@ test("another server: newest first, back to what it has, and no further", async 
   await opened.journal.close();
 });
 
-test("a server that takes over while another is given back what it lacks is given back all that is kept", async () => {
+test("a server that takes over while another one is given its missing charges is given all that is kept", async () => {
   const { clock, store, opened, verifier, errors, identity } = await bench();
   for (let number = 1; number <= 40; number++) {
     await charge(opened, store, clock, number);
@@ -249,14 +247,14 @@ test("a server that takes over while another is given back what it lacks is give
   identity.now = "two";
   await verifier.tick();
   assert.match(String(errors), /the store changed servers again/);
-  // It has some of what was sent by then, which proves nothing of what came before.
+  // It has some of the charges that were sent by then, which proves nothing about earlier ones.
   store.asks.length = 0;
   await verifier.tick();
   assert.ok(store.asks.includes(idOf(1)));
   await opened.journal.close();
 });
 
-test("of several servers each has its own history: one that lost nothing hides no loss of another", async () => {
+test("each of several servers has its own history: one that lost nothing does not hide a loss of another", async () => {
   const { clock, store, opened, verifier, restored, identity } = await bench(
     undefined,
     undefined,
@@ -269,7 +267,7 @@ test("of several servers each has its own history: one that lost nothing hides n
     await clock.advance(1_000);
   }
   await verifier.tick();
-  // One server of three loses half of a minute; the other two have everything.
+  // One server of three loses half a minute; the other two have everything.
   const lost = Array.from({ length: 60 }, (_, index) => index + 1).filter((number) => number > 30 && number % 3 === 0);
   for (const number of lost) store.settled.delete(idOf(number));
   store.asks.length = 0;
@@ -279,7 +277,7 @@ test("of several servers each has its own history: one that lost nothing hides n
   await opened.journal.close();
 });
 
-test("a change while no process ran is seen at the next start", async () => {
+test("a change of servers while no process ran is noticed at the next start", async () => {
   const first = await bench();
   const { disk, clock, store } = first;
   await first.verifier.tick();
@@ -293,7 +291,7 @@ test("a change while no process ran is seen at the next start", async () => {
   await second.opened.journal.close();
 });
 
-test("a change that nobody noticed in time: what the new server took before does not hide what the old one lost", async () => {
+test("when a change of servers is noticed late, charges that the new server took before do not hide those that the old one lost", async () => {
   const first = await bench(undefined, undefined, undefined, (tag) => tag);
   const { disk, clock, store } = first;
   await first.verifier.tick();
@@ -309,7 +307,7 @@ test("a change that nobody noticed in time: what the new server took before does
   await second.opened.journal.close();
 });
 
-test("dead letters: kept in a file that outlives the process, counted, and let go of by the journal", async () => {
+test("dead letters are kept in a file that outlives the process, counted, and then released by the journal", async () => {
   const { disk, clock, store, opened, verifier, letters } = await bench();
   await charge(opened, store, clock, 1);
   store.settled.set(idOf(1), askOf(1, 5));

@@ -1,4 +1,4 @@
-/** What is looked for in vain is believed to be gone after ten minutes in which it was looked for, and not of sleep. */
+/** What cannot be found is accepted as missing after ten minutes of lookups; time in which the process slept does not count. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { letterFor } from "../../../src/settle/journal/dead-letters.ts";
@@ -17,7 +17,7 @@ function bench() {
       return false;
     }
   };
-  /** Looks so often, with so much time before each. @returns the first look that believes it. */
+  /** Looks this often, with this much time before each. @returns the first look that accepts the absence. */
   const looks = async (count: number, everyMs: number) => {
     for (let look = 1; look <= count; look++) {
       await clock.advance(everyMs);
@@ -28,7 +28,7 @@ function bench() {
   return { clock, absences, isBelieved, looks };
 }
 
-test("after ten minutes of looks, a second or a minute apart", async () => {
+test("an absence is accepted after ten minutes of lookups, a second or a minute apart", async () => {
   for (const everyMs of [1_000, 60_000]) {
     const { isBelieved, looks } = bench();
     assert.equal(isBelieved(), false);
@@ -37,14 +37,14 @@ test("after ten minutes of looks, a second or a minute apart", async () => {
   }
 });
 
-test("hours in which nothing ran count as a minute", async () => {
+test("hours without a lookup count as one minute", async () => {
   const { isBelieved, looks } = bench();
   assert.equal(isBelieved(), false);
   assert.equal(await looks(9, 3_600_000), undefined);
   assert.equal(await looks(1, 3_600_000), 1);
 });
 
-test("what was found in between is doubted anew", async () => {
+test("the ten minutes start again when the missing thing is found in between", async () => {
   const { absences, isBelieved, looks } = bench();
   assert.equal(isBelieved(), false);
   await looks(9, 60_000);
@@ -56,7 +56,7 @@ test("what was found in between is doubted anew", async () => {
 const REFUSAL = { refusal: "WRONGTYPE" };
 const GONE = { outcome: "unknown_account" } as const;
 
-/** Judges so often, a minute apart. @returns how often it was believed. */
+/** Judges this often, a minute apart. @returns how often the answer was accepted. */
 async function judgings(times: number, clock: ManualClock, judge: () => void): Promise<number> {
   let believed = 0;
   for (let time = 0; time < times; time++) {
@@ -71,7 +71,7 @@ async function judgings(times: number, clock: ManualClock, judge: () => void): P
   return believed;
 }
 
-test("an account that has refused for ten minutes is believed with all its charges, and with one alone where it takes others", async () => {
+test("a refusal of ten minutes is accepted for all charges of the account, and for one charge alone if the account takes others", async () => {
   const { absences, clock } = bench();
   const refused = { reason: "refused", detail: "WRONGTYPE" } as const;
   assert.equal(await judgings(10, clock, () => absences.judge(askOf(3), REFUSAL, refused)), 0);
@@ -86,7 +86,7 @@ test("an account that has refused for ten minutes is believed with all its charg
   assert.doesNotThrow(taking);
 });
 
-test("any other answer to a charge ends the doubt of its account, and of itself", async () => {
+test("any other answer to a charge restarts the ten minutes of its account and of the charge", async () => {
   for (const [reason, answer] of [
     ["unknown_account", GONE],
     ["refused", REFUSAL],
@@ -99,7 +99,7 @@ test("any other answer to a charge ends the doubt of its account, and of itself"
   }
 });
 
-test("a hold that is given back to an account that is gone says no more of it than that", async () => {
+test("giving a hold back to a missing account does not restart the ten minutes of the account's charges", async () => {
   const { absences, clock } = bench();
   const both = () => {
     absences.judge(voidOf(6), GONE, letterFor(voidOf(6), false, GONE));
@@ -109,7 +109,7 @@ test("a hold that is given back to an account that is gone says no more of it th
   assert.doesNotThrow(both);
 });
 
-test("so many absences are remembered; more are doubted for ever, and those that are known go on", async () => {
+test("at most 100,000 absences are tracked: further ones are never accepted, and tracked ones still are", async () => {
   const { absences, clock, isBelieved, looks } = bench();
   assert.equal(isBelieved(), false);
   for (let number = 1; number < 100_000; number++) {

@@ -1,4 +1,7 @@
-/** Nobody waits for an ACK, and one that a kill takes costs a question to the store: it is written with what comes next. */
+/**
+ * Nothing waits for an ACK, and one that is lost in a kill costs only a question to the store: so it is written with the next
+ * record.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeAck } from "../../../src/settle/journal/payload.ts";
@@ -20,7 +23,7 @@ async function settled() {
   return { disk, clock, journal, writes, acks };
 }
 
-test("it is in the write of the next record", async () => {
+test("an ACK is written together with the next record", async () => {
   const { disk, journal, writes, acks } = await settled();
   journal.open({ voided: voidOf(2), hold: askOf(2).amount });
   await turns();
@@ -29,7 +32,7 @@ test("it is in the write of the next record", async () => {
   await journal.close();
 });
 
-test("where nothing follows it is written a tenth of a second later", async () => {
+test("an ACK that no record follows is written a tenth of a second later", async () => {
   const { clock, journal, acks } = await settled();
   await clock.advance(99);
   assert.deepEqual(acks(), []);
@@ -38,7 +41,7 @@ test("where nothing follows it is written a tenth of a second later", async () =
   await journal.close();
 });
 
-test("a journal that closes writes it", async () => {
+test("an ACK that is still queued is written when the journal closes", async () => {
   const { journal, acks } = await settled();
   await journal.close();
   assert.deepEqual(acks(), [idOf(1)]);

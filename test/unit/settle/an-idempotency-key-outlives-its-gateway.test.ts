@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows A2, A3, B1 and B6 for idempotency keys: what a killed gateway charged stays under its key,
- * what it did not charge leaves the key free, and what a store forgot comes back with the charge.
+ * docs/failure-model.md rows A2, A3, B1 and B6 for idempotency keys: what a killed gateway charged stays under its key, what it
+ * did not charge leaves the key free, and what a store lost is restored with the charge.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -30,7 +30,7 @@ function ask(url: string, key: string, more: object = {}): Promise<Response> {
   });
 }
 
-/** Status and cause. */
+/** Status and error cause. */
 async function outcomeOf(reply: Response): Promise<readonly unknown[]> {
   const { error } = (await reply.json()) as { error?: { cause: string } };
   return [reply.status, error?.cause];
@@ -61,7 +61,7 @@ async function scene(t: TestContext, kind: "embedded" | "redis") {
 }
 
 for (const kind of ["embedded", "redis"] as const) {
-  test(`${kind}: killed in the middle of a stream: its retry is told that it was delivered, and by which request`, async (t) => {
+  test(`${kind}: after a kill in the middle of a stream, a retry is refused as already delivered, with the id of that request`, async (t) => {
     const { account, simulator, start } = await scene(t, kind);
     simulator.program({
       text: "one two three four five six seven",
@@ -76,7 +76,7 @@ for (const kind of ["embedded", "redis"] as const) {
       assert.ok(value);
       seen += Buffer.from(value).toString();
     }
-    // In a later turn of the gateway: what a client has is noted in the turn in which it leaves.
+    // Waits for a later turn of the gateway, since it records what a client has received in the turn in which it was sent.
     await (await fetch(`${first.adminUrl}/healthz`)).text();
     await first.stop("SIGKILL");
     await reader.cancel().catch(() => undefined);
@@ -90,7 +90,7 @@ for (const kind of ["embedded", "redis"] as const) {
     assert.equal(simulator.count, 1);
   });
 
-  test(`${kind}: killed before anything came back: its retry is a fresh request`, async (t) => {
+  test(`${kind}: after a kill before the first output, a retry is a new request`, async (t) => {
     const { account, simulator, start } = await scene(t, kind);
     simulator.hold();
     const first = await start();
@@ -106,7 +106,7 @@ for (const kind of ["embedded", "redis"] as const) {
   });
 }
 
-test("a Redis that lost the charge gets it back together with what its key says", async (t) => {
+test("a Redis that lost the charge gets it back together with its idempotency key", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const here = await startGatewayHere({

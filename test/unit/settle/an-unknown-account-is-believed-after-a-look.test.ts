@@ -1,4 +1,7 @@
-/** A store that has just lost an account says that there is none: its charges wait for what the journal gives back. */
+/**
+ * A store that has just lost an account answers that there is none: its charges wait until the journal has given the account
+ * back.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type DeadLetter, openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
@@ -30,20 +33,20 @@ async function bench(restored: (store: ForgetfulStore, look: number) => Promise<
   return { clock, store, journal, letters, settler, looks: () => looks };
 }
 
-test("an account that comes back in that round is charged", async () => {
+test("an account that the round of verification restores is charged", async () => {
   const { store, journal, letters, looks } = await bench(async (lossy) => lossy.missing.clear());
   assert.equal(store.settled.size, 1);
   assert.deepEqual([letters, looks(), journal.health().unsettled], [[], 1, 0]);
   await journal.close();
 });
 
-test("one that does not is a dead letter after one round", async () => {
+test("a charge to an account that the round does not restore becomes a dead letter", async () => {
   const { journal, letters, looks } = await bench(async () => {});
   assert.deepEqual([letters.map(({ reason }) => reason), looks()], [["unknown_account"], 1]);
   await journal.close();
 });
 
-test("while no round can be made the charge waits", async () => {
+test("the charge waits while a round is impossible", async () => {
   const { clock, store, journal, letters } = await bench(async (lossy, look) => {
     if (look < 3) throw new StoreError("older", "the store lost data");
     lossy.missing.clear();

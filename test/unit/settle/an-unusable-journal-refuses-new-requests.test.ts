@@ -1,11 +1,14 @@
-/** Table 3.8, row "journal": new requests get 503 `journal_full`, readiness says why, and what was served is charged. */
+/**
+ * docs/failure-model.md invariant 29: while the journal is unusable, new requests get 503 `journal_full`, readiness gives the
+ * reason, and what was served is charged.
+ */
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import test from "node:test";
 import { startGatewayHere } from "../../rig/gateway.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 
-test("the folder of the journal goes away under load", async (t) => {
+test("removing the journal's folder under load refuses new requests and charges the served ones", async (t) => {
   // Sixteen segments of 4 KiB: a few requests use up what is prepared.
   const here = await startGatewayHere({
     settings: (settings) => ({ ...settings, journal: { ...settings.journal, bytesMax: 64 * 1_024 } }),
@@ -40,7 +43,7 @@ test("the folder of the journal goes away under load", async (t) => {
   const { error } = (await refused.json()) as { error: { type: string; cause: string } };
   assert.deepEqual([error.type, error.cause], ["overloaded_error", "journal_full"]);
 
-  // Nobody waits for a body that could not be charged for.
+  // A body that could not be charged for is not waited for.
   const large = new RawSocket({ port: here.port }).send(
     "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n",
     `x-api-key: ${key}\r\nContent-Length: 32000000\r\n\r\n`,

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B12: which marks belong to the history that a gateway knows; one line is what it knows,
- * what is there, the verdict.
+ * docs/failure-model.md row B12: which marks belong to the history that a gateway knows. A line of the table has what the
+ * gateway knows, what the store shows, and the verdict.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,18 +22,23 @@ const mark = (id: string, count: number, past: string[] = [], stopped = false): 
 });
 
 const TABLE: readonly [string, KnownEpoch | undefined, EpochMark | undefined, string][] = [
-  ["nothing known, so it is taken as it is", undefined, mark("a", 7), "good"],
-  ["the same, and more of it", known("a", 7), mark("a", 8), "good"],
-  ["as little less as is allowed", known("a", 100), mark("a", 100 - LOSS_ALLOWED_S), "good"],
-  ["one second too little", known("a", 100), mark("a", 99 - LOSS_ALLOWED_S), "older"],
-  ["nothing there", known("a", 2), undefined, "empty"],
-  ["a stranger's, with more seconds", known("a", 2), mark("b", 900), "another"],
-  ["confirmed at another gateway", known("a", 900), mark("b", 1, ["a"]), "good"],
-  ["confirmed twice since", known("a", 900), mark("c", 1, ["b", "a"]), "good"],
-  ["from before a confirmation", known("b", 5, ["a"]), mark("a", 900), "older"],
+  ["nothing is known, so the mark is accepted", undefined, mark("a", 7), "good"],
+  ["the same history with more seconds", known("a", 7), mark("a", 8), "good"],
+  ["the same history, shorter by the allowed loss", known("a", 100), mark("a", 100 - LOSS_ALLOWED_S), "good"],
+  [
+    "the same history, shorter by one second more than the allowed loss",
+    known("a", 100),
+    mark("a", 99 - LOSS_ALLOWED_S),
+    "older",
+  ],
+  ["the store has no mark", known("a", 2), undefined, "empty"],
+  ["an unknown history with more seconds", known("a", 2), mark("b", 900), "another"],
+  ["a loss was confirmed at another gateway", known("a", 900), mark("b", 1, ["a"]), "good"],
+  ["losses were confirmed twice since", known("a", 900), mark("c", 1, ["b", "a"]), "good"],
+  ["the mark is from before a confirmation", known("b", 5, ["a"]), mark("a", 900), "older"],
   ["another gateway has found a loss", known("a", 7), mark("a", 8, [], true), "told"],
-  ["so it is told, though it knows nothing", undefined, mark("a", 8, [], true), "told"],
-  ["its own finding comes first", known("a", 900), mark("a", 8, [], true), "older"],
+  ["another gateway has found a loss, and this one knows nothing", undefined, mark("a", 8, [], true), "told"],
+  ["another gateway has found a loss, and this one finds it too", known("a", 900), mark("a", 8, [], true), "older"],
 ];
 
 for (const [sentence, before, found, expected] of TABLE) {
@@ -43,14 +48,14 @@ for (const [sentence, before, found, expected] of TABLE) {
   });
 }
 
-test("a history that goes on from two others names both, and no more than sixteen", () => {
+test("a history that continues two others names both, and at most sixteen ids", () => {
   const long = Array.from({ length: 16 }, (_, n) => `old-${n}`);
   const past = pastOf({ part: 0, kind: "another", known: known("a", 1, ["z"]), found: mark("b", 1, long) });
   assert.deepEqual(past.slice(0, 4), ["a", "z", "b", "old-0"]);
   assert.equal(past.length, 16);
 });
 
-test("what is remembered outlives the process; a file that says nothing readable is told, not forgotten", async (t) => {
+test("the known history outlives the process, and an unreadable file is reported rather than ignored", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-epoch-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const file = epochFile(dir);
@@ -65,7 +70,7 @@ test("what is remembered outlives the process; a file that says nothing readable
   await assert.rejects(file.load(), /store-epoch\.json cannot be read, .* then remove the file/);
 });
 
-/** What a gateway knows of a store of one part that shows what the test says. @param file what it knew before. */
+/** A gateway's view of a store of one part that shows the marks of the test. @param file what the gateway knew before. */
 async function watching(file: ReadonlyMap<number, KnownEpoch>) {
   const [saved, stops, least]: [KnownEpoch[], string[], number[]] = [[], [], []];
   const clock = new ManualClock();
@@ -90,13 +95,13 @@ async function watching(file: ReadonlyMap<number, KnownEpoch>) {
     ...{ store, file: kept, clock, log, onChange() {} },
     random: (bytes) => Buffer.alloc(bytes),
   });
-  /** One look. @returns which life of the history it has found. */
+  /** One look. @returns the life of the history that it finds. */
   const look = async (count: number) => {
     shown.mark = mark("a", count);
     await epoch.check();
     return epoch.life();
   };
-  /** What a look says of this mark. */
+  /** The losses that a look finds with this mark. */
   const verdictOn = async (found: EpochMark) => {
     shown.mark = found;
     await epoch.check().catch(() => undefined);
@@ -105,7 +110,7 @@ async function watching(file: ReadonlyMap<number, KnownEpoch>) {
   return { look, saved, verdictOn, stops, least, clock, told: () => told, stop: () => epoch.stop() };
 }
 
-test("the other gateways of a history that lost seconds are stopped, once; those of a stranger's are left alone", async () => {
+test("the gateways of a history that lost seconds are stopped once, and those of an unknown history are not", async () => {
   const { look, verdictOn, stops } = await watching(new Map());
   await look(900);
   assert.deepEqual(await verdictOn(mark("b", 900)), ["another"]);
@@ -116,7 +121,7 @@ test("the other gateways of a history that lost seconds are stopped, once; those
   assert.deepEqual(stops, ["a"], "it is stopped already");
 });
 
-test("as long as a loss lasts it is told once a minute", async () => {
+test("a loss is logged once a minute as long as it lasts", async () => {
   const { look, verdictOn, clock, told } = await watching(new Map());
   await look(900);
   for (const [passesMs, times] of [
@@ -133,7 +138,7 @@ test("as long as a loss lasts it is told once a minute", async () => {
   }
 });
 
-test("a gateway that ends writes down how far it has seen; what it asks for is less by what may be lost", async () => {
+test("a gateway that ends saves the newest count, and the minimum that it demands is lower by the allowed loss", async () => {
   const { look, saved, least, stop } = await watching(new Map());
   for (const count of [100, 104]) await look(count);
   assert.deepEqual(saved, [known("a", 100)]);
@@ -142,7 +147,7 @@ test("a gateway that ends writes down how far it has seen; what it asks for is l
   assert.deepEqual(least, [100 - LOSS_ALLOWED_S]);
 });
 
-test("a history that went back is on the disk with the look that finds it, however few its seconds are", async () => {
+test("a history that went back is saved by the look that finds it, even if it lost only a few seconds", async () => {
   const { look, saved } = await watching(new Map());
   for (const count of [100, 104]) await look(count);
   assert.deepEqual(saved, [known("a", 100)]);
@@ -150,7 +155,7 @@ test("a history that went back is on the disk with the look that finds it, howev
   assert.deepEqual(saved.slice(1), [{ ...known("a", 95), base: 95, times: 1 }]);
 });
 
-test("each return is another life, also one to the same place, and a look that finds none is not", async () => {
+test("each return to an earlier count starts a new life, also a repeated one, and a look without a return does not", async () => {
   const { look, saved } = await watching(new Map());
   const lives = [await look(9)];
   for (let time = 1; time <= 3; time++) {
@@ -164,13 +169,13 @@ test("each return is another life, also one to the same place, and a look that f
   );
 });
 
-test("so is one to the very beginning, where an emptied store begins by its operator's word", async () => {
+test("a return to zero, where an emptied store starts after the operator's confirmation, starts a new life", async () => {
   const { look } = await watching(new Map());
   const lives = [await look(0), await look(2), await look(0), await look(2), await look(0)];
   assert.equal(new Set(lives).size, 3);
 });
 
-test("a restart begins no life; what a file says that does not count returns is one of them", async () => {
+test("a restart starts no new life, and a file without a count of returns stands for one return", async () => {
   const before = new Map([[0, { ...known("a", 9), base: 5 }]]);
   const { look } = await watching(before);
   const first = await look(9);

@@ -1,4 +1,4 @@
-/** docs/failure-model.md row B12: another thing has the key of the store's history, from the start or from some time on. */
+/** docs/failure-model.md row B12: the key of the store's history holds something else, at the start or later. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { tagsOverSlots } from "../../../src/store/redis/connection/slots.ts";
@@ -10,7 +10,7 @@ import { admin, chat, openAccount, readiness } from "./lossy-scene.ts";
 const KEY = epochKey(tagsOverSlots(32)[0] as string);
 const UNREADABLE = (line: { readonly event?: unknown }) => line.event === "store_history_unreadable";
 
-test("from the start: nothing is admitted, readiness and log say why, and all is well once it is gone", {
+test("at the start: nothing is admitted, readiness and log give the reason, and admission resumes once the key is removed", {
   timeout: 60_000,
 }, async (t) => {
   const redis = await startRedis();
@@ -31,7 +31,7 @@ test("from the start: nothing is admitted, readiness and log say why, and all is
   assert.deepEqual(await readiness(here.adminUrl), { ready: true, reasons: [], notes: [] });
 });
 
-test("from some time on: requests go on, and the log says that a loss would go unnoticed", {
+test("later: requests continue, and the log says that a loss would go unnoticed", {
   timeout: 60_000,
 }, async (t) => {
   const redis = await startRedis();

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B12: Redis comes back with an older copy of its data; a gateway that cannot know it learns
- * it from one that does.
+ * docs/failure-model.md row B12: Redis starts with an older copy of its data. A gateway that cannot know this learns it from
+ * one that does.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -27,7 +27,7 @@ for (const [form, args] of [
   ["an RDB file", []],
   ["an append-only file", ["--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"]],
 ] as const) {
-  test(`an older copy of ${form}: nobody is admitted until the operator's word, then the last day is back`, async (t) => {
+  test(`an older copy of ${form}: nothing is admitted until the operator confirms, then the last day is restored`, async (t) => {
     const redis = await startRedis({ args });
     t.after(() => redis.stop());
     const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
@@ -49,7 +49,7 @@ for (const [form, args] of [
     const older = await balanced(here.store, "backed-up");
     assert.deepEqual([charged(older).length, older.payments], [1, ["pay-backed-up"]]);
 
-    // It has never seen this store before, and holds no memory against it.
+    // It has never seen this store before and knows nothing of its history.
     const newcomer = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
     t.after(() => newcomer.close());
     const told = await newcomer.logged((line) => LOST.test(String(line.msg)));
@@ -71,7 +71,7 @@ for (const [form, args] of [
   });
 }
 
-test("a loss of a few seconds is no matter for an operator: nobody is refused, and the journal gives it back", async (t) => {
+test("a loss of a few seconds needs no operator: no request is refused, and the journal restores the data", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
@@ -92,7 +92,7 @@ test("a loss of a few seconds is no matter for an operator: nobody is refused, a
   assert.equal((await chat(here.url, key)).status, 200);
 });
 
-/** What breaks the hash of an account, and what mends it. */
+/** How to break the hash of an account, and how to repair it. */
 const BREAKS = {
   "a key of another type": [
     (hash: string) => [
@@ -104,11 +104,14 @@ const BREAKS = {
       ["RENAME", "kept-aside", hash],
     ],
   ],
-  "a number that is none": [(hash: string) => [["HSET", hash, "nb", "abc"]], (hash: string) => [["HDEL", hash, "nb"]]],
+  "a counter that is not a number": [
+    (hash: string) => [["HSET", hash, "nb", "abc"]],
+    (hash: string) => [["HDEL", hash, "nb"]],
+  ],
 } as const;
 
 for (const [what, [broken, mended]] of Object.entries(BREAKS)) {
-  test(`an account that is broken in the copy (${what}) does not keep all others waiting for what they lost`, async (t) => {
+  test(`an account that is broken in the copy (${what}) does not delay the restoration of the others`, async (t) => {
     const redis = await startRedis();
     t.after(() => redis.stop());
     const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });

@@ -1,7 +1,4 @@
-/**
- * docs/failure-model.md row B12 for the embedded store: its file is removed, or an old copy of it is there at the next
- * start.
- */
+/** docs/failure-model.md row B12 for the embedded store: at the next start its file is missing, or is an older copy. */
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +43,7 @@ async function house(t: TestContext): Promise<House> {
   };
 }
 
-/** Takes the database away, and leaves what else is in the folder. */
+/** Removes the database and leaves the other files of the folder. */
 function removeDatabase(data: string): void {
   for (const name of readdirSync(data)) if (name.startsWith("tollgate.db")) rmSync(join(data, name));
 }
@@ -60,7 +57,7 @@ async function stateOf({ data }: House, name: string) {
   }
 }
 
-test("an emptied database: accounts come back after the operator's word, with every charge, and not before", async (t) => {
+test("an emptied database: accounts are restored with every charge after the operator's confirmation, and not before", async (t) => {
   const place = await house(t);
   const first = await place.start();
   const key = await openAccount(first.adminUrl, "gone");
@@ -85,7 +82,7 @@ test("an emptied database: accounts come back after the operator's word, with ev
   assert.equal(state.account.balance + state.account.spent, 5_000_000_000n);
 });
 
-test("the right database put back ends it without a word", async (t) => {
+test("putting the right database back needs no confirmation", async (t) => {
   const place = await house(t);
   const first = await place.start();
   const key = await openAccount(first.adminUrl, "kept");
@@ -103,7 +100,7 @@ test("the right database put back ends it without a word", async (t) => {
   assert.doesNotMatch(third.output(), /THE STORE LOST DATA/);
 });
 
-test("an empty journal beside a store that is there, and both empty, are no loss", async (t) => {
+test("an empty journal with a filled store, and both empty, are no loss", async (t) => {
   const place = await house(t);
   const first = await place.start();
   const key = await openAccount(first.adminUrl, "stays");

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B12: FLUSHALL while requests run. Nothing comes back by itself; after the operator's word
- * everything does.
+ * docs/failure-model.md row B12: FLUSHALL while requests run. Nothing is restored until the operator confirms the loss; then
+ * everything is.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,7 +12,7 @@ import { admin, balanced, charged, chat, LOST, openAccount, readiness, tollgate,
 const CLIENTS = 4;
 const FOLLOWED = "the journal follows this store";
 
-test("FLUSHALL under load: 503 and not 401, nothing is made again, and after the confirmation all of it is", async (t) => {
+test("FLUSHALL under load: requests get 503 and not 401, nothing is recreated, and the confirmation restores everything", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
@@ -34,12 +34,12 @@ test("FLUSHALL under load: 503 and not 401, nothing is made again, and after the
   };
   const clients = Array.from({ length: CLIENTS }, client);
   await enough.promise;
-  // From here on requests are admitted and wait for their answer: they run while the store is emptied.
+  // From here on requests are admitted and wait for their answer: they are in flight while the store is emptied.
   here.simulator.hold();
   await here.simulator.waitFor(here.simulator.count + CLIENTS);
   assert.match(await redis.command("FLUSHALL"), /^\+OK/);
   const lost = await here.logged((line) => LOST.test(String(line.msg)));
-  // The command that accepts the loss has to name it: the other one shows that.
+  // The command that confirms the loss needs its id, which `tollgate store status` shows.
   assert.match(String(lost.msg), /tollgate store status$/);
   assert.deepEqual(lost.losses, [{ part: 0, kind: "empty" }]);
   here.simulator.release();

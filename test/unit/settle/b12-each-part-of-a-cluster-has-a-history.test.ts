@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B12 in Cluster form: one primary of three comes back empty, and that is seen although the
- * others have everything.
+ * docs/failure-model.md row B12 with a cluster: one primary of three starts empty, which is noticed although the others have
+ * everything.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,7 +12,7 @@ import { balanced, charged, chat, confirmStore, LOST, openAccount, untilSettled 
 
 const FOLLOWED = "the journal follows this store";
 
-test("a primary that was emptied stops admission, and after the operator's word everything is back", async (t) => {
+test("an emptied primary stops admission, and the operator's confirmation restores everything", async (t) => {
   const cluster = await startRedisCluster();
   t.after(() => cluster.stop());
   const nodes = cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(",");
@@ -39,7 +39,7 @@ test("a primary that was emptied stops admission, and after the operator's word 
   }
 });
 
-test("slots are those of the servers, and each stretch of them has a tag", async (t) => {
+test("slots match those of the servers, and each range of them has a tag", async (t) => {
   const cluster = await startRedisCluster();
   t.after(() => cluster.stop());
   for (const key of ["123456789", "{a:TAG0000000}:h", "{}x", "a{b}c{d}", "epoch:{17}"]) {

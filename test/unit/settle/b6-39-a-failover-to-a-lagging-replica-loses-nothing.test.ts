@@ -1,7 +1,7 @@
 /**
- * docs/failure-model.md row B6: the replica that is promoted lacks the last seconds. What a replica had confirmed to an
- * operator is there, what it had not was reported, the journal gives back the rest; a payment id counts once on either
- * side of it (row 39).
+ * docs/failure-model.md row B6: the promoted replica lacks the last seconds. What a replica had confirmed to an operator is
+ * there, what it had not confirmed was reported, and the journal restores the rest. A payment id counts once before and after
+ * the failover (row 39).
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
@@ -27,8 +27,8 @@ async function replicated(t: TestContext): Promise<Scene> {
   await until("the primary has no replica", async () =>
     (await primary.command("INFO", "replication")).includes("state=online"),
   );
-  // With its default of 30 s until it takes a server for dead, Sentinel orders no failover of its own here. With less
-  // it would take a busy machine for a dead server, before the scene or after it.
+  // With its default of 30 s until it considers a server down, Sentinel starts no failover by itself here. With a lower value
+  // it might take a busy machine for a dead server, before the scene or after it.
   const sentinel = await startSentinel("tollgate", primary);
   t.after(() => sentinel.stop());
   await until("Sentinel has not heard of the replica from the primary", async () =>
@@ -42,7 +42,7 @@ async function replicated(t: TestContext): Promise<Scene> {
 
 const timesFollowed = ({ log }: GatewayHere): number => log.filter(({ msg }) => msg === FOLLOWED).length;
 
-/** Resolves when the gateway has given the store's servers what they lacked so many times; tells what it logged last if not. */
+/** Resolves when the gateway has restored the store's servers this many times; on a timeout, says what was logged last. */
 async function followed(here: GatewayHere, times: number): Promise<void> {
   await until(
     () =>
@@ -54,7 +54,7 @@ async function followed(here: GatewayHere, times: number): Promise<void> {
   );
 }
 
-/** Sends a payment as clients should: again, with the same id, while the store is away or nothing confirms it. */
+/** Sends a payment as clients should: again with the same id while the store is unreachable or no replica confirms it. */
 async function paid(here: GatewayHere, payment: object): Promise<number> {
   let status = 0;
   let said = "";
@@ -70,7 +70,7 @@ async function paid(here: GatewayHere, payment: object): Promise<number> {
   return status;
 }
 
-test("row B6, 39: nothing missing, nothing double, and what a replica confirmed survives", async (t) => {
+test("row B6, 39: nothing is missing or doubled, and what a replica confirmed survives", async (t) => {
   const { primary, replica, sentinel, here } = await replicated(t);
   const key = await openAccount(here.adminUrl, "served");
   const keys = (await admin(here.adminUrl, "GET", "/accounts/served/keys")).json.items as { id: string }[];
@@ -82,7 +82,7 @@ test("row B6, 39: nothing missing, nothing double, and what a replica confirmed 
   assert.equal(moved, 200);
   assert.ok((await paid(here, payment)) < 300);
 
-  // From here on the replica gets nothing more.
+  // From here on the replica receives nothing more.
   assert.match(await replica.command("SAVE"), /^\+OK/);
   replica.freeze();
   for (let count = 0; count < 5; count++) asked.push(await chat(here.url, key));
@@ -113,7 +113,7 @@ test("row B6, 39: nothing missing, nothing double, and what a replica confirmed 
   assert.equal(here.log.filter((line) => LOST.test(String(line.msg))).length, 0);
   assert.ok(asked.every(({ status }) => status === 200));
 
-  // Row 39: both payments are sent again, the late one by fifty at once.
+  // Row 39: both payments are sent again, the late one fifty times at once.
   const again = await Promise.all([payment, ...Array.from({ length: 50 }, () => late)].map((one) => paid(here, one)));
   assert.deepEqual([...new Set(again)], [200]);
   const state = await balanced(here.store, "served");
@@ -123,7 +123,7 @@ test("row B6, 39: nothing missing, nothing double, and what a replica confirmed 
   assert.equal((await chat(here.url, key)).status, 200);
 });
 
-test("invariant 35: a claim that no replica has is reported, not credited, and the next try gives the card once", async (t) => {
+test("invariant 35: a claim that no replica has is reported and not credited, and the next try gives the card once", async (t) => {
   const { primary, replica, here } = await replicated(t);
   await openAccount(here.adminUrl, "holder");
   let made = await admin(here.adminUrl, "POST", "/codes", { card: "day", count: 1 });

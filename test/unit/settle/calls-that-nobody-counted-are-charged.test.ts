@@ -1,6 +1,6 @@
 /**
- * docs/decisions/what-leaving-costs.md: calls of hosted tools without a last count. Charged before: none, so that who left, or
- * had a stop string, in time after them had them for nothing.
+ * docs/decisions/what-leaving-costs.md: calls of hosted tools without a final count. Earlier none were charged, so a client
+ * that disconnected or hit a stop string at the right time got them for free.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -36,7 +36,7 @@ const TERMS: ChargeTerms = {
   ...{ storeTimeMs: 0, catalogVersion: "1" },
 };
 
-/** A stream that has shown so many searches, and what they found. */
+/** A stream that has shown this many searches, and the tokens of their results. */
 function seen(web_search: number, foundTokens = 0): MeasuredReply {
   const served = web_search > 0 ? { calls: { web_search }, foundTokens } : undefined;
   return { usage: undefined, final: false, silentMs: 0, produced: { bytes: 4, tokens: 1, deltas: 1, served } };
@@ -49,7 +49,7 @@ function charged(protocol: Protocol, measured: MeasuredReply, end: Partial<Endin
   return { searches: tool_calls?.web_search ?? 0, input };
 }
 
-test("calls that went by are charged, however the stream ended before its count", () => {
+test("tool calls that a stream has shown are charged if it ends without a final count, whatever ended it", () => {
   const causes = ["client_gone", "brake", "draining", "orphaned", "upstream_invalid"];
   for (const cause of causes) {
     for (const protocol of ["messages", "responses"] as const) {
@@ -57,11 +57,11 @@ test("calls that went by are charged, however the stream ended before its count"
     }
   }
   assert.equal(charged("responses", seen(20), { stopped: true, complete: true, cause: "complete" }).searches, 20);
-  // Never more than the most that a count would be charged for.
+  // Never more than the most that a final count would be charged for.
   assert.equal(charged("responses", seen(60)).searches, 50);
 });
 
-test("calls beyond those that are held for are owed beside the hold, of which no guess is owed more", () => {
+test("calls beyond those in the hold are charged above the hold, which limits all other estimates", () => {
   const left = { delivered: true, complete: false, cause: "client_gone", route: ROUTE };
   const hold = nanoUsd(10n * SEARCH_NANO + 1_000n);
   const amount = (searches: number) =>
@@ -69,35 +69,35 @@ test("calls beyond those that are held for are owed beside the hold, of which no
   assert.deepEqual([amount(20), amount(12), amount(10)], [hold + 10n * SEARCH_NANO, hold + 2n * SEARCH_NANO, hold]);
 });
 
-test("what they found is input beside the request's, within what the model can read", () => {
+test("search results count as input beside the request's, limited by the model's context", () => {
   assert.equal(charged("messages", seen(20, 3_000)).input, 10 + 3_000);
   const snapshot = { ...seen(20, 3_000), usage: { ...NO_USAGE, input: 700, output: 1 } };
   assert.equal(charged("messages", snapshot).input, 3_700);
   assert.equal(charged("messages", seen(20, 900_000)).input, 50_000);
 });
 
-test("a last count is the last word, on calls as on tokens", () => {
+test("a final count overrides the estimate, for calls as for tokens", () => {
   const usage = { ...NO_USAGE, input: 700, output: 1, toolCalls: { web_search: 2 } };
   assert.deepEqual(charged("messages", { ...seen(20, 3_000), usage, final: true }), { searches: 2, input: 700 });
 });
 
-test("of tools whose calls no stream shows, who leaves pays as many as were held for; of those that it shows, none unseen", () => {
+test("a client that disconnects pays all held calls of a tool whose calls the stream does not show, and none that a stream would have shown", () => {
   assert.equal(charged("chat", seen(0)).searches, 10);
   assert.equal(charged("messages", seen(0)).searches, 0);
   assert.equal(charged("responses", seen(0)).searches, 0);
-  // What the upstream or the gateway broke off is charged as it was seen.
+  // A stream that the upstream or the gateway cut is charged as seen.
   for (const cause of ["brake", "draining", "upstream_invalid"]) {
     assert.equal(charged("chat", seen(0), { cause }).searches, 0);
   }
 });
 
-test("a hold grows with the calls that were seen", () => {
+test("a hold is extended for the calls that were seen", () => {
   const { cost, usage } = costSoFar(TERMS, seen(20), { cause: "brake", pace: undefined, tier: undefined });
   assert.deepEqual({ ...usage.toolCalls }, { web_search: 20 });
   assert.ok(cost >= 20n * SEARCH_NANO);
 });
 
-/** The searches that a try is charged for which its client left after so long. */
+/** The searches that a try is charged for when its client disconnects after this long. */
 function searchesOf(waitedMs: number, streamed: boolean, protocol: Protocol): number {
   const route = { ...ROUTE, protocol };
   const model = { ...SEARCHING, routes: [route] };
@@ -114,12 +114,12 @@ function searchesOf(waitedMs: number, streamed: boolean, protocol: Protocol): nu
   return JSON.parse(ask.leftUnpaid?.memo ?? "{}").tool_calls?.web_search ?? 0;
 }
 
-test("who leaves before an answer has come has had as many calls made as are held for, after the first second", () => {
+test("a client that disconnects before the answer pays all held calls after the first second", () => {
   assert.deepEqual(
     [1_000, 1_001, 4_000].map((ms) => searchesOf(ms, false, "responses")),
     [0, 10, 10],
   );
-  // A stream whose protocol shows calls would have begun.
+  // A stream in a protocol that shows calls would have started.
   assert.deepEqual([searchesOf(4_000, true, "responses"), searchesOf(4_000, true, "messages")], [0, 0]);
   assert.equal(searchesOf(4_000, true, "chat"), 10);
 });

@@ -1,9 +1,9 @@
 /**
- * ARCHITECTURE.md promise 3 as a property, through the arithmetic and a real store: for anything that an upstream does
- * and every end of its stream, once its final count was seen, what is charged and absorbed together is that count at
- * the route's prices, the client is never charged for more, nobody is charged for nothing, and neither balance nor
- * holds are ever below zero. Without a final count, and of what the upstream or the gateway broke off, the charge stays
- * within the hold. Row 64 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3 as a property, through the arithmetic and a real store. For whatever an upstream does and however
+ * its stream ends, once its final count was seen: charged and absorbed amounts add up to that count at the route's prices, the
+ * client is never charged for more, there is no charge without a reason, and neither balance nor holds fall below zero. Without
+ * a final count, and when the upstream or the gateway cut the stream, the charge stays within the hold. Row 64 of
+ * docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -72,17 +72,17 @@ const behaviour = fc.record({
   leftAllowance: fc.constantFrom(undefined, 0n, 0n, 1_000n, 100_000_000n),
   limit: fc.integer({ min: 1, max: MODEL.maxOutputTokens }),
   textBytes: fc.integer({ min: 1, max: 50_000 }),
-  /** Share of the hold that the account has beside it, in percent. */
+  /** Funds of the account beside the hold, in percent of the hold. */
   free: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 100_000 })),
   group: fc.constantFrom("money", "double"),
 });
 
-/** Ends for which the count is owed even where it is above the hold. */
+/** Ends for which the count is charged even if it is above the hold. */
 const ENDED_BY_CLIENT: ReadonlySet<string> = new Set(["complete", "client_gone"]);
 
 let seq = 0;
 
-test("whatever an upstream does, its final count is what is charged and absorbed, and no client pays for more", async () => {
+test("whatever an upstream does, charged and absorbed amounts add up to its final count, and no client pays more", async () => {
   let counted = 0;
   let beyond = 0;
   let cut = 0;
@@ -101,7 +101,7 @@ test("whatever an upstream does, its final count is what is charged and absorbed
       assert.equal(chargeTerms.hold, hold);
       const ending = endingOf(now);
       const { ask, metered } = settlementOf(chargeTerms, ending);
-      // A card without a quota pays for nobody who left either, and nobody is asked where a drain cut.
+      // A disconnect is never charged to a card without a quota, nor when a drain cut the stream.
       assert.equal(settlementOf({ ...chargeTerms, unmetered: true }, ending).ask.leftUnpaid, undefined);
       assert.equal(settlementOf(chargeTerms, { ...ending, leftAllowance: undefined }).ask.leftUnpaid, undefined);
       assert.equal((await store.settle(ask)).outcome, "settled");
@@ -117,7 +117,7 @@ test("whatever an upstream does, its final count is what is charged and absorbed
       assert.deepEqual(findings, []);
       const pays = lines.some(({ kind }) => kind === "usage");
       const asksAllowance = now.ending === "client_gone" && now.leftAllowance !== undefined;
-      assert.ok(pays === now.delivered || (pays && asksAllowance), "nobody else pays for nothing");
+      assert.ok(pays === now.delivered || (pays && asksAllowance), "nothing else is charged without a delivery");
       if (pays && !now.delivered) left++;
       if (!pays && asksAllowance) assert.ok(absorbed <= (now.leftAllowance ?? 0n) || group.multiplier === 0n);
       if (now.usage && now.final && countsBothSides(now.usage, now.produced.tokens)) {
@@ -139,13 +139,13 @@ test("whatever an upstream does, its final count is what is charged and absorbed
   );
   assert.ok(
     counted > 100 && beyond > 2 && cut > 2,
-    `${counted} counted, ${beyond} beyond their hold, ${cut} cut there`,
+    `${counted} counted, ${beyond} above their hold, ${cut} cut at the hold`,
   );
-  assert.ok(left > 0, `${left} paid for what they left before they had anything`);
+  assert.ok(left > 0, `${left} paid for a request that they left before any output`);
 });
 
 /**
- * What lacks a side, no input at all or no output for what went by, is an estimate (docs/usage-forms.md
+ * A count that lacks a side (no input at all, or no output for text that was seen) is an estimate (docs/usage-forms.md,
  * docs/translation-rules.md rule 5).
  */
 function countsBothSides(usage: Usage, producedTokens: number): boolean {

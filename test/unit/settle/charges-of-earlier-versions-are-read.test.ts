@@ -1,5 +1,5 @@
-// docs/failure-model.md row G2: a record of the journal without what later versions added is a charge all the same; one
-// that has it gives it back.
+// docs/failure-model.md row G2: a journal record without members that later versions added is still a charge, and a record that
+// has them is read with them.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeCharge, encode } from "../../../src/settle/journal/payload.ts";
@@ -27,19 +27,19 @@ const LEFT: SettleAsk = {
 
 const read = (ask: object) => decodeCharge(encode({ ask, orphan: false }))?.ask;
 
-test("without tokens by kind and without attempts, as 0.1.0 wrote it", () => {
+test("a record without tokens by kind and attempts, as 0.1.0 wrote it, is read", () => {
   assert.deepEqual(read(ASK), ASK);
 });
 
-test("with both", () => {
+test("a record with tokens by kind and attempts is read with both", () => {
   assert.deepEqual(read(NEWER), NEWER);
 });
 
-test("with what a client that left is charged once its allowance is used up", () => {
+test("a record keeps what a disconnect is charged once the allowance is used up", () => {
   assert.deepEqual(read(LEFT), LEFT);
 });
 
-test("what has not their form is no record", () => {
+test("attempts, tokens or disconnect charges of a wrong form make the record invalid", () => {
   for (const wrong of [
     { tokens: { input: 1 } },
     { tokens: { ...NEWER.tokens, output: -1 } },

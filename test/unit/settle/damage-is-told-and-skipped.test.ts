@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row F3: flipped bits, zeroed pages, truncated files, duplicated tails, foreign files. Never a
- * silent stop.
+ * docs/failure-model.md row F3: flipped bits, zeroed pages, truncated files, duplicated tails, foreign files. The journal never
+ * stops silently.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -35,7 +35,7 @@ async function reopened(disk: SimDisk) {
   return { leftovers, alarms, finals: new Set(amounts) };
 }
 
-test("an undamaged journal raises no alarm and gives every charge back", async () => {
+test("an undamaged journal raises no alarm and every charge is read back", async () => {
   const { leftovers, alarms } = await reopened(await written());
   assert.deepEqual(alarms, []);
   const expected = Array.from({ length: COUNT }, (_, index) => askOf(index + 1));
@@ -45,7 +45,7 @@ test("an undamaged journal raises no alarm and gives every charge back", async (
   );
 });
 
-test("a flipped bit costs the record that it is in, and an alarm", async () => {
+test("a flipped bit costs only the record that contains it, and raises an alarm", async () => {
   const clean = await written();
   const random = seeded(7);
   for (let round = 0; round < 60; round++) {
@@ -63,7 +63,7 @@ test("a flipped bit costs the record that it is in, and an alarm", async () => {
   }
 });
 
-test("a zeroed page in the middle hides nothing behind it", async () => {
+test("a zeroed page in the middle hides no later record", async () => {
   const disk = await written();
   disk.bytesOf(disk.segments()[1] as string).fill(0, 1_024, 2_048);
   const { alarms, finals } = await reopened(disk);
@@ -71,7 +71,7 @@ test("a zeroed page in the middle hides nothing behind it", async () => {
   assert.ok(finals.size >= COUNT - 5 && finals.size < COUNT);
 });
 
-test("a zeroed or truncated end of an earlier segment is noticed by what the next one says", async () => {
+test("a zeroed or truncated end of an earlier segment is noticed by the header of the next one", async () => {
   for (const cut of ["zeroed", "truncated"] as const) {
     const disk = await written();
     const name = disk.segments()[1] as string;
@@ -86,7 +86,7 @@ test("a zeroed or truncated end of an earlier segment is noticed by what the nex
   }
 });
 
-test("a torn end of the last segment is what a crash leaves: no alarm, now and at every later start", async () => {
+test("a torn end of the last segment, which a crash leaves, raises no alarm at this or any later start", async () => {
   const disk = await written();
   const name = disk.segments().at(-1) as string;
   const bytes = disk.bytesOf(name);
@@ -111,7 +111,7 @@ test("a duplicated tail changes nothing", async () => {
   assert.equal(leftovers.length, COUNT);
 });
 
-test("a charge that follows its own ACK again is settled again, which the store takes for what it is", async () => {
+test("a charge repeated after its own ACK is settled again, which the store recognises as a duplicate", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const { journal } = await openOn(disk, clock);
@@ -127,7 +127,7 @@ test("a charge that follows its own ACK again is settled again, which the store 
   assert.equal((await reopened(disk)).leftovers.length, 1);
 });
 
-test("foreign files are told of and left alone", async () => {
+test("foreign files are reported and left alone", async () => {
   const disk = await written();
   disk.put("notes.txt", Buffer.from("hello"));
   disk.put("journal-0000000099.seg", Buffer.from("not a journal, whatever its name says"));
@@ -141,7 +141,7 @@ test("foreign files are told of and left alone", async () => {
   assert.ok(disk.files.has("notes.txt") && disk.files.has("journal-0000000099.seg"));
 });
 
-test("a record that says nothing readable is told of", async () => {
+test("an unreadable record is reported", async () => {
   const disk = await written();
   const bytes = disk.bytesOf(disk.segments().at(-1) as string);
   frameOf(RECORD.final, 1, '{"ask":{"amount":"-1"}}').copy(bytes, scan(bytes).end);
@@ -150,7 +150,7 @@ test("a record that says nothing readable is told of", async () => {
   assert.equal(finals.size, COUNT);
 });
 
-test("a journal of a later version is not touched", async () => {
+test("a journal of a later version is refused and not changed", async () => {
   const disk = await written();
   const bytes = disk.bytesOf(disk.segments().at(-1) as string);
   const frame = frameOf(RECORD.open, 1, "{}");

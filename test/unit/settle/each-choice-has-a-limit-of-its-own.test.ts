@@ -1,6 +1,6 @@
 /**
- * Several choices (`n`) are several answers: the limit that was sent is of each, and the estimate for a missing count
- * is bounded by all of them together. A bound of one choice would let the others go unpaid.
+ * Several choices (`n`) are several answers: the output limit that was sent applies to each, and the estimate for a missing
+ * count is limited by all of them together. With the limit of one choice the others would be free.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -27,7 +27,7 @@ const TERMS: ChargeTerms = {
   ...{ storeTimeMs: 0, catalogVersion: "1" },
 };
 
-/** A minute in which nothing was shown, at 150 tokens a second: more than was asked for. */
+/** A minute without output, at 150 tokens a second: more than was requested. */
 const SILENT: MeasuredReply = {
   ...{ usage: undefined, final: false, silentMs: 60_000 },
   produced: { bytes: 0, tokens: 0, deltas: 0 },
@@ -43,18 +43,18 @@ function outputOf(memo: string): unknown {
   return JSON.parse(memo).output;
 }
 
-test("a stream that was cut is charged for what all choices may have hidden", () => {
+test("a stream that was cut is charged for the hidden output of all choices", () => {
   assert.equal(outputOf(settlementOf(TERMS, LEFT).ask.memo), CHOICES * LIMIT);
   assert.equal(costSoFar(TERMS, SILENT, { cause: "client_gone", pace: PACE }).usage.output, CHOICES * LIMIT);
 });
 
-/** A try that failed once its upstream had the request. */
+/** A try that failed after its upstream had the request. */
 function sent(outcome: string, written: Partial<AttemptFacts>): AttemptFacts {
   const facts = { status: undefined, bytesReceived: 0, sentToUpstream: true, refusedByUpstream: false };
   return { upstream: ROUTE.upstream, model: ROUTE.upstreamModel, outcome, ...facts, ...written };
 }
 
-test("a try without an answer costs what all choices may have written", () => {
+test("a try without an answer costs the estimated output of all choices", () => {
   const nothing = { ...LEFT, delivered: false, route: undefined };
   const left = settlementOf(TERMS, {
     ...{ ...nothing, leftAllowance: nanoUsd(0n) },
@@ -71,7 +71,7 @@ test("a try without an answer costs what all choices may have written", () => {
   );
 });
 
-test("a try that failed costs the output that came, four bytes a token, and what may have been written unseen", () => {
+test("a failed try costs the received output at four bytes a token, and the estimated hidden output", () => {
   const outcome = "upstream_timeout";
   const written = { bytesReceived: 41, hiddenTokens: 20.5 };
   const { ask } = settlementOf(TERMS, {
@@ -84,7 +84,7 @@ test("a try that failed costs the output that came, four bytes a token, and what
   );
 });
 
-test("the input of a try that its client left is the dearer estimate, that of one that failed the likely one", () => {
+test("the input of a try whose client disconnected is the higher estimate, that of a failed try the likely one", () => {
   const inputs = (outcome: string) => {
     const ending = { ...LEFT, delivered: false, route: undefined, cause: outcome, leftAllowance: nanoUsd(1n) };
     const { ask } = settlementOf(TERMS, { ...ending, attempts: [sent(outcome, {})] });
@@ -99,7 +99,7 @@ function counted(input: number, output: number): Ending {
   return { ...LEFT, complete: true, cause: "complete", measured: { ...SILENT, usage, final: true, silentMs: 0 } };
 }
 
-test("what all choices have written counts against the tokens per minute, and is no surprise", () => {
+test("the output of all choices counts against the tokens per minute and is no surprise", () => {
   const most = CHOICES * MODEL.maxOutputTokens;
   const whole = settlementOf({ ...TERMS, outputMost: MODEL.maxOutputTokens }, counted(MODEL.contextTokens, most));
   assert.equal(whole.ask.tokensUsed, MODEL.contextTokens + most);

@@ -1,4 +1,7 @@
-/** What the store will not take is kept for a person as one JSON object a line, and counted by its lines after the next start. */
+/**
+ * Charges that the store refuses are kept for an operator in a file with one JSON object per line, and counted by lines after
+ * the next start.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Answer, letterFor, openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
@@ -7,7 +10,7 @@ import { printRequestId } from "../../../src/values/request-id.ts";
 import { askOf, ManualClock, voidOf } from "./rig.ts";
 import { SimDisk } from "./sim-disk.ts";
 
-test("letters are lines of their own, whatever is in them, and there are as many after the next start", async () => {
+test("each dead letter is one line, whatever it contains, and the next start counts the same number", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const letters = await openDeadLetters(disk, clock, () => {});
@@ -26,7 +29,7 @@ test("letters are lines of their own, whatever is in them, and there are as many
   assert.equal((await openDeadLetters(disk, clock, () => {})).count(), 2);
 });
 
-test("a letter names request and account as clients, ledgers and commands do", async () => {
+test("a dead letter names request and account in the form that clients, ledgers and commands use", async () => {
   const disk = new SimDisk();
   const letters = await openDeadLetters(disk, new ManualClock(), () => {});
   const ask = askOf(1);
@@ -35,7 +38,7 @@ test("a letter names request and account as clients, ledgers and commands do", a
   assert.deepEqual([letter.request, letter.account_id], [printRequestId(ask.requestId), `acct_${ask.tag}`]);
 });
 
-test("a letter that the disk did not take is none: it is written when it is added again", async () => {
+test("a dead letter that could not be written is not counted, and is written when it is added again", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const letters = await openDeadLetters(disk, clock, () => {});
@@ -49,7 +52,7 @@ test("a letter that the disk did not take is none: it is written when it is adde
   assert.equal((await openDeadLetters(disk, clock, () => {})).count(), 1);
 });
 
-test("who adds a letter that is being written waits for the disk as well, and fails with it", async () => {
+test("adding a letter that is being written waits for the same write and fails with it", async () => {
   const disk = new SimDisk();
   const letters = await openDeadLetters(disk, new ManualClock(), () => {});
   disk.fault = { at: disk.calls + 1, times: 1, code: "EIO" };
@@ -63,7 +66,7 @@ test("who adds a letter that is being written waits for the disk as well, and fa
   assert.equal(letters.count(), 1);
 });
 
-test("half a letter is none, and the next one is a line of its own: after a disk that was full, and after a crash", async () => {
+test("a partial line, after a full disk or a crash, is not counted, and the next letter starts on a new line", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const letter = (number: number) => ({ reason: "mismatch", ask: askOf(number), detail: undefined }) as const;
@@ -93,7 +96,7 @@ const COST = {
 
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
-test("the file has a bound, which failed writes take nothing of; what is beyond it is told and counted", async () => {
+test("the file has a maximum size, which failed writes do not use up; letters beyond it are logged and counted", async () => {
   const disk = new SimDisk();
   const clock = new ManualClock();
   const told: string[] = [];
@@ -112,10 +115,10 @@ test("the file has a bound, which failed writes take nothing of; what is beyond 
   await letters.add(large(3));
   assert.equal(disk.bytesOf("dead-letters.jsonl").length, length);
   assert.deepEqual([told.slice(-2), letters.count()], [[askOf(2).requestId, askOf(3).requestId], 2]);
-  assert.deepEqual(roomFor.slice(-2), [true, false], "the log has the whole of what the file has not");
+  assert.deepEqual(roomFor.slice(-2), [true, false], "the log contains in full what the file does not");
 });
 
-test("what only gives a hold back needs no letter where nothing is lost, and one where the store has a charge instead", () => {
+test("giving a hold back needs no dead letter if nothing is lost, and one if the store has a charge instead", () => {
   const reasonOf = (ask: Parameters<typeof letterFor>[0], answer: Answer, orphan = false) =>
     letterFor(ask, orphan, answer)?.reason;
   const mismatch = { outcome: "mismatch", recorded: nanoUsd(5n) } as const;
@@ -124,11 +127,11 @@ test("what only gives a hold back needs no letter where nothing is lost, and one
   assert.deepEqual([reasonOf(voidOf(1), gone), reasonOf(voidOf(1), stale)], [undefined, undefined]);
   assert.equal(reasonOf(voidOf(1), mismatch), "mismatch");
   assert.equal(reasonOf(voidOf(1), mismatch, true), undefined);
-  // Money that nobody would see again: what was absorbed, and what somebody left unpaid.
+  // Money that would be lost from the books: what was absorbed, and what a disconnect left unpaid.
   assert.equal(reasonOf({ ...voidOf(1), absorbed: nanoUsd(1n) }, gone), "unknown_account");
   const leftUnpaid = { amount: nanoUsd(1n) } as unknown as NonNullable<ReturnType<typeof voidOf>["leftUnpaid"]>;
   assert.equal(reasonOf({ ...voidOf(1), leftUnpaid }, gone), "unknown_account");
-  // And tries that an upstream bills: each is a line of the ledger.
+  // And tries that an upstream bills, each of which is a line of the ledger.
   assert.equal(reasonOf({ ...voidOf(1), attempts: [ATTEMPT] }, gone), "unknown_account");
   assert.equal(reasonOf({ ...voidOf(1), costs: [COST] }, stale), "stale");
   assert.equal(reasonOf({ ...voidOf(1), attempts: [], costs: [] }, gone), undefined);

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows A5 and F2: whichever call of the file system fails, the journal goes on in a new segment
- * and loses nothing.
+ * docs/failure-model.md rows A5 and F2: whichever call of the file system fails, the journal continues in a new segment and
+ * loses nothing.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,7 +12,7 @@ import { type Fault, SimDisk } from "./sim-disk.ts";
 interface Outcome {
   readonly disk: SimDisk;
   readonly complaints: readonly string[];
-  /** Orphans that are not found as they should be. */
+  /** Orphans that are missing or wrong. */
   readonly orphans: readonly string[];
   readonly refused: number;
   readonly opened: boolean;
@@ -42,7 +42,7 @@ async function attempt(fsync: "group" | "always", fault: Fault | undefined): Pro
 }
 
 for (const fsync of ["group", "always"] as const) {
-  test(`${fsync}: each call in turn`, async () => {
+  test(`${fsync}: one failing call, each in turn, loses and refuses nothing`, async () => {
     const whole = await attempt(fsync, undefined);
     assert.deepEqual(whole.complaints, []);
     assert.ok(whole.disk.calls > 60, "the run rotates and syncs often");
@@ -50,14 +50,14 @@ for (const fsync of ["group", "always"] as const) {
     for (let at = 1; at <= whole.disk.calls; at++) {
       const outcome = await attempt(fsync, { at, times: 1, code: "EIO" });
       assert.deepEqual([...outcome.complaints, ...outcome.orphans], [], `call ${at}`);
-      // One failure is survived without refusing a single charge; one before the journal is open is reported at once.
+      // One failure refuses no charge; a failure before the journal is open is reported at once.
       if (outcome.opened) begun++;
       assert.equal(outcome.refused, 0, `call ${at}`);
     }
     assert.ok(begun > whole.disk.calls - 12);
   });
 
-  test(`${fsync}: three calls in a row: what was promised is kept, what could not be is refused`, async () => {
+  test(`${fsync}: after three failing calls in a row accepted charges are kept, and the others are refused`, async () => {
     const whole = await attempt(fsync, undefined);
     let refused = 0;
     for (let at = 1; at <= whole.disk.calls; at += 2) {
@@ -69,7 +69,7 @@ for (const fsync of ["group", "always"] as const) {
   });
 }
 
-test("each call as the journal closes: what had no sync yet has one, wherever it is written", async () => {
+test("when a call fails as the journal closes, unsynced records are synced in another segment", async () => {
   for (let nth = 1; ; nth++) {
     const disk = new SimDisk();
     const clock = new ManualClock();

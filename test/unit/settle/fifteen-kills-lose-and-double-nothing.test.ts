@@ -1,6 +1,6 @@
 /**
- * A gateway on the embedded store is killed fifteen times under load, and an outside log of the clients' answers is
- * compared with the ledger: missing 0, double 0, and the balance is the sum.
+ * A gateway on the embedded store is killed fifteen times under load, and a separate log of the clients' answers is compared
+ * with the ledger: no charge is missing, none is double, and the balance is the sum.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,10 +19,10 @@ const CLIENTS = 8;
 const ANSWERS_MAX = 40;
 const SEED = 20_261_121;
 
-/** Requests whose client has had the whole of its answer, and what the answer said that it cost. */
+/** Requests whose client has received the whole answer, and the cost in that answer. */
 type Truth = Map<string, bigint>;
 
-test(`${KILLS} kills`, { timeout: 240_000 }, async (t) => {
+test(`${KILLS} kills lose and double no charge`, { timeout: 240_000 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-kills-"));
   const simulator = await startSimulator();
   const text = testConfig({ upstreamUrl: simulator.url, dir });
@@ -57,7 +57,7 @@ test(`${KILLS} kills`, { timeout: 240_000 }, async (t) => {
     };
     const clients = Array.from({ length: CLIENTS }, (_, number) => client(number));
     await enough.promise;
-    // The last process ends in peace, once its clients have.
+    // The last process is stopped normally, after its clients.
     stopped.now = killed === KILLS;
     if (!stopped.now) await running.stop("SIGKILL");
     await Promise.all(clients);
@@ -87,7 +87,7 @@ test(`${KILLS} kills`, { timeout: 240_000 }, async (t) => {
   assert.deepEqual(state.holds, []);
 });
 
-/** One request; false when the gateway has gone. Its cost goes into the log once its end has been read. */
+/** One request; false when the gateway has died. Its cost goes into the log once the end of the answer has been read. */
 async function one(url: string, key: string, stream: boolean, truth: Truth): Promise<boolean> {
   const options = stream ? { stream, stream_options: { include_usage: true } } : {};
   let id: string | null;

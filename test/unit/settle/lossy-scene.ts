@@ -1,4 +1,4 @@
-/** A gateway before a store that a test takes data from, as its operator and its clients see it. */
+/** A gateway whose store a test makes lose data, as its operator and its clients see it. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
@@ -58,7 +58,7 @@ async function confirmed(
 
 type Json = Record<string, unknown>;
 
-/** Makes an account with funds and a key as an operator does, so that the journal has it. @returns the key. */
+/** Creates an account with funds and a key through the admin API, so that the journal has it. @returns the key. */
 export async function openAccount(adminUrl: string, name: string): Promise<string> {
   const made = await confirmed(adminUrl, "/accounts", { name });
   assert.equal(made.status, made.again ? 200 : 201);
@@ -84,7 +84,7 @@ export async function chat(url: string, key: string, stream = false): Promise<Ch
   return { status: answer.status, requestId: answer.headers.get("x-request-id") ?? "", text };
 }
 
-/** What readiness says. */
+/** The answer of the readiness check. */
 export async function readiness(adminUrl: string): Promise<{ ready: boolean; reasons: string[] }> {
   return (await (await fetch(`${adminUrl}/readyz`)).json()) as { ready: boolean; reasons: string[] };
 }
@@ -107,11 +107,11 @@ export function charged(state: AccountState): string[] {
     .sort();
 }
 
-/** How long anything is waited for that other processes do; far more than it takes, and far less than a file may. */
+/** How long to wait for other processes: far more than they need, and far less than a test file may take. */
 const WAIT_MS_MAX = 60_000;
 const POLL_MS = 10;
 
-/** Asks until it holds. @param missing what is said when it does not hold in time. */
+/** Polls until the condition is true. @param missing the message if it is not true in time. */
 export async function until(missing: string | (() => string), holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + WAIT_MS_MAX;
   while (!(await holds())) {
@@ -132,7 +132,7 @@ export async function untilSettled(adminUrl: string): Promise<void> {
   );
 }
 
-/** Puts the count of a Redis' history forward, as if so many seconds had passed. */
+/** Increases the count of a Redis' history, as if this many seconds had passed. */
 export async function passSeconds(redis: TestRedis, url: string, seconds: number): Promise<void> {
   const [key] = /epoch:\{[^}]*\}/.exec(await redis.command("KEYS", "epoch:*")) ?? [];
   assert.ok(key);
@@ -140,13 +140,13 @@ export async function passSeconds(redis: TestRedis, url: string, seconds: number
   await lookAgain(url);
 }
 
-/** Resolves when a gateway has looked at the store's history again: it does so before it says that a key is unknown. */
+/** Resolves when a gateway has looked at the store's history again, which it does before it answers that a key is unknown. */
 export async function lookAgain(url: string): Promise<void> {
   const { text } = newKey(newAccountTag(randomBytes), randomBytes);
   assert.equal((await chat(url, text)).status, 401);
 }
 
-/** Reads what the gateway's status asks to be confirmed, and confirms it. */
+/** Reads from the gateway's status what has to be confirmed, and confirms it. */
 export async function confirmStore(adminUrl: string): Promise<void> {
   const { json } = await admin(adminUrl, "GET", "/store");
   const { status } = await admin(adminUrl, "POST", "/store/confirm", { confirm: json.confirm });

@@ -1,6 +1,6 @@
 /**
- * An account that verification cannot look at, or that is not there, waits by itself: all others are verified, a change of
- * servers comes to an end, and after ten minutes its charges are dead letters, one each (docs/failure-model.md invariant 33).
+ * An account that verification cannot look up, or that is missing, is set aside: all others are verified, a change of servers
+ * completes, and after ten minutes its charges are dead letters, one each (docs/failure-model.md invariant 33).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -15,7 +15,7 @@ import { SimDisk } from "./sim-disk.ts";
 
 const MINUTE_MS = 60_000;
 const BROKEN = askOf(3).tag;
-/** Numbers of charges; every third is of the account that will be broken. */
+/** Numbers of charges; every third is to the account that will be broken. */
 const [OF_BROKEN, OF_OTHERS] = [
   [3, 6, 9],
   [1, 2, 4, 5, 7, 8],
@@ -30,7 +30,7 @@ async function bench(disk = new SimDisk(), clock = new ManualClock(), store = ne
   const errors: unknown[] = [];
   const written: string[] = [];
   const server = { now: "one" };
-  /** Writes that the store cannot take now. */
+  /** Ids of writes that the store cannot take now. */
   const stuck = new Set<string>();
   const verifier = createVerifier({
     log: opened.log,
@@ -52,7 +52,7 @@ async function bench(disk = new SimDisk(), clock = new ManualClock(), store = ne
   return { disk, clock, store, opened, verifier, letters, reasons, restored, errors, written, server, stuck };
 }
 
-/** Nine charges of three accounts, all acknowledged. */
+/** Makes nine charges to three accounts, all acknowledged. */
 async function charge({ opened, store, clock }: { opened: Opened; store: ForgetfulStore; clock: ManualClock }) {
   for (const number of [...OF_BROKEN, ...OF_OTHERS].toSorted()) {
     const final = opened.journal.final(askOf(number));
@@ -63,7 +63,7 @@ async function charge({ opened, store, clock }: { opened: Opened; store: Forgetf
   }
 }
 
-/** Rounds of verification over some time. */
+/** Runs rounds of verification over this time. */
 async function rounds({ verifier, clock }: Pick<Awaited<ReturnType<typeof bench>>, "verifier" | "clock">, ms: number) {
   for (let passedMs = 0; passedMs < ms; passedMs += 30_000) {
     await clock.advance(30_000);
@@ -71,7 +71,7 @@ async function rounds({ verifier, clock }: Pick<Awaited<ReturnType<typeof bench>
   }
 }
 
-test("all others are verified meanwhile, and it is verified when it works again", async () => {
+test("all other accounts are verified while one is broken, and that one when it works again", async () => {
   const scene = await bench();
   const { store, verifier, restored, letters, errors, reasons, opened } = scene;
   await charge(scene);
@@ -88,7 +88,7 @@ test("all others are verified meanwhile, and it is verified when it works again"
   await opened.journal.close();
 });
 
-test("one that stays broken is given up after ten minutes: a letter for each charge, and no more of them after a restart", async () => {
+test("an account that stays broken is given up after ten minutes: one dead letter per charge, and no further ones after a restart", async () => {
   const scene = await bench();
   await charge(scene);
   scene.store.broken.add(BROKEN);
@@ -105,7 +105,7 @@ test("one that stays broken is given up after ten minutes: a letter for each cha
   await second.opened.journal.close();
 });
 
-test("an account that is not there: the same", async () => {
+test("a missing account is given up after ten minutes with one dead letter per charge", async () => {
   const scene = await bench();
   await charge(scene);
   scene.store.missing.add(BROKEN);
@@ -118,12 +118,12 @@ test("an account that is not there: the same", async () => {
   await scene.opened.journal.close();
 });
 
-test("a process that takes over begins again with what was set aside", async () => {
+test("a process that takes over retries what was set aside", async () => {
   const first = await bench();
   await charge(first);
   first.store.broken.add(BROKEN);
   for (const number of OF_BROKEN) first.store.settled.delete(idOf(number));
-  // Both passes are over for all others.
+  // Both passes are complete for all others.
   await rounds(first, 10 * MINUTE_MS);
   await first.opened.journal.close();
   first.store.broken.clear();
@@ -133,7 +133,7 @@ test("a process that takes over begins again with what was set aside", async () 
   await second.opened.journal.close();
 });
 
-test("a change of servers comes to an end without it, and later it gets what is its own", async () => {
+test("a change of servers completes without the broken account, whose charges are restored later", async () => {
   const scene = await bench();
   const { store, server, verifier, restored, errors, written, stuck, opened, clock } = scene;
   await verifier.tick();
@@ -160,7 +160,7 @@ test("a change of servers comes to an end without it, and later it gets what is 
   await opened.journal.close();
 });
 
-test("a payment that waited for a while and was taken is not given up sooner the next time", async () => {
+test("a payment that was set aside and then taken gets the full ten minutes when it is set aside again", async () => {
   const scene = await bench();
   const { stuck, verifier, server, written, opened, clock } = scene;
   await verifier.tick();
@@ -181,7 +181,7 @@ test("a payment that waited for a while and was taken is not given up sooner the
   await opened.journal.close();
 });
 
-test("what is set aside keeps its segment of the journal, and lets it go when it is done", async () => {
+test("a charge that is set aside keeps its segment of the journal until it is done", async () => {
   const scene = await bench();
   await charge(scene);
   scene.store.broken.add(BROKEN);
@@ -206,7 +206,7 @@ test("what is set aside keeps its segment of the journal, and lets it go when it
   await journal.close();
 });
 
-test("tries come further apart while none succeeds, and of an account one charge is tried first", async () => {
+test("retries back off while none succeeds, and only one charge of an account is tried first", async () => {
   const clock = new ManualClock();
   const aside = new SetAside(clock);
   for (const number of OF_BROKEN) {
@@ -236,7 +236,7 @@ test("tries come further apart while none succeeds, and of an account one charge
   assert.deepEqual([aside.size, aside.oldestSegment], [0, undefined]);
 });
 
-test("where no more can be set aside, its finder is told", () => {
+test("setting aside more than the maximum throws an error", () => {
   const aside = new SetAside(new ManualClock(), 2);
   const { requestId, tag, amount } = askOf(3);
   const placed = { charge: { requestId, tag, amount, record: "" }, segment: 1 };
@@ -258,12 +258,12 @@ function chargeOf(number: number, segment: number) {
   return { charge: { requestId, tag, amount, record: "" }, segment };
 }
 
-test("writes are tried in the order in which they came and before the charges that need them, until each is done", async () => {
+test("writes are retried in their order and before the charges that need them, until each is done", async () => {
   const clock = new ManualClock();
   const aside = new SetAside(clock);
   aside.addCharge(chargeOf(1, 9));
   for (const id of ["account", "topup", "key"]) aside.addWrite(writeOf(id, 7));
-  assert.equal(aside.oldestSegment, 7, "its segment is kept for a write too");
+  assert.equal(aside.oldestSegment, 7, "the segment is kept for a write too");
   const tried: string[] = [];
   const stuck = new Set(["topup"]);
   const tries = {
@@ -287,7 +287,7 @@ test("writes are tried in the order in which they came and before the charges th
   assert.deepEqual([tried, aside.size, aside.oldestSegment], [["topup"], 0, undefined]);
 });
 
-test("after a try that succeeds the next is a second later, however long the pauses were", async () => {
+test("after a retry that succeeds the next follows a second later, however long the pauses were", async () => {
   const clock = new ManualClock();
   const aside = new SetAside(clock);
   for (const number of [1, 2]) aside.addCharge(chargeOf(number, 1));
@@ -306,7 +306,7 @@ test("after a try that succeeds the next is a second later, however long the pau
     tries = 0;
     return made;
   };
-  // At 0, 2, 6, 14 and 24 seconds: from 1 on the pause is twice as long each time, and ten seconds at most.
+  // At 0, 2, 6, 14 and 24 seconds: the pause starts at one second, doubles each time, and is ten seconds at most.
   assert.equal(await seconds(25), 5);
   taken = 1;
   await seconds(9);
@@ -316,7 +316,7 @@ test("after a try that succeeds the next is a second later, however long the pau
   assert.equal(await seconds(1), 1, "a second later");
 });
 
-test("as many may be set aside as the journal may have without an answer", () => {
+test("as many records can be set aside as the journal may have without an answer", () => {
   const aside = new SetAside(new ManualClock());
   for (let number = 0; number < 100_000; number++) aside.addCharge(chargeOf(number, 1));
   assert.throws(() => aside.addCharge(chargeOf(100_000, 1)), StoreError);

@@ -1,4 +1,4 @@
-/** docs/failure-model.md row F4: a second process on the same folder is refused; a dead one's lock is gone with it. */
+/** docs/failure-model.md row F4: a second process on the same folder is refused; the lock of a dead process is released. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ const TIME = new URL("../../../src/values/time.ts", import.meta.url).href;
 const REFUSED =
   /^FolderTakenError: another process( \(\d+\))? has the folder .* with the journal; give each process its own journal\.dir$/;
 
-/** Those of the test that runs. One that lives would make files in the folder while it is removed. */
+/** Child processes of the current test. One that stays alive would create files in the folder while it is removed. */
 const children = new Set<ChildProcess>();
 
 function folder(t: TestContext): string {
@@ -41,8 +41,8 @@ const open = (dir: string) =>
   openJournal({ dir, fsync: "group", bytesMax: 1_048_576 }, { clock: systemClock, alarm: assert.fail });
 
 /**
- * A process that opens the journal and stays, or says why it could not.
- * @param container whether it has pids of its own, as in a container.
+ * A process that opens the journal and keeps it open, or says why it could not. @param container whether it has its own process
+ * ids, as in a container.
  */
 async function other(dir: string, container = false): Promise<{ child: ChildProcess; said: string }> {
   const program = `
@@ -62,18 +62,18 @@ async function other(dir: string, container = false): Promise<{ child: ChildProc
   return { child, said };
 }
 
-test("a second process is refused until the first gives the folder back", async (t) => {
+test("a second process is refused until the first releases the folder", async (t) => {
   const dir = folder(t);
   const { journal } = await open(dir);
   const { said } = await other(dir);
   assert.match(said, REFUSED);
-  assert.ok(said.includes(`(${process.pid})`), "it says which process");
+  assert.ok(said.includes(`(${process.pid})`), "the message names the process");
   assert.equal(statSync(join(dir, "journal.lock")).mode & 0o777, 0o600);
   await journal.close();
   assert.equal((await other(dir)).said, "locked");
 });
 
-test("one process cannot have a folder twice", async (t) => {
+test("one process cannot open a folder twice", async (t) => {
   const dir = folder(t);
   const { journal } = await open(dir);
   await assert.rejects(open(join(dir, ".")), { name: "FolderTakenError" });
@@ -82,7 +82,7 @@ test("one process cannot have a folder twice", async (t) => {
 });
 
 for (const name of ["dead-letters.jsonl", "store-epoch.json"]) {
-  test(`a process that cannot read ${name} gives the folder back`, async (t) => {
+  test(`a process that cannot read ${name} releases the folder`, async (t) => {
     const dir = folder(t);
     mkdirSync(join(dir, name));
     const settings = { dir, fsync: "group", bytesMax: 1_048_576 };
@@ -92,7 +92,7 @@ for (const name of ["dead-letters.jsonl", "store-epoch.json"]) {
   });
 }
 
-test("a process keeps the folder while it stands still, and not when it was killed", async (t) => {
+test("a stopped process keeps the folder, and a killed one does not", async (t) => {
   const dir = folder(t);
   const { child, said } = await other(dir);
   assert.equal(said, "locked");
@@ -103,7 +103,7 @@ test("a process keeps the folder while it stands still, and not when it was kill
   await (await open(dir)).journal.close();
 });
 
-test("two containers on one volume: the second is refused while the first lives", async (t) => {
+test("of two containers on one volume, the second is refused while the first is alive", async (t) => {
   const dir = folder(t);
   const first = await other(dir, true);
   assert.equal(first.said, "locked");
@@ -111,7 +111,7 @@ test("two containers on one volume: the second is refused while the first lives"
   assert.match((await other(dir)).said, REFUSED);
   first.child.kill("SIGKILL");
   await once(first.child, "exit");
-  // What ran in the container ends a moment after it.
+  // Processes in the container end a moment after it.
   let next = await other(dir, true);
   while (next.said !== "locked") next = await other(dir, true);
 });

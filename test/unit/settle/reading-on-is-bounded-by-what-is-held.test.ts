@@ -1,7 +1,7 @@
 /**
- * A stream that its client has left is read on for its count within bounds (docs/decisions/what-leaving-costs.md): the bytes
- * that all its choices may take, what is in doubt, and what is held by then, which is more than at admission where the hold
- * has grown. Stopped too soon, the count never comes, and what was thought out of sight is paid for by nobody.
+ * When a client disconnects, its stream is read on for the final count, within limits (docs/decisions/what-leaving-costs.md):
+ * the bytes that all its choices may take, the amount in doubt, and the current hold, which is larger than at admission if it
+ * was extended. If reading stops too early, the count never arrives and hidden reasoning is not paid for.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -29,7 +29,7 @@ const PERMIT = {
   hold: nanoUsd(1_000n),
 } as unknown as Permit;
 
-/** Output that was seen, and time in which nothing was. */
+/** Output that was seen, and the time without output. */
 function seen(tokens: number, silentMs = 0): SeenCounts {
   return { usage: undefined, final: false, produced: { bytes: tokens * 4, tokens, deltas: tokens }, silentMs };
 }
@@ -48,7 +48,7 @@ function leave(now: { readonly permit?: Permit; readonly counts?: SeenCounts; re
   return leaving;
 }
 
-test("its upstream may say so many bytes for each token of each choice", () => {
+test("the upstream may send a limited number of bytes for each token of each choice", () => {
   const clock = new ManualClock();
   const most = CHOICES * LIMIT * 4_096;
   const leaving = leave({ drains: true });
@@ -61,7 +61,7 @@ test("its upstream may say so many bytes for each token of each choice", () => {
   readOn.stop();
 });
 
-test("what is held by then has to cover it, and not what was held at first", () => {
+test("reading on is covered by the current hold, not by the first one", () => {
   const first = leave();
   assert.deepEqual([first.covers(seen(199)), first.covers(seen(200))], [true, false]);
   const grown = leave({ permit: { ...PERMIT, hold: nanoUsd(1_250n) } });
@@ -72,16 +72,16 @@ test("what is held by then has to cover it, and not what was held at first", () 
   assert.equal(card.covers(seen(100_000)), true);
 });
 
-test("a count that has come is what has to be covered", () => {
+test("a final count that has arrived decides whether the hold covers it", () => {
   const usage = { ...NO_USAGE, input: 1, output: 150 };
   const { covers } = leave();
   assert.equal(covers({ ...seen(10), usage, final: true }), true);
   assert.equal(covers({ ...seen(10), usage: { ...usage, output: 250 }, final: true }), false);
 });
 
-test("it costs no more than is in doubt: what was silent, what is shown, and what may be hidden meanwhile", async () => {
+test("reading on costs no more than the amount in doubt: silent time, shown output, and output that may be hidden meanwhile", async () => {
   const clock = new ManualClock();
-  // 150 tokens for each second of 2.5 s, and half a second that is in doubt always.
+  // 150 tokens for each second of 2.5 s, and half a second that is always in doubt.
   const left = seen(10, 2_500);
   const leaving = leave({ counts: left });
   assert.deepEqual(leaving.doubt, { tokens: 450, perS: 150 });
@@ -89,7 +89,7 @@ test("it costs no more than is in doubt: what was silent, what is shown, and wha
   const readOn = new ReadOn(leaving, left, clock, () => ended++);
   const running = { ended: false, fault: undefined };
   assert.equal(readOn.isOver(1, running, seen(10 + 149)), false);
-  // 149 tokens are shown; two seconds may hide 300 more, one less than is in doubt.
+  // 149 tokens are shown; two seconds may hide 300 more, one less than the amount in doubt.
   await clock.advance(2_000);
   assert.equal(ended, 0);
   await clock.advance(250);
@@ -98,7 +98,7 @@ test("it costs no more than is in doubt: what was silent, what is shown, and wha
   assert.equal(leave({ drains: true }).doubt, undefined);
 });
 
-test("only the silence since its last token may hide some; what has ended is no stream of the account's any more", () => {
+test("only the silence since the last token may hide output, and a stream that has ended no longer counts for the account", () => {
   const clock = new ManualClock();
   let running = 0;
   const begun = () => {

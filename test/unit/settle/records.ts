@@ -1,4 +1,4 @@
-/** A journal as it is read: records with the times that a test gives them, in segments that it ends. */
+/** A journal as it is read: records with the times that a test gives them, in segments that the test ends. */
 import { FrameBatch, RECORD, type RecordType } from "../../../src/settle/journal/frame.ts";
 import { encodeCharge } from "../../../src/settle/journal/payload.ts";
 import type { Segment } from "../../../src/settle/journal/segments.ts";
@@ -23,7 +23,7 @@ export class Records {
     return this.#add(RECORD.ack, atMs, JSON.stringify({ id: idOf(number), outcome }));
   }
 
-  /** A charge and, so much later, its ACK. */
+  /** A charge and its ACK, this much later. */
   charge(number: number, atMs: number, ackedAfterMs = 0): this {
     return this.final(number, atMs).ack(number, atMs + ackedAfterMs);
   }
@@ -32,7 +32,7 @@ export class Records {
     return this.#add(RECORD.admin, atMs, JSON.stringify({ kind: "credit", id, payload: {} }));
   }
 
-  /** What follows is in another segment. */
+  /** Starts the next segment. */
   next(): this {
     this.#segments.push(Buffer.alloc(0));
     return this;

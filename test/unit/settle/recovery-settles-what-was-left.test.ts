@@ -1,4 +1,7 @@
-/** Start-up: orphans from their last checkpoint, charges without an ACK once, dead letters for what is not taken. */
+/**
+ * Recovery at the start: orphans are charged from their last checkpoint, charges without an ACK once, and refused ones become
+ * dead letters.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
@@ -14,7 +17,7 @@ import { SimDisk } from "./sim-disk.ts";
 
 const OTHER = "TAGOTHER00" as AccountTag;
 
-/** Who doubts what is absent (nobody), and which server has an account (one has all), unless a test says otherwise. */
+/** Unless a test says otherwise, absences are accepted at once, and one server has all accounts. */
 interface Circumstances {
   readonly absences?: (clock: HurriedClock) => Absences;
   readonly shardOf?: (tag: AccountTag) => string;
@@ -45,7 +48,7 @@ async function recovered(
   return { reasons, unsettled, leftovers: opened.leftovers };
 }
 
-/** A process that was killed with these requests under way. */
+/** The disk of a process that was killed with these requests in flight. */
 async function killed(work: (journal: Awaited<ReturnType<typeof openOn>>["journal"]) => Promise<void>) {
   const disk = new SimDisk();
   const clock = new HurriedClock();
@@ -55,7 +58,7 @@ async function killed(work: (journal: Awaited<ReturnType<typeof openOn>>["journa
   return disk.afterKill();
 }
 
-test("an orphan pays for its last checkpoint; without one its hold is given back", async () => {
+test("an orphan is charged for its last checkpoint; without one its hold is given back", async () => {
   const disk = await killed(async (journal) => {
     for (const number of [1, 2]) journal.open({ voided: voidOf(number), hold: nanoUsd(9n) });
     journal.checkpoint(askOf(1, 10));
@@ -69,7 +72,7 @@ test("an orphan pays for its last checkpoint; without one its hold is given back
   assert.equal((await recovered(disk, store)).leftovers.length, 0);
 });
 
-test("a charge without an ACK is settled once, whether the store had it or not", async () => {
+test("a charge without an ACK is settled once, whether or not the store had it", async () => {
   const disk = await killed(async (journal) => {
     for (const number of [1, 2]) {
       journal.open({ voided: voidOf(number), hold: nanoUsd(9n) });
@@ -88,7 +91,7 @@ test("a charge without an ACK is settled once, whether the store had it or not",
   );
 });
 
-test("an orphan that the store has under its real charge is no dead letter", async () => {
+test("an orphan that the store has with its real charge is no dead letter", async () => {
   const disk = await killed(async (journal) => {
     journal.open({ voided: voidOf(1), hold: nanoUsd(9n) });
     journal.checkpoint(askOf(1, 10));
@@ -100,7 +103,7 @@ test("an orphan that the store has under its real charge is no dead letter", asy
   assert.equal(store.settled.get(idOf(1))?.amount, 55n);
 });
 
-test("what the store refuses becomes a dead letter; what it fails to answer is tried until it does", async () => {
+test("a charge that the store refuses becomes a dead letter, and one without an answer is retried until there is one", async () => {
   const disk = await killed(async (journal) => {
     for (const number of [1, 2, 3]) await journal.final(askOf(number));
   });
@@ -121,7 +124,7 @@ test("what the store refuses becomes a dead letter; what it fails to answer is t
   assert.equal((await recovered(disk, store)).leftovers.length, 0);
 });
 
-test("a defect is buried once and does not hold the account back", async () => {
+test("a defect becomes one dead letter and does not hold up its account", async () => {
   const disk = await killed((journal) => journal.final(askOf(1)));
   const { reasons, unsettled } = await recovered(disk, {
     settle: async () => {
@@ -131,9 +134,9 @@ test("a defect is buried once and does not hold the account back", async () => {
   assert.deepEqual([reasons, unsettled], [["defect"], 0]);
 });
 
-test("charges that the store refuses hold up no other of theirs, and are settled once it takes them", async () => {
+test("charges that the store refuses hold up no other charge of the account, and are settled once the store takes them", async () => {
   const disk = await killed(async (journal) => {
-    // More than are under way at one time, of one account and before all others of it.
+    // More than are in flight at once, of one account and before all its other charges.
     for (let number = 1; number <= 50; number++) await journal.final(askOf(3 * number));
   });
   const store = new ForgetfulStore();
@@ -150,7 +153,7 @@ test("charges that the store refuses hold up no other of theirs, and are settled
   assert.deepEqual([reasons, unsettled, store.settled.size], [[], 0, 50]);
 });
 
-test("nor do those of an account that is not there, for as long as that is doubted", async () => {
+test("charges to a missing account hold up no other charge while the absence is in doubt", async () => {
   const disk = await killed(async (journal) => {
     for (let number = 1; number <= 50; number++) await journal.final(askOf(3 * number));
     await journal.final({ ...askOf(1), tag: OTHER });
@@ -167,7 +170,7 @@ test("nor do those of an account that is not there, for as long as that is doubt
   assert.deepEqual([reasons, unsettled, store.settled.size], [[], 0, 51]);
 });
 
-test("a server of the store that does not answer holds up no charge of another server", async () => {
+test("a server of the store that does not answer holds up no charge to another server", async () => {
   const disk = await killed(async (journal) => {
     for (let number = 1; number <= 100; number++) await journal.final(askOf(3 * number));
     await journal.final(askOf(1));

@@ -1,4 +1,4 @@
-/** What the tests of the journal share: settlements, clocks, a store that can lose its end, a journal over a SimDisk. */
+/** Shared by the tests of the journal: settlements, clocks, a store that can lose its newest data, a journal on a SimDisk. */
 import { createJournal, type OpenedJournal } from "../../../src/settle/journal/open.ts";
 import { StoreError } from "../../../src/store/contract.ts";
 import { SETTLED_IDS_MAX, type SettleAnswer, type SettleAsk } from "../../../src/store/settlement.ts";
@@ -43,7 +43,7 @@ export function voidOf(number: number): SettleAsk {
   return { ...askOf(number, 0), voided: true, upstream: undefined, tokensUsed: 0, memo: "{}" };
 }
 
-/** Time that stands still until it is moved; `settle` lets everything that is ready run first. */
+/** A clock that stands still until the test moves it; `settle` lets everything that is ready run first. */
 export class ManualClock implements Clock {
   nowMs = 10_000_000;
   readonly #timers = new Set<{ atMs: number; task: () => void }>();
@@ -72,7 +72,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Time that passes as soon as somebody waits for it. */
+/** A clock that advances as soon as something waits for it. */
 export class HurriedClock implements Clock {
   #nowMs = 10_000_000;
   #stopped = false;
@@ -93,7 +93,7 @@ export class HurriedClock implements Clock {
     return () => clearImmediate(timer);
   }
 
-  /** The process is dead: nothing runs any more. */
+  /** Simulates the death of the process: nothing runs any more. */
   stop(): void {
     this.#stopped = true;
   }
@@ -119,21 +119,21 @@ export async function openOn(
   return { ...opened, alarms };
 }
 
-/** A store that only knows what was settled, can be away, and can forget. */
+/** A store that only knows what was settled, can be unreachable, and can lose data. */
 export class ForgetfulStore {
   readonly settled = new Map<string, SettleAsk>();
   away = false;
-  /** Every ask in the order of its arrival. */
+  /** Request ids of all settlements in the order of their arrival. */
   readonly asks: string[] = [];
   readonly missing = new Set<string>();
-  /** Accounts that are broken: neither a look nor a settlement is answered. */
+  /** Accounts that are broken: lookups and settlements fail. */
   readonly broken = new Set<string>();
 
-  /** The ids that were looked for. */
+  /** The request ids that were looked up. */
   readonly looked: string[] = [];
 
   async settledAmounts(tag: string, ids: readonly string[]) {
-    if (ids.length > SETTLED_IDS_MAX) throw new RangeError("more than a look may have");
+    if (ids.length > SETTLED_IDS_MAX) throw new RangeError("more than one lookup may have");
     this.looked.push(...ids);
     this.#demandWhole(tag);
     return ids.map((id) => this.settled.get(id)?.amount);

@@ -1,4 +1,4 @@
-/** A run of requests through a journal, with an outside record of what the journal has promised. */
+/** A run of requests through a journal, with a separate record of what the journal has promised. */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Leftover } from "../../../src/settle/journal/startup.ts";
 import type { Journal } from "../../../src/settle/journal.ts";
@@ -7,14 +7,14 @@ import { askOf, idOf, voidOf } from "./rig.ts";
 
 export const REQUESTS = 36;
 
-/** What an outsider knows of a run. */
+/** What an outside observer knows of a run. */
 export interface Truth {
   /** FINAL has resolved and no ACK was written. */
   readonly owed: Set<number>;
   readonly acked: Set<number>;
   /** FINAL was refused. */
   readonly refused: Set<number>;
-  /** Amounts that each request was ever written with. */
+  /** The amounts that each request was ever written with. */
   readonly written: Map<number, Set<bigint>>;
 }
 
@@ -54,7 +54,7 @@ async function request(journal: Journal, truth: Truth, number: number): Promise<
   journal.ack(ask.requestId, "settled");
 }
 
-/** Everything that a later process finds wrong against the truth; empty when nothing is lost and nothing invented. */
+/** Everything that a later process finds wrong compared with the truth; empty when nothing is lost and nothing invented. */
 export function complaints(leftovers: readonly Leftover[], truth: Truth): string[] {
   const found: string[] = [];
   const finals = new Map(leftovers.filter(({ final }) => final).map(({ ask }) => [ask.requestId, ask.amount]));
@@ -69,7 +69,7 @@ export function complaints(leftovers: readonly Leftover[], truth: Truth): string
   return found;
 }
 
-/** Requests that never got to their FINAL and are not found with what was last written to the journal. */
+/** Requests that never reached their FINAL and are not found with what was last written to the journal. */
 export function missingOrphans(leftovers: readonly Leftover[]): string[] {
   const orphans = new Map(leftovers.filter(({ final }) => !final).map(({ ask }) => [ask.requestId, ask.amount]));
   const missing: string[] = [];

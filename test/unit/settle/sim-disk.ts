@@ -1,22 +1,22 @@
 /**
- * A disk in memory whose every call can fail, and which knows what would survive: everything written survives the death
- * of a process, only what was synced survives the loss of power. Unsynced writes may then be there, gone or torn.
+ * A disk in memory whose every call can fail, and which knows what would survive: everything written survives the death of a
+ * process, but only what was synced survives a loss of power. Unsynced writes may then be kept, lost or torn.
  */
 import type { Disk, DiskFile } from "../../../src/settle/journal/disk.ts";
 
-/** What is to go wrong. */
+/** A failure to inject. */
 export interface Fault {
   /** The number of the first call that fails, from 1. */
   readonly at: number;
-  /** How many calls fail from there on. */
+  /** How many calls fail from that one on. */
   readonly times: number;
   readonly code: "EIO" | "ENOSPC";
 }
 
 interface Stored {
-  /** As the process sees it. */
+  /** The content as the process sees it. */
   seen: Buffer;
-  /** As it would be after a loss of power; undefined while not even the name would be there. */
+  /** The content after a loss of power; undefined while not even the name would exist. */
   durable: Buffer | undefined;
   unsynced: { position: number; bytes: Buffer }[];
 }
@@ -24,15 +24,15 @@ interface Stored {
 export class SimDisk implements Disk {
   readonly files = new Map<string, Stored>();
   fault: Fault | undefined;
-  /** Calls so far; their names, for messages. */
+  /** The number of calls so far; their names are for messages. */
   calls = 0;
   lastCall = "";
-  /** Bytes that all files may have together. */
+  /** The bytes that all files may have together. */
   room = Number.POSITIVE_INFINITY;
   /** While set, syncs of segments wait for it. */
   gate: Promise<void> | undefined;
   syncs = 0;
-  /** Writes that went well. */
+  /** The number of successful writes. */
   writes = 0;
 
   async list(): Promise<readonly string[]> {
@@ -53,7 +53,7 @@ export class SimDisk implements Disk {
       this.#call(`sync the folder of ${name}`);
       stored.durable = Buffer.from(stored.seen);
     } catch (error) {
-      // A process that is dead takes nothing away any more.
+      // A dead process removes nothing any more.
       if (this.fault?.times !== Number.POSITIVE_INFINITY) this.files.delete(name);
       throw error;
     }
@@ -83,7 +83,7 @@ export class SimDisk implements Disk {
         try {
           this.#call(`sync ${name}`);
         } catch (error) {
-          // As on Linux: pages whose write-back has failed count as clean, and are gone when memory is short.
+          // As on Linux: pages whose write-back has failed count as clean, and are lost when memory is short.
           stored.seen = Buffer.from(stored.durable as Buffer);
           for (const { position, bytes } of stored.unsynced) bytes.copy(stored.seen, position);
           throw error;

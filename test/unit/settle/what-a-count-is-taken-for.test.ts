@@ -1,4 +1,4 @@
-/** What becomes of an upstream's count (src/settle/meter.ts): of one sum, of cached input, of extras, of a tier. */
+/** How the settlement reads an upstream's count (src/settle/meter.ts): a single sum, cached input, extras, a tier. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { costSoFar, settlementOf } from "../../../src/settle/charge.ts";
@@ -23,7 +23,7 @@ const TERMS: ChargeTerms = {
   ...{ storeTimeMs: 0, catalogVersion: "1" },
 };
 
-/** A final count, after ten seconds in which 150 tokens each may have been thought. */
+/** A final count after ten silent seconds, in each of which 150 tokens may have been hidden. */
 function counted(usage: Partial<Usage>, ending: Partial<Ending> = {}): Ending {
   const measured: MeasuredReply = {
     ...{ usage: { ...NO_USAGE, ...usage }, final: true, silentMs: 10_000 },
@@ -33,12 +33,12 @@ function counted(usage: Partial<Usage>, ending: Partial<Ending> = {}): Ending {
   return { delivered: true, complete: true, route: ROUTE, cause: "complete", measured, pace, ...ending };
 }
 
-test("of one sum all that is not input is output, and nothing is reckoned beside it", () => {
+test("of a count that is only a sum, everything but the input estimate is output, and no hidden output is added", () => {
   const { output, input } = JSON.parse(settlementOf(TERMS, counted({ unsplit: 100, outputUncounted: true })).ask.memo);
   assert.deepEqual([input, output], [8, 92]);
 });
 
-test("cached input fills a context as any other; a reply that reads twice has a context for each reading", () => {
+test("cached input counts against the context window, and a reply that reads twice has a context window for each reading", () => {
   const { contextTokens } = MODEL;
   const surprises = (usage: Partial<Usage>) => settlementOf(TERMS, counted({ output: 1, ...usage })).surprises;
   assert.deepEqual(surprises({ input: 1, cachedInput: contextTokens - 1 }), []);
@@ -46,7 +46,7 @@ test("cached input fills a context as any other; a reply that reads twice has a 
   assert.deepEqual(surprises({ input: 2 * contextTokens, longestInput: contextTokens }), []);
 });
 
-test("an extra is paid where its member reached the upstream: in the client's protocol, or at one that takes it", () => {
+test("an extra is charged if its member reached the upstream: in the client's protocol, or at an upstream that accepts it", () => {
   const terms: ChargeTerms = { ...TERMS, terms: { ...TERMS.terms, client: "responses", options: ["zoom"] } };
   const calls = (route: Route) =>
     JSON.parse(settlementOf(terms, counted({ input: 1, output: 1 }, { route })).ask.memo).tool_calls;
@@ -56,7 +56,7 @@ test("an extra is paid where its member reached the upstream: in the client's pr
   assert.deepEqual(calls(native(false)), {});
 });
 
-test("a running stream costs what the tier does that was sent, not the one that its client asked for", () => {
+test("a running stream is priced by the tier that was sent, not the one that its client requested", () => {
   const seen = counted({ input: 1_000, output: 0 }).measured;
   const costAt = (tier: string | undefined) => costSoFar(TERMS, seen, { cause: "brake", tier }).cost;
   const [flex, standard] = [costAt("flex"), costAt(undefined)];

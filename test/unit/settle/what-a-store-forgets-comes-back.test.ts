@@ -1,7 +1,6 @@
 /**
- * docs/failure-model.md rows B1 and B6, invariant 33: a real Redis that restarts without its last acknowledged writes
- * has a new run id, and gets them back from the journal at once: charges, payments, accounts, keys, plans, codes,
- * cards.
+ * docs/failure-model.md rows B1 and B6, invariant 33: a real Redis that restarts without its last acknowledged writes has a new
+ * run id, and the journal restores them at once: charges, payments, accounts, keys, plans, codes, cards.
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
@@ -22,9 +21,9 @@ interface Scene {
   readonly here: GatewayHere;
   /** Sends one request to the admin API. @returns its answer, which must be a success. */
   admin(method: string, path: string, body?: object): Promise<Record<string, unknown>>;
-  /** What Redis holds now is what it has after `loseTheRest`. */
+  /** Saves the data that Redis still has after `loseTheRest`. */
   save(): Promise<void>;
-  /** Resolves when the journal has given back what the crash took. */
+  /** Resolves when the journal has restored what the crash lost. */
   loseTheRest(): Promise<void>;
   state(name: string): Promise<AccountState>;
 }
@@ -48,7 +47,7 @@ async function scene(t: TestContext): Promise<Scene> {
         });
       let answer = await ask();
       let text = await answer.text();
-      // As operators should: again, while nothing has confirmed it in time.
+      // As operators should: sends the write again while it is not confirmed in time.
       while (text.includes('"not_confirmed"')) {
         answer = await ask();
         text = await answer.text();
@@ -57,7 +56,7 @@ async function scene(t: TestContext): Promise<Scene> {
       return JSON.parse(text) as Record<string, unknown>;
     },
     async save() {
-      // A client has its answer when the charge is in the journal; the store may get it later.
+      // A client has its answer when the charge is in the journal; the store may get the charge later.
       await settledMetrics(here.adminUrl);
       assert.match(await redis.command("SAVE"), /^\+OK/);
     },
@@ -92,7 +91,7 @@ async function chat(here: GatewayHere, key: string): Promise<string> {
 
 const usageLines = (state: AccountState) => state.ledger.filter((line) => line.kind === "usage");
 
-test("acknowledged charges that a crash took are in the ledger again, once, without waiting for their turn", async (t) => {
+test("acknowledged charges that a crash lost are in the ledger again, once and immediately", async (t) => {
   const { here, save, loseTheRest, state } = await scene(t);
   const account = await here.account();
   await chat(here, account.key);
@@ -117,7 +116,7 @@ test("acknowledged charges that a crash took are in the ledger again, once, with
   assert.match((await here.gateway.metrics.page()).body, /tollgate_restored_charges_total 5\n/);
 });
 
-test("a whole account that a crash took is back with payments, keys and charges, in the order that it needs", async (t) => {
+test("an account that a crash lost is restored with payments, keys and charges, in the necessary order", async (t) => {
   const { here, admin, save, loseTheRest, state } = await scene(t);
   await save();
   await admin("POST", "/accounts", { name: "lost" });
@@ -139,7 +138,7 @@ test("a whole account that a crash took is back with payments, keys and charges,
   await chat(here, key.key as string);
 });
 
-test("the newest plan and group win, a revocation stands, whatever was written between loss and return", async (t) => {
+test("after a loss the newest plan and group and a revocation are restored, and newer writes are not undone", async (t) => {
   const { here, admin, save, loseTheRest, state } = await scene(t);
   await admin("POST", "/accounts", { name: "kept" });
   const key = await admin("POST", "/accounts/kept/keys", { group: "money" });
@@ -153,7 +152,7 @@ test("the newest plan and group win, a revocation stands, whatever was written b
   await loseTheRest();
   const after = await state("kept");
   assert.deepEqual([after.keys, after.account], [before.keys, before.account]);
-  // All of it is sent once more after newer writes: none of them is undone.
+  // All of it is sent once more after newer writes, none of which may be undone.
   await save();
   await admin("PUT", `/keys/${key.id}/group`, { group: "money" });
   await admin("PUT", "/accounts/kept/plan", { plan: "free" });
@@ -166,7 +165,7 @@ test("the newest plan and group win, a revocation stands, whatever was written b
   assert.equal(here.log.filter((line) => line.msg === NOT_TAKEN).length, 0);
 });
 
-test("codes and redemptions that a crash took are back: one card each, from its first minute on", async (t) => {
+test("codes and redemptions that a crash lost are restored: one card each, with its original start", async (t) => {
   const { here, admin, save, loseTheRest, state } = await scene(t);
   await admin("POST", "/accounts", { name: "holder" });
   await save();

@@ -1,6 +1,6 @@
 /**
  * docs/failure-model.md invariant 33: a charge that the store does not prove to have becomes a dead letter only when the store
- * itself has said, for long enough, that it will not take it. A store that is away, another server or a full disk is no such word.
+ * itself has refused it for long enough. An unreachable store, another server or a full disk is no refusal.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -37,11 +37,11 @@ function bench(changes: Partial<ResendParts> = {}) {
 
 const away = () => Promise.reject(new StoreError("unavailable", "away"));
 
-test("a store that is away at the look or at the settlement ends the round, and nothing is buried or set aside", async () => {
+test("a store that is unreachable at the lookup or the settlement ends the round, and nothing is dead-lettered or set aside", async () => {
   const atLook = bench();
   atLook.store.away = true;
   await assert.rejects(atLook.resend.charges([placed(askOf(1))]), /away/);
-  assert.deepEqual(atLook.store.asks, [], "not sent where it could not be looked");
+  assert.deepEqual(atLook.store.asks, [], "not sent without a lookup");
   const store = { settledAmounts: async () => [undefined], settle: away };
   const asides: unknown[] = [];
   const { resend, letters } = bench({ store, onAside: (reason) => void asides.push(reason) });
@@ -49,7 +49,7 @@ test("a store that is away at the look or at the settlement ends the round, and 
   assert.deepEqual([letters, asides], [[], []]);
 });
 
-test("a write that fails because the store is away ends the round; one that may yet succeed waits", async () => {
+test("a write that fails because the store is unreachable ends the round; one that may yet succeed is set aside", async () => {
   let error: StoreError = new StoreError("unavailable", "away");
   const { resend } = bench({
     async applyAdmin() {
@@ -62,7 +62,7 @@ test("a write that fails because the store is away ends the round; one that may 
   assert.equal(await resend.write(record), false);
 });
 
-test("an account that another server does not have is no missing account", async () => {
+test("an account that is missing on a different server does not count as missing", async () => {
   const { store, clock, letters, resend } = bench({ isFollowed: async () => false });
   store.missing.add(askOf(1).tag);
   for (let minute = 0; minute < 20; minute++) {
@@ -72,7 +72,7 @@ test("an account that another server does not have is no missing account", async
   assert.deepEqual(letters, []);
 });
 
-test("a charge is let go of when its dead letter is on the disk, and not before, and holds up no other meanwhile", async () => {
+test("a charge is released only once its dead letter is on the disk, and holds up no other meanwhile", async () => {
   const { store, resend } = bench({ deadLetters: { add: () => Promise.reject(new Error("ENOSPC")) } });
   store.settled.set(idOf(1), askOf(1, 5));
   const [stuck, other] = [placed(askOf(1)), placed(askOf(4))];
@@ -80,7 +80,7 @@ test("a charge is let go of when its dead letter is on the disk, and not before,
   assert.ok(store.settled.has(idOf(4)));
 });
 
-test("what the store's own checks refuse is buried as a defect and holds up no other", async () => {
+test("a charge that fails the store's own checks is dead-lettered as a defect and holds up no other", async () => {
   const store = new ForgetfulStore();
   const settle = store.settle.bind(store);
   store.settle = async (ask) => {
@@ -96,7 +96,7 @@ test("what the store's own checks refuse is buried as a defect and holds up no o
   assert.ok(store.settled.has(idOf(4)));
 });
 
-test("what is not asked for, or has no account, proves nothing of what the store has; a duplicate does", async () => {
+test("only a duplicate proves what the store has: a voided hold or a missing account does not", async () => {
   const { store, resend } = bench();
   store.settled.set(idOf(4), askOf(4));
   store.missing.add(askOf(2).tag);
@@ -112,7 +112,7 @@ test("a hold that was given back is not sent again", async () => {
   assert.deepEqual([store.looked, store.asks], [[idOf(1)], []]);
 });
 
-test("an account of which a charge is found is doubted anew", async () => {
+test("the doubt about an account restarts when a charge of it is found", async () => {
   const { store, absences, clock, resend } = bench();
   const { tag } = askOf(1);
   const looks = async (count: number) => {
@@ -127,7 +127,7 @@ test("an account of which a charge is found is doubted anew", async () => {
   await looks(10);
 });
 
-test("so many accounts are looked at in one go, and a round ends when all that it has begun has", async () => {
+test("at most 16 accounts are looked up at once, and a round ends only after all lookups that it has started", async () => {
   let [now, most] = [0, 0];
   const release = Promise.withResolvers<void>();
   const store = {

@@ -1,6 +1,7 @@
 /**
- * Memos and the journal's charges are put together from pieces. To the letter they are what JSON.stringify makes of the same
- * members, whatever a configuration calls its things and whatever an upstream counts: ledgers and journals of before are alike.
+ * Memos and the journal's charges are assembled from pieces. They are byte for byte what JSON.stringify produces for the same
+ * members, whatever names a configuration uses and whatever an upstream counts, so that ledgers and journals of earlier
+ * versions have the same form.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,7 +11,7 @@ import type { SettleAsk } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import type { Multiplier, PriceSnapshot, UnitPrices } from "../../../src/values/price.ts";
 
-/** The same figures each time (a linear congruential generator). */
+/** The same numbers each time (a linear congruential generator). */
 let seed = 1;
 const below = (most: number): number => {
   seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -41,7 +42,7 @@ const tokens = () => {
   return { input: count(), cachedInput: count(), cacheWrite: count(), output: count(), reasoning: count() };
 };
 
-/* As it was before there were pieces. */
+/* The reference: how memos and charges were written before they were assembled from pieces. */
 
 const priced = ({ input, cachedInput, cacheWrite, cacheWrite1h, output }: UnitPrices, prefix = "") => {
   const named = { input, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h: cacheWrite1h, output };
@@ -96,7 +97,7 @@ function chargeOfMembers(ask: SettleAsk, more: { readonly hold?: bigint; readonl
   return JSON.stringify({ ask: written, orphan: more.orphan, hold: more.hold }, asText);
 }
 
-/* What is given. */
+/* The inputs. */
 
 const pricesOf = (): UnitPrices => {
   return { input: nano(), cachedInput: nano(), cacheWrite: nano(), cacheWrite1h: nano(), output: nano() };
@@ -164,13 +165,13 @@ function askOf(memo: string): SettleAsk {
   };
 }
 
-test("a memo, and the charge that has it, are to the letter what JSON.stringify makes of their members", () => {
+test("a memo, and the charge that contains it, are byte for byte what JSON.stringify makes of their members", () => {
   let before = "{}";
   for (let round = 0; round < 5_000; round++) {
     const [hold, catalogVersion, bill, facts] = [nano(), oneOf("v1", name()), billOf(), factsOf()];
     const memo = memoOf({ hold, catalogVersion }, bill, facts);
     assert.equal(memo, memoOfMembers(hold, catalogVersion, bill, facts));
-    // The one that was just made, one of before it, and texts that no memo is.
+    // The memo just made, an earlier one, and texts that are no memo.
     for (const given of [memo, before, "{}", name()]) {
       const ask = askOf(given);
       const more = oneOf<{ hold?: typeof hold; orphan?: boolean }>(
@@ -185,7 +186,7 @@ test("a memo, and the charge that has it, are to the letter what JSON.stringify 
   }
 });
 
-test("a key that asks for another model, or in another group, is written with that", () => {
+test("a key whose next request has another model, group or card is written with those", () => {
   const ask = { ...askOf("{}"), keyId: "key_1", group: "a", model: "m", entitlement: undefined };
   const asks = [ask, { ...ask, model: "n" }, { ...ask, group: "b" }, { ...ask, entitlement: "card" }, { ...ask }];
   for (const one of [...asks, { ...ask, perKey: !ask.perKey }, ...asks]) {

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B1, invariants 32 and 33: a Redis that restarts without its last writes has links again that were
- * taken and sessions that were ended. The journal takes them away again, and nothing that was kept since.
+ * docs/failure-model.md row B1, invariants 32 and 33: a Redis that restarts without its last writes has sign-in links that were
+ * already taken and sessions that were already ended. The journal removes them again, and nothing that was kept since.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -34,7 +34,7 @@ const keep = (store: Store, owner: SignInOwner, kind: SignInKind, id: string) =>
 const idsOf = async (store: Store, owner: SignInOwner) =>
   (await store.listSignIns(owner)).map(({ kind, id }) => `${kind} ${id}`);
 
-test("a taken link and ended sessions that a crash brought back are gone again, and what is new stays", async (t) => {
+test("a taken link and ended sessions that a crash restored are removed again, and newer ones are kept", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const store = await openStore({ kind: "redis", url: new Secret(redis.url) }, PATIENT);
@@ -55,23 +55,23 @@ test("a taken link and ended sessions that a crash brought back are gone again, 
     assert.equal(await writes.dropSignIn(owner, "session", "ended"), true);
     assert.equal(await writes.dropSignIns(owner, "passkey"), 2);
   }
-  assert.equal(records.length, 8, "a guess is in no journal");
+  assert.equal(records.length, 8, "a guess is not recorded");
   await redis.crash();
   await store.check();
   for (const owner of OWNERS) {
     assert.deepEqual(
       await idsOf(store, owner),
       kept.map((one) => one.join(" ")),
-      "the crash took the ends of them",
+      "the crash lost their ends",
     );
-    // Under an id that was dropped before.
+    // With an id that was dropped before.
     await keep(store, owner, "passkey", "again");
   }
   for (const record of [...records, ...records.toReversed()]) assert.equal(await replay(record, store), undefined);
   for (const owner of OWNERS) assert.deepEqual(await idsOf(store, owner), ["session runs", "passkey again"]);
 });
 
-test("a link that was taken is in the journal also when no replica has confirmed it", async (t) => {
+test("a taken link is recorded in the journal even if no replica has confirmed it", async (t) => {
   const store = await openStandingStore(t);
   await keep(store, TAG, "link", "taken");
   const { records, writes } = journaled(
@@ -87,7 +87,7 @@ test("a link that was taken is in the journal also when no replica has confirmed
   assert.deepEqual(await idsOf(store, TAG), []);
 });
 
-test("sessions that were to end are in the journal also when nobody knows whether the store has ended them", async (t) => {
+test("the end of a session is recorded in the journal even if it is unknown whether the store has ended it", async (t) => {
   const store = await openStandingStore(t);
   for (const id of ["a", "b"]) await keep(store, TAG, "session", id);
   const away = async () => {

@@ -1,4 +1,5 @@
-// What replies teach of a model's pace prices those whose count never came: by the dear end of what was seen, within bounds.
+// Replies without a count are priced by the pace that earlier replies of the model showed: by the expensive end of what was
+// seen, within limits.
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
@@ -13,18 +14,18 @@ import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const PLACE = { upstream: "up", upstreamModel: "m" };
 
-/** A reply that thought for ten seconds out of sight, and showed 100 tokens. */
+/** A reply with ten seconds of hidden reasoning and 100 visible tokens. */
 const thought = (perS: number) => ({
   ...{ usage: { ...NO_USAGE, output: 100 + 10 * perS }, silentMs: 10_000 },
   produced: { bytes: 400, tokens: 100, deltas: 100 },
 });
-/** A reply that showed all, in so many hundredths of the tokens that its text seems to have. */
+/** A reply without hidden output whose token count is this many hundredths of the estimate from its text. */
 const shown = (hundredths: number) => ({
   ...{ usage: { ...NO_USAGE, output: hundredths * 10 }, silentMs: 0 },
   produced: { bytes: 4_000, tokens: 1_000, deltas: 1_000 },
 });
 
-test("nine in ten replies think no faster than is reckoned, once five have been seen", () => {
+test("the hidden pace is the ninth decile of the replies seen, once there are five", () => {
   const observed = new Observed();
   for (const perS of [300, 1_000, 100, 200]) observed.note(PLACE, thought(perS));
   assert.deepEqual(observed.paceOf(PLACE, false), {
@@ -34,7 +35,7 @@ test("nine in ten replies think no faster than is reckoned, once five have been 
   assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 900);
 });
 
-test("nine in ten texts have no more tokens than is reckoned, which is never fewer than by the characters", () => {
+test("the tokens per text are the ninth decile of the replies seen, and never fewer than the estimate by characters", () => {
   const observed = new Observed();
   for (const hundredths of [110, 190, 120, 130, 140, 150, 160, 170, 180, 105]) observed.note(PLACE, shown(hundredths));
   assert.equal(observed.paceOf(PLACE, false).visibleFactor, 1.8);
@@ -43,7 +44,7 @@ test("nine in ten texts have no more tokens than is reckoned, which is never few
   assert.equal(frugal.paceOf(PLACE, false).visibleFactor, 1);
 });
 
-test("a reply that says how much of it was reasoning says nothing of how dense its text is", () => {
+test("a reply with a separate reasoning count says nothing about the token density of its text", () => {
   const observed = new Observed();
   for (let i = 0; i < 10; i++) {
     const { usage, ...reply } = shown(180);
@@ -52,7 +53,7 @@ test("a reply that says how much of it was reasoning says nothing of how dense i
   assert.equal(observed.paceOf(PLACE, false).visibleFactor, 1);
 });
 
-test("what 200 later replies have shown is all that counts", () => {
+test("only the last 200 replies count", () => {
   const observed = new Observed();
   for (let i = 0; i < 200; i++) observed.note(PLACE, thought(900));
   for (let i = 0; i < 190; i++) observed.note(PLACE, thought(100));
@@ -64,13 +65,13 @@ test("what 200 later replies have shown is all that counts", () => {
   assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 100);
 });
 
-test("of replies that were silent nobody learns how many tokens a text has", () => {
+test("a reply with silent time says nothing about the token density of its text", () => {
   const observed = new Observed();
   for (let i = 0; i < 10; i++) observed.note(PLACE, { ...shown(190), silentMs: 5_000 });
   assert.equal(observed.paceOf(PLACE, false).visibleFactor, 1);
 });
 
-test("half a count does not teach that a model shows all that it writes", () => {
+test("an incomplete count is no proof that a model shows all its output", () => {
   const text = { bytes: 400, tokens: 100, deltas: 100 };
   const thinksAfter = (usage: Usage, produced = text, final = true) => {
     const observed = new Observed();
@@ -81,17 +82,17 @@ test("half a count does not teach that a model shows all that it writes", () => 
   };
   assert.equal(thinksAfter({ ...NO_USAGE, input: 50, output: 100 }), "no");
   assert.equal(thinksAfter({ ...NO_USAGE, input: 50, output: 100 }, text, false), "unknown");
-  // Its input alone was counted, its total alone, or its output as nothing.
+  // Only its input was counted, only its total, or its output as zero.
   assert.equal(thinksAfter({ ...NO_USAGE, input: 50, outputUncounted: true }), "unknown");
   assert.equal(thinksAfter({ ...NO_USAGE, output: 100, outputUncounted: true }), "unknown");
   assert.equal(thinksAfter({ ...NO_USAGE, unsplit: 150 }), "unknown");
   assert.equal(thinksAfter({ ...NO_USAGE, output: 100, unsplit: 150 }), "unknown");
   assert.equal(thinksAfter({ ...NO_USAGE, input: 50 }), "unknown");
-  // A reply without a word is no proof either.
+  // Nor is a reply without any text.
   assert.equal(thinksAfter({ ...NO_USAGE, input: 50 }, { bytes: 0, tokens: 0, deltas: 0 }), "unknown");
 });
 
-test("what another endpoint of a model answers says nothing of how the model writes", async () => {
+test("replies of another endpoint of a model say nothing about how the model writes", async () => {
   const [route] = MODEL.routes;
   assert.ok(route);
   const permit = {
@@ -123,7 +124,7 @@ test("what another endpoint of a model answers says nothing of how the model wri
   assert.equal(await thinksAfter("/compact"), "unknown");
 });
 
-test("of streams that are left one in eight is checked, and each that was silent for long", () => {
+test("one in eight abandoned streams is checked, and more the longer they were silent", () => {
   const checkedShare = (silentMs: number) => {
     let at = 0;
     const observed = new Observed(() => at++ / 1_000);

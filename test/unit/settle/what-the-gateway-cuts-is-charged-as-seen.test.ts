@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 3: of a stream that the upstream or the gateway broke off its client pays what was seen. Charged
- * before: with a model that thinks, also what it may have hidden, where a defect of the gateway or the end of a drain had
- * cut it.
+ * ARCHITECTURE.md promise 3: when the upstream or the gateway cuts a stream, its client pays what was seen. Earlier, with a
+ * reasoning model, the client also paid the possibly hidden output when a defect of the gateway or the end of a drain cut the
+ * stream.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -23,7 +23,7 @@ const TERMS: ChargeTerms = {
   ...{ storeTimeMs: 0, catalogVersion: "1" },
 };
 
-/** A word, and ten seconds in which 150 tokens each may have been thought. */
+/** One visible token, and ten silent seconds in each of which 150 tokens may have been hidden. */
 const MEASURED: MeasuredReply = {
   ...{ usage: undefined, final: false, silentMs: 10_000 },
   produced: { bytes: 4, tokens: 1, deltas: 1 },
@@ -37,18 +37,18 @@ function outputCharged(cause: string, thinks: "yes" | "no", complete = false): u
   return JSON.parse(settlementOf(TERMS, ending).ask.memo).output;
 }
 
-test("what the gateway or the upstream cut is charged as it was seen, whatever the model may have hidden", () => {
+test("a stream that the gateway or the upstream cut is charged as seen, whatever the model may have hidden", () => {
   const causes = ["internal", "draining", "orphaned", "upstream_invalid", "upstream_timeout", "upstream_unavailable"];
   for (const cause of causes) assert.deepEqual([cause, outputCharged(cause, "yes")], [cause, 1]);
 });
 
-test("what its client left, what funds cut and what ended by itself is charged with what may have been hidden", () => {
+test("a stream that its client left, that funds cut or that ended normally is charged with possibly hidden output", () => {
   assert.deepEqual([outputCharged("client_gone", "yes"), outputCharged("client_gone", "no")], [1_501, 1]);
   assert.deepEqual([outputCharged("brake", "yes"), outputCharged("brake", "no")], [1_501, 1]);
   assert.deepEqual([outputCharged("complete", "yes", true), outputCharged("complete", "no", true)], [1_501, 1]);
 });
 
-test("the input of what its client left or stopped is the dearer estimate, that of any other end the likely one", () => {
+test("the input is the higher estimate if the client disconnected or hit a stop string, and else the likely one", () => {
   const route = MODEL.routes[0] as Route;
   const inputCharged = (cause: string, { complete = false, stopped = false } = {}) => {
     const ending: Ending = { delivered: true, complete, stopped, cause, measured: MEASURED, route };
@@ -57,14 +57,14 @@ test("the input of what its client left or stopped is the dearer estimate, that 
   assert.deepEqual([inputCharged("client_gone"), inputCharged("upstream_invalid", { stopped: true })], [10, 10]);
   const others = ["internal", "draining", "orphaned", "brake", "upstream_invalid"].map((cause) => inputCharged(cause));
   assert.deepEqual(others, [8, 8, 8, 8, 8]);
-  // Who leaves once all has come has left nothing.
+  // A client that disconnects after everything has arrived has not left the stream.
   assert.deepEqual(
     [inputCharged("client_gone", { complete: true }), inputCharged("complete", { complete: true })],
     [8, 8],
   );
 });
 
-test("a hold grows with what may be hidden, since that is what funds pay for", () => {
+test("a hold is extended for possibly hidden output, since funds have to pay for it", () => {
   const pace = { thinks: "yes", hiddenPerS: 150, visibleFactor: 1 } as const;
   assert.equal(costSoFar(TERMS, MEASURED, { cause: "brake", pace }).usage.output, 1_501);
 });

@@ -17,7 +17,7 @@ const PRICE: Price = { ...MODEL.price, input: 1_000_000n, output: 1_000_000n, to
 const FREE: Price = { ...PRICE, input: 0n, output: 0n };
 const [ANY] = MODEL.routes as [Route];
 const EAST: Route = { ...ANY, upstream: "east", upstreamModel: "small", cost: PRICE };
-/** The same upstream's other model, at ten times the price. */
+/** Another model of the same upstream, at ten times the price. */
 const LARGE: Route = { ...EAST, upstreamModel: "large", cost: { ...PRICE, input: 10_000_000n } };
 const PRICED: Model = { ...MODEL, price: PRICE, routes: [EAST, LARGE] };
 const GROUP = CATALOG.groups.get("money") as Group;
@@ -50,7 +50,7 @@ const LEFT: Ending = {
 
 const notesOf = (memo: string | undefined): Record<string, unknown>[] => JSON.parse(memo ?? "{}").attempts;
 
-test("a try is priced as the model that it was made at, also where its upstream has several", () => {
+test("a try is priced by the model that it used, also if its upstream has several", () => {
   const { ask } = settlementOf(TERMS, { ...ANSWERED, attempts: [tried(LARGE, "upstream_timeout"), tried(EAST, "ok")] });
   assert.deepEqual(
     ask.attempts?.map(({ upstream, amount }) => [upstream, amount]),
@@ -58,14 +58,14 @@ test("a try is priced as the model that it was made at, also where its upstream 
   );
 });
 
-test("an answer is answered where its client got all of it, and else is what it ended as", () => {
+test('an answer is noted as "answered" if its client got all of it, and else with its end cause', () => {
   const why = (ending: Partial<Ending>) => notesOf(settlementOf(TERMS, { ...ANSWERED, ...ending }).ask.memo)[0]?.why;
   assert.equal(why({}), "answered");
   assert.equal(why({ complete: false, cause: "upstream_timeout" }), "upstream_timeout");
   assert.equal(why({ delivered: false, cause: "client_gone" }), "client_gone");
 });
 
-test("who pays for a try is said also where it cost nothing: an answer is somebody's, a failure is nobody's", () => {
+test("a try without cost still says who pays: the client or the gateway for an answer, and neither for a failure", () => {
   const model = { ...PRICED, routes: [{ ...EAST, cost: FREE }] };
   const [route] = model.routes as [Route];
   const paidBy = (ending: Ending) => {
@@ -77,7 +77,7 @@ test("who pays for a try is said also where it cost nothing: an answer is somebo
   assert.deepEqual(paidBy({ ...ANSWERED, route, attempts, delivered: false }), ["nobody", "absorbed"]);
 });
 
-test("what a broken answer costs above its hold comes right behind the charge, before the tries that failed", () => {
+test("the cost of a broken answer above its hold comes right after the charge, before the failed tries", () => {
   const attempts = [tried(LARGE, "upstream_timeout"), tried(EAST, "ok")];
   const { ask } = settlementOf(TERMS, { ...ANSWERED, complete: false, cause: "upstream_invalid", attempts });
   assert.equal(ask.amount, 50n);
@@ -90,12 +90,12 @@ test("what a broken answer costs above its hold comes right behind the charge, b
   );
 });
 
-test("who is stopped by its own stop string pays what its upstream counted, above the hold as well", () => {
+test("a client whose stop string ended the stream pays what the upstream counted, also above the hold", () => {
   const { ask } = settlementOf(TERMS, { ...ANSWERED, complete: false, stopped: true, cause: "upstream_invalid" });
   assert.deepEqual([ask.amount, ask.attempts], [100n, undefined]);
 });
 
-test("who left unpaid has used its tokens, also where nothing would be charged; what the server broke off has used none", () => {
+test("a client that disconnects unpaid has used its tokens, even if nothing would be charged; an answer that the upstream broke off uses none", () => {
   const { ask } = settlementOf(TERMS, LEFT);
   assert.deepEqual([ask.leftUnpaid?.amount, ask.tokensUsed, ask.voided], [10n, 10, true]);
   const group = { ...GROUP, multiplier: 0n as Multiplier };
@@ -110,17 +110,17 @@ test("who left unpaid has used its tokens, also where nothing would be charged; 
   assert.deepEqual([broken.voided, broken.tokensUsed], [true, 0]);
 });
 
-test("who leaves a card without a quota has used its tokens: nothing else limits it", () => {
+test("a client that disconnects on a card without a quota has used its tokens, which are its only limit", () => {
   const { ask } = settlementOf({ ...TERMS, unmetered: true }, LEFT);
   assert.deepEqual([ask.leftUnpaid, ask.absorbed, ask.tokensUsed], [undefined, 10n, 10]);
 });
 
-test("that the dearest was held stands on the line, whoever pays", () => {
+test("a hold at the highest possible cost is noted on the line, whoever pays", () => {
   const held = (ending: Ending) => JSON.parse(settlementOf({ ...TERMS, heldDear: true }, ending).ask.memo).held;
   assert.deepEqual([held(ANSWERED), held({ ...ANSWERED, delivered: false })], ["dearest", "dearest"]);
 });
 
-test("calls that nobody asked for are absorbed at the tier of the answer", () => {
+test("tool calls that were not asked for are absorbed at the tier of the answer", () => {
   const usage = { ...NO_USAGE, input: 1, toolCalls: { web_search: 3 } };
   const tiered = { ...PRICED, price: { ...PRICE, tiers: new Map([["flex", PRICE]]) } };
   const { ask } = settlementOf(
@@ -133,10 +133,10 @@ test("calls that nobody asked for are absorbed at the tier of the answer", () =>
   );
 });
 
-test("a hold that is given back says what the request counted in, and who would have paid", () => {
+test("a hold that is given back says what the request was counted in, and who would have paid", () => {
   assert.equal(voidOf(TERMS).counted, "tokens");
   assert.equal(settlementOf(TERMS, ANSWERED).ask.counted, "tokens");
   const cards = CATALOG.groups.get("cards") as Group;
   assert.equal(voidOf({ ...TERMS, group: cards, entitlement: "card_1" }).kind, "time_card");
-  assert.equal(voidOf({ ...TERMS, group: cards }).kind, "pay_per_use", "the balance, where no card pays");
+  assert.equal(voidOf({ ...TERMS, group: cards }).kind, "pay_per_use", "the balance, if no card pays");
 });

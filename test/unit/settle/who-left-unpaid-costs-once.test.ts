@@ -1,7 +1,6 @@
 /**
- * A client that left before its upstream had answered, after a failed try at another upstream: whether the store lets
- * it off or charges it, the try that it left is in the costs once, as what became of it, and `ledger verify` finds all
- * in order.
+ * A client that disconnects before its upstream has answered, after a failed try at another upstream: whether the store absorbs
+ * or charges it, the abandoned try is in the costs once, with its final outcome, and `ledger verify` finds no fault.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -34,7 +33,7 @@ const EAST: Route = { ...ROUTE, upstream: "east", upstreamModel: "vendor/east", 
 const WEST: Route = { ...ROUTE, upstream: "west", upstreamModel: "vendor/west", cost: half };
 const TWO: Model = { ...MODEL, routes: [EAST, WEST] };
 const INPUT = 10_000;
-/** Of the try that the client left, and of the one that failed, at half of what the client pays. */
+/** The cost of the try that the client left, and of the failed one, at half of what the client pays. */
 const COST = nanoUsd(5_000n);
 const ALLOWANCE = nanoUsd(1_000_000n);
 
@@ -105,7 +104,7 @@ test("within the allowance both tries are absorbed", async () => {
   assert.deepEqual((await leave(ALLOWANCE, WEST)).upstreams, { west: [0n, 2, 2 * INPUT, 2n * COST, 2n * COST] });
 });
 
-test("beyond it the try that was left is charged, and the one that failed is absorbed still", async () => {
+test("beyond the allowance the abandoned try is charged, and the failed one is still absorbed", async () => {
   const { charged, ...sums } = await leave(0n, EAST);
   assert.equal(charged, 10_000n);
   assert.deepEqual(sums, {
@@ -115,14 +114,14 @@ test("beyond it the try that was left is charged, and the one that failed is abs
   assert.deepEqual((await leave(0n, WEST)).upstreams, { west: [charged, 2, 2 * INPUT, 2n * COST, COST] });
 });
 
-test("an answer too large to be held is the client's doing as well", async () => {
+test("an answer too large to be buffered is treated as caused by the client as well", async () => {
   const askedFor = { ...sentTo(WEST, "upstream_invalid"), askedFor: true };
   assert.deepEqual(await leave(ALLOWANCE, EAST, askedFor), await leave(ALLOWANCE, EAST));
   assert.deepEqual(await leave(0n, EAST, askedFor), await leave(0n, EAST));
   assert.equal((await leave(0n, EAST, askedFor)).charged, 10_000n);
 });
 
-test("a try that failed in the same words before it is not said to be the client's", () => {
+test("an earlier try that failed with the same cause is not attributed to the client", () => {
   const terms = termsOf({ tag: "left" as AccountTag, keyId: "key" }, 0);
   const askedFor = { ...sentTo(WEST, "upstream_invalid"), askedFor: true };
   const attempts = [sentTo(EAST, "upstream_invalid"), askedFor];
@@ -134,7 +133,7 @@ test("a try that failed in the same words before it is not said to be the client
   );
 });
 
-/** The output tokens that a try is charged for which was waited for so long. */
+/** The output tokens that a try is charged for when its client disconnects after this long. */
 function outputCharged(waitedMs: number, { streamed, shows }: { streamed: boolean; shows: boolean }): number {
   const observed = new Observed();
   const usage = { ...NO_USAGE, output: 200 };
@@ -148,11 +147,11 @@ function outputCharged(waitedMs: number, { streamed, shows }: { streamed: boolea
   return Math.floor(Number((ask.leftUnpaid?.amount ?? 0n) - 10_000n) / 5);
 }
 
-test("what may have been written while a client waited is paid as well, within the limit that was sent", () => {
+test("output that may have been written while a client waited is charged as well, within the limit that was sent", () => {
   const unseen = { streamed: true, shows: false };
   const shown = { streamed: true, shows: true };
   const whole = { streamed: false, shows: true };
-  // 150 tokens a second, the first second left out.
+  // 150 tokens a second, without the first second.
   assert.deepEqual(
     [1_000, 3_000, 60_000].map((ms) => outputCharged(ms, unseen)),
     [0, 300, 1_000],
@@ -167,7 +166,7 @@ test("what may have been written while a client waited is paid as well, within t
   );
 });
 
-/** The output tokens that a try is absorbed for which ended otherwise after so long. */
+/** The output tokens that are absorbed for a try that ended for another reason after this long. */
 function outputAbsorbed(outcome: string, waitedMs: number, streamed: boolean, facts: Partial<AttemptFacts> = {}) {
   const observed = new Observed();
   const usage = { ...NO_USAGE, output: 200 };
@@ -182,19 +181,19 @@ function outputAbsorbed(outcome: string, waitedMs: number, streamed: boolean, fa
   return ask.attempts?.map(({ memo }) => JSON.parse(memo).output);
 }
 
-test("what may have been written until a try timed out or broke off is absorbed as well, within the limit that was sent", () => {
+test("output that may have been written until a try timed out or broke off is absorbed as well, within the limit that was sent", () => {
   for (const outcome of ["upstream_timeout", "upstream_unavailable", "upstream_invalid"]) {
     assert.deepEqual(
       [1_000, 3_000, 60_000].map((ms) => outputAbsorbed(outcome, ms, false)),
       [[0], [300], [1_000]],
       outcome,
     );
-    // A stream of a model that shows all would have shown it.
+    // A stream of a model that hides nothing would have shown it.
     assert.deepEqual(outputAbsorbed(outcome, 60_000, true), [0]);
   }
 });
 
-test("nothing is reckoned for a try that was refused, that nothing of was sent, or that was counted", () => {
+test("no hidden output is estimated for a try that was refused, not sent, or counted", () => {
   const outcome = "upstream_unavailable";
   assert.equal(outputAbsorbed(outcome, 60_000, false, { refusedByUpstream: true }), undefined);
   assert.equal(outputAbsorbed(outcome, 60_000, false, { sentToUpstream: false }), undefined);
@@ -203,7 +202,7 @@ test("nothing is reckoned for a try that was refused, that nothing of was sent, 
   assert.deepEqual(outputAbsorbed(outcome, 60_000, false, { usage }), [7]);
 });
 
-test("a stream that failed as its client had asked for, before its first output, is absorbed as if the client had left", () => {
+test("a stream that failed before its first output because of the client's request is treated as a disconnect", () => {
   const usage = { ...NO_USAGE, input: INPUT, output: 50 };
   const produced = { bytes: 0, tokens: 0, deltas: 0 };
   const ending: Ending = {
@@ -216,5 +215,5 @@ test("a stream that failed as its client had asked for, before its first output,
   assert.deepEqual([leftUnpaid?.allowance, tokensUsed], [ALLOWANCE, INPUT + 50]);
   assert.ok((leftUnpaid?.amount ?? 0n) > 0n);
   const { ask } = settlementOf(terms, { ...ending, askedFor: false });
-  assert.deepEqual([ask.leftUnpaid, ask.tokensUsed], [undefined, 0], "nobody's doing but the upstream's");
+  assert.deepEqual([ask.leftUnpaid, ask.tokensUsed], [undefined, 0], "only the upstream caused it");
 });
